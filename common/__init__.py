@@ -1,0 +1,1 @@
+"""What every floor uses: errors with one clear line, sizes and counts as people write them."""

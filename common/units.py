@@ -1,0 +1,82 @@
+"""Sizes in bytes and process counts, read and written the way people write them (8KiB, 8KiB:4MiB:x2)."""
+
+from __future__ import annotations
+
+import re
+
+from collwise.common.errors import UsageError
+
+_UNITS = {"": 1, "B": 1, "K": 2**10, "KIB": 2**10, "M": 2**20, "MIB": 2**20, "G": 2**30, "GIB": 2**30}
+_UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9}
+_SIZE = re.compile(r"^(\d+)\s*([A-Za-z]*)$")
+_SIZE_HELP = "write a whole number with B, KiB, MiB, GiB (or KB, MB, GB), for example 8KiB"
+_RANGE_HELP = "write a list (8KiB,64KiB), a range that multiplies (8KiB:4MiB:x2) or adds (2:16:+2)"
+_MOST_VALUES = 100_000
+
+
+def parse_size(text: str) -> int:
+    """Bytes from '8KiB', '64K', '1MB' or '512'. Raises UsageError for anything else."""
+    match = _SIZE.match(text.strip())
+    if match is None or match.group(2).upper() not in _UNITS:
+        raise UsageError(f"malformed size '{text}': {_SIZE_HELP}")
+    return int(match.group(1)) * _UNITS[match.group(2).upper()]
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Ascending bytes from a list ('8KiB,64KiB') or a range ('8KiB:4MiB:x2', '8KiB:32KiB:+8KiB')."""
+    return _parse_series(text, "size")
+
+
+def parse_counts(text: str) -> list[int]:
+    """Ascending positive whole numbers (process counts) from '50,80,90', '2:128:x2' or '10:90:+10'."""
+    counts = _parse_series(text, "process count")
+    if counts[0] < 1:
+        raise UsageError(f"malformed process count '{text}': the least is 1")
+    return counts
+
+
+def format_size(size_bytes: int) -> str:
+    """'8 KiB', '4 MiB', '1000 B': the largest binary unit that divides the size."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes and size_bytes % factor == 0:
+            return f"{size_bytes // factor} {unit}"
+    return f"{size_bytes} B"
+
+
+def format_seconds(seconds: float) -> str:
+    """Three significant digits with a unit that suits: '61.2 us', '4.05 ms', '1.20 s'."""
+    for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def _parse_series(text: str, kind: str) -> list[int]:
+    values: set[int] = set()
+    for part in text.split(","):
+        bounds = part.split(":")
+        if len(bounds) == 1:
+            values.add(parse_size(part))
+        elif len(bounds) == 3:
+            values.update(_expand_range(part, *bounds, kind=kind))
+        else:
+            raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP}")
+    return sorted(values)
+
+
+def _expand_range(part: str, first: str, last: str, step: str, kind: str) -> list[int]:
+    low, high = parse_size(first), parse_size(last)
+    step = step.strip()
+    if step[:1] not in ("x", "+"):
+        raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP}")
+    by = parse_size(step[1:])
+    multiplies = step[0] == "x"
+    if by < (2 if multiplies else 1) or high < low or (multiplies and low == 0):
+        raise UsageError(f"{kind} range '{part}' never ends or is empty: {_RANGE_HELP}")
+    values = []
+    while low <= high:
+        values.append(low)
+        low = low * by if multiplies else low + by
+        if len(values) > _MOST_VALUES:
+            raise UsageError(f"{kind} range '{part}' has more than {_MOST_VALUES} values")
+    return values

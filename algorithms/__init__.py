@@ -1,0 +1,1 @@
+"""The algorithms' catalogue, seen from Python; the algorithms themselves are C."""

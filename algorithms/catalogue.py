@@ -1,0 +1,94 @@
+"""The catalogue of collectives and algorithms (catalogue.toml) as Python objects."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from collwise.common.errors import unknown_name
+
+CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm; the fields are those of catalogue.toml, where they are explained."""
+
+    collective: str
+    name: str
+    title: str
+    function: str
+    topology: str
+    parameters: tuple[str, ...]
+    requires: tuple[str, ...]
+    selectable: bool
+    openmpi: Mapping[str, int]
+    reference: str
+    default_fanout: int = 0
+
+    @property
+    def segmented(self) -> bool:
+        """Whether a segment size can be chosen."""
+        return "segment_bytes" in self.parameters
+
+
+@dataclass(frozen=True)
+class Collective:
+    """One collective with its algorithms, in catalogue order."""
+
+    name: str
+    title: str
+    message_bytes: str
+    openmpi_collective: int
+    openmpi_message: str
+    algorithms: Mapping[str, Algorithm]
+
+    @property
+    def selectable(self) -> tuple[str, ...]:
+        """Names of the algorithms that can be chosen."""
+        return tuple(name for name, algorithm in self.algorithms.items() if algorithm.selectable)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All collectives by name."""
+
+    collectives: Mapping[str, Collective]
+
+    @staticmethod
+    @cache
+    def load() -> Catalogue:
+        """The project's catalogue."""
+        document = tomllib.loads(CATALOGUE_PATH.read_text(encoding="utf-8"))
+        return Catalogue({name: _collective(name, entry) for name, entry in document.items()})
+
+    def collective(self, name: str) -> Collective:
+        """Raises UsageError, with near names, for an unknown one."""
+        if name not in self.collectives:
+            raise unknown_name("collective", name, self.collectives)
+        return self.collectives[name]
+
+    def algorithm(self, collective: str, name: str) -> Algorithm:
+        """Raises UsageError, with near names, for an unknown one."""
+        known = self.collective(collective).algorithms
+        if name not in known:
+            raise unknown_name(f"{collective} algorithm", name, known, "see 'collwise algorithms'")
+        return known[name]
+
+
+def _collective(name: str, entry: dict) -> Collective:  # type: ignore[type-arg]
+    algorithms = {}
+    for item in entry["algorithm"]:
+        fields = {**item, "parameters": tuple(item["parameters"]), "requires": tuple(item["requires"])}
+        algorithms[item["name"]] = Algorithm(collective=name, **fields)
+    return Collective(
+        name=name,
+        title=entry["title"],
+        message_bytes=entry["message_bytes"],
+        openmpi_collective=entry["openmpi_collective"],
+        openmpi_message=entry["openmpi_message"],
+        algorithms=algorithms,
+    )

@@ -1,0 +1,39 @@
+"""Writes the C registry from catalogue.toml. Run by the build: generate_registry.py CATALOGUE OUTPUT."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+
+def registry_source(catalogue: dict) -> str:
+    """C source that defines `collwise_registry`, one designated initialiser an algorithm."""
+    declarations, entries = [], []
+    for collective, description in catalogue.items():
+        for algorithm in description["algorithm"]:
+            function = algorithm["function"]
+            declarations.append(f"extern collwise_{collective}_function {function};")
+            entries.append(
+                f'    {{.collective = "{collective}", .name = "{algorithm["name"]}", '
+                f".default_fanout = {algorithm.get('default_fanout', 0)}, .{collective} = {function}}},"
+            )
+    return "\n".join(
+        [
+            "/* Made from catalogue.toml by generate_registry.py. */",
+            '#include "collwise.h"',
+            "",
+            *declarations,
+            "",
+            "const collwise_algorithm collwise_registry[] = {",
+            *entries,
+            "    {.collective = NULL},",
+            "};",
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    catalogue_path, output_path = map(Path, sys.argv[1:3])
+    output_path.write_text(registry_source(tomllib.loads(catalogue_path.read_text(encoding="utf-8"))))

@@ -1,0 +1,45 @@
+/* Virtual topologies: which rank is whose parent and child. Pure arithmetic, no MPI.
+ *
+ * Trees are defined on virtual ranks, where the root is 0; a real rank is (virtual + root) mod P. */
+#ifndef COLLWISE_TOPOLOGY_H
+#define COLLWISE_TOPOLOGY_H
+
+typedef enum {
+    COLLWISE_FLAT,             /* the root has every other process as child */
+    COLLWISE_CHAIN,            /* every process has one child, the next */
+    COLLWISE_K_CHAIN,          /* the root heads `fanout` chains of equal length, give or take one */
+    COLLWISE_BINARY,           /* balanced binary; odd virtual ranks are one subtree, even ones the other */
+    COLLWISE_BINOMIAL,         /* balanced binomial: children v + 2^k with 2^k > v */
+    COLLWISE_IN_ORDER_BINOMIAL /* in-order binomial: a subtree holds consecutive virtual ranks */
+} collwise_topology;
+
+typedef struct {
+    collwise_topology topology;
+    int procs;
+    int root;
+    int fanout;
+    int virtual_rank;
+    int parent; /* real rank; -1 at the root */
+    int child_count;
+} collwise_tree;
+
+/* The place of `rank` in the tree of `procs` processes rooted at `root`. `fanout` is for K-chains only. */
+collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, int rank, int fanout);
+
+/* The real rank of child `index`, 0 <= index < child_count, in the order in which a broadcast sends to them. */
+int collwise_tree_child(const collwise_tree *tree, int index);
+
+/* How many processes the subtree of `rank`'s child `index` holds, in an in-order binomial tree. */
+int collwise_tree_child_size(const collwise_tree *tree, int index);
+
+/* How many processes hang at or below this one, in an in-order binomial tree. */
+int collwise_tree_size(const collwise_tree *tree);
+
+/* In a binary tree: the real rank that holds the same place in the other subtree, or -1 (the root, and the last
+ * process when their number is even). */
+int collwise_binary_partner(const collwise_tree *tree);
+
+/* floor(log2 value) for value >= 1. */
+int collwise_log2(int value);
+
+#endif

@@ -1,0 +1,127 @@
+#include "topology/topology.h"
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+int collwise_log2(int value) {
+    int log = 0;
+    while (value >>= 1) {
+        log++;
+    }
+    return log;
+}
+
+/* K-chain: the P - 1 processes below the root are dealt to K chains of consecutive virtual ranks, the first
+ * (P - 1) mod K of them one longer. */
+static int chain_start(int procs, int fanout, int chain) {
+    int below = procs - 1;
+    return 1 + chain * (below / fanout) + least(chain, below % fanout);
+}
+
+static int chain_of(int procs, int fanout, int virtual_rank) {
+    int chain = 0;
+    while (chain + 1 < fanout && chain_start(procs, fanout, chain + 1) <= virtual_rank) {
+        chain++;
+    }
+    return chain;
+}
+
+/* Level l of the binary tree holds the virtual ranks 2^l - 1 to 2^(l+1) - 2. */
+static int binary_level(int virtual_rank) { return collwise_log2(virtual_rank + 1); }
+
+/* In-order binomial: the widest subtree that may start at a virtual rank, cut off at P by the callers. */
+static int in_order_span(int virtual_rank, int procs) {
+    int span = 1;
+    while (span < procs && (virtual_rank & span) == 0) {
+        span <<= 1;
+    }
+    return span;
+}
+
+static int virtual_parent(const collwise_tree *tree) {
+    int v = tree->virtual_rank;
+    if (v == 0) {
+        return -1;
+    }
+    switch (tree->topology) {
+    case COLLWISE_FLAT:
+        return 0;
+    case COLLWISE_CHAIN:
+        return v - 1;
+    case COLLWISE_K_CHAIN:
+        return v == chain_start(tree->procs, tree->fanout, chain_of(tree->procs, tree->fanout, v)) ? 0 : v - 1;
+    case COLLWISE_BINARY: {
+        int width = 1 << (binary_level(v) - 1);
+        return v - width >= 2 * width - 1 ? v - 2 * width : v - width;
+    }
+    case COLLWISE_BINOMIAL:
+        return v - (1 << collwise_log2(v));
+    case COLLWISE_IN_ORDER_BINOMIAL:
+        return v & (v - 1);
+    }
+    return -1;
+}
+
+static int virtual_child(const collwise_tree *tree, int index) {
+    int v = tree->virtual_rank;
+    switch (tree->topology) {
+    case COLLWISE_FLAT:
+        return v == 0 ? 1 + index : tree->procs;
+    case COLLWISE_CHAIN:
+        return index == 0 ? v + 1 : tree->procs;
+    case COLLWISE_K_CHAIN:
+        if (v == 0) {
+            return index < tree->fanout ? chain_start(tree->procs, tree->fanout, index) : tree->procs;
+        }
+        if (index > 0 || v + 1 >= tree->procs) {
+            return tree->procs;
+        }
+        return v + 1 == chain_start(tree->procs, tree->fanout, chain_of(tree->procs, tree->fanout, v + 1))
+                   ? tree->procs
+                   : v + 1;
+    case COLLWISE_BINARY:
+        return index < 2 ? v + (1 << (binary_level(v) + index)) : tree->procs;
+    case COLLWISE_BINOMIAL: {
+        int shift = (v == 0 ? 0 : collwise_log2(v) + 1) + index;
+        return shift < 31 && (1 << shift) < tree->procs ? v + (1 << shift) : tree->procs;
+    }
+    case COLLWISE_IN_ORDER_BINOMIAL:
+        return (1 << index) < in_order_span(v, tree->procs) ? v + (1 << index) : tree->procs;
+    }
+    return tree->procs;
+}
+
+collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, int rank, int fanout) {
+    collwise_tree tree = {.topology = topology,
+                          .procs = procs,
+                          .root = root,
+                          .fanout = fanout < 1 ? 1 : least(fanout, procs > 1 ? procs - 1 : 1),
+                          .virtual_rank = (rank - root + procs) % procs};
+    int parent = virtual_parent(&tree);
+    tree.parent = parent < 0 ? -1 : (parent + root) % procs;
+    if (topology == COLLWISE_FLAT) {
+        tree.child_count = tree.virtual_rank == 0 ? procs - 1 : 0;
+    } else {
+        while (virtual_child(&tree, tree.child_count) < procs) {
+            tree.child_count++;
+        }
+    }
+    return tree;
+}
+
+int collwise_tree_child(const collwise_tree *tree, int index) {
+    return (virtual_child(tree, index) + tree->root) % tree->procs;
+}
+
+int collwise_tree_child_size(const collwise_tree *tree, int index) {
+    return least(1 << index, tree->procs - virtual_child(tree, index));
+}
+
+int collwise_tree_size(const collwise_tree *tree) {
+    return least(in_order_span(tree->virtual_rank, tree->procs), tree->procs - tree->virtual_rank);
+}
+
+int collwise_binary_partner(const collwise_tree *tree) {
+    int v = tree->virtual_rank;
+    int partner = v % 2 == 1 ? v + 1 : v - 1;
+    return v == 0 || partner >= tree->procs ? -1 : (partner + tree->root) % tree->procs;
+}

@@ -1,0 +1,341 @@
+/* Times many cases in one execution and prints one JSON record a line as soon as each is known.
+ *
+ *     benchmark CASES [--timing root|maximum] [--repetitions N] [--warmup N]
+ *
+ * CASES is a text file, one case a line, fields by blanks:
+ *     id experiment collective algorithm procs root message_bytes segment_bytes fanout gather_bytes
+ * Experiments:
+ *     collective    the collective itself
+ *     bcast_gather  Nuriyev & Lastovetsky 2021, section IV-C: broadcast of message_bytes, a barrier, linear gather of
+ *                   gather_bytes; meant to be read on the root's clock
+ *     barrier       the barrier alone, to be taken off bcast_gather
+ *     exchange      the second phase of split-binary alone
+ *     roundtrip     a message from the root to the last process and back
+ * A case runs on the first `procs` processes; the others wait.
+ *
+ * In simulation all processes start a case at one instant of the simulated clock, which is global and exact;
+ * "seconds" lasts until the last process is done, "root_seconds" until the root is. On real MPI each repetition is
+ * preceded by two barriers; timing "root" reads the root's clock after a closing barrier, "maximum" takes the slowest
+ * process's own time. */
+#include "internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef SMPI_SHARED_MALLOC
+#include <simgrid/actor.h>
+#define SIMULATED 1
+#define SHARED_PAYLOAD(bytes) SMPI_SHARED_MALLOC(bytes)
+#define FREE_PAYLOAD(memory) SMPI_SHARED_FREE(memory)
+static void sleep_for(double seconds) { sg_actor_sleep_for(seconds); }
+#else
+#define SIMULATED 0
+#define SHARED_PAYLOAD(bytes) malloc(bytes)
+#define FREE_PAYLOAD(memory) free(memory)
+static void sleep_for(double seconds) { (void)seconds; }
+#endif
+
+/* Simulated idle time before each case: enough for the agreement on the start to end, and it costs nothing. */
+#define LEAD_SECONDS 1.0
+
+typedef struct {
+    long id;
+    char experiment[32], collective[32], algorithm[64];
+    int procs, root;
+    long long message_bytes, segment_bytes, gather_bytes;
+    int fanout;
+} bench_case;
+
+typedef struct {
+    int timing_is_maximum;
+    int repetitions;
+    int warmup;
+} bench_options;
+
+typedef struct {
+    char *message;
+    char *gathered;
+} payload;
+
+static void fail(const char *what, const char *detail) {
+    fprintf(stderr, "benchmark: %s %s\n", what, detail);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+/* Every process gets the largest of each value, in ceil(log2 P) rounds. */
+static void largest(double *values, int count, MPI_Comm comm) {
+    int procs, rank;
+    MPI_Comm_size(comm, &procs);
+    MPI_Comm_rank(comm, &rank);
+    for (int distance = 1; distance < procs; distance *= 2) {
+        double heard[2];
+        MPI_Sendrecv(values, count, MPI_DOUBLE, (rank + distance) % procs, 0, heard, count, MPI_DOUBLE,
+                     (rank - distance + procs) % procs, 0, comm, MPI_STATUS_IGNORE);
+        for (int i = 0; i < count; i++) {
+            values[i] = fmax(values[i], heard[i]);
+        }
+    }
+}
+
+static char *read_text(const char *path) {
+    int rank;
+    long length = 0;
+    char *text = NULL;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) {
+        FILE *file = fopen(path, "rb");
+        if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (length = ftell(file)) < 0) {
+            fail("cannot read", path);
+        }
+        rewind(file);
+        text = collwise_allocate((size_t)length + 1, MPI_COMM_WORLD);
+        length = (long)fread(text, 1, (size_t)length, file);
+        fclose(file);
+    }
+    MPI_Bcast(&length, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    if (rank != 0) {
+        text = collwise_allocate((size_t)length + 1, MPI_COMM_WORLD);
+    }
+    MPI_Bcast(text, (int)length, MPI_CHAR, 0, MPI_COMM_WORLD);
+    text[length] = '\0';
+    return text;
+}
+
+static int parse_case(const char *line, bench_case *one) {
+    return sscanf(line, "%ld %31s %31s %63s %d %d %lld %lld %d %lld", &one->id, one->experiment, one->collective,
+                  one->algorithm, &one->procs, &one->root, &one->message_bytes, &one->segment_bytes, &one->fanout,
+                  &one->gather_bytes) == 10;
+}
+
+static int is(const bench_case *one, const char *experiment) { return strcmp(one->experiment, experiment) == 0; }
+
+/* What is wrong with a case, or NULL. */
+static const char *objection(const bench_case *one, int world_procs) {
+    if (one->procs < 1 || one->procs > world_procs) {
+        return "procs is not between 1 and the number of processes started";
+    }
+    if (one->root < 0 || one->root >= one->procs) {
+        return "root is not a rank";
+    }
+    if (one->message_bytes < 0 || one->segment_bytes < 0 || one->gather_bytes < 0 || one->message_bytes > 1 << 30) {
+        return "sizes must be between 0 and 1 GiB";
+    }
+    int needs_algorithm = is(one, "collective") || is(one, "bcast_gather");
+    if (!needs_algorithm && !is(one, "barrier") && !is(one, "exchange") && !is(one, "roundtrip")) {
+        return "unknown experiment";
+    }
+    if (needs_algorithm && collwise_find(one->collective, one->algorithm) == NULL) {
+        return "unknown algorithm";
+    }
+    return NULL;
+}
+
+static void roundtrip(const bench_case *one, payload buffers, MPI_Comm comm) {
+    int rank, bytes = (int)one->message_bytes;
+    MPI_Comm_rank(comm, &rank);
+    int other = (one->root + one->procs - 1) % one->procs;
+    if (other == one->root) {
+        return;
+    }
+    if (rank == one->root) {
+        MPI_Send(buffers.message, bytes, MPI_BYTE, other, 0, comm);
+        MPI_Recv(buffers.message, bytes, MPI_BYTE, other, 0, comm, MPI_STATUS_IGNORE);
+    } else if (rank == other) {
+        MPI_Recv(buffers.message, bytes, MPI_BYTE, one->root, 0, comm, MPI_STATUS_IGNORE);
+        MPI_Send(buffers.message, bytes, MPI_BYTE, one->root, 0, comm);
+    }
+}
+
+static void run(const bench_case *one, payload buffers, MPI_Comm comm) {
+    collwise_parameters with = {.segment_bytes = (size_t)one->segment_bytes, .fanout = one->fanout};
+    int bytes = (int)one->message_bytes;
+    if (is(one, "barrier")) {
+        collwise_barrier(comm);
+    } else if (is(one, "exchange")) {
+        collwise_split_binary_exchange(buffers.message, (size_t)bytes, one->root, collwise_private(comm));
+    } else if (is(one, "roundtrip")) {
+        roundtrip(one, buffers, comm);
+    } else if (strcmp(one->collective, "gather") == 0) {
+        collwise_gather(collwise_find("gather", one->algorithm), buffers.message, bytes, MPI_BYTE, buffers.gathered,
+                        bytes, MPI_BYTE, one->root, comm, with);
+    } else {
+        collwise_bcast(collwise_find("bcast", one->algorithm), buffers.message, bytes, MPI_BYTE, one->root, comm,
+                       with);
+        if (is(one, "bcast_gather")) {
+            int gather_bytes = (int)one->gather_bytes;
+            collwise_barrier(comm);
+            collwise_gather(collwise_find("gather", "linear"), buffers.message, gather_bytes, MPI_BYTE,
+                            buffers.gathered, gather_bytes, MPI_BYTE, one->root, comm, (collwise_parameters){0});
+        }
+    }
+}
+
+static payload allocate_payload(const bench_case *one, int rank) {
+    size_t mine = (size_t)(one->message_bytes > one->gather_bytes ? one->message_bytes : one->gather_bytes);
+    size_t block = strcmp(one->collective, "gather") == 0 ? (size_t)one->message_bytes : (size_t)one->gather_bytes;
+    payload buffers = {.message = SHARED_PAYLOAD(mine + 1), .gathered = NULL};
+    if (rank == one->root) {
+        buffers.gathered = SHARED_PAYLOAD(block * (size_t)one->procs + 1);
+    }
+    if (buffers.message == NULL || (rank == one->root && buffers.gathered == NULL)) {
+        fail("out of memory for", one->algorithm);
+    }
+    return buffers;
+}
+
+static void free_payload(payload buffers) {
+    FREE_PAYLOAD(buffers.message);
+    if (buffers.gathered != NULL) {
+        FREE_PAYLOAD(buffers.gathered);
+    }
+}
+
+/* Starts everybody at one simulated instant; *start carries it from case to case. */
+static void simulate(const bench_case *one, payload buffers, MPI_Comm comm, double *start) {
+    int world_rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    sleep_for(*start - MPI_Wtime());
+    double ends[2] = {-INFINITY, -INFINITY};
+    if (comm != MPI_COMM_NULL) {
+        run(one, buffers, comm);
+        ends[0] = MPI_Wtime();
+        ends[1] = world_rank == one->root ? ends[0] : -INFINITY;
+    }
+    largest(ends, 2, MPI_COMM_WORLD);
+    if (world_rank == 0) {
+        printf("{\"id\": %ld, \"seconds\": %.17g, \"root_seconds\": %.17g, \"repetitions\": 1}\n", one->id,
+               ends[0] - *start, ends[1] - *start);
+    }
+    *start = ends[0] + LEAD_SECONDS;
+}
+
+static double measure_once(const bench_case *one, payload buffers, MPI_Comm comm, int timing_is_maximum) {
+    collwise_barrier(comm);
+    collwise_barrier(comm);
+    double start = MPI_Wtime();
+    run(one, buffers, comm);
+    if (!timing_is_maximum) {
+        collwise_barrier(comm);
+    }
+    double seconds = MPI_Wtime() - start;
+    if (timing_is_maximum) {
+        largest(&seconds, 1, comm);
+    }
+    return seconds;
+}
+
+static void measure(const bench_case *one, payload buffers, MPI_Comm comm, bench_options options) {
+    double sum = 0, squares = 0, least = INFINITY;
+    for (int i = -options.warmup; i < options.repetitions; i++) {
+        double seconds = measure_once(one, buffers, comm, options.timing_is_maximum);
+        if (i >= 0) {
+            sum += seconds;
+            squares += seconds * seconds;
+            least = fmin(least, seconds);
+        }
+    }
+    int rank, n = options.repetitions;
+    MPI_Comm_rank(comm, &rank);
+    if (rank == one->root) {
+        double mean = sum / n;
+        double deviation = n > 1 ? sqrt(fmax(0, (squares - n * mean * mean) / (n - 1))) : 0;
+        printf("{\"id\": %ld, \"seconds\": %.9g, \"least_seconds\": %.9g, \"deviation_seconds\": %.9g, "
+               "\"repetitions\": %d}\n",
+               one->id, mean, least, deviation, n);
+    }
+}
+
+/* The communicator of the first `procs` processes, kept until another count is asked for. */
+typedef struct {
+    MPI_Comm comm;
+    int procs;
+} first_processes;
+
+static MPI_Comm take_first(first_processes *kept, int procs) {
+    if (procs != kept->procs) {
+        int rank;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        if (kept->comm != MPI_COMM_NULL) {
+            MPI_Comm_free(&kept->comm);
+        }
+        MPI_Comm_split(MPI_COMM_WORLD, rank < procs ? 0 : MPI_UNDEFINED, rank, &kept->comm);
+        kept->procs = procs;
+    }
+    return kept->comm;
+}
+
+static void run_cases(char *text, bench_options options) {
+    int world_procs, world_rank;
+    MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    double start = LEAD_SECONDS;
+    first_processes kept = {MPI_COMM_NULL, 0};
+    char *rest; /* strtok itself keeps its place in the C library, which simulated processes share */
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        bench_case one;
+        if (!parse_case(line, &one)) {
+            fail("malformed case:", line);
+        }
+        const char *wrong = objection(&one, world_procs);
+        if (wrong != NULL) {
+            if (world_rank == 0) {
+                printf("{\"id\": %ld, \"error\": \"%s\"}\n", one.id, wrong);
+            }
+        } else {
+            MPI_Comm comm = take_first(&kept, one.procs);
+            payload buffers = {NULL, NULL};
+            if (comm != MPI_COMM_NULL) {
+                buffers = allocate_payload(&one, world_rank);
+                collwise_private(comm);
+            }
+            if (SIMULATED) {
+                start = fmax(start, LEAD_SECONDS);
+                simulate(&one, buffers, comm, &start);
+            } else if (comm != MPI_COMM_NULL) {
+                measure(&one, buffers, comm, options);
+            }
+            if (comm != MPI_COMM_NULL) {
+                free_payload(buffers);
+            }
+        }
+        fflush(stdout);
+    }
+}
+
+static int positive(const char *option, const char *text, int least) {
+    char *end;
+    long value = text == NULL ? least - 1 : strtol(text, &end, 10);
+    if (value < least || value > 1000000 || *end != '\0') {
+        fail("needs a whole number after", option);
+    }
+    return (int)value;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    bench_options options = {.timing_is_maximum = 1, .repetitions = 10, .warmup = 1};
+    if (argc < 2) {
+        fail("usage:", "benchmark CASES [--timing root|maximum] [--repetitions N] [--warmup N]");
+    }
+    for (int i = 2; i < argc; i += 2) {
+        char *value = argv[i + 1];
+        if (strcmp(argv[i], "--timing") == 0 && value != NULL && strcmp(value, "root") == 0) {
+            options.timing_is_maximum = 0;
+        } else if (strcmp(argv[i], "--timing") == 0 && value != NULL && strcmp(value, "maximum") == 0) {
+            options.timing_is_maximum = 1;
+        } else if (strcmp(argv[i], "--repetitions") == 0) {
+            options.repetitions = positive(argv[i], value, 1);
+        } else if (strcmp(argv[i], "--warmup") == 0) {
+            options.warmup = positive(argv[i], value, 0);
+        } else {
+            fail("unknown option or value:", argv[i]);
+        }
+    }
+    char *text = read_text(argv[1]);
+    run_cases(text, options);
+    free(text);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,25 @@
+"""Clusters: short descriptions, the platform XML written from them, and checks of both."""
+
+from collwise.platforms.check import CheckReport, check_file
+from collwise.platforms.description import Calibration, Platform, Source
+from collwise.platforms.hosts import HostPlatform, parse_radical
+from collwise.platforms.loader import known, load, load_description
+from collwise.platforms.writer import write_description
+from collwise.platforms.xml import platform_xml
+from collwise.platforms.xml_file import XmlPlatform
+
+__all__ = [
+    "Calibration",
+    "CheckReport",
+    "HostPlatform",
+    "Platform",
+    "Source",
+    "XmlPlatform",
+    "check_file",
+    "known",
+    "load",
+    "load_description",
+    "parse_radical",
+    "platform_xml",
+    "write_description",
+]

@@ -1,0 +1,191 @@
+"""Checks of platform files, with the line of each problem."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from collwise.common.errors import UsageError
+from collwise.platforms.description import Platform
+from collwise.platforms.reader import Problem, read_description
+from collwise.platforms.smpi import FACTOR_OPTIONS, KNOWN_OPTIONS, OVERHEAD_OPTIONS, list_problems
+from collwise.platforms.xml_file import (
+    BANDWIDTH_UNITS,
+    SPEED_UNITS,
+    TIME_UNITS,
+    BrokenXmlError,
+    Element,
+    config_options,
+    host_names,
+    quantity,
+    read_elements,
+)
+
+DEFAULT_TCP_GAMMA_BYTES = 4194304.0
+"""SimGrid's default TCP window: a flow gets at most this over twice its route's latency."""
+
+_BANDWIDTHS = {
+    "link": ("bandwidth",),
+    "cluster": ("bw", "bb_bw", "loopback_bw", "limiter_link"),
+    "cabinet": ("bw",),
+    "peer": ("bw_in", "bw_out"),
+    "backbone": ("bandwidth",),
+}
+_LATENCIES = {
+    "link": ("latency",),
+    "cluster": ("lat", "bb_lat", "loopback_lat"),
+    "cabinet": ("lat",),
+    "peer": ("lat",),
+    "backbone": ("latency",),
+}
+_SPEEDS = {"host": ("speed",), "cluster": ("speed",), "cabinet": ("speed",), "peer": ("speed",)}
+_QUANTITIES = (
+    (_BANDWIDTHS, BANDWIDTH_UNITS, "a bandwidth above 0, for example 1.25GBps"),
+    (_LATENCIES, TIME_UNITS, "a time of at least 0, for example 10us"),
+    (_SPEEDS, SPEED_UNITS, "a speed above 0, for example 1Gf"),
+)
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The outcome of a check: one line for each problem (FILE:LINE: what (valid: ...)) and the hosts found."""
+
+    path: Path
+    problems: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing is wrong."""
+        return not self.problems
+
+
+def check_file(path: str | Path) -> CheckReport:
+    """Everything that is wrong with a platform file, TOML or XML, short of what only SimGrid itself can tell.
+
+    Raises UsageError if the file cannot be read or is neither of the two.
+    """
+    path = Path(path)
+    text = read_text(path)
+    problems, hosts = _check_toml(text) if path.suffix == ".toml" else _check_xml(text)
+    return CheckReport(path, tuple(f"{path}:{problem.line}: {problem.what}" for problem in problems), tuple(hosts))
+
+
+def read_text(path: Path) -> str:
+    """The text of a platform file. Raises UsageError if it cannot be read or is neither TOML nor XML by its name."""
+    if path.suffix not in (".toml", ".xml"):
+        raise UsageError(f"platform file '{path}' has an unknown type (valid: names that end in .toml or .xml)")
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        raise UsageError(f"platform file '{path}' does not exist (valid: the path of a .toml or .xml file)") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"platform file '{path}' is not text at byte {error.start} (valid: UTF-8)") from None
+    except OSError as error:
+        raise UsageError(f"platform file '{path}' cannot be read: {error.strerror} (valid: a readable file)") from None
+
+
+def xml_problems(elements: list[Element]) -> tuple[list[Problem], list[str]]:
+    """What is wrong with the elements of a platform XML, by line, and its host names in file order."""
+    problems = _root_problems(elements[0])
+    hosts: dict[str, int] = {}
+    for element in elements:
+        problems += _host_problems(element, hosts)
+        problems += _quantity_problems(element)
+    for option in config_options(elements):
+        problems += _option_problems(option)
+    if not hosts:
+        what = "no host (valid: at least one <host>, <cluster>, <cabinet> or <peer>)"
+        problems.append(Problem(elements[0].line, what))
+    return sorted(problems), list(hosts)
+
+
+def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
+    platform, problems = read_description(text)
+    if platform is None:
+        return problems, []
+    return _window_problems(platform, text), list(platform.hosts)
+
+
+def _check_xml(text: str) -> tuple[list[Problem], list[str]]:
+    try:
+        return xml_problems(read_elements(text))
+    except BrokenXmlError as error:
+        return [Problem(error.line, str(error))], []
+
+
+def _window_problems(platform: Platform, text: str) -> list[Problem]:
+    latency = 2 * platform.link_latency_seconds + platform.backbone_latency_seconds
+    bandwidth = platform.link_bytes_per_second * platform.links_per_node
+    if platform.backbone_bytes_per_second is not None:
+        bandwidth = min(bandwidth, platform.backbone_bytes_per_second)
+    if 2 * latency * bandwidth <= DEFAULT_TCP_GAMMA_BYTES:
+        return []
+    line = next(n for n, line in enumerate(text.splitlines(), 1) if "link_latency_seconds" in line)
+    most = DEFAULT_TCP_GAMMA_BYTES / (2 * bandwidth)
+    what = f"network.link_latency_seconds: a route of {latency:g} s makes SimGrid's TCP window the bottleneck"
+    return [Problem(line, f"{what} (valid: routes of up to {most:.3g} s at {bandwidth:g} B/s)")]
+
+
+def _root_problems(root: Element) -> list[Problem]:
+    if root.tag != "platform":
+        return [Problem(root.line, f"the root element is <{root.tag}> (valid: <platform>)")]
+    version = root.attributes.get("version", "none")
+    if version not in ("4", "4.0", "4.1"):
+        return [Problem(root.line, f"<platform> has version {version} (valid: 4.1, or 4)")]
+    return []
+
+
+def _host_problems(element: Element, hosts: dict[str, int]) -> list[Problem]:
+    """Also notes in `hosts` the line of each new host."""
+    try:
+        names = host_names(element)
+    except UsageError as error:
+        return [Problem(element.line, str(error))]
+    except KeyError as missing:
+        valid = "id" if element.tag in ("host", "peer") else "prefix, radical and suffix"
+        what = f"<{element.tag}> without the attribute {missing.args[0]} (valid: {valid} given)"
+        return [Problem(element.line, what)]
+    problems = []
+    for name in names:
+        if name in hosts:
+            problems.append(Problem(element.line, f"host '{name}' is also on line {hosts[name]} (valid: unique names)"))
+        hosts.setdefault(name, element.line)
+    return problems
+
+
+def _quantity_problems(element: Element) -> list[Problem]:
+    problems = []
+    for attributes, units, valid in _QUANTITIES:
+        for name in attributes.get(element.tag, ()):
+            given = element.attributes.get(name, "")
+            # Wi-Fi links and hosts with several speeds list their values.
+            for part in given.replace(";", ",").split(",") if given else ():
+                if not _fits(part, units, zero_is_fine=units is TIME_UNITS):
+                    what = f"{name} of <{element.tag}> is '{part.strip()}' (valid: {valid})"
+                    problems.append(Problem(element.line, what))
+    return problems
+
+
+def _fits(text: str, units: dict[str, float], *, zero_is_fine: bool) -> bool:
+    try:
+        value = quantity(text, units)
+    except ValueError:
+        return False
+    return value > 0 or (zero_is_fine and value == 0)
+
+
+def _option_problems(option: Element) -> list[Problem]:
+    name, value = option.attributes.get("id"), option.attributes.get("value")
+    if name is None or value is None:
+        return [Problem(option.line, "a <prop> of <config> lacks something (valid: both id and value)")]
+    if name in FACTOR_OPTIONS + OVERHEAD_OPTIONS:
+        return [Problem(option.line, what) for what in list_problems(name, value)]
+    if name.startswith(("smpi/", "network/")) and name not in KNOWN_OPTIONS:
+        prefix = name.partition("/")[0] + "/"
+        valid = sorted(known for known in KNOWN_OPTIONS if known.startswith(prefix))
+        near = difflib.get_close_matches(name, valid, n=3, cutoff=0.6)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        return [Problem(option.line, f"unknown option '{name}'{hint} (valid: {', '.join(valid)})")]
+    return []

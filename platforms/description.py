@@ -1,0 +1,112 @@
+"""Clusters as this project describes them: nodes, links and the calibration of the simulated MPI library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from collwise.platforms.hosts import HostPlatform
+from collwise.platforms.smpi import factor_list, overhead_list
+from collwise.platforms.xml import platform_xml
+
+FactorRow = tuple[int, float]
+"""(from_bytes, factor): holds for messages of at least from_bytes."""
+
+OverheadRow = tuple[int, float, float]
+"""(from_bytes, base_seconds, seconds_per_byte): holds for messages of at least from_bytes."""
+
+_NO_FACTOR: tuple[FactorRow, ...] = ((0, 1.0),)
+_NO_OVERHEAD: tuple[OverheadRow, ...] = ((0, 0.0, 0.0),)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where figures come from: `what` was taken from `where`."""
+
+    what: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How the platform's MPI library and network depart from latency + bytes / bandwidth.
+
+    Rows start at 0 and ascend; `from_bytes` counts the message's own bytes. `latency_factor` and `bandwidth_factor`
+    multiply the route's latency and bandwidth, a node's loopback included. `os`, `or_` and `ois` are the processor's
+    time in a blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the eager limit only,
+    `ois` always, and nothing for empty messages. Messages of `eager_limit_bytes` and more use the rendezvous protocol.
+    `crosstraffic`: a flow takes 5 % of its rate from the opposite direction, as acknowledgements do.
+    `reduce_seconds_per_byte` is the time to combine one byte in a reduction.
+    """
+
+    latency_factor: tuple[FactorRow, ...] = _NO_FACTOR
+    bandwidth_factor: tuple[FactorRow, ...] = _NO_FACTOR
+    os: tuple[OverheadRow, ...] = _NO_OVERHEAD
+    or_: tuple[OverheadRow, ...] = _NO_OVERHEAD
+    ois: tuple[OverheadRow, ...] = _NO_OVERHEAD
+    eager_limit_bytes: int = 65536
+    crosstraffic: bool = True
+    reduce_seconds_per_byte: float = 0.0
+    note: str = ""
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True)
+class Platform(HostPlatform):
+    """A homogeneous cluster behind one switch.
+
+    `links_per_node` links carry one job's traffic together, as one link of their summed bandwidth. A loopback joins
+    two processes on one node. With `backbone_bytes_per_second` None the switch never limits a flow; otherwise it
+    limits each flow by itself and adds `backbone_latency_seconds`. `published` holds the figures from the literature
+    that the calibration uses; its keys carry the units.
+    """
+
+    name: str
+    title: str
+    site: str
+    nodes: int
+    host_prefix: str
+    host_suffix: str
+    cpus_per_node: int
+    cores_per_node: int
+    core_flops: float
+    link_bytes_per_second: float
+    link_latency_seconds: float
+    loopback_bytes_per_second: float
+    loopback_latency_seconds: float
+    first_host: int = 1
+    links_per_node: int = 1
+    backbone_bytes_per_second: float | None = None
+    backbone_latency_seconds: float = 0.0
+    calibration: Calibration = Calibration()
+    published: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Host names, first to last, for example grisou-1.nancy.grid5000.fr."""
+        numbers = range(self.first_host, self.first_host + self.nodes)
+        return tuple(f"{self.host_prefix}{number}{self.host_suffix}" for number in numbers)
+
+    @property
+    def default_processes_per_node(self) -> int:
+        """One process per CPU, as in the published measurements."""
+        return self.cpus_per_node
+
+    def smpi_options(self) -> dict[str, str]:
+        """The calibration as SimGrid options, with names that SimGrid 3.32 to 4.1 understand."""
+        calibration = self.calibration
+        return {
+            "smpi/lat-factor": factor_list(calibration.latency_factor),
+            "smpi/bw-factor": factor_list(calibration.bandwidth_factor),
+            "smpi/os": overhead_list(calibration.os),
+            "smpi/or": overhead_list(calibration.or_),
+            "smpi/ois": overhead_list(calibration.ois),
+            "smpi/send-is-detached-thresh": str(calibration.eager_limit_bytes),
+            "network/crosstraffic": "yes" if calibration.crosstraffic else "no",
+        }
+
+    def xml_text(self) -> str:
+        """The platform XML written from this description."""
+        return platform_xml(self)

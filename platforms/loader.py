@@ -1,0 +1,73 @@
+"""Platforms by name or by file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.platforms.check import read_text, xml_problems
+from collwise.platforms.description import Platform
+from collwise.platforms.hosts import HostPlatform
+from collwise.platforms.reader import Problem, read_description
+from collwise.platforms.xml_file import BrokenXmlError, XmlPlatform, config_options, read_elements
+
+_FOLDER = Path(__file__).parent
+_SEE_ALL = "see 'collwise platforms list'"
+
+
+def known() -> list[str]:
+    """The names of the platforms that come with collwise."""
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+def load(name_or_path: str | Path) -> HostPlatform:
+    """The platform of that name, or the one that a .toml or .xml file describes.
+
+    Raises UsageError for an unknown name, a file that cannot be read and a file with problems: it names the first one.
+    """
+    path = _find(name_or_path)
+    return _from_xml(path) if path.suffix == ".xml" else _from_toml(path)
+
+
+def load_description(name_or_path: str | Path) -> Platform:
+    """Like `load`, for what needs the figures of a description: platform XML raises UsageError."""
+    platform = load(name_or_path)
+    if not isinstance(platform, Platform):
+        raise UsageError(f"platform '{name_or_path}' has no description (valid: a .toml file or {', '.join(known())})")
+    return platform
+
+
+def _find(name_or_path: str | Path) -> Path:
+    path = Path(name_or_path)
+    if isinstance(name_or_path, Path) or path.suffix in (".toml", ".xml") or len(path.parts) > 1:
+        return path
+    if name_or_path not in known():
+        raise unknown_name("platform", name_or_path, known(), _SEE_ALL)
+    return _FOLDER / f"{name_or_path}.toml"
+
+
+def _from_toml(path: Path) -> Platform:
+    platform, problems = read_description(read_text(path))
+    if platform is None:
+        raise _refusal(path, problems)
+    return platform
+
+
+def _from_xml(path: Path) -> XmlPlatform:
+    text = read_text(path)
+    try:
+        elements = read_elements(text)
+    except BrokenXmlError as error:
+        raise _refusal(path, [Problem(error.line, str(error))]) from None
+    problems, hosts = xml_problems(elements)
+    if problems:
+        raise _refusal(path, problems)
+    options = {option.attributes["id"]: option.attributes["value"] for option in config_options(elements)}
+    told = tuple((name, value) for name, value in options.items() if name.startswith(("smpi/", "network/")))
+    return XmlPlatform(path.stem, f"platform XML {path.name}", path, text, tuple(hosts), told)
+
+
+def _refusal(path: Path, problems: list[Problem]) -> UsageError:
+    others = len(problems) - 1
+    more = f" [and {others} more: see 'collwise platforms check {path}']" if others else ""
+    return UsageError(f"{path}:{problems[0].line}: {problems[0].what}{more}")

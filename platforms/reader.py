@@ -1,0 +1,194 @@
+"""Cluster descriptions read from TOML, with the line of everything that is wrong with them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from collwise.platforms import schema
+from collwise.platforms.description import Calibration, Platform, Source
+from collwise.platforms.smpi import MOST_ROWS
+
+_HEADER = re.compile(r"""\s*(\[\[?)([\w."' -]+)\]\]?\s*(?:#.*)?$""")
+_ASSIGNMENT = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
+_TABLES = ("cluster", "network", "calibration", "published", "sources")
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """Something wrong at a line (counted from 1) of a file: what is wrong and what is valid."""
+
+    line: int
+    what: str
+
+
+def read_description(text: str) -> tuple[Platform | None, list[Problem]]:
+    """The platform that TOML text describes, and all that is wrong with it; the platform is None if anything is."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"line (\d+)", str(error))
+        line = int(place.group(1)) if place else max(1, len(text.splitlines()))
+        return None, [Problem(line, f"broken TOML: {error}")]
+    reader = _Reader(text)
+    platform = reader.platform(document)
+    return platform, sorted(reader.problems)
+
+
+class _Reader:
+    """Reads tables key by key and collects problems instead of stopping at the first."""
+
+    def __init__(self, text: str) -> None:
+        self.problems: list[Problem] = []
+        self._places = _key_lines(text)
+
+    def platform(self, document: Mapping[str, Any]) -> Platform | None:
+        values = self._table(document, schema.TOP, "", extra=_TABLES)
+        values |= self._sub_table(document, "cluster", schema.CLUSTER)
+        values |= self._sub_table(document, "network", schema.NETWORK)
+        calibration = self._calibration(document)
+        published = self._published(document.get("published", {}), "published")
+        sources = self._sources(document, "")
+        self._check_relations(values)
+        if self.problems:
+            return None
+        return Platform(**values, calibration=Calibration(**calibration), published=published, sources=sources)
+
+    def _calibration(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        if "calibration" not in document:
+            return {}
+        lists = (*schema.FACTOR_LISTS, *schema.OVERHEAD_LISTS)
+        values = self._sub_table(document, "calibration", schema.CALIBRATION, extra=(*lists, "sources"))
+        table = document["calibration"]
+        if not isinstance(table, dict):
+            return {}
+        for name in lists:
+            if name in table:
+                columns = schema.FACTOR_COLUMNS if name in schema.FACTOR_LISTS else schema.OVERHEAD_COLUMNS
+                values["or_" if name == "or" else name] = self._ascending(table, name, columns)
+        return values | {"sources": self._sources(table, "calibration")}
+
+    def _check_relations(self, values: Mapping[str, Any]) -> None:
+        cpus, cores = values.get("cpus_per_node", 0), values.get("cores_per_node")
+        if cores is not None and cores < cpus:
+            self._add("cluster", "cores_per_node", f"{cores} is fewer than the CPUs (valid: at least {cpus})")
+        if "backbone_latency_seconds" in values and "backbone_bytes_per_second" not in values:
+            what = "stands without backbone_bytes_per_second (valid: both, or the bandwidth alone, or neither)"
+            self._add("network", "backbone_latency_seconds", what)
+
+    def _table(
+        self, table: Mapping[str, Any], keys: Mapping[str, schema.Key], where: str, extra: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        valid = (*keys, *extra)
+        for name in table:
+            if name not in valid:
+                near = difflib.get_close_matches(name, valid, n=3, cutoff=0.5)
+                hint = f"; did you mean {' or '.join(near)}?" if near else ""
+                self._add(where, name, f"unknown key{hint} (valid: {', '.join(valid)})")
+        values = {}
+        for name, key in keys.items():
+            if name not in table:
+                if key.required:
+                    self._add(where, name, f"missing (valid: {key.valid})")
+            elif key.fits(table[name]):
+                values[name] = key.read(table[name])
+            else:
+                self._misfit(where, name, table[name], key.valid)
+        return values
+
+    def _sub_table(
+        self, document: Mapping[str, Any], name: str, keys: Mapping[str, schema.Key], extra: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        table = document.get(name)
+        if isinstance(table, dict):
+            return self._table(table, keys, name, extra)
+        valid = f"a table [{name}] with {', '.join((*keys, *extra))}"
+        if table is None:
+            self._add("", name, f"missing (valid: {valid})")
+        else:
+            self._misfit("", name, table, valid)
+        return {}
+
+    def _rows(
+        self, table: Mapping[str, Any], name: str, columns: Mapping[str, schema.Key], where: str
+    ) -> list[dict[str, Any]]:
+        rows = table.get(name, [])
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            self._misfit(where, name, rows, f"a list of tables with {', '.join(columns)}")
+            return []
+        path = f"{where}.{name}" if where else name
+        return [self._table(row, columns, f"{path}[{number}]") for number, row in enumerate(rows, start=1)]
+
+    def _ascending(
+        self, table: Mapping[str, Any], name: str, columns: Mapping[str, schema.Key]
+    ) -> tuple[tuple[Any, ...], ...]:
+        before = len(self.problems)
+        rows = self._rows(table, name, columns, "calibration")
+        if len(self.problems) > before:
+            return ()
+        sizes = [row["from_bytes"] for row in rows]
+        if sizes[:1] != [0] or any(low >= high for low, high in pairwise(sizes)):
+            given = ", ".join(map(str, sizes)) or "no rows"
+            self._add("calibration", name, f"from_bytes has {given} (valid: ascending from 0, each size once)")
+        if len(rows) > MOST_ROWS:
+            self._add("calibration", name, f"{len(rows)} rows (valid: 1 to {MOST_ROWS})")
+        return tuple(tuple(row[column] for column in columns) for row in rows)
+
+    def _sources(self, table: Mapping[str, Any], where: str) -> tuple[Source, ...]:
+        before = len(self.problems)
+        rows = self._rows(table, "sources", schema.SOURCE_COLUMNS, where)
+        return () if len(self.problems) > before else tuple(Source(**row) for row in rows)
+
+    def _published(self, table: object, where: str) -> dict[str, Any]:
+        if not isinstance(table, dict):
+            self._misfit("", where, table, f"a table [{where}] of numbers")
+            return {}
+        figures: dict[str, Any] = {}
+        for name, value in table.items():
+            if isinstance(value, dict):
+                figures[name] = self._published(value, f"{where}.{name}")
+            elif schema.is_number(value):
+                figures[name] = float(value)
+            else:
+                self._misfit(where, name, value, "a number, or a table of numbers")
+        return figures
+
+    def _misfit(self, where: str, name: str, value: object, valid: str) -> None:
+        shown = repr(value) if isinstance(value, str | int | float) else f"a {type(value).__name__}"
+        self._add(where, name, f"{shown} does not fit (valid: {valid})")
+
+    def _add(self, where: str, name: str, what: str) -> None:
+        key = f"{where}.{name}" if where else name
+        self.problems.append(Problem(self._line(key), f"{key}: {what}"))
+
+    def _line(self, key: str) -> int:
+        # A missing key and a key inside a row have no line of their own: the nearest enclosing table's will do.
+        while key:
+            if key in self._places:
+                return self._places[key]
+            index = re.search(r"\[\d+\]$", key)
+            key = key[: index.start()] if index else key.rpartition(".")[0]
+        return 1
+
+
+def _key_lines(text: str) -> dict[str, int]:
+    """The line of each table header ('cluster'), list entry ('sources[2]') and key ('cluster.nodes')."""
+    places: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    table = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = re.sub(r"[\s\"']", "", header.group(2))
+            if header.group(1) == "[[":
+                counts[table] = counts.get(table, 0) + 1
+                table = f"{table}[{counts[table]}]"
+            places.setdefault(table, number)
+        elif assignment := _ASSIGNMENT.match(line):
+            name = assignment.group(1).strip("\"'")
+            places.setdefault(f"{table}.{name}" if table else name, number)
+    return places

@@ -1,0 +1,77 @@
+"""SimGrid's option syntax: lists by message size, written and checked, and the names of its SMPI options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+ENVELOPE_BYTES = 16
+"""SMPI sends this many bytes with every message and looks its latency and bandwidth factors up with them included."""
+
+LARGEST_BYTES = 2**31 - 1 - ENVELOPE_BYTES
+"""SimGrid reads the sizes of its lists as C ints."""
+
+MOST_ROWS = 15
+"""SimGrid sorts its lists, and keeps rows of equal size in order (see `overhead_list`) only in short ones."""
+
+FACTOR_OPTIONS = ("smpi/lat-factor", "smpi/bw-factor", "network/latency-factor", "network/bandwidth-factor")
+OVERHEAD_OPTIONS = ("smpi/os", "smpi/or", "smpi/ois")
+
+# Of SimGrid 3.32 and 4.1, both: a file for either engine is a good file.
+_NETWORK_NAMES = """
+TCP-gamma bandwidth-factor crosstraffic latency-factor loopback-bw loopback-lat maxmin-selective-update model optim
+solver weight-S
+"""
+_SMPI_NAMES = """
+IB-penalty-factors allgather allgatherv allreduce alltoall alltoallv async-small-thresh auto-shared-malloc-thresh
+barrier barrier-collectives barrier-finalization bcast buffering bw-factor coll-selector comp-adjustment-file
+cpu-threshold display-allocs display-timing errors-are-fatal finalization-barrier gather grow-injected-times host-speed
+hostfile init iprobe iprobe-cpu-usage keep-temps lat-factor list-leaks map np ois or os papi-events pedantic
+privatization privatize-libs reduce reduce_scatter replay scatter send-is-detached-thresh shared-malloc
+shared-malloc-blocksize shared-malloc-hugepage simulate-computation test tmpdir trace-call-location
+trace-call-use-absolute-path wtime
+"""
+KNOWN_OPTIONS = frozenset(
+    [f"network/{name}" for name in _NETWORK_NAMES.split()] + [f"smpi/{name}" for name in _SMPI_NAMES.split()]
+)
+
+
+def factor_list(rows: Sequence[tuple[int, float]]) -> str:
+    """Rows (from_bytes, factor) as the value of a latency or bandwidth factor option."""
+    # SMPI uses a row for sizes above (not at) its own size, envelope included.
+    return ";".join(f"{start and start - 1 + ENVELOPE_BYTES}:{factor!r}" for start, factor in rows)
+
+
+def overhead_list(rows: Sequence[tuple[int, float, float]]) -> str:
+    """Rows (from_bytes, base_seconds, seconds_per_byte) as the value of smpi/os, smpi/or or smpi/ois."""
+    # The leading row makes empty messages free everywhere: SimGrid 3.32 would charge them the first row, 4.x charges
+    # nothing and cannot be told otherwise.
+    written = [f"{start and start - 1}:{base!r}:{per_byte!r}" for start, base, per_byte in rows]
+    return ";".join(["0:0.0:0.0", *written])
+
+
+def list_problems(option: str, value: str) -> list[str]:
+    """What is wrong with the value of a list option: shape, numbers, order. Empty if nothing is."""
+    per_row = 1 if option in FACTOR_OPTIONS else 2
+    example = "0:1.0;65536:0.94" if per_row == 1 else "0:0.0:0.0;1024:5e-06:1e-10"
+    if ":" not in value:
+        return [f"{option} '{value}' has no message size, which makes SimGrid 3.32 crash (valid: 0:{value})"]
+    sizes: list[int] = []
+    for row in value.strip(";").split(";"):
+        size, *numbers = row.split(":")
+        # Overheads may have more numbers than SimGrid uses: its own default has four.
+        if not size.strip().isdigit() or (len(numbers) != 1 if per_row == 1 else len(numbers) < per_row):
+            return [f"{option}: malformed row '{row}' (valid: {example})"]
+        try:
+            values = [float(number) for number in numbers]
+        except ValueError:
+            return [f"{option}: '{row}' has something that is not a number (valid: {example})"]
+        if per_row == 1 and not 0 < values[0] < float("inf"):
+            return [f"{option}: factor {numbers[0]} in '{row}' (valid: above 0)"]
+        sizes.append(int(size))
+    if max(sizes) > LARGEST_BYTES:
+        return [f"{option}: size {max(sizes)} is too large (valid: up to {LARGEST_BYTES})"]
+    if sizes not in (sorted(sizes), sorted(sizes, reverse=True)):
+        return [f"{option}: sizes {', '.join(map(str, sizes))} are not in order (valid: ascending)"]
+    if len(set(filter(None, sizes))) < len(list(filter(None, sizes))):
+        return [f"{option}: a size is given twice (valid: each size once)"]
+    return []

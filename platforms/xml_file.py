@@ -1,0 +1,125 @@
+"""Platform XML that users already have, taken as it is: the elements with their lines, and the hosts they make."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from xml.parsers import expat
+
+from collwise.platforms.hosts import HostPlatform, parse_radical
+
+_QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?\d+)?)\s*([A-Za-z]*)\s*")
+_DECIMAL = {prefix: 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P", "E", "Z", "Y"))}
+_BINARY = {f"{prefix}i": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P", "E", "Z", "Y"), 1)}
+_LONG = {
+    name: 1000.0**power
+    for power, name in enumerate(("", "kilo", "mega", "giga", "tera", "peta", "exa", "zeta", "yotta"))
+}
+BANDWIDTH_UNITS = {f"{p}Bps": scale for p, scale in (_DECIMAL | _BINARY).items()}
+BANDWIDTH_UNITS |= {f"{p}bps": scale / 8 for p, scale in (_DECIMAL | _BINARY).items()} | {"": 1.0}
+SPEED_UNITS = {f"{p}f": scale for p, scale in _DECIMAL.items()} | {f"{p}flops": scale for p, scale in _LONG.items()}
+SPEED_UNITS |= {"": 1.0}
+TIME_UNITS = {"w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
+TIME_UNITS |= {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
+
+
+@dataclass(frozen=True)
+class Element:
+    """An XML element: its tag, its attributes, the tag it stands in ('' for the root) and its line, from 1."""
+
+    tag: str
+    attributes: dict[str, str]
+    parent: str
+    line: int
+
+
+class BrokenXmlError(ValueError):
+    """Text that is not well-formed XML; `line` counts from 1."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+def read_elements(text: str) -> list[Element]:
+    """All elements in file order. Raises BrokenXmlError if the text is not well-formed."""
+    elements: list[Element] = []
+    open_tags: list[str] = []
+    parser = expat.ParserCreate()
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        elements.append(Element(tag, attributes, open_tags[-1] if open_tags else "", parser.CurrentLineNumber))
+        open_tags.append(tag)
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda tag: open_tags.pop()
+    try:
+        parser.Parse(text.encode(), True)
+    except expat.ExpatError as error:
+        where = f" inside <{open_tags[-1]}>" if open_tags else ""
+        raise BrokenXmlError(error.lineno, f"broken XML: {expat.ErrorString(error.code)}{where}") from None
+    return elements
+
+
+def host_names(element: Element) -> list[str]:
+    """The hosts that one element makes: none for most tags.
+
+    Raises UsageError for a malformed radical and KeyError for a missing attribute.
+    """
+    if element.tag in ("host", "peer"):
+        return [element.attributes["id"]]
+    if element.tag in ("cluster", "cabinet"):
+        prefix, suffix = element.attributes["prefix"], element.attributes["suffix"]
+        return [f"{prefix}{number}{suffix}" for number in parse_radical(element.attributes["radical"])]
+    return []
+
+
+def config_options(elements: list[Element]) -> list[Element]:
+    """The <prop> elements of <config>: simulator options as the attributes id and value."""
+    return [element for element in elements if element.tag == "prop" and element.parent == "config"]
+
+
+def quantity(text: str, units: dict[str, float]) -> float:
+    """A number with one of `units`, in the unit whose scale is 1. Raises ValueError for anything else."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None or match.group(2) not in units:
+        raise ValueError(text)
+    value = float(match.group(1)) * units[match.group(2)]
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+@dataclass(frozen=True)
+class XmlPlatform(HostPlatform):
+    """A platform XML file of the user's own, simulated with its text unchanged.
+
+    `path` is where it stands: files that it names (profiles, traces) are relative to its folder.
+    """
+
+    name: str
+    title: str
+    path: Path
+    text: str
+    host_list: tuple[str, ...]
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Host names in file order."""
+        return self.host_list
+
+    @property
+    def default_processes_per_node(self) -> int:
+        """One: platform XML does not say how many CPUs a host has."""
+        return 1
+
+    def smpi_options(self) -> dict[str, str]:
+        """The smpi/ and network/ options of the file's own <config>."""
+        return dict(self.options)
+
+    def xml_text(self) -> str:
+        """The file's text, unchanged."""
+        return self.text

@@ -1,0 +1,265 @@
+"""One line for each thing that can be wrong with a platform name or file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.platforms import (
+    Calibration,
+    Source,
+    XmlPlatform,
+    check_file,
+    load,
+    load_description,
+    write_description,
+)
+
+# Too long for one line, so that each gets a table of its own.
+_SOURCES = (Source("nodes and links" * 8, "a paper"), Source("loopback" * 16, "no measurement"))
+_GOOD = write_description(replace(load_description("grisou"), calibration=Calibration(), sources=_SOURCES))
+_XML = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <config><prop id="smpi/bw-factor" value="65472:0.94;0:0.8"/><prop id="maxmin/precision" value="1e-9"/></config>
+  <zone id="AS0" routing="Full">
+    <host id="front" speed="1Gf"/>
+    <cluster id="c" prefix="n-" suffix=".x" radical="1-2,9" speed="1Gf" bw="125MBps" lat="50us"/>
+    <link id="l" bandwidth="1GBps" latency="0"/>
+  </zone>
+</platform>
+"""
+
+
+def _message(file: Path, text: str) -> str:
+    """The error of loading `text`, without the file's name; checks that the report starts with the same line."""
+    file.write_text(text)
+    with pytest.raises(UsageError) as error:
+        load(file)
+    assert error.value.exit_code == 2
+    message = str(error.value)
+    assert "\n" not in message
+    assert message.startswith(f"{file}:")
+    assert message.startswith(check_file(file).problems[0])
+    return message.removeprefix(f"{file}:")
+
+
+def _line(text: str, start: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines(), 1) if line.startswith(start))
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(UsageError) as error:
+        load("grisu")
+    assert str(error.value) == (
+        "unknown platform 'grisu'; did you mean grisou or gros? Valid: grisou, gros (see 'collwise platforms list')"
+    )
+
+
+def test_missing_unreadable_and_foreign_files(tmp_path: Path) -> None:
+    missing = tmp_path / "no.toml"
+    with pytest.raises(UsageError) as error:
+        load(str(missing))
+    assert str(error.value) == f"platform file '{missing}' does not exist (valid: the path of a .toml or .xml file)"
+    with pytest.raises(UsageError) as error:
+        load(f"{tmp_path}/a.json")
+    assert str(error.value).endswith("a.json' has an unknown type (valid: names that end in .toml or .xml)")
+    folder = tmp_path / "folder.xml"
+    folder.mkdir()
+    with pytest.raises(UsageError) as error:
+        load(folder)
+    assert str(error.value) == f"platform file '{folder}' cannot be read: Is a directory (valid: a readable file)"
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"name = '\xff'")
+    with pytest.raises(UsageError) as error:
+        load(binary)
+    assert str(error.value) == f"platform file '{binary}' is not text at byte 8 (valid: UTF-8)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("nodes = 51", "nodes =", "nodes", "broken TOML: Invalid value (at line {line}, column 8)"),
+        ("nodes = 51", "", "[cluster]", "cluster.nodes: missing (valid: a whole number from 1 to 1000000)"),
+        ("nodes = 51", "nodes = 0", "nodes", "cluster.nodes: 0 does not fit (valid: a whole number from 1 to 1000000)"),
+        ("nodes = 51", "nodes = true", "nodes", "cluster.nodes: True does not fit (valid: a whole number from"),
+        ("nodes = 51", "nodes = 5.5", "nodes", "cluster.nodes: 5.5 does not fit (valid: a whole number from"),
+        ("nodes = 51", "nodes = 51\nnods = 3", "nods", "cluster.nods: unknown key; did you mean nodes? (valid: "),
+        ("core_flops =", "zzzz = 1\ncore_flops =", "zzzz", "cluster.zzzz: unknown key (valid: nodes, host_prefix, "),
+        ('name = "grisou"', 'name = "A b"', "name", "name: 'A b' does not fit (valid: lower-case letters, digits, "),
+        ("cores_per_node = 16", "cores_per_node = 1", "cores", "cluster.cores_per_node: 1 is fewer than the CPUs"),
+        (
+            "links_per_node = 1",
+            "backbone_latency_seconds = 1",
+            "backbone",
+            "network.backbone_latency_seconds: stands without backbone_bytes_per_second (valid: both, or ",
+        ),
+        ("crosstraffic = true", 'crosstraffic = "on"', "cross", "calibration.crosstraffic: 'on' does not fit (valid: "),
+        (
+            "crosstraffic = true",
+            "eager_limit = 1",
+            "eager_limit =",
+            "calibration.eager_limit: unknown key; did you mean eag",
+        ),
+        ("7 = 1.54", '7 = "x"', "7 =", "published.gamma.7: 'x' does not fit (valid: a number, or a table of numbers)"),
+        ('where = "no', 'were = "no', "[[sources]]", "sources[2].where: missing (valid: text)"),
+    ],
+)
+def test_broken_descriptions(tmp_path: Path, old: str, new: str, line: str, message: str) -> None:
+    assert old in _GOOD
+    text = _GOOD.replace(old, new)
+    number = _line(text, line)
+    if line == "[[sources]]":
+        number = max(n for n, content in enumerate(text.splitlines(), 1) if content == line)
+    assert _message(tmp_path / "bad.toml", text).startswith(f"{number}: {message.format(line=number)}")
+
+
+@pytest.mark.parametrize("value", ["-1.0", "0", "nan", "inf", '"fast"', "false"])
+def test_bandwidths_are_finite_and_above_zero(tmp_path: Path, value: str) -> None:
+    line = next(content for content in _GOOD.splitlines() if content.startswith("link_bytes_per_second"))
+    text = _GOOD.replace(line, f"link_bytes_per_second = {value}")
+    message = _message(tmp_path / "bad.toml", text)
+    assert message.startswith(f"{_line(text, 'link_bytes')}: network.link_bytes_per_second: ")
+    assert message.endswith("does not fit (valid: a number above 0)")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            "[[0, 1.0]]",
+            "calibration.latency_factor: a list does not fit (valid: a list of tables with from_bytes, factor)",
+        ),
+        ("1.0", "calibration.latency_factor: 1.0 does not fit (valid: a list of tables with from_bytes, factor)"),
+        ("[]", "calibration.latency_factor: from_bytes has no rows (valid: ascending from 0, each size once)"),
+        (
+            "[{from_bytes = 1, factor = 1.0}]",
+            "calibration.latency_factor: from_bytes has 1 (valid: ascending from 0, each size once)",
+        ),
+        (
+            "[{from_bytes = 0, factor = 1}, {from_bytes = 9, factor = 1}, {from_bytes = 9, factor = 1}]",
+            "calibration.latency_factor: from_bytes has 0, 9, 9 (valid: ascending from 0, each size once)",
+        ),
+        (
+            "[{from_bytes = 0, factor = 0.0}]",
+            "calibration.latency_factor[1].factor: 0.0 does not fit (valid: a number above 0)",
+        ),
+        (
+            "[{from_bytes = 0, factr = 1.0}]",
+            "calibration.latency_factor[1].factor: missing (valid: a number above 0)",
+        ),
+        (
+            "[" + ",".join(f"{{from_bytes = {n}, factor = 1}}" for n in range(16)) + "]",
+            "calibration.latency_factor: 16 rows (valid: 1 to 15)",
+        ),
+    ],
+)
+def test_broken_rows(tmp_path: Path, rows: str, message: str) -> None:
+    head, _, tail = _GOOD.partition("latency_factor = [")
+    text = f"{head}latency_factor = {rows}\n{tail[tail.index('bandwidth_factor') :]}"
+    assert _message(tmp_path / "bad.toml", text).startswith(f"{_line(text, 'latency_factor')}: {message}")
+
+
+def test_missing_table_and_the_count_of_further_problems(tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    assert _message(file, 'name = "x"\nsite = "y"\n') == (
+        "1: cluster: missing (valid: a table [cluster] with nodes, host_prefix, host_suffix, first_host, cpus_per_node,"
+        f" cores_per_node, core_flops) [and 2 more: see 'collwise platforms check {file}']"
+    )
+    assert len(check_file(file).problems) == 3
+
+
+def test_a_short_description_is_enough(tmp_path: Path) -> None:
+    file = tmp_path / "lab.toml"
+    file.write_text(_GOOD[: _GOOD.index("[calibration]")])
+    assert load_description(file).calibration.eager_limit_bytes == 65536
+    assert check_file(file).ok
+
+
+def test_a_latency_at_which_the_tcp_window_bites(tmp_path: Path) -> None:
+    line = next(content for content in _GOOD.splitlines() if content.startswith("link_latency_seconds"))
+    bandwidth = load_description("grisou").link_bytes_per_second
+    file = tmp_path / "far.toml"
+    file.write_text(_GOOD.replace(line, "link_latency_seconds = 0.001"))
+    (problem,) = check_file(file).problems
+    most = 4194304 / 2 / bandwidth
+    assert problem == (
+        f"{file}:{_line(_GOOD, 'link_latency')}: network.link_latency_seconds: a route of 0.002 s makes SimGrid's TCP"
+        f" window the bottleneck (valid: routes of up to {most:.3g} s at {bandwidth:g} B/s)"
+    )
+
+
+def test_xml_is_taken_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "own.xml"
+    file.write_text(_XML)
+    platform = load(str(file))
+    assert isinstance(platform, XmlPlatform)
+    assert platform.name == "own"
+    assert platform.hosts == ("front", "n-1.x", "n-2.x", "n-9.x")
+    assert platform.hosts_for(3, 2) == ("front", "front", "n-1.x")
+    assert platform.default_processes_per_node == 1
+    assert platform.xml_text() == _XML
+    assert platform.smpi_options() == {"smpi/bw-factor": "65472:0.94;0:0.8"}
+    assert check_file(file).ok
+    digest = platform.digest()
+    file.write_text(_XML.replace("50us", "51us"))
+    assert load(file).digest() != digest
+    with pytest.raises(UsageError, match=r"own.xml' has no description \(valid: a .toml file or grisou, gros\)$"):
+        load_description(file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("</zone>", "", "10: broken XML: mismatched tag inside <zone>"),
+        (_XML, "", "1: broken XML: no element found"),
+        ("platform", "plat", "3: the root element is <plat> (valid: <platform>)"),
+        ('version="4.1"', 'version="3"', "3: <platform> has version 3 (valid: 4.1, or 4)"),
+        (' version="4.1"', "", "3: <platform> has version none (valid: 4.1, or 4)"),
+        ('"front"', '"n-2.x"', "7: host 'n-2.x' is also on line 6 (valid: unique names)"),
+        ('"1-2,9"', '"2-1"', "7: radical '2-1' runs backwards in '2-1' (valid: 1-2)"),
+        ('suffix=".x" ', "", "7: <cluster> without the attribute suffix (valid: prefix, radical and suffix given)"),
+        ("125MBps", "0MBps", "7: bw of <cluster> is '0MBps' (valid: a bandwidth above 0, for example 1.25GBps)"),
+        ("1GBps", "-1GBps", "8: bandwidth of <link> is '-1GBps' (valid: a bandwidth above 0, for example 1.25GBps)"),
+        ("1GBps", "1GBytes", "8: bandwidth of <link> is '1GBytes' (valid: a bandwidth above 0, for example 1.25GBps)"),
+        ("50us", "-50us", "7: lat of <cluster> is '-50us' (valid: a time of at least 0, for example 10us)"),
+        (
+            '"front" speed="1Gf"',
+            '"front" speed="0"',
+            "6: speed of <host> is '0' (valid: a speed above 0, for example 1Gf)",
+        ),
+        ("smpi/bw-factor", "smpi/bw-facto", "4: unknown option 'smpi/bw-facto'; did you mean smpi/bw-factor"),
+        (
+            "65472:0.94;0:0.8",
+            "0.94",
+            "4: smpi/bw-factor '0.94' has no message size, which makes SimGrid 3.32 crash (val",
+        ),
+        ("65472:0.94;0:0.8", "0:0", "4: smpi/bw-factor: factor 0 in '0:0' (valid: above 0)"),
+        ("65472:0.94;0:0.8", "0:1;9:1;5:1", "4: smpi/bw-factor: sizes 0, 9, 5 are not in order (valid: ascending)"),
+        ("65472:0.94;0:0.8", "0:1;9:1;9:2", "4: smpi/bw-factor: a size is given twice (valid: each size once)"),
+        ("65472:0.94;0:0.8", "0:1:2", "4: smpi/bw-factor: malformed row '0:1:2' (valid: 0:1.0;65536:0.94)"),
+        ("65472:0.94;0:0.8", "0:x", "4: smpi/bw-factor: '0:x' has something that is not a number (valid: "),
+        (
+            "65472:0.94;0:0.8",
+            "9999999999:1",
+            "4: smpi/bw-factor: size 9999999999 is too large (valid: up to 2147483631)",
+        ),
+        (
+            'bw-factor" value="65472:0.94;0:0.8',
+            'os" value="0:1',
+            "4: smpi/os: malformed row '0:1' (valid: 0:0.0:0.0;1024",
+        ),
+        ('value="1e-9"', "", "4: a <prop> of <config> lacks something (valid: both id and value)"),
+    ],
+)
+def test_broken_xml(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in _XML
+    assert _message(tmp_path / "bad.xml", _XML.replace(old, new)).startswith(message)
+
+
+def test_xml_without_hosts(tmp_path: Path) -> None:
+    message = _message(tmp_path / "bad.xml", "<platform version='4.1'>\n<zone id='z' routing='Full'/></platform>")
+    assert message == "1: no host (valid: at least one <host>, <cluster>, <cabinet> or <peer>)"

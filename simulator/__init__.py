@@ -1,0 +1,1 @@
+"""What runs C programs: engines, launching, sweeps in SMPI, and the store of times."""

@@ -1,0 +1,171 @@
+"""Runs one C program under an engine, line by line, and ends it and all its processes when we end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collwise.platforms import HostPlatform
+from collwise.simulator.engines import Engine, engine
+
+# Computation costs nothing and reading the clock takes no time: runs are deterministic. `smpi/async-small-thresh`
+# stays 0: above it, queued segments become concurrent flows that share the link instead of following one another.
+SMPI_OPTIONS = {
+    "smpi/simulate-computation": "no",
+    "smpi/wtime": "0",
+    "smpi/async-small-thresh": "0",
+}
+_NOISE = ("[WARNING]", "/INFO]", "xbt_cfg/WARNING", "DEPRECATED")
+
+
+@dataclass
+class ProgramRun:
+    """How a program ended: its exit code (None when stopped at the time limit), output and last error lines."""
+
+    returncode: int | None
+    output_lines: list[str] = field(default_factory=list)
+    error_text: str = ""
+    version: str = ""
+
+    @property
+    def problem(self) -> str:
+        """One line that says why the run failed: the engine's own last words."""
+        lines = [line.strip() for line in self.error_text.splitlines() if line.strip()]
+        telling = [line for line in lines if not any(noise in line for noise in _NOISE)]
+        worst = [line for line in telling if "CRITICAL" in line or "rror" in line]
+        chosen = (worst or telling or lines or ["no message"])[0]
+        ended = "stopped at the time limit" if self.returncode is None else f"exit code {self.returncode}"
+        return f"{chosen} ({ended})"
+
+
+def smpi_command(
+    smpi: Engine, platform_file: Path, host_file: Path, procs: int, program: Path, args: Sequence[str]
+) -> list[str]:
+    """The smpirun command line. The program must have no mutable statics: globals are not privatised."""
+    settings = [f"--cfg={name}:{value}" for name, value in SMPI_OPTIONS.items()]
+    return [
+        str(smpi.launcher),
+        "-no-privatize",
+        *("-platform", str(platform_file)),
+        *("-hostfile", str(host_file)),
+        *("-np", str(procs)),
+        *settings,
+        "--log=root.thres:error",
+        str(program),
+        *args,
+    ]
+
+
+@contextlib.contextmanager
+def smpi_files(platform: HostPlatform, procs: int, processes_per_node: int):  # type: ignore[no-untyped-def]
+    """A temporary directory with the platform XML and the host file; yields their two paths."""
+    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        platform_file, host_file = Path(directory, "platform.xml"), Path(directory, "hosts")
+        platform_file.write_text(platform.xml_text(), encoding="utf-8")
+        hosts = platform.hosts_for(procs, processes_per_node)
+        host_file.write_text("".join(f"{host}\n" for host in hosts), encoding="utf-8")
+        yield platform_file, host_file
+
+
+def run_command(
+    command: Sequence[str],
+    *,
+    timeout_seconds: float | None = None,
+    on_line: Callable[[str], None] | None = None,
+    environment: dict[str, str] | None = None,
+    stop: threading.Event | None = None,
+) -> ProgramRun:
+    """Runs a command in a process group of its own; the whole group ends with it, on errors, and when `stop` is set.
+
+    `on_line` gets each line of standard output as it comes.
+    """
+    run = ProgramRun(returncode=None)
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            env=os.environ | (environment or {}),
+        )
+        finished = threading.Event()
+        timed_out = threading.Event()
+
+        def watch() -> None:
+            waited = 0.0
+            while not finished.wait(0.1):
+                waited += 0.1
+                if timeout_seconds is not None and waited >= timeout_seconds:
+                    timed_out.set()
+                if timed_out.is_set() or (stop is not None and stop.is_set()):
+                    _end_group(child.pid)
+                    return
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            assert child.stdout is not None
+            for line in child.stdout:
+                run.output_lines.append(line.rstrip("\n"))
+                if on_line is not None:
+                    on_line(run.output_lines[-1])
+            child.wait()
+        finally:
+            finished.set()
+            _end_group(child.pid)
+            child.wait()
+        run.returncode = None if timed_out.is_set() else child.returncode
+        errors.seek(0)
+        run.error_text = errors.read()
+    return run
+
+
+def _end_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def run_program(
+    library: str,
+    program: str,
+    procs: int,
+    args: Sequence[str] = (),
+    *,
+    platform: HostPlatform | None = None,
+    processes_per_node: int = 1,
+    engine_version: str | None = None,
+    timeout_seconds: float | None = None,
+    on_line: Callable[[str], None] | None = None,
+    extra_launcher_args: Sequence[str] = (),
+) -> ProgramRun:
+    """Runs one of our programs under 'smpi' (needs `platform`), 'openmpi' or 'mpich' on this machine.
+
+    Raises UsageError when the engine is missing or the platform is too small.
+    """
+    chosen = engine(library, engine_version, procs)
+    binary = chosen.program(program)
+    if library == "smpi":
+        if platform is None:
+            raise ValueError("running under SMPI needs a platform")
+        with smpi_files(platform, procs, processes_per_node) as (platform_file, host_file):
+            command = smpi_command(chosen, platform_file, host_file, procs, binary, args)
+            run = run_command(command, timeout_seconds=timeout_seconds, on_line=on_line)
+    else:
+        command = [str(chosen.launcher), "-np", str(procs), *extra_launcher_args, str(binary), *args]
+        environment = {}
+        if library == "openmpi":
+            command[1:1] = ["--oversubscribe", "--bind-to", "none"]
+            environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        run = run_command(command, timeout_seconds=timeout_seconds, on_line=on_line, environment=environment)
+    run.version = chosen.version
+    return run

@@ -1,0 +1,1 @@
+"""Communication models: what a collective algorithm costs, from few parameters estimated on the platform."""

@@ -1,0 +1,168 @@
+"""Cost formulas of the broadcast algorithms: Nuriyev & Lastovetsky 2021, section III-A.
+
+`AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them: one alpha and beta an algorithm, and gamma of
+p alone, at the segment size.
+
+`BY_PARTS` holds the same formulas taken apart where the parts cost differently on a real platform:
+
+- filling the tree and the steady flow of segments that follows: with several processes a node, the flow has to share
+  the nodes' links, while the first segment does not, and neighbours on one node are closer;
+- split-binary's two phases, with whole segments of each half; the exchange may cross the eager limit while segments
+  do not;
+- the linear tree: eager sends return at once and run side by side as in formula (3), rendezvous ones as in (1).
+
+On formula (7): equation (5) has floor(log2 P) + n_s - 1 stages, and (7) has that many values of gamma; the further
+"- 1" as printed would make the broadcast of one segment between two processes free, so `BY_PARTS` leaves it out. The
+root of a balanced binomial tree has ceil(log2 P) children, and the longest of K chains ceil((P - 1) / K) processes, so
+these take the place of the floors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from collwise.models.parts import Array, Formula, Gamma, Part, Points, ceil_log2, floor_log2, segment_count
+
+
+def _printed(points: Points, steps: Array) -> list[Part]:
+    """`steps` messages of one segment each; none for a single process."""
+    return [Part("main", np.where(points.procs > 1, steps, 0.0), points.message_bytes / points.segments)]
+
+
+def _pipeline(procs: Array, fill: Array, steady: Array, segment_bytes: Array) -> list[Part]:
+    """`fill` steps until the last process has its first segment, `steady` ones until it has its last."""
+    several = procs > 1
+    return [
+        Part("fill", np.where(several, fill, 0.0), segment_bytes),
+        Part("steady", np.where(several, steady, 0.0), segment_bytes),
+    ]
+
+
+def linear_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (1): (P - 1) (alpha + m beta)."""
+    return [Part("main", points.procs - 1, points.message_bytes)]
+
+
+def linear(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (1) for rendezvous; gamma(P) (alpha + m beta), formula (3), for eager messages."""
+    eager = points.message_bytes < points.eager_limit_bytes
+    count = np.where(eager, gamma(points.procs, points.message_bytes), points.procs - 1)
+    return [Part("main", np.where(points.procs > 1, count, 0.0), points.message_bytes)]
+
+
+def linear_nonblocking(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (3): gamma(P) (alpha + m beta), for each segment."""
+    return _printed(points, points.segments * gamma(points.procs, points.message_bytes / points.segments))
+
+
+def chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (8): (P + n_s - 2) (alpha + m_s beta)."""
+    return _printed(points, points.procs + points.segments - 2)
+
+
+def chain(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (8): P - 1 steps to fill the chain, then n_s - 1."""
+    segment = points.message_bytes / points.segments
+    return _pipeline(points.procs, points.procs - 1, points.segments - 1, segment)
+
+
+def k_chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (11): (floor((P - 1) / K) + gamma(K + 1) n_s - 1) (alpha + m_s beta)."""
+    length = np.floor((points.procs - 1) / points.fanout)
+    return _printed(points, length + gamma(points.fanout + 1, points.segment_bytes) * points.segments - 1)
+
+
+def k_chain(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (11): the root's first step and the longest chain fill it, then gamma(K + 1) (n_s - 1)."""
+    segment = points.message_bytes / points.segments
+    fanout = np.minimum(points.fanout, np.maximum(points.procs - 1, 1))
+    length = np.ceil((points.procs - 1) / fanout)
+    root_step = gamma(fanout + 1, segment)
+    return _pipeline(points.procs, root_step + length - 1, root_step * (points.segments - 1), segment)
+
+
+def binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (10): gamma(3) (floor(log2 P) + n_s - 1) (alpha + m_s beta)."""
+    return _printed(points, gamma(3, points.segment_bytes) * (floor_log2(points.procs) + points.segments - 1))
+
+
+def binary(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (10): gamma(3) floor(log2 P) to fill, then gamma(3) (n_s - 1)."""
+    segment = points.message_bytes / points.segments
+    step = gamma(np.minimum(points.procs, 3), segment)
+    return _pipeline(points.procs, step * floor_log2(points.procs), step * (points.segments - 1), segment)
+
+
+def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (7): (n_s gamma(h + 1) + sum of gamma(k) for k = 2..h, - 1) (alpha + m_s beta), h = floor(log2 P)."""
+    height = floor_log2(points.procs)
+    below = _gamma_sum(height, gamma, points.segment_bytes)
+    return _printed(points, points.segments * gamma(height + 1, points.segment_bytes) + below - 1)
+
+
+def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (7): the sum of gamma(k) for k = 2..h + 1 to fill, then gamma(h + 1) (n_s - 1), h = ceil(log2 P)."""
+    segment = points.message_bytes / points.segments
+    height = ceil_log2(points.procs)
+    steady = gamma(height + 1, segment) * (points.segments - 1)
+    return _pipeline(points.procs, _gamma_sum(height + 1, gamma, segment), steady, segment)
+
+
+def _gamma_sum(last: Array, gamma: Gamma, message_bytes: Array) -> Array:
+    """Sum of gamma(k) for k = 2 to `last`."""
+    total = np.zeros_like(message_bytes)
+    for k in range(2, int(np.max(last, initial=1.0)) + 1):
+        total = total + np.where(k <= last, gamma(k, message_bytes), 0.0)
+    return total
+
+
+def split_binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (9): 2 (floor(log2 P) + n_s / 2 - 1) (alpha + m_s beta) + (alpha + m / 2 beta)."""
+    forwarding = 2 * (floor_log2(points.procs) + points.segments / 2 - 1)
+    several = np.where(points.procs > 1, 1.0, 0.0)
+    return [*_printed(points, forwarding), Part("main", several, points.message_bytes / 2)]
+
+
+def split_binary(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Formula (9): 2 floor(log2 P) to fill, then 2 (n - 1) for the n segments of a half, then the exchange."""
+    half = points.message_bytes / 2
+    segments = segment_count(half, points.segment_bytes)
+    forwarding = _pipeline(points.procs, 2 * floor_log2(points.procs), 2 * (segments - 1), half / segments)
+    return [*forwarding, *split_binary_exchange(points, gamma)]
+
+
+def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """The second phase of split-binary, which an experiment of its own measures: alpha + m / 2 beta."""
+    return [Part("exchange", np.where(points.procs > 1, 1.0, 0.0), points.message_bytes / 2)]
+
+
+def traditional_binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Section III-C: ceil(log2 P) (alpha + m beta)."""
+    return [Part("main", ceil_log2(points.procs), points.message_bytes)]
+
+
+def traditional_binary(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Section III-C: 2 (ceil(log2(P + 1)) - 1) (alpha + m beta)."""
+    return [Part("main", 2 * (ceil_log2(points.procs + 1) - 1), points.message_bytes)]
+
+
+AS_PRINTED: dict[str, Formula] = {
+    "linear": linear_as_printed,
+    "chain": chain_as_printed,
+    "k_chain": k_chain_as_printed,
+    "binary": binary_as_printed,
+    "split_binary": split_binary_as_printed,
+    "binomial": binomial_as_printed,
+}
+BY_PARTS: dict[str, Formula] = {
+    "linear": linear,
+    "linear_nonblocking": linear_nonblocking,
+    "chain": chain,
+    "k_chain": k_chain,
+    "binary": binary,
+    "split_binary": split_binary,
+    "binomial": binomial,
+}
+TRADITIONAL: dict[str, Formula] = {"binomial": traditional_binomial, "binary": traditional_binary}

@@ -1,0 +1,186 @@
+"""Estimation of gamma(p), and of alpha and beta for each algorithm: Nuriyev & Lastovetsky 2021, section IV.
+
+Every experiment gives one equation, linear in the parameters once gamma is known. Each equation is divided by its time,
+so that residuals are relative errors, and all of an algorithm's equations are solved by Huber regression with
+parameters that are not negative (a time cannot be).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from collwise.common.errors import CollwiseError
+from collwise.models import bcast, gather
+from collwise.models.parts import EAGER, RENDEZVOUS, Array, Formula, Gamma, Part, Points
+
+# Relative residuals up to this weigh by their square, larger ones linearly (Huber).
+HUBER_RELATIVE = 0.02
+
+AS_PRINTED, BY_PARTS = "as_printed", "by_parts"
+FORMULAS: dict[str, dict[str, dict[str, Formula]]] = {
+    AS_PRINTED: {"bcast": bcast.AS_PRINTED, "gather": gather.AS_PRINTED},
+    BY_PARTS: {"bcast": bcast.BY_PARTS, "gather": gather.BY_PARTS},
+}
+"""The formulas by model, collective and algorithm."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The time of one experiment. Sizes in bytes.
+
+    'collective', 'bcast_gather' (formula (16), the barrier taken off), 'exchange' (split-binary's second phase), or
+    'gather' (the closing gather of bcast_gather alone).
+    """
+
+    experiment: str
+    procs: int
+    message_bytes: int
+    segment_bytes: int
+    seconds: float
+    fanout: int = 0
+    gather_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Hockney:
+    """alpha (seconds) and beta (seconds a byte) of a point-to-point message."""
+
+    alpha_seconds: float
+    beta_seconds_per_byte: float
+
+    def __call__(self, message_bytes: Array) -> Array:
+        """T(m) = alpha + beta m, seconds."""
+        return self.alpha_seconds + self.beta_seconds_per_byte * np.asarray(message_bytes, dtype=float)
+
+
+@dataclass(frozen=True)
+class AlgorithmFit:
+    """An algorithm's parameters, one Hockney pair a part and protocol ('main/eager'), and its relative residuals.
+
+    `residuals` holds (predicted - observed) / observed for the observations, in their order.
+    """
+
+    parameters: Mapping[str, Hockney]
+    residuals: tuple[float, ...]
+
+    @property
+    def mean_residual(self) -> float:
+        """Mean absolute relative residual."""
+        return float(np.mean(np.abs(self.residuals))) if self.residuals else 0.0
+
+    @property
+    def worst_residual(self) -> float:
+        """Largest absolute relative residual."""
+        return float(np.max(np.abs(self.residuals))) if self.residuals else 0.0
+
+
+def estimate_gamma(seconds: Mapping[int, Mapping[int, float]]) -> Gamma:
+    """gamma = T(p) / T(2) of the non-blocking linear broadcast (IV-B), from seconds by message bytes, then by p.
+
+    Every size needs p = 2, 3, ... without gaps.
+    """
+    sizes = sorted(seconds)
+    rows = []
+    for size in sizes:
+        procs = sorted(seconds[size])
+        if procs != list(range(2, 2 + len(procs))):
+            raise ValueError(f"gamma needs every p from 2 on, not {procs}")
+        rows.append(tuple(seconds[size][p] / seconds[size][2] for p in procs))
+    return Gamma(tuple(map(float, sizes)), tuple(rows))
+
+
+def estimate_hockney(message_bytes: Sequence[float], seconds: Sequence[float]) -> Hockney:
+    """alpha and beta of one message from one-way times (half a roundtrip), with relative residuals."""
+    sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
+    columns = np.column_stack([np.ones_like(sizes), sizes]) / times[:, None]
+    alpha, beta = _huber(columns)
+    return Hockney(alpha, beta)
+
+
+def protocol_key(part: str, protocol: str) -> str:
+    """'main/eager': the name of a part's parameters under a protocol."""
+    return f"{part}/{protocol}"
+
+
+def protocol_sums(model: str, collective: str, parts: Sequence[Part], points: Points) -> dict[str, tuple[Array, Array]]:
+    """For each part and protocol the number of messages and their bytes in all, arrays over the points.
+
+    By parts, each message's own size decides its protocol. As printed, an algorithm is taken for eager or rendezvous
+    as a whole: gather by m (the paper builds two models of each), the segmented broadcasts as eager (section III-A).
+    """
+    sums: dict[str, tuple[Array, Array]] = {}
+    for part in parts:
+        if model == BY_PARTS:
+            is_rendezvous = part.bytes_each >= points.eager_limit_bytes
+        else:
+            is_rendezvous = (points.message_bytes >= points.eager_limit_bytes) & (collective == "gather")
+        for protocol, applies in ((EAGER, ~is_rendezvous), (RENDEZVOUS, is_rendezvous)):
+            count = np.where(applies, part.count, 0.0)
+            if np.any(count):
+                key = protocol_key(part.name, protocol)
+                before = sums.get(key, (np.zeros_like(count), np.zeros_like(count)))
+                sums[key] = (before[0] + count, before[1] + count * part.bytes_each)
+    return sums
+
+
+def fit_algorithm(
+    model: str,
+    collective: str,
+    algorithm: str,
+    observations: Sequence[Observation],
+    gamma: Gamma,
+    eager_limit_bytes: int,
+) -> AlgorithmFit:
+    """alpha and beta of every part and protocol that the observations touch.
+
+    As printed, an algorithm has one alpha and beta, and the closing gather of 'bcast_gather' shares them (figure 4).
+    By parts, each part and protocol has its own, and so has the gather, which 'gather' observations determine.
+    Raises CollwiseError when there are no observations.
+    """
+    if not observations:
+        raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
+    rows = [_equation(model, collective, algorithm, one, gamma, eager_limit_bytes) for one in observations]
+    names = sorted({name for row in rows for name in row})
+    columns = np.array([[value for name in names for value in row.get(name, (0.0, 0.0))] for row in rows])
+    columns /= np.array([one.seconds for one in observations])[:, None]
+    solution = _huber(columns)
+    parameters = {name: Hockney(*solution[2 * i : 2 * i + 2]) for i, name in enumerate(names)}
+    return AlgorithmFit(parameters, tuple(float(x) for x in columns @ solution - 1.0))
+
+
+def _equation(
+    model: str, collective: str, algorithm: str, one: Observation, gamma: Gamma, eager_limit_bytes: int
+) -> dict[str, tuple[float, float]]:
+    points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.fanout, eager_limit_bytes)
+    parts: list[Part] = []
+    if one.experiment == "exchange":
+        parts += bcast.split_binary_exchange(points, gamma)
+    elif one.experiment != "gather":
+        parts += FORMULAS[model][collective][algorithm](points, gamma)
+    if one.experiment in ("bcast_gather", "gather"):
+        name = "main" if model == AS_PRINTED else "closing_gather"
+        closing = gather.linear(Points.of(one.procs, one.gather_bytes), gamma)
+        parts += [Part(name, part.count, part.bytes_each) for part in closing]
+    sums = protocol_sums(model, collective, parts, points)
+    return {name: (float(count), float(total)) for name, (count, total) in sums.items()}
+
+
+def _huber(columns: Array) -> list[float]:
+    """Non-negative x with columns @ x near 1, by Huber's loss on the relative residuals."""
+    scale = np.linalg.norm(columns, axis=0)
+    scale[scale == 0] = 1.0
+    scaled = columns / scale
+
+    def residuals(x: Array) -> Array:
+        return np.asarray(scaled @ x - 1.0)
+
+    start = np.maximum(np.linalg.lstsq(scaled, np.ones(len(scaled)), rcond=None)[0], 1e-9)
+    solution = least_squares(
+        residuals, start, jac=lambda x: scaled, bounds=(0.0, np.inf), loss="huber", f_scale=HUBER_RELATIVE,
+        xtol=1e-12, ftol=1e-12, gtol=1e-12,
+    )
+    return [float(value) for value in solution.x / scale]

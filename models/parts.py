@@ -1,0 +1,118 @@
+"""The common form of all cost formulas: a sum of parts, each a number of point-to-point messages of one size.
+
+    T(P, m) = sum over parts of  count * (alpha_part + bytes_each * beta_part)
+
+A part's alpha and beta are those of its name and protocol: messages of at least the eager limit use rendezvous. Given
+gamma(p), the time is linear in the parameters, which is what estimation needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+EAGER, RENDEZVOUS = "eager", "rendezvous"
+DEFAULT_EAGER_LIMIT_BYTES = 65536
+
+
+@dataclass(frozen=True)
+class Part:
+    """`count` messages, one after another, of `bytes_each` bytes; arrays over the points evaluated."""
+
+    name: str
+    count: Array
+    bytes_each: Array
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """gamma(p, m): the cost of a non-blocking linear broadcast among p processes over that between two (formula (4)).
+
+    `values[i]` holds gamma for messages of `message_bytes[i]` and p = 2, 3, ... Between sizes it is interpolated, beyond
+    the outer ones constant. Beyond the last p it goes on with the slope of a straight line through that size's values,
+    since gamma is near linear in p (section IV-B). The paper keeps one size, its segment's; one size is enough here too.
+    """
+
+    message_bytes: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+
+    def __call__(self, procs: ArrayLike, message_bytes: ArrayLike = 0.0) -> Array:
+        """gamma at every (p, m), arrays that broadcast against each other; 1 for p <= 2."""
+        p, m = np.broadcast_arrays(np.asarray(procs, dtype=float), np.asarray(message_bytes, dtype=float))
+        by_size = [_extended(p, np.asarray(row)) for row in self.values]
+        if len(by_size) == 1:
+            return by_size[0]
+        sizes = np.asarray(self.message_bytes)
+        position = np.interp(m, sizes, np.arange(len(sizes), dtype=float))
+        below = np.minimum(position.astype(int), len(sizes) - 2)
+        table = np.stack(by_size)
+        low = np.take_along_axis(table, below[None], axis=0)[0]
+        high = np.take_along_axis(table, below[None] + 1, axis=0)[0]
+        return np.asarray(low + (high - low) * (position - below))
+
+
+def _extended(procs: Array, known: Array) -> Array:
+    positions = np.arange(2, 2 + len(known), dtype=float)
+    slope = np.polyfit(positions, known, 1)[0] if len(known) > 1 else 0.0
+    beyond = np.maximum(procs - positions[-1], 0.0)
+    return np.asarray(np.interp(procs, positions, known) + slope * beyond)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Where formulas are evaluated: arrays of one shape. Sizes in bytes.
+
+    `procs` P, `message_bytes` m, `segment_bytes` m_s (0: unsegmented), `fanout` K of the K-chain.
+    """
+
+    procs: Array
+    message_bytes: Array
+    segment_bytes: Array
+    fanout: int = 4
+    eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES
+
+    @classmethod
+    def of(
+        cls,
+        procs: ArrayLike,
+        message_bytes: ArrayLike,
+        segment_bytes: ArrayLike = 0,
+        fanout: int = 4,
+        eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES,
+    ) -> Points:
+        """Points from anything array-like, broadcast to one shape."""
+        p, m, s = np.broadcast_arrays(
+            np.asarray(procs, dtype=float),
+            np.asarray(message_bytes, dtype=float),
+            np.asarray(segment_bytes, dtype=float),
+        )
+        return cls(p, m, s, fanout or 4, eager_limit_bytes)
+
+    @property
+    def segments(self) -> Array:
+        """n_s, at least 1."""
+        return segment_count(self.message_bytes, self.segment_bytes)
+
+
+Formula = Callable[[Points, Gamma], Sequence[Part]]
+
+
+def segment_count(message_bytes: Array, segment_bytes: Array) -> Array:
+    """n_s = ceil(m / m_s), 1 where unsegmented or empty."""
+    whole = np.where(segment_bytes > 0, segment_bytes, np.inf)
+    return np.maximum(1.0, np.ceil(message_bytes / whole))
+
+
+def floor_log2(value: Array) -> Array:
+    """floor(log2 value), exact for whole numbers (frexp reads the exponent)."""
+    return np.frexp(value)[1].astype(float) - 1.0
+
+
+def ceil_log2(value: Array) -> Array:
+    """ceil(log2 value), exact for whole numbers."""
+    return floor_log2(np.maximum(2.0 * value - 1.0, 1.0))

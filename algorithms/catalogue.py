@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from collwise.common.errors import unknown_name
 
@@ -79,7 +80,7 @@ class Catalogue:
         return known[name]
 
 
-def _collective(name: str, entry: dict) -> Collective:  # type: ignore[type-arg]
+def _collective(name: str, entry: dict[str, Any]) -> Collective:
     algorithms = {}
     for item in entry["algorithm"]:
         fields = {**item, "parameters": tuple(item["parameters"]), "requires": tuple(item["requires"])}

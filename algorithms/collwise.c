@@ -73,8 +73,7 @@ void collwise_gather(const collwise_algorithm *algorithm, const void *send, int 
     int rank;
     MPI_Comm_rank(comm, &rank);
     if (rank == root) {
-        gather_at_root(algorithm, send, send_count, send_type, receive, receive_count, receive_type, root, comm,
-                       with);
+        gather_at_root(algorithm, send, send_count, send_type, receive, receive_count, receive_type, root, comm, with);
         return;
     }
     collwise_bytes mine = collwise_bytes_of(send, (size_t)send_count, send_type, comm);

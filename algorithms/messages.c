@@ -28,8 +28,8 @@ void collwise_exchange(const char *send, size_t send_bytes, char *receive, size_
     do {
         size_t out = least(send_bytes, COLLWISE_PIECE_BYTES);
         size_t in = least(receive_bytes, COLLWISE_PIECE_BYTES);
-        MPI_Sendrecv(send, (int)out, MPI_BYTE, partner, COLLWISE_TAG, receive, (int)in, MPI_BYTE, partner,
-                     COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(send, (int)out, MPI_BYTE, partner, COLLWISE_TAG, receive, (int)in, MPI_BYTE, partner, COLLWISE_TAG,
+                     comm, MPI_STATUS_IGNORE);
         send += out;
         send_bytes -= out;
         receive += in;

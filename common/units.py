@@ -8,7 +8,7 @@ from collwise.common.errors import UsageError
 
 _UNITS = {"": 1, "B": 1, "K": 2**10, "KIB": 2**10, "M": 2**20, "MIB": 2**20, "G": 2**30, "GIB": 2**30}
 _UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9}
-_SIZE = re.compile(r"^(\d+)\s*([A-Za-z]*)$")
+_SIZE = re.compile(r"([0-9]{1,18})\s*([A-Za-z]*)")
 _SIZE_HELP = "write a whole number with B, KiB, MiB, GiB (or KB, MB, GB), for example 8KiB"
 _RANGE_HELP = "write a list (8KiB,64KiB), a range that multiplies (8KiB:4MiB:x2) or adds (2:16:+2)"
 _MOST_VALUES = 100_000
@@ -16,7 +16,7 @@ _MOST_VALUES = 100_000
 
 def parse_size(text: str) -> int:
     """Bytes from '8KiB', '64K', '1MB' or '512'. Raises UsageError for anything else."""
-    match = _SIZE.match(text.strip())
+    match = _SIZE.fullmatch(text.strip())
     if match is None or match.group(2).upper() not in _UNITS:
         raise UsageError(f"malformed size '{text}': {_SIZE_HELP}")
     return int(match.group(1)) * _UNITS[match.group(2).upper()]
@@ -45,10 +45,19 @@ def format_size(size_bytes: int) -> str:
 
 def format_seconds(seconds: float) -> str:
     """Three significant digits with a unit that suits: '61.2 us', '4.05 ms', '1.20 s'."""
-    for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+    for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
+        value = float(f"{seconds / factor:.3g}")
+        if value >= 1:
+            return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
+    return f"{value:.3g} ns"
+
+
+def _parse_value(text: str, kind: str) -> int:
+    if kind == "size":
+        return parse_size(text)
+    if re.fullmatch(r"[0-9]{1,9}", text.strip()) is None:
+        raise UsageError(f"malformed {kind} '{text}': write a whole number, for example 64")
+    return int(text)
 
 
 def _parse_series(text: str, kind: str) -> list[int]:
@@ -56,21 +65,21 @@ def _parse_series(text: str, kind: str) -> list[int]:
     for part in text.split(","):
         bounds = part.split(":")
         if len(bounds) == 1:
-            values.add(parse_size(part))
+            values.add(_parse_value(part, kind))
         elif len(bounds) == 3:
-            values.update(_expand_range(part, *bounds, kind=kind))
+            values.update(_expand_range(part, bounds[0], bounds[1], bounds[2], kind))
         else:
             raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP}")
     return sorted(values)
 
 
 def _expand_range(part: str, first: str, last: str, step: str, kind: str) -> list[int]:
-    low, high = parse_size(first), parse_size(last)
+    low, high = _parse_value(first, kind), _parse_value(last, kind)
     step = step.strip()
     if step[:1] not in ("x", "+"):
         raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP}")
-    by = parse_size(step[1:])
     multiplies = step[0] == "x"
+    by = _parse_value(step[1:], "factor" if multiplies else kind)
     if by < (2 if multiplies else 1) or high < low or (multiplies and low == 0):
         raise UsageError(f"{kind} range '{part}' never ends or is empty: {_RANGE_HELP}")
     values = []

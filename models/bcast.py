@@ -13,8 +13,8 @@ p alone, at the segment size.
 
 On formula (7): equation (5) has floor(log2 P) + n_s - 1 stages, and (7) has that many values of gamma; the further
 "- 1" as printed would make the broadcast of one segment between two processes free, so `BY_PARTS` leaves it out. The
-root of a balanced binomial tree has ceil(log2 P) children, and the longest of K chains ceil((P - 1) / K) processes, so
-these take the place of the floors.
+root of a balanced binomial tree has ceil(log2 P) children while the tree is floor(log2 P) deep, and the longest of K
+chains has ceil((P - 1) / K) processes: `BY_PARTS` counts both.
 """
 
 from __future__ import annotations
@@ -103,11 +103,17 @@ def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
-    """Formula (7): the sum of gamma(k) for k = 2..h + 1 to fill, then gamma(h + 1) (n_s - 1), h = ceil(log2 P)."""
+    """Formula (7): gamma(c + 1) + gamma(c) + ..., f terms, to fill, then gamma(c + 1) (n_s - 1).
+
+    c = ceil(log2 P) is the number of the root's children, f = floor(log2 P) the depth of the tree. On the way to the
+    deepest process each one has a child less than the one before; the last has one child where P is a power of two,
+    and two elsewhere.
+    """
     segment = points.message_bytes / points.segments
-    height = ceil_log2(points.procs)
-    steady = gamma(height + 1, segment) * (points.segments - 1)
-    return _pipeline(points.procs, _gamma_sum(height + 1, gamma, segment), steady, segment)
+    children = ceil_log2(points.procs)
+    stops_at_two = children > floor_log2(points.procs)
+    fill = _gamma_sum(children + 1, gamma, segment) - np.where(stops_at_two, gamma(2, segment), 0.0)
+    return _pipeline(points.procs, fill, gamma(children + 1, segment) * (points.segments - 1), segment)
 
 
 def _gamma_sum(last: Array, gamma: Gamma, message_bytes: Array) -> Array:

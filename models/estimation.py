@@ -180,7 +180,14 @@ def _huber(columns: Array) -> list[float]:
 
     start = np.maximum(np.linalg.lstsq(scaled, np.ones(len(scaled)), rcond=None)[0], 1e-9)
     solution = least_squares(
-        residuals, start, jac=lambda x: scaled, bounds=(0.0, np.inf), loss="huber", f_scale=HUBER_RELATIVE,
-        xtol=1e-12, ftol=1e-12, gtol=1e-12,
+        residuals,
+        start,
+        jac=lambda x: scaled,
+        bounds=(0.0, np.inf),
+        loss="huber",
+        f_scale=HUBER_RELATIVE,
+        xtol=1e-12,
+        ftol=1e-12,
+        gtol=1e-12,
     )
     return [float(value) for value in solution.x / scale]

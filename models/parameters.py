@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,11 +100,16 @@ class ModelParameters:
     def save(self, path: str | Path) -> None:
         """Writes the TOML file. Raises UsageError when it cannot be written."""
         try:
-            Path(path).write_text(tomli_w.dumps(self._as_document()), encoding="utf-8")
+            path = Path(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            neighbour = path.with_name(f".{path.name}.new")
+            neighbour.write_text(tomli_w.dumps(self.as_document()), encoding="utf-8")
+            neighbour.replace(path)
         except OSError as problem:
             raise UsageError(f"cannot write {path}: {problem.strerror}") from None
 
-    def _as_document(self) -> dict[str, Any]:
+    def as_document(self) -> dict[str, Any]:
+        """What `save` writes, as plain dictionaries and lists."""
         document: dict[str, Any] = {
             "format": _FORMAT,
             "platform": self.platform,
@@ -157,7 +163,7 @@ class ModelParameters:
             gamma = Gamma(
                 tuple(document["gamma"]["message_bytes"]), tuple(tuple(row) for row in document["gamma"]["values"])
             )
-            return cls(
+            loaded = cls(
                 platform=document["platform"],
                 made_by=document["made_by"],
                 processes_per_node=document["processes_per_node"],
@@ -167,12 +173,38 @@ class ModelParameters:
                 hockney=Hockney(**document["hockney"]),
                 fits=fits,
             )
+            for name, value, least in _numbers(loaded):
+                if type(value) not in (int, float) or not math.isfinite(value) or value < least:
+                    raise TypeError(f"{name} = {value!r}")
+            return loaded
         except OSError as problem:
             raise UsageError(f"cannot read {path}: {problem.strerror}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise UsageError(f"{path}: broken TOML: {problem}") from None
         except (KeyError, TypeError, AttributeError) as problem:
             raise UsageError(f"{path}: not a parameter file: missing or wrong {problem}") from None
+
+
+def _numbers(loaded: ModelParameters) -> Iterator[tuple[str, Any, float]]:
+    """Every number of a parameter file: its name, what stands there, and the least it may be."""
+    yield "processes_per_node", loaded.processes_per_node, 1
+    yield "eager_limit_bytes", loaded.eager_limit_bytes, 0
+    yield "segment_bytes", loaded.segment_bytes, 0
+    sizes, rows = loaded.gamma.message_bytes, loaded.gamma.values
+    for before, size in zip((0, *sizes), sizes, strict=False):
+        yield "gamma message_bytes", size, before
+    if not sizes or len(sizes) != len(rows) or len(set(map(len, rows))) != 1 or not rows[0]:
+        raise TypeError("gamma values: one row a size, all of one length")
+    for row in rows:
+        for value in row:
+            yield "gamma values", value, 0
+    fits = [fit for by_name in loaded.fits.values() for fitted in by_name.values() for fit in fitted.values()]
+    for pair in (loaded.hockney, *(pair for fit in fits for pair in fit.parameters.values())):
+        yield "alpha_seconds", pair.alpha_seconds, 0
+        yield "beta_seconds_per_byte", pair.beta_seconds_per_byte, 0
+    for fit in fits:
+        for residual in fit.residuals:
+            yield "relative_residuals", residual, -math.inf
 
 
 def _pair(pair: Hockney) -> dict[str, float]:

@@ -33,9 +33,9 @@ class Part:
 class Gamma:
     """gamma(p, m): the cost of a non-blocking linear broadcast among p processes over that between two (formula (4)).
 
-    `values[i]` holds gamma for messages of `message_bytes[i]` and p = 2, 3, ... Between sizes it is interpolated, beyond
-    the outer ones constant. Beyond the last p it goes on with the slope of a straight line through that size's values,
-    since gamma is near linear in p (section IV-B). The paper keeps one size, its segment's; one size is enough here too.
+    `values[i]` holds gamma for messages of `message_bytes[i]` and p = 2, 3, ... Between sizes it is interpolated,
+    beyond the outer ones constant. Beyond the last p it goes on with the slope of a straight line through that size's
+    values, since gamma is near linear in p (section IV-B). The paper keeps one size, its segment's; one is enough here.
     """
 
     message_bytes: tuple[float, ...]

@@ -72,9 +72,7 @@ def _built_smpi() -> dict[str, Engine]:
     for marker in sorted(engines_directory().glob("simgrid-*/.complete")):
         prefix = marker.parent
         version = prefix.name.removeprefix("simgrid-")
-        engines[version] = Engine(
-            "smpi", version, prefix / "bin" / "smpirun", REPOSITORY / "build" / f"smpi-{version}"
-        )
+        engines[version] = Engine("smpi", version, prefix / "bin" / "smpirun", REPOSITORY / "build" / f"smpi-{version}")
     return engines
 
 
@@ -114,7 +112,7 @@ def mpi_engine(library: str) -> Engine:
     launcher = shutil.which(f"mpirun.{library}")
     if launcher is None:
         raise UsageError(f"mpirun.{library} not found on PATH; install it (./collwise does, through apt)")
-    pattern = r"\(Open MPI\) (\S+)" if library == "openmpi" else r"Version:\s+(\S+)"
+    pattern = r"\((?:Open MPI|OpenRTE)\) (\S+)" if library == "openmpi" else r"Version:\s+(\S+)"
     version = _version([launcher, "--version"], pattern)
     return Engine(library, version, Path(launcher), REPOSITORY / "build" / library)
 
@@ -127,12 +125,13 @@ def engine(library: str, version: str | None = None, procs: int = 1) -> Engine:
 def build_programs(engine: Engine) -> None:
     """Builds our C programs for a SimGrid beside the system's; quick when nothing changed."""
     compiler = engine.launcher.with_name("smpicc")
-    environment = os.environ | {"SMPI_PRETEND_CC": "1"}
     commands = [["cmake", "--build", str(engine.build_directory)]]
     if not (engine.build_directory / "build.ninja").exists():
         configure = ["cmake", "-S", str(REPOSITORY), "-B", str(engine.build_directory), "-G", "Ninja"]
         commands.insert(0, [*configure, "-DCOLLWISE_MPI=smpi", f"-DCMAKE_C_COMPILER={compiler}"])
     for command in commands:
+        # For the checks that CMake makes; a program built so would not run in the simulator.
+        environment = os.environ | ({"SMPI_PRETEND_CC": "1"} if "-S" in command else {})
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         if done.returncode != 0:
             last = (done.stdout + done.stderr).strip().splitlines()[-1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes.util
 import os
 import signal
 import subprocess
@@ -61,6 +62,22 @@ def smpi_command(
         str(program),
         *args,
     ]
+
+
+def smpi_environment(smpi: Engine) -> dict[str, str]:
+    """What makes the simulator quicker and changes no result: our CPU clock without system calls, and jemalloc.
+
+    Without them a sweep takes about twice as long. LD_PRELOAD takes no path with a blank or a colon: our clock stays
+    away then.
+    """
+    libraries = []
+    quick_clock = str(smpi.build_directory / "libquick_clock.so")
+    if os.path.exists(quick_clock) and not set(quick_clock) & set(" :"):
+        libraries.append(quick_clock)
+    if jemalloc := ctypes.util.find_library("jemalloc"):
+        libraries.append(jemalloc)
+    before = os.environ.get("LD_PRELOAD")
+    return {"LD_PRELOAD": ":".join([*libraries, *([before] if before else [])])} if libraries else {}
 
 
 @contextlib.contextmanager
@@ -159,7 +176,8 @@ def run_program(
             raise ValueError("running under SMPI needs a platform")
         with smpi_files(platform, procs, processes_per_node) as (platform_file, host_file):
             command = smpi_command(chosen, platform_file, host_file, procs, binary, args)
-            run = run_command(command, timeout_seconds=timeout_seconds, on_line=on_line)
+            environment = smpi_environment(chosen)
+            run = run_command(command, timeout_seconds=timeout_seconds, on_line=on_line, environment=environment)
     else:
         command = [str(chosen.launcher), "-np", str(procs), *extra_launcher_args, str(binary), *args]
         environment = {}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sqlite3
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
@@ -16,6 +18,7 @@ from collwise.common.errors import UsageError
 EXPERIMENTS = ("collective", "bcast_gather", "barrier", "exchange", "roundtrip")
 SOURCES = ("predicted", "simulated", "measured")
 _LAYOUT_VERSION = 1
+_LOCK_SECONDS = 60
 
 
 @dataclass(frozen=True, order=True)
@@ -85,16 +88,22 @@ class Timing:
 _CASE_COLUMNS = tuple(field.name for field in fields(Case))
 _VALUE_COLUMNS = ("nodes", "seconds", "root_seconds", "half_width_seconds", "repetitions", "error")
 _TABLES = f"""
-create table configurations (
+begin immediate;
+create table if not exists configurations (
   key text primary key, source text not null, platform text not null, maker text not null, details text not null);
-create table timings (
+create table if not exists timings (
   configuration text not null references configurations(key),
-  {", ".join(f"{name} {'text' if name in ('collective', 'algorithm', 'experiment') else 'integer'} not null"
-             for name in _CASE_COLUMNS)},
+  {
+    ", ".join(
+        f"{name} {'text' if name in ('collective', 'algorithm', 'experiment') else 'integer'} not null"
+        for name in _CASE_COLUMNS
+    )
+},
   nodes integer not null, seconds real, root_seconds real, half_width_seconds real, repetitions integer, error text,
   made_at text default current_timestamp,
   primary key (configuration, {", ".join(_CASE_COLUMNS)}));
 pragma user_version = {_LAYOUT_VERSION};
+commit;
 """
 
 
@@ -108,20 +117,21 @@ class Store:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
-        if self.path.is_dir():
-            raise UsageError(f"store {self.path} is a directory; name a file")
-        existed = self.path.exists() and self.path.stat().st_size > 0
         try:
-            if existed:
+            if self.path.is_dir():
+                raise UsageError(f"store {self.path} is a directory; name a file")
+            if self.path.exists() and self.path.stat().st_size > 0:
                 self._check_existing()
             else:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
-            if not existed:
-                with self._connection:
-                    self._connection.executescript(_TABLES)
+            self._connection = sqlite3.connect(self.path, timeout=_LOCK_SECONDS, check_same_thread=False)
+            if self._connection.execute("pragma user_version").fetchone()[0] == 0:
+                self._connection.executescript(_TABLES)
             self._connection.execute("pragma synchronous = normal")
-            self._connection.execute("begin immediate").connection.rollback()
+            # Of a file that is read-only, `begin immediate` alone would be content.
+            self._connection.execute("begin immediate")
+            self._connection.execute(f"pragma user_version = {_LAYOUT_VERSION}")
+            self._connection.rollback()
         except (sqlite3.DatabaseError, OSError) as problem:
             raise UsageError(self._complaint(problem)) from None
 
@@ -133,13 +143,15 @@ class Store:
 
     def _check_existing(self) -> None:
         """Reads only, so that a damaged or foreign file stays as it is."""
-        connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
         try:
-            healthy = connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
-            layout = connection.execute("pragma user_version").fetchone()[0]
-            tables = {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
-        finally:
-            connection.close()
+            healthy, pages, layout, tables = _look_into(self.path, "ro")
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+                raise
+            # The last writer was killed within a commit, which the next one to open the file takes back.
+            healthy, pages, layout, tables = self._look_into_copy()
+            if healthy and pages == 0:
+                return
         if not healthy:
             raise UsageError(
                 f"store {self.path} is corrupted (integrity check failed); it was left untouched; "
@@ -150,6 +162,12 @@ class Store:
                 f"store {self.path} is not a timing table of this version (layout {layout}, expected "
                 f"{_LAYOUT_VERSION}); it was left untouched; name another with --store"
             )
+
+    def _look_into_copy(self) -> tuple[bool, int, int, set[str]]:
+        with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+            for suffix in ("", "-journal"):
+                shutil.copyfile(f"{self.path.resolve()}{suffix}", Path(directory, f"store{suffix}"))
+            return _look_into(Path(directory, "store"), "rw")
 
     def close(self) -> None:
         """Closes the file."""
@@ -162,7 +180,16 @@ class Store:
         self.close()
 
     def add(self, configuration: Configuration, timings: Iterable[Timing]) -> None:
-        """Writes rows and commits; a row of the same configuration and case is replaced."""
+        """Writes rows and commits; a row of the same configuration and case is replaced.
+
+        Raises UsageError when the file cannot be written.
+        """
+        try:
+            self._add(configuration, timings)
+        except sqlite3.DatabaseError as problem:
+            raise UsageError(self._complaint(problem)) from None
+
+    def _add(self, configuration: Configuration, timings: Iterable[Timing]) -> None:
         with self._lock, self._connection:
             self._connection.execute(
                 "insert or ignore into configurations values (?, ?, ?, ?, ?)",
@@ -215,6 +242,22 @@ class Store:
             found = cursor.fetchall()
         for row in found:
             yield dict(zip(names, row, strict=True))
+
+
+def _look_into(path: Path, mode: str) -> tuple[bool, int, int, set[str]]:
+    """Of an SQLite file: whether it is sound, how many pages it has, its layout version and the names of its tables."""
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=_LOCK_SECONDS)
+    try:
+        healthy = connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
+        pages, page_bytes, layout = (
+            connection.execute(f"pragma {what}").fetchone()[0] for what in ("page_count", "page_size", "user_version")
+        )
+        # SQLite takes the rest of a page that is cut off for zeros.
+        healthy = healthy and path.stat().st_size >= pages * page_bytes
+        tables = {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
+    finally:
+        connection.close()
+    return healthy, pages, layout, tables
 
 
 def _timing_from(row: Sequence[Any]) -> Timing:

@@ -14,13 +14,14 @@ from pathlib import Path
 
 from collwise.platforms import HostPlatform
 from collwise.simulator.engines import Engine, file_digest, smpi_engine
-from collwise.simulator.launch import SMPI_OPTIONS, run_command, smpi_command, smpi_files
+from collwise.simulator.launch import SMPI_OPTIONS, run_command, smpi_command, smpi_environment, smpi_files
 from collwise.simulator.store import Case, Configuration, Store, Timing
 
 # What a case costs besides its messages (agreeing on its start), in messages a process.
 _FIXED_MESSAGES_A_PROCESS = 8
-# A batch worth starting a process of its own for, in messages: about a second of simulation.
-_BATCH_MESSAGES = 150_000
+# A batch worth starting a process of its own for, in messages: a few times as long as the start takes, and short enough
+# that the cores finish together.
+_BATCH_MESSAGES = 40_000
 
 Progress = Callable[[Timing, float], None]
 
@@ -134,8 +135,8 @@ class _Sweep:
 
     def run(self, jobs: int) -> None:
         with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
-            futures = [pool.submit(self._run_batch, batch) for batch in plan_batches(self.missing, jobs)]
             try:
+                futures = [pool.submit(self._run_batch, batch) for batch in plan_batches(self.missing, jobs)]
                 for future in concurrent.futures.as_completed(futures):
                     future.result()
             except BaseException:
@@ -154,20 +155,23 @@ class _Sweep:
     def _run_batch(self, batch: list[Case]) -> None:
         """Runs a batch; when the engine fails, marks the case it failed in and goes on with the rest."""
         left = batch
-        failures_in_a_row = 0
         while left and not self._stop.is_set():
-            seen, problem = self._run_process(left)
-            failures_in_a_row = 0 if seen else failures_in_a_row + 1
+            seen, problem = self._run_process(left, self._keep)
             left = [case for case in left if case not in self.done]
             if self._stop.is_set() or not left:
                 return
-            # A process that twice fails before its first record fails for a reason that no case has to do with.
-            given_up = left if failures_in_a_row >= 2 else left[:1]
+            # Where not even a barrier runs, the reason has nothing to do with the cases.
+            given_up = left if not seen and not self._runs_a_barrier(left) else left[:1]
             for case in given_up:
                 self._keep(Timing(case, float("nan"), error=problem))
             left = left[len(given_up) :]
 
-    def _run_process(self, cases: list[Case]) -> tuple[int, str]:
+    def _runs_a_barrier(self, cases: list[Case]) -> bool:
+        procs = max(case.procs for case in cases)
+        barrier = Case("-", "-", procs, 0, 0, 0, cases[0].processes_per_node, experiment="barrier")
+        return self._run_process([barrier], lambda timing: None)[0] == 1
+
+    def _run_process(self, cases: list[Case], keep: Callable[[Timing], None]) -> tuple[int, str]:
         """One smpirun over the cases. Returns how many gave a record, and why it ended early if it did."""
         seen = 0
 
@@ -175,7 +179,7 @@ class _Sweep:
             nonlocal seen
             if line.startswith('{"id"'):
                 seen += 1
-                self._keep(_timing(cases, json.loads(line)))
+                keep(_timing(cases, json.loads(line)))
 
         procs = max(case.procs for case in cases)
         with self._lock:
@@ -188,7 +192,8 @@ class _Sweep:
             case_file.flush()
             program = self.engine.program("benchmark")
             command = smpi_command(self.engine, platform_file, host_file, procs, program, [case_file.name])
-            run = run_command(command, on_line=take, stop=self._stop)
+            environment = smpi_environment(self.engine)
+            run = run_command(command, on_line=take, stop=self._stop, environment=environment)
         return seen, f"{self.engine.label}: {run.problem}"
 
 

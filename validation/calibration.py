@@ -30,6 +30,8 @@ from collwise.simulator.sweep import simulate
 SEGMENT_BYTES = 8192
 GATHER_SIZES = tuple(65536 * 2**k for k in range(5))
 GATHER_ALGORITHMS = ("linear", "linear_sync", "binomial")
+# P of the paper's gather experiments (section V-B).
+PAPER_GATHER_PROCS = {"grisou": 40, "gros": 124}
 _TOLERATED_LOG_RATIO = 0.05
 _START = {"link_latency_seconds": 20e-6, "bandwidth_factor": 0.94, "rendezvous_latency_factor": 2.0}
 _BOUNDS = {
@@ -61,9 +63,7 @@ def with_parameters(platform: Platform, values: dict[str, float]) -> Platform:
         bandwidth_factor=((0, values["bandwidth_factor"]),),
         latency_factor=((0, 1.0), (eager_limit, values["rendezvous_latency_factor"])),
     )
-    return dataclasses.replace(
-        platform, link_latency_seconds=values["link_latency_seconds"], calibration=calibration
-    )
+    return dataclasses.replace(platform, link_latency_seconds=values["link_latency_seconds"], calibration=calibration)
 
 
 def _gather_points() -> list[tuple[str, int]]:
@@ -88,7 +88,7 @@ def published_targets(platform: Platform, procs: int) -> dict[str, float]:
         points = Points.of(procs, np.array(GATHER_SIZES), eager_limit_bytes=0)
         seconds = sum(
             part.count * (parameters["alpha_seconds"] + part.bytes_each * parameters["beta_seconds_per_byte"])
-            for part in gather.AS_PRINTED[algorithm](points, Gamma((1.0,)))
+            for part in gather.AS_PRINTED[algorithm](points, Gamma((1.0,), ((1.0,),)))
         )
         for size, value in zip(GATHER_SIZES, np.asarray(seconds), strict=True):
             if (algorithm, size) in _gather_points():
@@ -143,15 +143,21 @@ def calibrate(
         return np.asarray(weights * ratios)
 
     bounds = np.log([[_BOUNDS[key][side] for key in keys] for side in (0, 1)])
-    solution = least_squares(residuals, np.log([_START[key] for key in keys]), bounds=bounds, diff_step=1e-3, xtol=1e-4, loss='soft_l1', f_scale=_TOLERATED_LOG_RATIO)
+    solution = least_squares(
+        residuals,
+        np.log([_START[key] for key in keys]),
+        bounds=bounds,
+        diff_step=1e-3,
+        xtol=1e-4,
+        loss="soft_l1",
+        f_scale=_TOLERATED_LOG_RATIO,
+    )
     values = {key: float(f"{np.exp(x):.4g}") for key, x in zip(keys, solution.x, strict=True)}
     calibrated = with_parameters(platform, values)
     note = (
         "Link latency, bandwidth factor and rendezvous latency factor fitted to the published gamma and gather figures "
         f"with P = {procs}, {processes_per_node} per node, by: collwise platforms calibrate {platform.name}"
     )
-    calibrated = dataclasses.replace(
-        calibrated, calibration=dataclasses.replace(calibrated.calibration, note=note)
-    )
+    calibrated = dataclasses.replace(calibrated, calibration=dataclasses.replace(calibrated.calibration, note=note))
     found = simulated_targets(calibrated, procs, processes_per_node)
     return calibrated, [Target(name, published[name], found[name]) for name in names]

@@ -48,9 +48,9 @@ class Plan:
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """About half of what the platform holds, as in the paper, and a quarter."""
+    """About half of what the platform holds, as in the paper, a quarter, and four nodes, where locality weighs most."""
     most = platform.max_procs(processes_per_node)
-    return tuple(sorted({max(2, most // 4), max(2, most // 2)}))
+    return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 4 * processes_per_node))}))
 
 
 def eager_limit_of(platform: HostPlatform) -> int:
@@ -105,9 +105,7 @@ class _Experiments:
                 self.by_algorithm["bcast", name] = self._bcast_cases(name)
         for name in FORMULAS[BY_PARTS]["gather"]:
             self.by_algorithm["gather", name] = self._gather_cases(name)
-        self.closing_cases = [
-            self._case("gather", "linear", p, size) for p in plan.procs for size in _CLOSING_SIZES
-        ]
+        self.closing_cases = [self._case("gather", "linear", p, size) for p in plan.procs for size in _CLOSING_SIZES]
 
     def _case(self, collective: str, algorithm: str, procs: int, message_bytes: int, segment_bytes: int = 0,
               experiment: str = "collective", gather_bytes: int = 0) -> Case:  # fmt: skip

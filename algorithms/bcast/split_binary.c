@@ -16,8 +16,7 @@ static void forward(const char *half, size_t half_bytes, size_t segment, size_t 
     }
 }
 
-static void root_sends(const char *data, size_t bytes, const collwise_tree *tree, size_t segment_bytes,
-                       MPI_Comm comm) {
+static void root_sends(const char *data, size_t bytes, const collwise_tree *tree, size_t segment_bytes, MPI_Comm comm) {
     size_t left = left_bytes(bytes);
     for (size_t i = 0; i < collwise_segment_count(left, segment_bytes); i++) {
         forward(data, left, i, segment_bytes, collwise_tree_child(tree, 0), comm);

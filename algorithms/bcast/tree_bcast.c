@@ -16,8 +16,7 @@ void collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *tree, si
             MPI_Wait(&receive, MPI_STATUS_IGNORE);
         }
         for (int child = 0; child < tree->child_count; child++) {
-            MPI_Isend(segment, length, MPI_BYTE, collwise_tree_child(tree, child), COLLWISE_TAG, comm,
-                      &sends[child]);
+            MPI_Isend(segment, length, MPI_BYTE, collwise_tree_child(tree, child), COLLWISE_TAG, comm, &sends[child]);
         }
         MPI_Waitall(tree->child_count, sends, MPI_STATUSES_IGNORE);
     }

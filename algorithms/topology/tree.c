@@ -75,9 +75,8 @@ static int virtual_child(const collwise_tree *tree, int index) {
         if (index > 0 || v + 1 >= tree->procs) {
             return tree->procs;
         }
-        return v + 1 == chain_start(tree->procs, tree->fanout, chain_of(tree->procs, tree->fanout, v + 1))
-                   ? tree->procs
-                   : v + 1;
+        return v + 1 == chain_start(tree->procs, tree->fanout, chain_of(tree->procs, tree->fanout, v + 1)) ? tree->procs
+                                                                                                           : v + 1;
     case COLLWISE_BINARY:
         return index < 2 ? v + (1 << (binary_level(v) + index)) : tree->procs;
     case COLLWISE_BINOMIAL: {

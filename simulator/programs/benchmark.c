@@ -26,19 +26,32 @@
 
 #ifdef SMPI_SHARED_MALLOC
 #include <simgrid/actor.h>
+#include <simgrid/barrier.h>
+#include <unistd.h>
 #define SIMULATED 1
 #define SHARED_PAYLOAD(bytes) SMPI_SHARED_MALLOC(bytes)
 #define FREE_PAYLOAD(memory) SMPI_SHARED_FREE(memory)
 static void sleep_for(double seconds) { sg_actor_sleep_for(seconds); }
+static void *new_meeting(int procs) { return sg_barrier_init((unsigned)procs); }
+static void meet(void *meeting) { sg_barrier_wait(meeting); }
+/* MPI_Abort ends a simulation with exit code 0; all processes are threads of this one. */
+static void give_up(void) { _exit(2); }
 #else
 #define SIMULATED 0
 #define SHARED_PAYLOAD(bytes) malloc(bytes)
 #define FREE_PAYLOAD(memory) free(memory)
 static void sleep_for(double seconds) { (void)seconds; }
+static void *new_meeting(int procs) { return (void)procs, NULL; }
+static void meet(void *meeting) { (void)meeting; }
+static void give_up(void) { MPI_Abort(MPI_COMM_WORLD, 2); }
 #endif
 
-/* Simulated idle time before each case: enough for the agreement on the start to end, and it costs nothing. */
-#define LEAD_SECONDS 1.0
+/* A case starts on a multiple of this many seconds, at least as long after the one before it ended; simulated idle time
+ * costs nothing. The first starts at 2^14 s: up to 2^15 s all clock values have the same floating-point spacing, so
+ * that a case's times are rounded alike wherever it starts. Otherwise near-ties between events, which a pipeline on
+ * shared links is full of, would be decided differently from run to run. */
+#define STEP_SECONDS 0.125
+#define FIRST_START_SECONDS 16384.0
 
 typedef struct {
     long id;
@@ -61,7 +74,7 @@ typedef struct {
 
 static void fail(const char *what, const char *detail) {
     fprintf(stderr, "benchmark: %s %s\n", what, detail);
-    MPI_Abort(MPI_COMM_WORLD, 2);
+    give_up();
 }
 
 /* Every process gets the largest of each value, in ceil(log2 P) rounds. */
@@ -161,8 +174,7 @@ static void run(const bench_case *one, payload buffers, MPI_Comm comm) {
         collwise_gather(collwise_find("gather", one->algorithm), buffers.message, bytes, MPI_BYTE, buffers.gathered,
                         bytes, MPI_BYTE, one->root, comm, with);
     } else {
-        collwise_bcast(collwise_find("bcast", one->algorithm), buffers.message, bytes, MPI_BYTE, one->root, comm,
-                       with);
+        collwise_bcast(collwise_find("bcast", one->algorithm), buffers.message, bytes, MPI_BYTE, one->root, comm, with);
         if (is(one, "bcast_gather")) {
             int gather_bytes = (int)one->gather_bytes;
             collwise_barrier(comm);
@@ -192,10 +204,13 @@ static void free_payload(payload buffers) {
     }
 }
 
-/* Starts everybody at one simulated instant; *start carries it from case to case. */
-static void simulate(const bench_case *one, payload buffers, MPI_Comm comm, double *start) {
+/* Starts everybody at one simulated instant; *start carries it from case to case. Processes that take no part, or are
+ * done early, wait in a meeting, which sends nothing: agreeing on the end would share links with what still runs. */
+static void simulate(const bench_case *one, payload buffers, MPI_Comm comm, double *start, void *meeting) {
     int world_rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    meet(meeting);
+    *start = fmax(*start, STEP_SECONDS * ceil(MPI_Wtime() / STEP_SECONDS));
     sleep_for(*start - MPI_Wtime());
     double ends[2] = {-INFINITY, -INFINITY};
     if (comm != MPI_COMM_NULL) {
@@ -203,12 +218,13 @@ static void simulate(const bench_case *one, payload buffers, MPI_Comm comm, doub
         ends[0] = MPI_Wtime();
         ends[1] = world_rank == one->root ? ends[0] : -INFINITY;
     }
+    meet(meeting);
     largest(ends, 2, MPI_COMM_WORLD);
     if (world_rank == 0) {
         printf("{\"id\": %ld, \"seconds\": %.17g, \"root_seconds\": %.17g, \"repetitions\": 1}\n", one->id,
                ends[0] - *start, ends[1] - *start);
     }
-    *start = ends[0] + LEAD_SECONDS;
+    *start = STEP_SECONDS * ceil(ends[0] / STEP_SECONDS + 1);
 }
 
 static double measure_once(const bench_case *one, payload buffers, MPI_Comm comm, int timing_is_maximum) {
@@ -270,7 +286,9 @@ static void run_cases(char *text, bench_options options) {
     int world_procs, world_rank;
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    double start = LEAD_SECONDS;
+    double start = FIRST_START_SECONDS;
+    void *meeting = world_rank == 0 ? new_meeting(world_procs) : NULL;
+    MPI_Bcast(&meeting, (int)sizeof meeting, MPI_BYTE, 0, MPI_COMM_WORLD);
     first_processes kept = {MPI_COMM_NULL, 0};
     char *rest; /* strtok itself keeps its place in the C library, which simulated processes share */
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
@@ -291,8 +309,7 @@ static void run_cases(char *text, bench_options options) {
                 collwise_private(comm);
             }
             if (SIMULATED) {
-                start = fmax(start, LEAD_SECONDS);
-                simulate(&one, buffers, comm, &start);
+                simulate(&one, buffers, comm, &start, meeting);
             } else if (comm != MPI_COMM_NULL) {
                 measure(&one, buffers, comm, options);
             }

@@ -1,0 +1,83 @@
+"""A sweep by `collwise simulate` against a shell loop with one smpirun a case: same cases, empty store, one run.
+
+    .venv/bin/python benchmarks/sweep_against_loop.py [--platform grisou] [--collective bcast] [--procs 90]
+
+Prints both wall times, their ratio, and the largest difference between simulated times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from collwise.platforms import load
+from collwise.simulator.engines import REPOSITORY, smpi_engine
+from collwise.simulator.launch import smpi_command, smpi_files
+from collwise.simulator.store import Case, Store
+from collwise.simulator.sweep import case_lines, configuration_of
+from collwise.studies.tuning import SIZES
+from collwise.validation.fitting import SEGMENT_BYTES
+from collwise.validation.selection import ComparisonPlan
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--platform", default="grisou")
+    parser.add_argument("--collective", default="bcast", choices=list(SIZES))
+    parser.add_argument("--procs", type=int, default=90)
+    options = parser.parse_args()
+    platform = load(options.platform)
+    ppn = platform.default_processes_per_node
+    plan = ComparisonPlan(options.collective, (options.procs,), SIZES[options.collective], ppn, SEGMENT_BYTES)
+    cases = [plan.case(plan.choice(name), options.procs, size) for size in plan.message_bytes for name in plan.names()]
+    with tempfile.TemporaryDirectory() as folder:
+        loop_seconds, by_loop = shell_loop(platform, cases, Path(folder))
+        sweep_seconds, by_sweep = sweep(options, cases, Path(folder))
+    worst = max(abs(by_loop[case] - by_sweep[case]) for case in cases)
+    print(f"{options.collective} on {options.platform}, P = {options.procs}: {len(cases)} cases")
+    print(f"shell loop, one smpirun a case: {loop_seconds:.2f} s")
+    print(f"collwise simulate, empty store: {sweep_seconds:.2f} s")
+    print(f"ratio: {loop_seconds / sweep_seconds:.2f}")
+    print(f"largest difference of simulated times: {worst:.3g} s (timing precision of the engine: 1e-9 s)")
+    return 0 if worst <= 1e-9 else 1
+
+
+def shell_loop(platform, cases: list[Case], folder: Path) -> tuple[float, dict[Case, float]]:
+    engine = smpi_engine()
+    script = ["set -e"]
+    with smpi_files(platform, cases[0].procs, cases[0].processes_per_node) as (platform_file, host_file):
+        for number, case in enumerate(cases):
+            case_file = folder / f"case-{number}"
+            case_file.write_text(case_lines([case]))
+            command = smpi_command(
+                engine, platform_file, host_file, case.procs, engine.program("benchmark"), [str(case_file)]
+            )
+            script.append(" ".join(command))
+        (folder / "loop.sh").write_text("\n".join(script) + "\n")
+        started = time.perf_counter()
+        done = subprocess.run(["sh", str(folder / "loop.sh")], capture_output=True, text=True, check=True)
+        elapsed = time.perf_counter() - started
+    seconds = [json.loads(line)["seconds"] for line in done.stdout.splitlines()]
+    return elapsed, dict(zip(cases, seconds, strict=True))
+
+
+def sweep(options: argparse.Namespace, cases: list[Case], folder: Path) -> tuple[float, dict[Case, float]]:
+    store = folder / "timings.sqlite"
+    command = [sys.executable, "-P", "-m", "collwise.studies", "simulate"]
+    command += ["--platform", options.platform, "--collective", options.collective]
+    command += ["--procs", str(options.procs), "--store", str(store)]
+    started = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True, cwd=REPOSITORY)
+    elapsed = time.perf_counter() - started
+    with Store(store) as opened:
+        timings = opened.timings(configuration_of(load(options.platform), smpi_engine()))
+    return elapsed, {case: timings[case].seconds for case in cases}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

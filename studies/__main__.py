@@ -1,0 +1,6 @@
+"""`python -m collwise.studies` is the command line."""
+
+from collwise.studies.cli import main
+
+if __name__ == "__main__":
+    main()

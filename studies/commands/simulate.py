@@ -1,0 +1,117 @@
+"""collwise simulate: fills the timing table from SMPI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import CollwiseError
+from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
+from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.sweep import simulate as run_sweep
+from collwise.studies.commands.shared import (
+    COUNTS,
+    NAMES,
+    SIZES,
+    algorithm_names,
+    collective_option,
+    default_sizes,
+    json_option,
+    platform_option,
+    ppn_option,
+    print_json,
+    processes_per_node,
+    run_options,
+    stdout_console,
+    sweep_progress,
+    table,
+)
+
+
+@click.command()
+@platform_option
+@collective_option
+@click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
+@click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 10:90:+10.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
+@click.option("--segments", type=SIZES, default="8KiB", show_default=True, help="Segment sizes; 0 is unsegmented.")
+@click.option("--fanout", type=click.IntRange(1), help="Chains of the K-chain tree. Default: 4.")
+@click.option("--root", type=click.IntRange(0), default=0, show_default=True, help="The root's rank.")
+@ppn_option
+@run_options
+@json_option
+def simulate(
+    platform: HostPlatform,
+    collective: str,
+    algorithms: Sequence[str] | None,
+    procs: Sequence[int],
+    sizes: Sequence[int] | None,
+    segments: Sequence[int],
+    fanout: int | None,
+    root: int,
+    ppn: int | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Simulates every algorithm at every P, m and segment size; what the store has is not repeated.
+
+    Run it again after Ctrl-C and it goes on where it stopped. Exit code 1 if a case failed.
+    """
+    catalogue = Catalogue.load()
+    ppn = processes_per_node(platform, ppn)
+    if root >= min(procs):
+        raise click.BadParameter(f"rank {root} does not exist with P = {min(procs)}", param_hint="--root")
+    cases = []
+    for name in algorithm_names(collective, algorithms):
+        algorithm = catalogue.algorithm(collective, name)
+        # gather's linear_sync has equal halves unless its first part is asked for by name
+        chosen = segments if algorithm.segmented and collective == "bcast" else (0,)
+        cases += [
+            Case(collective, name, p, m, segment, (fanout or 0) if "fanout" in algorithm.parameters else 0, ppn, root)
+            for p in procs
+            for m in sizes or default_sizes(collective)
+            for segment in chosen
+        ]
+    with Store(store) as opened, sweep_progress(f"{platform.name} {collective}") as progress:
+        result = run_sweep(platform, cases, opened, engine_version=engine, jobs=jobs, on_progress=progress)
+    if as_json:
+        print_json([_record(timing) for timing in result.timings.values()])
+    else:
+        _print_table(platform, collective, list(result.timings.values()))
+        click.echo(
+            f"{len(cases)} cases, {result.reused} of them from {store}; {result.processes_started} simulator "
+            f"processes; {result.configuration.maker}"
+        )
+    if result.failed:
+        raise CollwiseError(
+            f"{len(result.failed)} of {len(cases)} cases failed, the others are kept; first: {result.failed[0].error}"
+        )
+
+
+def _record(timing: Timing) -> dict[str, object]:
+    return asdict(timing.case) | {"nodes": timing.case.nodes, "seconds": timing.seconds, "error": timing.error}
+
+
+def _print_table(platform: HostPlatform, collective: str, timings: Sequence[Timing]) -> None:
+    names = list(dict.fromkeys((t.case.algorithm, t.case.segment_bytes) for t in timings))
+    several_segments = len({segment for _, segment in names if segment}) > 1
+    points = list(dict.fromkeys((t.case.procs, t.case.message_bytes) for t in timings))
+    times = {(t.case.algorithm, t.case.segment_bytes, t.case.procs, t.case.message_bytes): t for t in timings}
+    rows = [
+        (p, format_size(m), *(_cell(times.get((name, segment, p, m))) for name, segment in names)) for p, m in points
+    ]
+    heads = [f"{name}/{format_size(segment)}" if several_segments and segment else name for name, segment in names]
+    stdout_console().print(table(f"{collective} on {platform.title}, simulated", ["P", "m", *heads], rows, left=0))
+
+
+def _cell(timing: Timing | None) -> str:
+    if timing is None:
+        return "-"
+    return format_seconds(timing.seconds) if timing.ok else "failed"

@@ -1,0 +1,63 @@
+"""collwise verify: every algorithm on real data, against the definition of its collective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import CollwiseError, unknown_name
+from collwise.studies.commands.shared import NAMES, json_option, print_json, stdout_console, table
+from collwise.validation.verification import PROCS as ENGINES
+from collwise.validation.verification import verify as run_verification
+
+
+@click.command()
+@click.option("--engines", type=NAMES, default=",".join(ENGINES), show_default=True, help="Which engines, by commas.")
+@click.option("--collective", help="Only this one.")
+@click.option("--algorithm", help="Only this one.")
+@click.option("--quick", is_flag=True, help="Fewer process counts and cases.")
+@click.option("--engine", "smpi_version", metavar="VERSION", help="SimGrid version. Default: the system's.")
+@json_option
+def verify(
+    engines: Sequence[str],
+    collective: str | None,
+    algorithm: str | None,
+    quick: bool,
+    smpi_version: str | None,
+    as_json: bool,
+) -> None:
+    """Runs every algorithm on real data under SMPI, Open MPI and MPICH and compares every element.
+
+    Roots, counts, segment sizes, datatypes with holes and differing descriptions, and communicators that overlap.
+    Exit code 1 if anything is wrong.
+    """
+    for name in engines:
+        if name not in ENGINES:
+            raise unknown_name("engine", name, ENGINES)
+
+    if collective is not None:
+        Catalogue.load().collective(collective)
+        if algorithm is not None:
+            Catalogue.load().algorithm(collective, algorithm)
+    with Console(stderr=True).status("verifying") as status:
+        results = run_verification(engines, collective, algorithm, quick, status.update, smpi_version=smpi_version)
+    if as_json:
+        print_json([asdict(result) for result in results])
+    else:
+        rows = [
+            (f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.failures, r.first_failure or "-")
+            for r in results
+        ]
+        columns = ["engine", "collective", "algorithm", "cases", "failures", "first failure"]
+        stdout_console().print(table("Verification", columns, rows, left=3))
+    wrong = [result for result in results if not result.ok]
+    if wrong:
+        first = wrong[0]
+        raise CollwiseError(
+            f"{len(wrong)} of {len(results)} failed; first: {first.engine} {first.collective} {first.algorithm}: "
+            f"{first.first_failure}"
+        )

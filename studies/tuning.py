@@ -1,0 +1,132 @@
+"""The main job: from a platform to a chosen algorithm. Fit, compare and select for several collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from collwise.common.units import format_size
+from collwise.models.parameters import ModelParameters
+from collwise.platforms import HostPlatform
+from collwise.simulator.store import Store
+from collwise.simulator.sweep import Progress
+from collwise.validation.fitting import BCAST_SIZES, GATHER_SIZES, SEGMENT_BYTES, Plan, default_procs, fit
+from collwise.validation.selection import (
+    Comparison,
+    ComparisonPlan,
+    ComparisonResult,
+    DecisionTable,
+    compare,
+    select_by_model,
+)
+
+SIZES = {"bcast": BCAST_SIZES, "gather": GATHER_SIZES}
+# Message sizes of decision tables. No published figure tells what a short message costs the processor on these
+# clusters, so nothing is decided below the sizes that the calibration rests on.
+DECISION_SIZES = {
+    "bcast": tuple(8192 * 2**k for k in range(11)),
+    "gather": tuple(65536 * 2**k for k in range(7)),
+}
+
+
+def one_choice_a_count(collective: str) -> bool:
+    """Whether decisions for Open MPI keep to one algorithm a process count (see `select_by_model`)."""
+    return collective == "gather"
+
+
+ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What came out for one platform: fitted parameters, comparisons and decisions by collective."""
+
+    platform: HostPlatform
+    parameters: ModelParameters
+    comparisons: dict[str, ComparisonResult]
+    decisions: dict[str, DecisionTable]
+    figures: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> int:
+        """Simulated cases that failed."""
+        return sum(len(result.sweep.failed) for result in self.comparisons.values())
+
+
+def tune(
+    platform: HostPlatform,
+    collectives: Sequence[str],
+    procs: Sequence[int],
+    store: Store,
+    *,
+    processes_per_node: int | None = None,
+    fit_procs: Sequence[int] | None = None,
+    segment_bytes: int = SEGMENT_BYTES,
+    model: str = "by_parts",
+    engine_version: str | None = None,
+    jobs: int | None = None,
+    progress: ProgressFactory,
+) -> Tuning:
+    """Fits the models on the platform, compares picks at the paper's sizes, and selects for every P up to the largest.
+
+    Raises UsageError when P does not fit on the platform.
+    """
+    ppn = processes_per_node or platform.default_processes_per_node
+    for count in procs:
+        platform.hosts_for(count, ppn)
+    fitted_at = tuple(fit_procs or default_procs(platform, ppn))
+    with progress(f"{platform.name}: fitting models") as advance:
+        parameters = fit(
+            platform, Plan(fitted_at, ppn, segment_bytes), store,
+            engine_version=engine_version, jobs=jobs, on_progress=advance,
+        )  # fmt: skip
+    comparisons, decisions = {}, {}
+    for collective in collectives:
+        plan = ComparisonPlan(collective, tuple(procs), SIZES[collective], ppn, segment_bytes)
+        with progress(f"{platform.name}: simulating {collective}") as advance:
+            comparisons[collective] = compare(
+                platform, plan, parameters, store,
+                model=model, engine_version=engine_version, jobs=jobs, on_progress=advance,
+            )  # fmt: skip
+        everywhere = tuple(range(2, platform.max_procs(ppn) + 1))
+        wide = ComparisonPlan(collective, everywhere, DECISION_SIZES[collective], ppn, segment_bytes)
+        decisions[collective] = select_by_model(parameters, wide, model, one_choice_a_count(collective))
+    return Tuning(platform, parameters, comparisons, decisions)
+
+
+TABLE_COLUMNS = ("P", "m", "best", "time", "model (%)", "Open MPI (%)", "with its segments (%)")
+
+
+def table_row(row: Comparison) -> tuple[str, ...]:
+    """A row like those of the paper's tables 2, 3 and 8: the best, and each pick with its degradation in percent."""
+    from collwise.common.units import format_seconds
+
+    shipped = row.openmpi_shipped
+    segment = f", {format_size(shipped.choice.segment_bytes)}" if shipped.choice.segment_bytes else ""
+    return (
+        str(row.procs),
+        format_size(row.message_bytes),
+        row.best.choice.algorithm,
+        format_seconds(row.best.seconds),
+        f"{row.model.choice.algorithm} ({percent(row.model.degradation)})",
+        f"{row.openmpi.choice.algorithm} ({percent(row.openmpi.degradation)})",
+        f"{shipped.choice.algorithm}{segment} ({percent(shipped.degradation)})",
+    )
+
+
+def percent(degradation: float) -> str:
+    """'3', '160': whole percent, without a minus sign for nothing."""
+    return f"{degradation * 100:.0f}".replace("-0", "0") if abs(degradation) < 0.005 else f"{degradation * 100:.0f}"
+
+
+def summary_line(result: ComparisonResult) -> str:
+    """Mean and worst degradation of each pick, in one sentence."""
+    parts = []
+    for source, name in (("model", "model"), ("openmpi", "Open MPI"), ("openmpi_shipped", "with its segments")):
+        values = result.degradations(source) * 100
+        parts.append(f"{name} {np.mean(values):.1f} % on average, {np.max(values):.1f} % at worst")
+    return "cost against the best: " + "; ".join(parts)

@@ -1,0 +1,160 @@
+"""The C unit tests, and the verification of every algorithm on real data under every engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from collwise.simulator import engines
+from collwise.validation import verification
+from collwise.validation.verification import VerificationResult, verify
+
+ROOT = Path(__file__).resolve().parents[2]
+CATALOGUE = tomllib.loads((ROOT / "algorithms" / "catalogue.toml").read_text(encoding="utf-8"))
+ALGORITHMS = {(collective, entry["name"]) for collective, about in CATALOGUE.items() for entry in about["algorithm"]}
+ISOLATION = {"wildcard_receive", "pending_message", "overlapping_communicators", "freed_communicator"}
+LAUNCHERS = {"smpi": "smpirun", "openmpi": "mpirun.openmpi", "mpich": "mpirun.mpich"}
+
+each_engine = pytest.mark.parametrize("library", LAUNCHERS)
+
+
+def build(directory: Path, mpi: str, sanitize: bool = False, source: Path = ROOT) -> Path:
+    configure = ["cmake", "-S", str(source), "-B", str(directory), "-G", "Ninja", f"-DCOLLWISE_MPI={mpi}"]
+    if sanitize:
+        configure.append("-DCOLLWISE_SANITIZE=ON")
+    commands = [] if (directory / "build.ninja").exists() else [configure]
+    for command in [*commands, ["cmake", "--build", str(directory)]]:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return directory
+
+
+def need(library: str) -> None:
+    if shutil.which(LAUNCHERS[library]) is None:
+        pytest.skip(f"{LAUNCHERS[library]} is not installed")
+
+
+def built(library: str) -> None:
+    need(library)
+    build(ROOT / "build" / ("smpi-system" if library == "smpi" else library), library)
+
+
+def assert_all_right(results: list[VerificationResult]) -> None:
+    assert [result for result in results if not result.ok] == []
+    assert {(result.collective, result.algorithm) for result in results} == ALGORITHMS | {
+        ("isolation", name) for name in ISOLATION
+    }
+
+
+@pytest.mark.parametrize("sanitize", [False, True], ids=["plain", "sanitized"])
+def test_topologies(tmp_path: Path, sanitize: bool) -> None:
+    directory = build(tmp_path / "none", "none", sanitize)
+    done = subprocess.run(
+        ["ctest", "--test-dir", str(directory), "--output-on-failure"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "100% tests passed" in done.stdout
+
+
+@each_engine
+def test_every_algorithm_is_right(library: str) -> None:
+    built(library)
+    progress: list[str] = []
+    assert_all_right(verify([library], quick=True, on_progress=progress.append))
+    assert any("bcast split_binary, P = 3" in line for line in progress)
+
+
+@pytest.mark.slow
+@each_engine
+def test_every_algorithm_is_right_for_many_sizes(library: str) -> None:
+    built(library)
+    assert_all_right(verify([library]))
+
+
+@pytest.mark.slow
+def test_every_algorithm_is_right_under_a_newer_simgrid() -> None:
+    versions = [path.parent.name.removeprefix("simgrid-") for path in engines.engines_directory().glob("*/.complete")]
+    if not versions:
+        pytest.skip("no other SimGrid is built (collwise setup --simgrid 4.1)")
+    for version in versions:
+        assert_all_right(verify(["smpi"], smpi_version=version))
+
+
+def test_one_algorithm_can_be_chosen() -> None:
+    built("smpi")
+    (result,) = verify(["smpi"], collective="gather", algorithm="linear", quick=True)
+    assert (result.collective, result.algorithm) == ("gather", "linear")
+    assert result.ok
+    assert result.procs == verification.QUICK_PROCS["smpi"]
+
+
+@pytest.mark.slow
+def test_no_memory_error_under_openmpi(tmp_path: Path) -> None:
+    need("openmpi")
+    program = build(tmp_path / "sanitized", "openmpi", sanitize=True) / "verify"
+    root_rights = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run(
+        ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-np", "5", str(program)],
+        env=os.environ | root_rights | {"ASAN_OPTIONS": "detect_leaks=0"},  # Open MPI itself leaks
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    reports = [json.loads(line) for line in done.stdout.splitlines() if '"cases"' in line]
+    assert len(reports) == len(ALGORITHMS) + len(ISOLATION)
+    assert all(report["failures"] == 0 for report in reports)
+
+
+@each_engine
+def test_missing_engine_is_a_failed_result(library: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (result,) = verify([library], quick=True)
+    assert not result.ok
+    assert result.first_failure is not None
+    assert f"{LAUNCHERS[library]} not found" in result.first_failure
+
+
+# What is broken: file, text, its replacement; the algorithm that must fail, and a word of the complaint.
+MISTAKES = {
+    "segment lost": ("algorithms/messages.c", "(bytes % segment != 0)", "0", "chain", "wrong byte"),
+    "segment cut short": ("algorithms/messages.c", "least(segment, bytes - index * segment)",
+                          "least(segment, bytes - index * segment) - (index == 1)", "binary", "wrong byte"),
+    "wrong partner": ("algorithms/topology/tree.c", "v % 2 == 1 ? v + 1 : v - 1", "v % 2 == 1 ? v - 1 : v + 1",
+                      "split_binary", "MPI_ERR_TRUNCATE"),
+    "blocks in the wrong order": ("algorithms/gather/binomial.c", "memcpy(all, by_virtual_rank + until_last_rank",
+                                  "memcpy(all, by_virtual_rank", "binomial", "wrong byte"),
+    "layout ignored": ("algorithms/bytes.c", "!lies_contiguous(type)", "lies_contiguous(type)", "linear",
+                       "wrong byte"),
+    "the program's own communicator": ("algorithms/communicator.c", "return *private;", "return comm;",
+                                       "wildcard_receive", "Deadlock"),
+    "private communicator never freed": ("algorithms/communicator.c", "status = MPI_Comm_free(private)", "status = 0",
+                                         "freed_communicator", "not freed"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_wrong_algorithm_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    need("smpi")
+    file, text, replacement, algorithm, word = MISTAKES[mistake]
+    for part in ("CMakeLists.txt", "algorithms", "simulator/programs"):
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        (tmp_path / part).parent.mkdir(exist_ok=True)
+        copy(ROOT / part, tmp_path / part)
+    right = (tmp_path / file).read_text(encoding="utf-8")
+    assert right.count(text) == 1
+    (tmp_path / file).write_text(right.replace(text, replacement), encoding="utf-8")
+    build(tmp_path / "build" / "smpi-system", "smpi", source=tmp_path)
+    monkeypatch.setattr(engines, "REPOSITORY", tmp_path)
+
+    results = verify(["smpi"], quick=True)
+    failed = {result.algorithm: result.first_failure or "" for result in results if not result.ok}
+    assert word in failed[algorithm]

@@ -1,0 +1,75 @@
+"""Open MPI's fixed decisions for broadcast and gather: what it runs when nobody tunes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from collwise.common.errors import UsageError
+
+# Listing 1 of Nuriyev & Lastovetsky 2021: thresholds of the broadcast decision of Open MPI 3.1.
+_SMALL_BYTES = 2048
+_INTERMEDIATE_BYTES = 370728
+# Lines a * m + b that bound the process count, the segment size of the pipeline below each, largest first.
+_PIPELINES = ((1.6134e-6, 2.1102, 131072), (2.3679e-6, 1.1787, 65536), (3.2118e-6, 8.7936, 16384))
+_LAST_PIPELINE_SEGMENT_BYTES = 8192
+# Open MPI 3.1 has one more branch than Listing 1 shows: few processes, long messages.
+_FEW_PROCS = 13
+
+# Thresholds of the gather decision of Open MPI 3.1.
+_LARGE_BLOCK_BYTES = 92160
+_INTERMEDIATE_BLOCK_BYTES = 6000
+_SMALL_BLOCK_BYTES = 1024
+_LARGE_COMMUNICATOR = 60
+_SMALL_COMMUNICATOR = 10
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An algorithm with its parameters: segment size in bytes (0: none) and fan-out (0: its default)."""
+
+    algorithm: str
+    segment_bytes: int = 0
+    fanout: int = 0
+
+
+def decide(collective: str, procs: int, message_bytes: int, *, count_is_one: bool = False) -> Choice:
+    """What Open MPI 3.1 runs untuned, with its own segment sizes, by the catalogue's names.
+
+    Raises UsageError for a collective whose decision is not here.
+    """
+    if collective == "bcast":
+        return _decide_bcast(procs, message_bytes, count_is_one)
+    if collective == "gather":
+        return _decide_gather(procs, message_bytes)
+    raise UsageError(f"no fixed decision of Open MPI for collective '{collective}'; valid: bcast, gather")
+
+
+def decide_as_listed(collective: str, procs: int, message_bytes: int) -> str:
+    """The algorithm alone, for broadcast by Listing 1 of the paper; the segment size is left to the comparison."""
+    choice = decide(collective, procs, message_bytes)
+    if collective == "bcast" and message_bytes >= _INTERMEDIATE_BYTES:
+        return "chain"
+    return choice.algorithm
+
+
+def _decide_bcast(procs: int, message_bytes: int, count_is_one: bool) -> Choice:
+    if message_bytes < _SMALL_BYTES or count_is_one:
+        return Choice("binomial")
+    if message_bytes < _INTERMEDIATE_BYTES:
+        return Choice("split_binary", 1024)
+    for slope, intercept, segment_bytes in _PIPELINES:
+        if procs < slope * message_bytes + intercept:
+            return Choice("chain", segment_bytes)
+        if segment_bytes == _PIPELINES[0][2] and procs < _FEW_PROCS:
+            return Choice("split_binary", 8192)
+    return Choice("chain", _LAST_PIPELINE_SEGMENT_BYTES)
+
+
+def _decide_gather(procs: int, message_bytes: int) -> Choice:
+    if message_bytes > _LARGE_BLOCK_BYTES:
+        return Choice("linear_sync", 32768)
+    if message_bytes > _INTERMEDIATE_BLOCK_BYTES:
+        return Choice("linear_sync", 1024)
+    if procs > _LARGE_COMMUNICATOR or (procs > _SMALL_COMMUNICATOR and message_bytes < _SMALL_BLOCK_BYTES):
+        return Choice("binomial")
+    return Choice("linear")

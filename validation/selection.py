@@ -1,0 +1,275 @@
+"""Selection: which algorithm each source would pick for (collective, P, m), and what the pick costs against the best.
+
+Degradation of a pick is T(pick) / T(best) - 1 in simulated time, as in tables 2, 3 and 8 of Nuriyev & Lastovetsky 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.models.parameters import ModelParameters
+from collwise.models.parts import Array
+from collwise.platforms import HostPlatform
+from collwise.simulator.store import Case, Store
+from collwise.simulator.sweep import Progress, SweepResult, simulate
+from collwise.validation.openmpi import Choice, decide, decide_as_listed
+
+
+@dataclass(frozen=True)
+class Pick:
+    """An algorithm picked for one point, its simulated seconds and its degradation (0.03: 3 % over the best)."""
+
+    choice: Choice
+    seconds: float
+    degradation: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row: (collective, P, m), simulated and predicted seconds by algorithm at the common segment size, the picks.
+
+    `model` is the model's pick; `openmpi` Open MPI's algorithm at the common segment size (the paper's comparison),
+    `openmpi_shipped` the same with the segment sizes that Open MPI ships.
+    """
+
+    collective: str
+    procs: int
+    message_bytes: int
+    simulated: Mapping[str, float]
+    predicted: Mapping[str, float]
+    best: Pick
+    model: Pick
+    openmpi: Pick
+    openmpi_shipped: Pick
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """All rows, and the cases that failed (their rows are left out)."""
+
+    rows: tuple[Comparison, ...]
+    sweep: SweepResult
+
+    def degradations(self, source: str) -> Array:
+        """Degradation of 'model', 'openmpi' or 'openmpi_shipped', one value a row."""
+        return np.array([getattr(row, source).degradation for row in self.rows])
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """Which points to compare. `segment_bytes` is common to all segmented algorithms."""
+
+    collective: str
+    procs: tuple[int, ...]
+    message_bytes: tuple[int, ...]
+    processes_per_node: int
+    segment_bytes: int
+    algorithms: tuple[str, ...] = ()
+
+    def names(self) -> tuple[str, ...]:
+        """The algorithms compared: those asked for, or all that can be chosen."""
+        catalogue = Catalogue.load()
+        for name in self.algorithms:
+            catalogue.algorithm(self.collective, name)
+        return self.algorithms or catalogue.collective(self.collective).selectable
+
+    def case(self, choice: Choice, procs: int, message_bytes: int) -> Case:
+        """The case that times a choice."""
+        return Case(
+            self.collective,
+            choice.algorithm,
+            procs,
+            message_bytes,
+            choice.segment_bytes,
+            choice.fanout,
+            self.processes_per_node,
+        )
+
+    def choice(self, algorithm: str) -> Choice:
+        """The algorithm at the common segment size (broadcast only: gather's halves are its own)."""
+        entry = Catalogue.load().algorithm(self.collective, algorithm)
+        segmented = self.collective == "bcast" and entry.segmented
+        return Choice(algorithm, self.segment_bytes if segmented else 0)
+
+    def cases(self) -> list[Case]:
+        """Everything to simulate: all algorithms at the common segment size, and Open MPI's choices as shipped."""
+        points = [(procs, size) for procs in self.procs for size in self.message_bytes]
+        common = [self.case(self.choice(name), *point) for point in points for name in self.names()]
+        listed = [self.case(self.choice(decide_as_listed(self.collective, *point)), *point) for point in points]
+        shipped = [self.case(decide(self.collective, *point), *point) for point in points]
+        return list(dict.fromkeys([*common, *listed, *shipped]))
+
+
+def compare(
+    platform: HostPlatform,
+    plan: ComparisonPlan,
+    parameters: ModelParameters,
+    store: Store,
+    *,
+    model: str = "by_parts",
+    engine_version: str | None = None,
+    jobs: int | None = None,
+    on_progress: Progress | None = None,
+) -> ComparisonResult:
+    """Simulates what is missing and sets simulated, predicted and Open MPI's picks side by side.
+
+    Raises UsageError when the plan does not fit on the platform, or the parameters are of another segment size.
+    """
+    sweep = simulate(platform, plan.cases(), store, engine_version=engine_version, jobs=jobs, on_progress=on_progress)
+    rows = []
+    for procs in plan.procs:
+        predicted = predict_all(parameters, plan, procs, np.array(plan.message_bytes), model)
+        for index, message_bytes in enumerate(plan.message_bytes):
+            row = _row(plan, sweep, procs, message_bytes, {name: float(t[index]) for name, t in predicted.items()})
+            if row is not None:
+                rows.append(row)
+    return ComparisonResult(tuple(rows), sweep)
+
+
+def predict_all(
+    parameters: ModelParameters, plan: ComparisonPlan, procs: ArrayLike, message_bytes: ArrayLike, model: str
+) -> dict[str, Array]:
+    """Predicted seconds of every compared algorithm that the model covers, arrays over the points."""
+    covered = parameters.algorithms(model, plan.collective)
+    return {
+        name: parameters.predict(
+            plan.collective, name, procs, message_bytes, plan.choice(name).segment_bytes, model=model
+        )
+        for name in plan.names()
+        if name in covered
+    }
+
+
+def _row(
+    plan: ComparisonPlan, sweep: SweepResult, procs: int, message_bytes: int, predicted: Mapping[str, float]
+) -> Comparison | None:
+    def seconds(choice: Choice) -> float:
+        return sweep.timings[plan.case(choice, procs, message_bytes)].seconds
+
+    simulated = {name: seconds(plan.choice(name)) for name in plan.names()}
+    ran = {name: value for name, value in simulated.items() if np.isfinite(value)}
+    foreseen = {name: value for name, value in predicted.items() if np.isfinite(value)}
+    if not ran or not foreseen:
+        return None
+    best = min(ran, key=ran.__getitem__)
+
+    def pick(choice: Choice) -> Pick:
+        return Pick(choice, seconds(choice), seconds(choice) / ran[best] - 1)
+
+    return Comparison(
+        collective=plan.collective,
+        procs=procs,
+        message_bytes=message_bytes,
+        simulated=simulated,
+        predicted=predicted,
+        best=pick(plan.choice(best)),
+        model=pick(plan.choice(min(foreseen, key=foreseen.__getitem__))),
+        openmpi=pick(plan.choice(decide_as_listed(plan.collective, procs, message_bytes))),
+        openmpi_shipped=pick(decide(plan.collective, procs, message_bytes)),
+    )
+
+
+@dataclass(frozen=True)
+class DecisionTable:
+    """What to run: for each process count, ascending (message bytes from which, choice). Made by a model or simulation.
+
+    A point between two entries takes the lower one, in P and in m. Below the first entries nothing is decided.
+    """
+
+    collective: str
+    platform: str
+    made_by: str
+    rules: Mapping[int, tuple[tuple[int, Choice], ...]]
+
+    def choose(self, procs: int, message_bytes: int) -> Choice:
+        """The choice for a point. Raises UsageError below the smallest entries."""
+        known = [p for p in self.rules if p <= procs]
+        if not known:
+            raise UsageError(f"the decision table starts at P = {min(self.rules)}, not {procs}")
+        below = [choice for start, choice in self.rules[max(known)] if start <= message_bytes]
+        if not below:
+            raise UsageError(f"the decision table has no entry for {message_bytes} bytes")
+        return below[-1]
+
+
+def select_by_model(
+    parameters: ModelParameters,
+    plan: ComparisonPlan,
+    model: str = "by_parts",
+    one_choice: bool = False,
+) -> DecisionTable:
+    """The fastest predicted algorithm for every P and m of the plan; equal neighbours are merged.
+
+    With `one_choice` each P has one algorithm for all m: the one whose worst degradation over the plan's sizes is
+    least. MPI_Gather needs that from Open MPI's rules: a root that passes MPI_IN_PLACE is looked up at another size
+    than the other processes, and two algorithms at once hang. Raises UsageError if the model covers no algorithm.
+    """
+    sizes = np.array(plan.message_bytes)
+    procs = np.array(plan.procs)
+    predicted = predict_all(parameters, plan, procs[:, None], sizes[None, :], model)
+    if not predicted:
+        raise UsageError(f"model '{model}' covers none of the {plan.collective} algorithms asked for")
+    names = list(predicted)
+    table = np.stack([np.where(np.isnan(predicted[name]), np.inf, predicted[name]) for name in names])
+    winners = np.argmin(table, axis=0)
+    if one_choice:
+        degradation = np.max(table / np.min(table, axis=0) - 1, axis=2)
+        winners = np.repeat(np.argmin(degradation, axis=0)[:, None], len(sizes), axis=1)
+    picks = {
+        int(p): [(int(size), plan.choice(names[winner])) for size, winner in zip(sizes, row, strict=True)]
+        for p, row in zip(procs, winners, strict=True)
+    }
+    rules = _merged(picks, from_zero=one_choice)
+    return DecisionTable(plan.collective, parameters.platform, f"model {model}", rules)
+
+
+def select_by_simulation(
+    platform: HostPlatform, plan: ComparisonPlan, sweep: SweepResult, one_choice: bool = False
+) -> DecisionTable:
+    """The fastest simulated algorithm for every P and m of the plan; `one_choice` as in `select_by_model`."""
+    picks: dict[int, list[tuple[int, Choice]]] = {}
+    for procs in plan.procs:
+        times = np.array(
+            [
+                [sweep.timings[plan.case(plan.choice(name), procs, size)].seconds for size in plan.message_bytes]
+                for name in plan.names()
+            ]
+        )
+        times = np.where(np.isnan(times), np.inf, times)
+        ran = np.isfinite(times).any(axis=0)
+        if not ran.any():
+            continue
+        winners = np.argmin(times, axis=0)
+        if one_choice:
+            winners[:] = np.argmin(np.max((times / np.min(times, axis=0))[:, ran], axis=1))
+        picks[procs] = [
+            (size, plan.choice(plan.names()[winner]))
+            for size, winner, known in zip(plan.message_bytes, winners, ran, strict=True)
+            if known
+        ]
+    rules = _merged(picks, from_zero=one_choice)
+    return DecisionTable(plan.collective, platform.name, sweep.configuration.maker, rules)
+
+
+def _merged(
+    picks: Mapping[int, Sequence[tuple[int, Choice]]], from_zero: bool
+) -> dict[int, tuple[tuple[int, Choice], ...]]:
+    """Drops entries that say what the one before them says, along m and along P."""
+    rules: dict[int, tuple[tuple[int, Choice], ...]] = {}
+    last: tuple[tuple[int, Choice], ...] = ()
+    for procs in sorted(picks):
+        row: list[tuple[int, Choice]] = []
+        for size, choice in picks[procs]:
+            if not row:
+                row.append((0 if from_zero else size, choice))
+            elif row[-1][1] != choice:
+                row.append((size, choice))
+        if tuple(row) != last:
+            rules[procs] = last = tuple(row)
+    return rules

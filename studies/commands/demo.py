@@ -17,8 +17,8 @@ from collwise.studies.rules_check import check_all
 from collwise.studies.tuning import TABLE_COLUMNS, Tuning, summary_line, table_row, tune
 
 # The process counts of the paper's figure 5; those of its tables 2 and 3 are shown.
-_CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
-_SHOWN = {"grisou": 90, "gros": 100}
+CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
+SHOWN = {"grisou": 90, "gros": 100}
 
 
 @click.command()
@@ -33,13 +33,13 @@ def demo(output: Path, store: Path, engine: str | None, jobs: int | None) -> Non
     console = stdout_console()
     tunings = []
     with Store(store) as opened:
-        for name, procs in _CLUSTERS.items():
+        for name, procs in CLUSTERS.items():
             tuning = tune(
                 load(name), ("bcast", "gather"), procs, opened,
                 engine_version=engine, jobs=jobs, progress=sweep_progress,
             )  # fmt: skip
             tunings.append(tuning)
-            _show(console, tuning, _SHOWN[name])
+            _show(console, tuning, SHOWN[name])
     page = write_report(tunings, output)
     click.echo("Open MPI, run here with the rules of Grisou:")
     wrong = 0

@@ -91,7 +91,7 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         for collective, result in tuning.comparisons.items():
             parts.append(f"\n## {collective} on {tuning.platform.title}\n\n")
             parts.append(markdown(TABLE_COLUMNS, [table_row(row) for row in result.rows]))
-            parts.append(f"\n{summary_line(result).capitalize()}.\n")
+            parts.append(f"\n{summary_line(result)}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each pick over message size]({picture})\n")
     parts.append("\n## How well the calibration meets the published figures\n\n")
@@ -117,7 +117,9 @@ def readme_block(tunings: Sequence[Tuning]) -> str:
         procs = SHOWN[tuning.platform.name]
         result = tuning.comparisons["bcast"]
         rows = [table_row(row)[1:] for row in result.rows if row.procs == procs]
-        parts.append(f"\nBroadcast on {tuning.platform.title}, P = {procs}, simulated by {tuning.parameters.made_by}:\n\n")
+        parts.append(
+            f"\nBroadcast on {tuning.platform.title}, P = {procs}, simulated by {tuning.parameters.made_by}:\n\n"
+        )
         parts.append(markdown(TABLE_COLUMNS[1:], rows))
         counts = sorted({row.procs for row in result.rows})
         for collective, compared in tuning.comparisons.items():

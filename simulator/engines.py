@@ -132,7 +132,10 @@ def build_programs(engine: Engine) -> None:
     for command in commands:
         # For the checks that CMake makes; a program built so would not run in the simulator.
         environment = os.environ | ({"SMPI_PRETEND_CC": "1"} if "-S" in command else {})
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        except OSError as problem:
+            raise UsageError(f"building programs for {engine.label} needs {command[0]}: {problem.strerror}") from None
         if done.returncode != 0:
             last = (done.stdout + done.stderr).strip().splitlines()[-1:]
             raise CollwiseError(f"building programs for {engine.label} failed: {' '.join(last)}")

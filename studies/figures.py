@@ -175,7 +175,7 @@ def _minor_label(seconds: float, axis: Axes) -> str:
     """Labels between powers of ten, where the axis holds few of these: all on a short axis, 2 and 5 on a longer one."""
     low, high = axis.get_ylim()
     digit = round(seconds / 10.0 ** np.floor(np.log10(seconds)))
-    if high / low < 3 or (high / low < 30 and digit in (2, 5)):
+    if high / low < 3 or (high / low < 50 and digit in (2, 5)):
         return _seconds_label(float(f"{seconds:.1g}"), 0)
     return ""
 

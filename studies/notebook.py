@@ -13,6 +13,7 @@ import importlib.util
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -66,12 +67,15 @@ class Study:
 
     def figure(self, figure: Figure, name: str, caption: str) -> None:
         """Shows a figure; outside Jupyter it is written as NAME.png."""
-        if _in_jupyter():
-            importlib.import_module("IPython.display").display(figure)
-            self.text(caption)
-            return
         from collwise.studies.figures import save
 
+        if _in_jupyter():
+            with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+                data = save(figure, Path(directory, f"{name}.png")).read_bytes()
+            display = importlib.import_module("IPython.display")
+            display.display(display.Image(data))
+            self.text(caption)
+            return
         path = save(figure, self.folder / f"{name}.png")
         self.figures.append(path)
         self.page.append(f"![{caption}]({path.name})\n\n{caption}")

@@ -11,10 +11,9 @@ import jinja2
 import numpy as np
 from matplotlib.figure import Figure
 
-from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.studies import figures as draw
-from collwise.studies.commands.shared import write_text
+from collwise.studies.commands.shared import writable_folder, write_text
 from collwise.studies.tuning import DECISION_SIZES, TABLE_COLUMNS, Tuning, summary_line, table_row
 from collwise.validation.export import openmpi_rules, write_rules
 from collwise.validation.selection import Comparison, ComparisonResult, DecisionTable
@@ -53,10 +52,7 @@ def write_report(tunings: Sequence[Tuning], folder: Path) -> Path:
 
     Raises UsageError when the folder cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise UsageError(f"cannot write into {folder}: {problem.strerror}") from None
+    writable_folder(folder)
     clusters = [_cluster(tuning, folder) for tuning in tunings]
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True

@@ -129,4 +129,4 @@ def summary_line(result: ComparisonResult) -> str:
     for source, name in (("model", "model"), ("openmpi", "Open MPI"), ("openmpi_shipped", "with its segments")):
         values = result.degradations(source) * 100
         parts.append(f"{name} {np.mean(values):.1f} % on average, {np.max(values):.1f} % at worst")
-    return "cost against the best: " + "; ".join(parts)
+    return "Cost against the best: " + "; ".join(parts)

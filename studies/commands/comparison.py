@@ -33,6 +33,8 @@ from collwise.studies.commands.shared import (
     stdout_console,
     sweep_progress,
     table,
+    writable_file,
+    writable_folder,
     write_text,
 )
 from collwise.studies.tuning import DECISION_SIZES, TABLE_COLUMNS, one_choice_a_count, summary_line, table_row
@@ -105,6 +107,8 @@ def compare(
     """
     ppn = processes_per_node(platform, ppn)
     names = algorithm_names(collective, algorithms)
+    if figures is not None:
+        writable_folder(figures)
     plan = ComparisonPlan(collective, procs, tuple(sizes or default_sizes(collective)), ppn, segment, names)
     for count in procs:
         platform.hosts_for(count, ppn)
@@ -193,6 +197,8 @@ def select(
     """Makes a decision table: which algorithm to run for each P and from which message size."""
     names = algorithm_names(collective, None)
     sizes = tuple(sizes or DECISION_SIZES[collective])
+    if output is not None:
+        writable_file(output)
     single = one_choice_a_count(collective) if one_choice is None else one_choice
     if by == "model":
         if parameters is None:
@@ -315,7 +321,7 @@ def report(
 
     for name in collectives:
         algorithm_names(name, None)
-    output = output or Path("results") / f"{platform.name}-report"
+    output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with Store(store) as opened:
         tuning = tune(
             platform, collectives, procs, opened, processes_per_node=ppn, segment_bytes=segment,

@@ -11,7 +11,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
 from collwise.simulator.store import Store
-from collwise.studies.commands.shared import run_options, stdout_console, sweep_progress, table
+from collwise.studies.commands.shared import run_options, stdout_console, sweep_progress, table, writable_folder
 from collwise.studies.report import rules_path, write_report
 from collwise.studies.rules_check import check_all
 from collwise.studies.tuning import TABLE_COLUMNS, Tuning, summary_line, table_row, tune
@@ -31,6 +31,7 @@ def demo(output: Path, store: Path, engine: str | None, jobs: int | None) -> Non
     the best, and writes a report, figures and rules files.
     """
     console = stdout_console()
+    writable_folder(output)
     tunings = []
     with Store(store) as opened:
         for name, procs in CLUSTERS.items():

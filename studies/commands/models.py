@@ -30,6 +30,7 @@ from collwise.studies.commands.shared import (
     stdout_console,
     sweep_progress,
     table,
+    writable_file,
 )
 from collwise.validation.fitting import Plan, default_procs
 from collwise.validation.fitting import fit as run_fit
@@ -64,7 +65,7 @@ def fit(
     """
     ppn = processes_per_node(platform, ppn)
     plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, segment, fanout or 0)
-    output = output or Path("results") / f"{platform.name}.parameters.toml"
+    output = writable_file(output or Path("results") / f"{platform.name}.parameters.toml")
     with Store(store) as opened, sweep_progress(f"{platform.name} fit") as progress:
         parameters = run_fit(platform, plan, opened, engine_version=engine, jobs=jobs, on_progress=progress)
     parameters.save(output)

@@ -180,6 +180,32 @@ def describe(timing: Timing) -> str:
     )
 
 
+def writable_folder(folder: Path) -> Path:
+    """The folder, made if need be. Called before long work, so that it is not done in vain.
+
+    Raises UsageError, naming the folder, when nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".collwise-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as problem:
+        raise UsageError(f"cannot write into {folder}: {problem.strerror}") from None
+    return folder
+
+
+def writable_file(path: Path) -> Path:
+    """The file's path, when it can be written. Raises UsageError, naming it."""
+    if path.is_dir():
+        raise UsageError(f"cannot write {path}: it is a folder; name a file")
+    try:
+        writable_folder(path.parent)
+    except UsageError as problem:
+        raise UsageError(f"cannot write {path}: {str(problem).rpartition(': ')[2]}") from None
+    return path
+
+
 def write_text(path: Path, text: str) -> None:
     """Writes a file through a neighbour that takes its place, so that nothing is left half-written.
 

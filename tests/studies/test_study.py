@@ -1,0 +1,85 @@
+"""Notebooks as text, and the study from an empty store through the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from collwise.studies.notebook import Study, cells, known_studies, notebook_of, run
+
+COLLWISE = [sys.executable, "-m", "collwise.studies"]
+
+
+def test_cells() -> None:
+    source = "# ---\n# header\n# ---\n\n# %% [markdown]\n# # Title\n#\n# text\n\n# %%\nx = 1\n# %% a title\ny = 2\n"
+    found = list(cells(source))
+    assert [cell.is_markdown for cell in found] == [True, False, False]
+    assert [cell.text for cell in found] == ["# Title\n\ntext", "x = 1", "y = 2"]
+    assert source.splitlines()[found[1].line - 1] == "x = 1"
+
+
+def test_known_studies() -> None:
+    assert "nuriyev2021" in known_studies()
+    assert notebook_of("nuriyev2021").is_file()
+
+
+def test_unknown_study() -> None:
+    done = subprocess.run([*COLLWISE, "study", "nuriev2021"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "unknown study 'nuriev2021'; did you mean nuriyev2021?" in done.stderr
+
+
+def test_unwritable_output(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    done = subprocess.run(
+        [*COLLWISE, "study", "nuriyev2021", "-o", str(tmp_path / "taken"), "--store", str(tmp_path / "store.sqlite")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "cannot write" in done.stderr
+
+
+def test_page_and_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = tmp_path / "small.py"
+    notebook.write_text(
+        "# %% [markdown]\n# # Small\n# %%\nfrom collwise.studies.notebook import study\n"
+        'here = study("small")\nhere.table("T", ("a", "b"), [(1, 2)])\nhere.conclude("done")\n'
+        'here.results["answer"] = 42\n'
+    )
+    monkeypatch.setattr("collwise.studies.notebook.known_studies", lambda: {"small": notebook})
+    monkeypatch.setattr("collwise.studies.notebook._JUPYTER", ("no_such_module",))
+    files = run(Study("small", tmp_path / "out", tmp_path / "store.sqlite"))
+    assert [path.name for path in files] == ["small.md", "small.json"]
+    assert files[0].read_text() == "# Small\n\n**T**\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n- done\n"
+    assert json.loads(files[1].read_text()) == {"answer": 42}
+
+
+@pytest.mark.slow
+def test_nuriyev2021_from_an_empty_store(tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = subprocess.run(
+        [*COLLWISE, "study", "nuriyev2021", "-o", str(tmp_path / "out"), "--store", str(tmp_path / "store.sqlite")],
+        capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < 180
+    results = json.loads((tmp_path / "out" / "nuriyev2021.json").read_text())
+    assert results["all_points"]["by parts"]["points"] == 90
+    for name, costs in results["degradation"].items():
+        assert costs["by parts"]["mean"] <= 0.03, name
+        assert costs["by parts"]["worst"] <= 0.10, name
+    assert sum(entry["rows"] for entry in results["agreement"].values()) == 30
+    page = (tmp_path / "out" / "nuriyev2021.md").read_text()
+    for figure in ("figure-3", "figure-5-bcast-grisou", "figure-5-gather-gros", "figure-6-grisou", "figure-6-gros"):
+        assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 10_000
+        assert f"({figure}.png)" in page
+    for sentence in results["conclusions"]:
+        assert sentence in page
+        assert sentence in done.stdout

@@ -1,0 +1,187 @@
+"""The command line from outside: what a person types, what comes out, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collwise.validation.export import parse_rules
+
+SMALL = """
+name = "toy"
+title = "Toy"
+site = "toysite"
+
+[cluster]
+nodes = 8
+host_prefix = "toy-"
+host_suffix = ".example"
+first_host = 1
+cpus_per_node = 1
+cores_per_node = 1
+core_flops = 1e9
+
+[network]
+link_bytes_per_second = 1.25e9
+link_latency_seconds = 2e-5
+loopback_bytes_per_second = 5e9
+loopback_latency_seconds = 5e-7
+"""
+
+
+def collwise(*arguments: str, cwd: Path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "collwise.studies", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "toy.toml").write_text(SMALL)
+    (tmp_path / "broken.xml").write_text('<platform version="4.1">\n<zone')
+    (tmp_path / "broken.toml").write_text('name = "x')
+    (tmp_path / "corrupt.sqlite").write_bytes(bytes(range(256)) * 20)
+    (tmp_path / "not-parameters.toml").write_text("format = 1\n")
+    (tmp_path / "not-decisions.json").write_text("{}")
+    return tmp_path
+
+
+SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("simulat",), r"unknown command 'simulat'; did you mean simulate"),
+        (("simulate", "--platform", "grisu", *SIMULATE[3:]), r"unknown platform 'grisu'; did you mean grisou"),
+        (("simulate", "--platform", "grisou", "--collective", "bcat", "--procs", "4"), r"'bcat'; did you mean bcast"),
+        ((*SIMULATE, "--algorithms", "binry"), r"unknown bcast algorithm 'binry'; did you mean binary"),
+        ((*SIMULATE[:-1], "103"), r"platform 'grisou' cannot hold P = 103 .*1 to 102"),
+        ((*SIMULATE[:-1], "0"), r"--procs: malformed process count '0'"),
+        ((*SIMULATE, "--sizes", "8Kb2"), r"--sizes: malformed size '8Kb2': write a whole number"),
+        ((*SIMULATE, "--sizes", "8KiB:1KiB:x2"), r"--sizes: size range '8KiB:1KiB:x2' never ends or is empty"),
+        ((*SIMULATE, "--root", "4"), r"--root: rank 4 does not exist with P = 4"),
+        ((*SIMULATE, "--engine", "9.9"), r"SimGrid 9\.9 is not here; valid: "),
+        ((*SIMULATE, "--store", "corrupt.sqlite"), r"corrupt\.sqlite is corrupted .* left untouched"),
+        ((*SIMULATE, "--store", "/proc/none/x.sqlite"), r"store /proc/none/x\.sqlite cannot be used"),
+        ((*SIMULATE, "--colour"), r"No such option '?--colour"),
+        (("simulate", "--platform", "broken.xml", *SIMULATE[3:]), r"broken\.xml:2: broken XML"),
+        (("simulate", "--platform", "broken.toml", *SIMULATE[3:]), r"broken\.toml:1: broken TOML"),
+        (("simulate", "--platform", "none.toml", *SIMULATE[3:]), r"none\.toml' does not exist"),
+        (("predict", "--parameters", "none.toml", "--collective", "bcast", "--procs", "4"), r"cannot read none\.toml"),
+        (
+            ("predict", "--parameters", "not-parameters.toml", "--collective", "bcast", "--procs", "4"),
+            r"not-parameters\.toml: not a parameter file",
+        ),
+        (("export", "not-decisions.json", "-o", "r"), r"not-decisions\.json: not a decision table"),
+        (("export", "not-decisions.json", "-o", "r", "--format", "openmp"), r"unknown format 'openmp'.*openmpi"),
+        (("platforms", "write", "grisou", "-o", "/proc/none/g.xml"), r"cannot write /proc/none/g\.xml"),
+        (("fit", "--platform", "grisou", "-o", "/proc/none/p.toml"), r"cannot write /proc/none/p\.toml"),
+        (("demo", "-o", "/proc/none"), r"cannot write into /proc/none"),
+        (("report", "--platform", "grisou", "--procs", "4", "-o", "/proc/none"), r"cannot write into /proc/none"),
+        (("select", "--collective", "bcast", "--procs", "4"), r"--by model needs --parameters"),
+        (("verify", "--engines", "smpy"), r"unknown engine 'smpy'; did you mean smpi"),
+        (("verify", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),
+        (("study", "nuriyev"), r"unknown study 'nuriyev'; did you mean nuriyev2021"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(here: Path, arguments: tuple[str, ...], said: str) -> None:
+    corrupt = (here / "corrupt.sqlite").read_bytes()
+    done = collwise(*arguments, cwd=here)
+    assert done.returncode == 2, done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("collwise: ")
+    assert re.search(said, lines[0]), lines[0]
+    assert (here / "corrupt.sqlite").read_bytes() == corrupt
+    assert not (here / "r").exists()
+
+
+def test_simulate_prints_every_case_and_reuses_the_store(here: Path) -> None:
+    arguments = ("simulate", "--platform", "toy.toml", "--collective", "gather", "--procs", "2,8", "--sizes", "64KiB")
+    first = collwise(*arguments, "--json", cwd=here)
+    assert first.returncode == 0, first.stderr
+    records = json.loads(first.stdout)
+    assert {(r["algorithm"], r["procs"]) for r in records} == {
+        (name, procs) for name in ("linear", "linear_sync", "binomial") for procs in (2, 8)
+    }
+    assert all(r["seconds"] > 0 and not r["error"] for r in records)
+    again = collwise(*arguments, cwd=here)
+    assert "6 cases, 6 of them from" in again.stdout
+    assert "0 simulator processes" in again.stdout
+
+
+def test_platforms_check_runs_the_engine(here: Path) -> None:
+    sound = collwise("platforms", "check", "toy.toml", cwd=here)
+    assert sound.returncode == 0, sound.stderr
+    assert "toy.toml: sound, 8 hosts, simulated by SimGrid" in sound.stdout
+    broken = collwise("platforms", "check", "broken.xml", cwd=here)
+    assert broken.returncode == 1
+    assert "broken.xml:2: " in broken.stdout
+
+
+def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
+    fitted = collwise("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=here)
+    assert fitted.returncode == 0, fitted.stderr
+    predict = ("predict", "--parameters", "toy.parameters.toml", "--collective", "bcast", "--procs", "2:8:+1", "--json")
+    predicted = json.loads(collwise(*predict, cwd=here).stdout)
+    assert predicted["procs"] == list(range(2, 9))
+    assert all(len(rows) == 7 and len(rows[0]) == 10 for rows in predicted["seconds"].values())
+    for collective in ("bcast", "gather"):
+        selected = collwise(
+            *("select", "--collective", collective, "--parameters", "toy.parameters.toml"),
+            *("--procs", "2:8:+1", "-o", f"{collective}.json"),
+            cwd=here,
+        )
+        assert selected.returncode == 0, selected.stderr
+    exported = collwise("export", "bcast.json", "gather.json", "-o", "toy.rules", "--check", cwd=here)
+    assert exported.returncode == 0, exported.stderr
+    assert exported.stdout.count("accepted the rules and ran") == 4
+    rules = parse_rules((here / "toy.rules").read_text(), "toy.rules")
+    assert set(rules.collectives) == {7, 9}
+
+
+def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:
+    point = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "8", "--sizes", "8KiB,256KiB")
+    compared = collwise("compare", *point, "--figures", "figures", "--json", cwd=here)
+    assert compared.returncode == 0, compared.stderr
+    rows = json.loads(compared.stdout)
+    assert [row["message_bytes"] for row in rows] == [8192, 262144]
+    for row in rows:
+        assert row["best"]["seconds"] == min(row["simulated_seconds"].values())
+        assert row["best"]["degradation"] == 0
+        assert row["model"]["degradation"] >= 0
+    selected = json.loads(collwise("select", "--by", "simulation", *point, "--json", cwd=here).stdout)
+    chosen = [entry["algorithm"] for entry in selected["rules"]["8"]]
+    best = [row["best"]["algorithm"] for row in rows]
+    assert chosen == (best if best[0] != best[1] else best[:1])
+    assert sorted(path.name for path in (here / "figures").iterdir()) == [
+        "toy-bcast-algorithms.png",
+        "toy-bcast-by-size.png",
+    ]
+
+
+def test_report_is_one_page_with_its_figures(here: Path) -> None:
+    done = collwise("report", "--platform", "toy.toml", "--procs", "4,8", "-o", "report", cwd=here)
+    assert done.returncode == 0, done.stderr
+    page = (here / "report" / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == 6
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "src=" in page
+    assert "https://" not in page
+    assert (here / "report" / "toy-openmpi-4.1.rules").exists()
+
+
+@pytest.mark.slow
+def test_demo_tells_what_to_use_and_what_it_costs(tmp_path: Path) -> None:
+    done = collwise("demo", cwd=tmp_path, timeout=600)
+    assert done.returncode == 0, done.stderr
+    costs = re.findall(r"model ([\d.]+) % on average, ([\d.]+) % at worst", done.stdout)
+    assert len(costs) == 4
+    assert all(float(mean) <= 3 and float(worst) <= 10 for mean, worst in costs)
+    assert done.stdout.count("accepted the rules and ran") == 4
+    assert (tmp_path / "results" / "demo" / "report.html").exists()

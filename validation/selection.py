@@ -160,7 +160,7 @@ def _row(
     best = min(ran, key=ran.__getitem__)
 
     def pick(choice: Choice) -> Pick:
-        return Pick(choice, seconds(choice), seconds(choice) / ran[best] - 1)
+        return Pick(choice, seconds(choice), _degradation(seconds(choice), ran[best]))
 
     return Comparison(
         collective=plan.collective,
@@ -173,6 +173,11 @@ def _row(
         openmpi=pick(plan.choice(decide_as_listed(plan.collective, procs, message_bytes))),
         openmpi_shipped=pick(decide(plan.collective, procs, message_bytes)),
     )
+
+
+def _degradation(seconds: float, best_seconds: float) -> float:
+    """0 also where nothing takes any time: a single process."""
+    return 0.0 if seconds == best_seconds else seconds / best_seconds - 1 if best_seconds > 0 else np.inf
 
 
 @dataclass(frozen=True)
@@ -219,8 +224,7 @@ def select_by_model(
     table = np.stack([np.where(np.isnan(predicted[name]), np.inf, predicted[name]) for name in names])
     winners = np.argmin(table, axis=0)
     if one_choice:
-        degradation = np.max(table / np.min(table, axis=0) - 1, axis=2)
-        winners = np.repeat(np.argmin(degradation, axis=0)[:, None], len(sizes), axis=1)
+        winners = np.repeat(np.argmin(_worst_ratio(table), axis=0)[:, None], len(sizes), axis=1)
     picks = {
         int(p): [(int(size), plan.choice(names[winner])) for size, winner in zip(sizes, row, strict=True)]
         for p, row in zip(procs, winners, strict=True)
@@ -247,7 +251,7 @@ def select_by_simulation(
             continue
         winners = np.argmin(times, axis=0)
         if one_choice:
-            winners[:] = np.argmin(np.max((times / np.min(times, axis=0))[:, ran], axis=1))
+            winners[:] = np.argmin(_worst_ratio(times[:, ran]))
         picks[procs] = [
             (size, plan.choice(plan.names()[winner]))
             for size, winner, known in zip(plan.message_bytes, winners, ran, strict=True)
@@ -255,6 +259,12 @@ def select_by_simulation(
         ]
     rules = _merged(picks, from_zero=one_choice)
     return DecisionTable(plan.collective, platform.name, sweep.configuration.maker, rules)
+
+
+def _worst_ratio(seconds: Array) -> Array:
+    """By algorithm (first axis) the largest ratio to the fastest one over all sizes (last axis)."""
+    least = np.min(seconds, axis=0)
+    return np.max(np.where(seconds == least, 1.0, seconds / np.where(least > 0, least, 1.0)), axis=-1)
 
 
 def _merged(

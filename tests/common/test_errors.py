@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
+
+NAMES = ["linear", "chain", "k_chain", "binary", "split_binary", "binomial"]
+
+
+def test_exit_codes() -> None:
+    assert CollwiseError("a case failed").exit_code == 1
+    assert UsageError("wrong input").exit_code == 2
+    assert issubclass(UsageError, CollwiseError)
+
+
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [
+        ("binomal", "binomial"),
+        ("chian", "chain"),
+        ("LINEAR", "linear"),
+        ("k-chain", "k_chain"),
+        ("splitbinary", "split_binary"),
+    ],
+)
+def test_near_names_come_first(given: str, near: str) -> None:
+    message = str(unknown_name("algorithm", given, NAMES))
+    assert message.startswith(f"unknown algorithm '{given}'; did you mean {near}")
+    assert message.endswith(f"? Valid: {', '.join(NAMES)}")
+
+
+def test_a_name_like_no_other_gets_the_whole_list() -> None:
+    error = unknown_name("platform", "zzzz", iter(["grisou", "gros"]), "see 'collwise platforms list'")
+    assert str(error) == "unknown platform 'zzzz'; valid: grisou, gros (see 'collwise platforms list')"
+    assert isinstance(error, UsageError)
+
+
+def test_at_most_three_near_names() -> None:
+    names = [f"platform{number}" for number in range(9)]
+    message = str(unknown_name("platform", "platform", names))
+    assert message.split("?")[0].count(" or ") == 2

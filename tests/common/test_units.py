@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.common.errors import UsageError
+from collwise.common.units import format_seconds, format_size, parse_counts, parse_size, parse_sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("0", 0),
+        ("512", 512),
+        ("512B", 512),
+        ("8KiB", 8192),
+        ("8kib", 8192),
+        ("8K", 8192),
+        ("64 K", 65536),
+        ("  4MiB ", 4 * 2**20),
+        ("4M", 4 * 2**20),
+        ("1GiB", 2**30),
+        ("1G", 2**30),
+        ("1KB", 1000),
+        ("3MB", 3_000_000),
+        ("2GB", 2_000_000_000),
+        ("007", 7),
+    ],
+)
+def test_sizes(text: str, size_bytes: int) -> None:
+    assert parse_size(text) == size_bytes
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "KiB", "8 KiB 2", "-8", "+8", "1.5KiB", "8XB", "8TiB", "0x10", "1e3", "٣", "8KiB\nx", "9" * 5000]
+)
+def test_malformed_sizes(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^malformed size '.*': write a whole number with B, KiB") as caught:
+        parse_size(text.replace("\n", " "))
+    assert caught.value.exit_code == 2
+    assert "\n" not in str(caught.value)
+
+
+@given(st.integers(0, 2**50))
+def test_what_is_written_reads_back(size_bytes: int) -> None:
+    text = format_size(size_bytes)
+    assert parse_size(text) == parse_size(text.replace(" ", "")) == size_bytes
+
+
+@given(st.integers(1, 1023), st.sampled_from([("B", 1), ("KiB", 2**10), ("MiB", 2**20), ("GiB", 2**30)]))
+def test_the_largest_unit_that_divides_is_written(number: int, unit: tuple[str, int]) -> None:
+    assert format_size(number * unit[1]) == f"{number} {unit[0]}"
+
+
+def test_sizes_are_written_without_loss() -> None:
+    assert [format_size(size) for size in (0, 1, 1000, 1024, 1025, 1536 * 1024, 2**31)] == [
+        "0 B", "1 B", "1000 B", "1 KiB", "1025 B", "1536 KiB", "2 GiB",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("8KiB", [8192]),
+        ("64KiB,8KiB", [8192, 65536]),
+        ("8KiB,8192,8K", [8192]),
+        ("8KiB:64KiB:x2", [8192, 16384, 32768, 65536]),
+        ("8KiB:63KiB:x2", [8192, 16384, 32768]),
+        ("1:1000:x10", [1, 10, 100, 1000]),
+        ("8KiB:32KiB:+8KiB", [8192, 16384, 24576, 32768]),
+        ("0:10:+4", [0, 4, 8]),
+        ("5:5:x2", [5]),
+        ("1:4:x2, 3, 100B", [1, 2, 3, 4, 100]),
+    ],
+)
+def test_lists_and_ranges_of_sizes(text: str, sizes: list[int]) -> None:
+    assert parse_sizes(text) == sizes
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**6), st.integers(2, 9))
+def test_a_multiplying_range_holds_every_step_up_to_its_end(low: int, more: int, factor: int) -> None:
+    sizes = parse_sizes(f"{low}:{low + more}:x{factor}")
+    assert sizes[0] == low
+    assert all(after == before * factor for before, after in itertools.pairwise(sizes))
+    assert sizes[-1] <= low + more < sizes[-1] * factor
+
+
+@given(st.integers(0, 10**6), st.integers(0, 1000), st.integers(1, 50))
+def test_an_adding_range_is_pythons_range(low: int, more: int, step: int) -> None:
+    assert parse_sizes(f"{low}:{low + more}:+{step}") == list(range(low, low + more + 1, step))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "malformed size ''"),
+        ("8KiB,", "malformed size ''"),
+        ("8KiB;16KiB", "malformed size '8KiB;16KiB'"),
+        ("8KiB:16KiB", "malformed size range '8KiB:16KiB'"),
+        ("1:2:3:4", "malformed size range '1:2:3:4'"),
+        ("1:8:2", "malformed size range '1:8:2'"),
+        ("1:8:", "malformed size range '1:8:'"),
+        ("1:8:x", "malformed factor ''"),
+        ("1:8:x2KiB", "malformed factor '2KiB'"),
+        ("1:8:x1.5", "malformed factor '1.5'"),
+        ("1:8:+", "malformed size ''"),
+        ("a:8:x2", "malformed size 'a'"),
+        ("1:8:x1", "never ends or is empty"),
+        ("1:8:x0", "never ends or is empty"),
+        ("1:8:+0", "never ends or is empty"),
+        ("0:8:x2", "never ends or is empty"),
+        ("8:1:x2", "never ends or is empty"),
+        ("8:1:+2", "never ends or is empty"),
+        ("0:1GiB:+1", "more than 100000 values"),
+    ],
+)
+def test_malformed_series_of_sizes(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_sizes(text)
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_counts() -> None:
+    assert parse_counts("90, 50,80,50") == [50, 80, 90]
+    assert parse_counts("2:128:x2") == [2, 4, 8, 16, 32, 64, 128]
+    assert parse_counts("10:90:+40,7") == [7, 10, 50, 90]
+
+
+@pytest.mark.parametrize("text", ["", "abc", "8KiB", "-4", "4.5", "2:8KiB:x2", "2:8:+1KiB", "0", "0:4:+2", "9" * 5000])
+def test_malformed_counts_are_called_counts(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^malformed process count") as caught:
+        parse_counts(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (1.2, "1.20 s"),
+        (61.2e-6, "61.2 us"),
+        (4.05e-3, "4.05 ms"),
+        (0.0, "0 ns"),
+        (1e-9, "1.00 ns"),
+        (123e-9, "123 ns"),
+        (9.999e-6, "10.0 us"),
+        (99.96e-3, "100 ms"),
+        (999.4e-6, "999 us"),
+        (999.6e-6, "1.00 ms"),
+        (999.6e-3, "1.00 s"),
+        (3600.0, "3600 s"),
+    ],
+)
+def test_seconds(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
+@given(st.floats(1e-9, 999.0))
+def test_seconds_keep_three_digits(seconds: float) -> None:
+    number, unit = format_seconds(seconds).split()
+    assert float(number) * {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit] == pytest.approx(seconds, rel=5.01e-3)
+    assert 1 <= float(number) < 1000
+    assert len(number.replace(".", "")) == 3

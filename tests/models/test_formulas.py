@@ -1,0 +1,396 @@
+"""Every formula against plain scalar arithmetic written from Nuriyev & Lastovetsky 2021, section III."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.models import bcast, gather
+from collwise.models.parts import Formula, Gamma, Points
+
+ROOT = Path(__file__).resolve().parents[2]
+ALPHA, BETA = 3.1e-5, 1.7e-9
+KNOWN_GAMMA = [1.0, 1.114, 1.219, 1.283, 1.451, 1.54]
+SLOPE = float(np.polyfit(range(2, 8), KNOWN_GAMMA, 1)[0])
+GAMMA = Gamma((8192.0,), (tuple(KNOWN_GAMMA),))
+SEGMENT = 8192
+
+
+def gamma(procs: int) -> float:
+    if procs - 2 < len(KNOWN_GAMMA):
+        return KNOWN_GAMMA[max(procs - 2, 0)]
+    return KNOWN_GAMMA[-1] + SLOPE * (procs - 7)
+
+
+def floor_log2(value: int) -> int:
+    return value.bit_length() - 1
+
+
+def ceil_log2(value: int) -> int:
+    return (value - 1).bit_length()
+
+
+def segments_of(message_bytes: int, segment_bytes: int) -> int:
+    return max(1, math.ceil(message_bytes / segment_bytes)) if segment_bytes else 1
+
+
+def evaluate(formula: Formula, procs: object, message_bytes: object, segment_bytes: object = SEGMENT,
+             fanout: int = 4, eager_limit_bytes: int = 65536) -> np.ndarray:  # fmt: skip
+    points = Points.of(procs, message_bytes, segment_bytes, fanout, eager_limit_bytes)
+    parts = formula(points, GAMMA)
+    total = sum((part.count * (ALPHA + part.bytes_each * BETA) for part in parts), np.zeros(points.procs.shape))
+    return np.asarray(total)
+
+
+# The printed formulas, for P > 1: (P, m, m_s) to seconds.
+
+
+def formula_1(procs: int, m: int, m_s: int) -> float:
+    return (procs - 1) * (ALPHA + m * BETA)
+
+
+def formula_3(procs: int, m: int, m_s: int) -> float:
+    n_s = segments_of(m, m_s)
+    return n_s * gamma(procs) * (ALPHA + m / n_s * BETA)
+
+
+def formula_7(procs: int, m: int, m_s: int) -> float:
+    n_s, height = segments_of(m, m_s), floor_log2(procs)
+    stages = n_s * gamma(height + 1)
+    for i in range(1, height):
+        stages += gamma(height - i + 1)
+    return (stages - 1) * (ALPHA + m / n_s * BETA)
+
+
+def formula_8(procs: int, m: int, m_s: int) -> float:
+    n_s = segments_of(m, m_s)
+    return (procs + n_s - 2) * (ALPHA + m / n_s * BETA)
+
+
+def formula_9(procs: int, m: int, m_s: int) -> float:
+    n_s = segments_of(m, m_s)
+    return 2 * (floor_log2(procs) + n_s / 2 - 1) * (ALPHA + m / n_s * BETA) + (ALPHA + m / 2 * BETA)
+
+
+def formula_10(procs: int, m: int, m_s: int) -> float:
+    n_s = segments_of(m, m_s)
+    return gamma(3) * (floor_log2(procs) + n_s - 1) * (ALPHA + m / n_s * BETA)
+
+
+def formula_11(procs: int, m: int, m_s: int, fanout: int = 4) -> float:
+    n_s = segments_of(m, m_s)
+    return ((procs - 1) // fanout + gamma(fanout + 1) * n_s - 1) * (ALPHA + m / n_s * BETA)
+
+
+def formula_12(procs: int, m: int, m_s: int) -> float:
+    return sum(ALPHA + m * BETA for _ in range(procs - 1))
+
+
+def formula_13(procs: int, m: int, m_s: int) -> float:
+    return (procs - 1) * (2 * (ALPHA + m / 2 * BETA))
+
+
+def formula_14(procs: int, m: int, m_s: int) -> float:
+    return (procs - 1) * (ALPHA + m / 2 * BETA)
+
+
+def formula_15(procs: int, m: int, m_s: int) -> float:
+    return ceil_log2(procs) * ALPHA + (procs - 1) * m * BETA
+
+
+def traditional_binomial(procs: int, m: int, m_s: int) -> float:
+    return math.ceil(math.log2(procs)) * (ALPHA + m * BETA)
+
+
+def traditional_binary(procs: int, m: int, m_s: int) -> float:
+    return 2 * (math.ceil(math.log2(procs + 1)) - 1) * (ALPHA + m * BETA)
+
+
+PRINTED: dict[str, tuple[Formula, Callable[[int, int, int], float]]] = {
+    "(1)": (bcast.AS_PRINTED["linear"], formula_1),
+    "(3)": (bcast.linear_nonblocking, formula_3),
+    "(7)": (bcast.AS_PRINTED["binomial"], formula_7),
+    "(8)": (bcast.AS_PRINTED["chain"], formula_8),
+    "(9)": (bcast.AS_PRINTED["split_binary"], formula_9),
+    "(10)": (bcast.AS_PRINTED["binary"], formula_10),
+    "(11)": (bcast.AS_PRINTED["k_chain"], formula_11),
+    "(12)": (gather.AS_PRINTED["linear"], formula_12),
+    "(15)": (gather.AS_PRINTED["binomial"], formula_15),
+    "traditional binomial": (bcast.TRADITIONAL["binomial"], traditional_binomial),
+    "traditional binary": (bcast.TRADITIONAL["binary"], traditional_binary),
+}
+EVERY = {
+    f"{kind} {collective} {name}": formula
+    for kind, collective, formulas in (
+        ("printed", "bcast", bcast.AS_PRINTED),
+        ("parts", "bcast", bcast.BY_PARTS),
+        ("traditional", "bcast", bcast.TRADITIONAL),
+        ("printed", "gather", gather.AS_PRINTED),
+        ("parts", "gather", gather.BY_PARTS),
+    )
+    for name, formula in formulas.items()
+}
+PROCS = [*range(2, 70), 80, 90, 100, 124, 127, 128, 129, 1000, 1024, 4097]
+SIZES = [1, 100, 8191, 8192, 8193, 16384, 65535, 65536, 65537, 131071, 131072, 1048576, 4194304]
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_printed_formulas(name: str) -> None:
+    formula, by_hand = PRINTED[name]
+    for segment in (0, 1024, SEGMENT):
+        found = evaluate(formula, np.array(PROCS)[:, None], np.array(SIZES)[None, :], segment)
+        expected = [[by_hand(p, m, segment) for m in SIZES] for p in PROCS]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("formula", [gather.AS_PRINTED["linear_sync"], gather.BY_PARTS["linear_sync"]])
+def test_linear_sync_changes_formula_where_a_half_reaches_the_eager_limit(formula: Formula) -> None:
+    for eager_limit in (1000, 65536):
+        for m in (2, 1000, 1998, 2000, 65536, 131070, 131072, 2**20):
+            by_hand = formula_14 if m / 2 < eager_limit else formula_13
+            for procs in (2, 3, 51, 124):
+                (found,) = evaluate(formula, [procs], m, 0, eager_limit_bytes=eager_limit)
+                assert found == pytest.approx(by_hand(procs, m, 0), rel=1e-12)
+
+
+def test_linear_sync_with_a_first_part_of_its_own_size() -> None:
+    def found(m: int, first: int) -> float:
+        return float(evaluate(gather.BY_PARTS["linear_sync"], 5, m, first, eager_limit_bytes=65536))
+
+    assert found(100000, 1024) == pytest.approx(4 * (2 * ALPHA + 100000 * BETA))
+    assert found(60000, 1024) == pytest.approx(4 * (ALPHA + 30000 * BETA))
+    parts = gather.BY_PARTS["linear_sync"](Points.of(5, 100000, 1024), GAMMA)
+    assert [(float(part.count), float(part.bytes_each)) for part in parts if part.count] == [(4, 1024), (4, 98976)]
+
+
+def test_odd_blocks_are_halved_in_whole_bytes() -> None:
+    parts = gather.BY_PARTS["linear_sync"](Points.of(2, 131073, 0), GAMMA)
+    assert [float(part.bytes_each) for part in parts if part.count] == [65536, 65537]
+
+
+def test_the_linear_tree_by_parts_follows_the_protocol() -> None:
+    for procs in (2, 3, 7, 50):
+        assert float(evaluate(bcast.BY_PARTS["linear"], procs, 65536, 0)) == pytest.approx(formula_1(procs, 65536, 0))
+        assert float(evaluate(bcast.BY_PARTS["linear"], procs, 65535, 0)) == pytest.approx(formula_3(procs, 65535, 0))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_one_process_costs_nothing(name: str) -> None:
+    found = evaluate(EVERY[name], 1, np.array([0, *SIZES])[:, None], np.array([0, 1024, SEGMENT])[None, :])
+    assert not found.any()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_arrays_give_what_single_points_give(name: str) -> None:
+    procs, sizes = [1, 2, 3, 5, 17, 64, 90, 1000], [0, 1, 8192, 8193, 65536, 131072, 4194304]
+    together = evaluate(EVERY[name], np.array(procs)[:, None], np.array(sizes)[None, :])
+    one_by_one = [[float(evaluate(EVERY[name], p, m)) for m in sizes] for p in procs]
+    np.testing.assert_allclose(together, one_by_one, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name.startswith("parts")])
+@given(procs=st.integers(2, 3000), more=st.integers(0, 200), m=st.integers(1, 2**24), further=st.integers(0, 2**20))
+def test_times_are_positive_and_grow_with_the_message(name: str, procs: int, more: int, m: int, further: int) -> None:
+    segment = 0 if "gather" in name else SEGMENT
+    less = float(evaluate(EVERY[name], procs, m, segment, eager_limit_bytes=2**40))
+    assert less >= ALPHA + m / 2 * BETA
+    whole = math.ceil(further / (2 * SEGMENT)) * 2 * SEGMENT
+    assert float(evaluate(EVERY[name], procs, m + whole, segment, eager_limit_bytes=2**40)) >= less * (1 - 1e-12)
+    if "k_chain" not in name:
+        assert float(evaluate(EVERY[name], procs + more, m, segment, eager_limit_bytes=2**40)) >= less * (1 - 1e-12)
+
+
+@given(st.integers(2, 64), st.integers(1, 2**22))
+def test_nonblocking_linear_stays_within_the_bounds_of_formula_2(procs: int, m: int) -> None:
+    one = ALPHA + m * BETA
+    time = float(evaluate(bcast.linear_nonblocking, procs, m, 0))
+    assert one * (1 - 1e-12) <= time <= (procs - 1) * one * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", ["linear", "linear_nonblocking", "chain", "k_chain", "binary", "binomial"])
+def test_one_segment_between_two_processes_is_one_message(name: str) -> None:
+    for m in (1, 100, SEGMENT):
+        assert float(evaluate(bcast.BY_PARTS[name], 2, m)) == pytest.approx(ALPHA + m * BETA)
+
+
+@pytest.mark.parametrize("name", ["linear", "linear_sync", "binomial"])
+def test_gather_from_one_other_process_is_formula_by_formula_one_message(name: str) -> None:
+    halves = 0.5 if name == "linear_sync" else 1.0
+    assert float(evaluate(gather.BY_PARTS[name], 2, 4096, 0)) == pytest.approx(ALPHA + halves * 4096 * BETA)
+
+
+def test_split_binary_between_two_processes_sends_a_half_twice_and_exchanges_it() -> None:
+    (time,) = evaluate(bcast.BY_PARTS["split_binary"], [2], 2 * SEGMENT)
+    assert time == pytest.approx(2 * (ALPHA + SEGMENT * BETA) + (ALPHA + SEGMENT * BETA))
+
+
+# By parts with one alpha and beta for all parts: the printed formulas, and where they differ, as models/bcast.py says.
+
+PIPELINED = [SEGMENT * n for n in (1, 2, 3, 8, 64, 512)]
+
+
+@pytest.mark.parametrize("name", ["chain", "binary"])
+def test_parts_add_up_to_the_printed_formula(name: str) -> None:
+    procs = np.array(PROCS if name == "chain" else [p for p in PROCS if p > 2])[:, None]
+    np.testing.assert_allclose(
+        evaluate(bcast.BY_PARTS[name], procs, PIPELINED), evaluate(bcast.AS_PRINTED[name], procs, PIPELINED), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("fanout", [1, 2, 3, 4, 5, 8])
+def test_parts_of_the_k_chain(fanout: int) -> None:
+    for procs in range(fanout + 1, 100):
+        for m in PIPELINED:
+            step = ALPHA + SEGMENT * BETA
+            by_parts = float(evaluate(bcast.BY_PARTS["k_chain"], procs, m, fanout=fanout))
+            longer = 0 if (procs - 1) % fanout == 0 else 1
+            assert by_parts == pytest.approx(formula_11(procs, m, SEGMENT, fanout) + longer * step, rel=1e-12)
+
+
+def test_a_k_chain_of_fewer_processes_than_chains_is_flat() -> None:
+    for procs in range(2, 9):
+        flat = float(evaluate(bcast.linear_nonblocking, procs, 5 * SEGMENT))
+        assert float(evaluate(bcast.BY_PARTS["k_chain"], procs, 5 * SEGMENT, fanout=8)) == pytest.approx(flat)
+
+
+def test_a_k_chain_of_one_is_the_chain() -> None:
+    np.testing.assert_allclose(
+        evaluate(bcast.BY_PARTS["k_chain"], np.array(PROCS)[:, None], PIPELINED, fanout=1),
+        evaluate(bcast.BY_PARTS["chain"], np.array(PROCS)[:, None], PIPELINED),
+        rtol=1e-12,
+    )
+
+
+def test_parts_of_split_binary() -> None:
+    for procs in PROCS:
+        for m in (2 * SEGMENT * n for n in (1, 2, 5, 64)):
+            found = float(evaluate(bcast.BY_PARTS["split_binary"], procs, m))
+            assert found == pytest.approx(formula_9(procs, m, SEGMENT), rel=1e-12)
+    # An odd number of segments: each half has one segment more than half of them, a little shorter.
+    (found,) = evaluate(bcast.BY_PARTS["split_binary"], [7], 3 * SEGMENT)
+    assert found == pytest.approx(2 * (2 + 2 - 1) * (ALPHA + 0.75 * SEGMENT * BETA) + ALPHA + 1.5 * SEGMENT * BETA)
+
+
+def test_parts_of_the_binomial_tree_leave_the_minus_one_out() -> None:
+    for height in range(1, 12):
+        for m in PIPELINED:
+            found = float(evaluate(bcast.BY_PARTS["binomial"], 2**height, m))
+            printed = formula_7(2**height, m, SEGMENT)
+            assert found == pytest.approx(printed + ALPHA + SEGMENT * BETA, rel=1e-12)
+
+
+def test_parts_of_the_binomial_gather_move_every_block() -> None:
+    for procs in range(2, 300):
+        parts = [part for part in gather.BY_PARTS["binomial"](Points.of(procs, 1000), GAMMA) if part.count]
+        assert len(parts) == ceil_log2(procs)
+        assert sum(float(part.count * part.bytes_each) for part in parts) == (procs - 1) * 1000
+        assert [float(part.bytes_each) for part in parts[:-1]] == [1000 * 2**i for i in range(len(parts) - 1)]
+        assert float(evaluate(gather.BY_PARTS["binomial"], procs, 1000, 0)) == pytest.approx(
+            formula_15(procs, 1000, 0), rel=1e-12
+        )
+
+
+# Algorithm 1, step by step over the trees that the C code builds.
+
+
+class Tree(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_int)
+        for name in ("topology", "procs", "root", "fanout", "virtual_rank", "parent", "child_count")
+    ]
+
+
+TOPOLOGIES = {"linear_nonblocking": 0, "chain": 1, "k_chain": 2, "binary": 3, "binomial": 4}
+Children = Callable[[str, int, int], list[list[int]]]
+
+
+@pytest.fixture(scope="module")
+def children(tmp_path_factory: pytest.TempPathFactory) -> Children:
+    """(algorithm, P, K) to each rank's children."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    library_path = tmp_path_factory.mktemp("topology") / "topology.so"
+    algorithms = ROOT / "algorithms"
+    source = algorithms / "topology" / "tree.c"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-I", str(algorithms), str(source), "-o", str(library_path)], check=True
+    )
+    library = ctypes.CDLL(str(library_path))
+    library.collwise_tree_at.restype = Tree
+    library.collwise_tree_child.argtypes = [ctypes.POINTER(Tree), ctypes.c_int]
+
+    def of(algorithm: str, procs: int, fanout: int) -> list[list[int]]:
+        every = []
+        for rank in range(procs):
+            tree = library.collwise_tree_at(TOPOLOGIES[algorithm], procs, 0, rank, fanout)
+            every.append([library.collwise_tree_child(ctypes.byref(tree), i) for i in range(tree.child_count)])
+        return every
+
+    return of
+
+
+def step_by_step(children: Sequence[Sequence[int]], segments: int) -> float:
+    """When the last process has its last segment, in messages: a process passes segments on one after another, each
+    in gamma(children + 1), and no earlier than it has them."""
+    here = [0.0] * segments
+    last = 0.0
+    waiting = [(0, here)]
+    while waiting:
+        rank, arrived = waiting.pop()
+        last = max(last, arrived[-1])
+        cost = gamma(len(children[rank]) + 1)
+        free, there = 0.0, []
+        for time in arrived:
+            free = max(free, time) + cost
+            there.append(free)
+        waiting += [(child, there) for child in children[rank]]
+    return last
+
+
+def in_messages(algorithm: str, procs: int, segments: int, fanout: int = 4) -> float:
+    points = Points.of(procs, segments * SEGMENT, SEGMENT, fanout)
+    return float(sum(part.count for part in bcast.BY_PARTS[algorithm](points, GAMMA)))
+
+
+@pytest.mark.parametrize("segments", [1, 2, 7, 40])
+def test_algorithm_1_on_flat_trees_chains_and_k_chains(children: Children, segments: int) -> None:
+    for procs in range(2, 66):
+        for algorithm, fanout in (("linear_nonblocking", 0), ("chain", 0), *(("k_chain", k) for k in (1, 2, 3, 4, 7))):
+            reference = step_by_step(children(algorithm, procs, fanout), segments)
+            assert in_messages(algorithm, procs, segments, fanout) == pytest.approx(reference, rel=1e-12), (
+                algorithm, procs, fanout,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("segments", [1, 2, 7, 40])
+def test_algorithm_1_on_binary_trees(children: Children, segments: int) -> None:
+    """Exact where a process above the deepest level has two children; a cheaper last step where none has."""
+    for procs in range(2, 130):
+        tree = children("binary", procs, 0)
+        height = floor_log2(procs)
+        parents_of_deepest = range(2 ** (height - 1) - 1, 2**height - 1)
+        single = height > 1 and all(len(tree[rank]) < 2 for rank in parents_of_deepest)
+        assert single == (height > 1 and procs - (2**height - 1) <= 2 ** (height - 1))
+        reference = step_by_step(tree, segments) + (gamma(3) - 1 if single else 0.0)
+        assert in_messages("binary", procs, segments) == pytest.approx(reference, rel=1e-12), procs
+
+
+@pytest.mark.parametrize("segments", [1, 2, 7, 40])
+def test_algorithm_1_on_binomial_trees(children: Children, segments: int) -> None:
+    """Exact for powers of two and halfway beyond them; elsewhere some processes have a child less than assumed."""
+    for procs in range(2, 130):
+        reference = step_by_step(children("binomial", procs, 0), segments)
+        found = in_messages("binomial", procs, segments)
+        if procs & (procs - 1) == 0 or procs >= 1.5 * 2 ** floor_log2(procs):
+            assert found == pytest.approx(reference, rel=1e-12), procs
+        assert reference * (1 - 1e-12) <= found <= (reference + gamma(ceil_log2(procs)) - 1) * (1 + 1e-12), procs

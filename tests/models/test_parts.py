@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.models.parts import Gamma, Points, ceil_log2, floor_log2, segment_count
+
+ONE_SIZE = Gamma((8192.0,), ((1.0, 1.2, 1.35, 1.6),))
+THREE_SIZES = Gamma((1000.0, 2000.0, 4000.0), ((1.0, 1.1, 1.2), (1.0, 1.4, 1.9), (1.0, 2.0, 3.0)))
+
+
+def straight_line_slope(values: tuple[float, ...]) -> float:
+    count = len(values)
+    mean_p, mean_value = sum(range(2, 2 + count)) / count, sum(values) / count
+    above = sum((p - mean_p) * (value - mean_value) for p, value in zip(range(2, 2 + count), values, strict=True))
+    return above / sum((p - mean_p) ** 2 for p in range(2, 2 + count))
+
+
+def gamma_by_hand(gamma: Gamma, procs: float, message_bytes: float) -> float:
+    def of_row(values: tuple[float, ...]) -> float:
+        last = 1 + len(values)
+        if procs <= 2:
+            return values[0]
+        if procs >= last:
+            return values[-1] + straight_line_slope(values) * (procs - last)
+        low = int(procs)
+        return values[low - 2] + (values[low - 1] - values[low - 2]) * (procs - low)
+
+    sizes = gamma.message_bytes
+    if message_bytes <= sizes[0]:
+        return of_row(gamma.values[0])
+    for i in range(len(sizes) - 1):
+        if message_bytes <= sizes[i + 1]:
+            share = (message_bytes - sizes[i]) / (sizes[i + 1] - sizes[i])
+            low, high = of_row(gamma.values[i]), of_row(gamma.values[i + 1])
+            return low + (high - low) * share
+    return of_row(gamma.values[-1])
+
+
+def test_gamma_gives_back_its_values() -> None:
+    assert ONE_SIZE(range(2, 6)).tolist() == [1.0, 1.2, 1.35, 1.6]
+    assert ONE_SIZE([1, 2]).tolist() == [1.0, 1.0]
+    for size, row in zip(THREE_SIZES.message_bytes, THREE_SIZES.values, strict=True):
+        assert THREE_SIZES([2, 3, 4], size) == pytest.approx(row, abs=1e-15)
+
+
+def test_gamma_between_and_beyond_its_sizes() -> None:
+    assert float(THREE_SIZES(4, 1500)) == pytest.approx(1.55)
+    assert float(THREE_SIZES(3, 3000)) == pytest.approx(1.7)
+    assert float(THREE_SIZES(3, 1)) == pytest.approx(1.1)
+    assert float(THREE_SIZES(3, 1e9)) == pytest.approx(2.0)
+    assert ONE_SIZE(4, [0, 1, 1e9]) == pytest.approx([1.35, 1.35, 1.35])
+
+
+def test_gamma_goes_on_with_the_slope_of_a_straight_line() -> None:
+    slope = straight_line_slope(ONE_SIZE.values[0])
+    assert slope == pytest.approx(0.195)
+    assert ONE_SIZE([5, 6, 15]) == pytest.approx([1.6, 1.6 + slope, 1.6 + 10 * slope])
+    assert float(Gamma((8192.0,), ((1.0,),))(100)) == 1.0
+
+
+@given(st.floats(1, 200), st.floats(0, 10000))
+def test_gamma_against_a_reference(procs: float, message_bytes: float) -> None:
+    for gamma in (ONE_SIZE, THREE_SIZES):
+        assert float(gamma(procs, message_bytes)) == pytest.approx(gamma_by_hand(gamma, procs, message_bytes))
+
+
+@pytest.mark.parametrize("gamma", [ONE_SIZE, THREE_SIZES], ids=["one size", "three sizes"])
+def test_gamma_over_arrays_is_gamma_one_by_one(gamma: Gamma) -> None:
+    procs = np.array([1, 2, 3, 4, 7, 100])[:, None]
+    sizes = np.array([0, 1000, 1700, 4000, 9999])[None, :]
+    together = gamma(procs, sizes)
+    assert together.shape == (6, 5)
+    for i, p in enumerate(procs[:, 0]):
+        for j, m in enumerate(sizes[0]):
+            assert together[i, j] == float(gamma(p, m))
+
+
+def test_logarithms_of_whole_numbers_are_exact() -> None:
+    values = [*range(1, 5001), *(2**k + d for k in range(13, 41) for d in (-1, 0, 1))]
+    floors, ceilings = floor_log2(np.array(values, dtype=float)), ceil_log2(np.array(values, dtype=float))
+    assert floors.tolist() == [value.bit_length() - 1 for value in values]
+    assert ceilings.tolist() == [(value - 1).bit_length() for value in values]
+
+
+@given(st.integers(1, 2**40), st.integers(1, 2**30))
+def test_segment_count(message_bytes: int, segment_bytes: int) -> None:
+    (count,) = segment_count(np.array([float(message_bytes)]), np.array([float(segment_bytes)]))
+    assert (count - 1) * segment_bytes < message_bytes <= count * segment_bytes
+
+
+def test_segment_count_of_unsegmented_and_empty_messages() -> None:
+    points = Points.of(4, [0, 1, 8192, 8193, 10**9, 0], [8192, 8192, 8192, 8192, 0, 0])
+    assert points.segments.tolist() == [1, 1, 1, 2, 1, 1]
+
+
+def test_points_broadcast_to_one_shape() -> None:
+    points = Points.of([[2], [3]], [10, 20, 30], 8)
+    assert points.procs.shape == points.message_bytes.shape == points.segment_bytes.shape == (2, 3)
+    assert points.procs.tolist() == [[2, 2, 2], [3, 3, 3]]
+    assert points.message_bytes.tolist() == [[10, 20, 30]] * 2
+    assert points.segments.tolist() == [[2, 3, 4]] * 2
+    assert Points.of(2, 1).fanout == 4
+    assert Points.of(2, 1, fanout=0).fanout == 4
+    assert Points.of(2, 1, fanout=7).fanout == 7

@@ -1,0 +1,235 @@
+"""The benchmark program in SMPI against closed formulas of the platform, and for real."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import astuple, replace
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.platforms import Calibration, load_description
+from collwise.simulator.launch import ProgramRun, run_program
+from collwise.simulator.store import Case
+from collwise.simulator.sweep import case_lines
+
+need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+
+# No factors, no cross traffic: a message takes two links' latency and its bytes, envelope included, over bandwidth.
+PLATFORM = replace(load_description("grisou"), name="plain", calibration=Calibration(crosstraffic=False))
+ENVELOPE_BYTES = 16
+SMALL, LARGE = 8192, 1_000_000
+PRECISION = 2e-9
+
+
+def message(size: float, flows: int = 1) -> float:
+    """Seconds of `flows` messages of that size that share one link."""
+    return 2 * PLATFORM.link_latency_seconds + flows * (size + ENVELOPE_BYTES) / PLATFORM.link_bytes_per_second
+
+
+def bcast(algorithm: str, procs: int, size: int, segment: int = 0, fanout: int = 0, root: int = 0) -> Case:
+    return Case("bcast", algorithm, procs, size, segment, fanout, root=root)
+
+
+def gather(algorithm: str, procs: int, size: int, segment: int = 0, root: int = 0) -> Case:
+    return Case("gather", algorithm, procs, size, segment, root=root)
+
+
+def special(experiment: str, procs: int, size: int, root: int = 0) -> Case:
+    return Case("bcast", "split_binary", procs, size, experiment=experiment, root=root)
+
+
+def run_text(text: str, procs: int, folder: Path, library: str = "smpi", *args: str) -> ProgramRun:
+    (folder / "cases.txt").write_text(text)
+    platform = PLATFORM if library == "smpi" else None
+    return run_program(
+        library, "benchmark", procs, [str(folder / "cases.txt"), *args], platform=platform, timeout_seconds=120
+    )
+
+
+def records(run: ProgramRun) -> list[dict[str, float]]:
+    assert run.returncode == 0, run.error_text
+    return [json.loads(line) for line in run.output_lines if line.startswith("{")]
+
+
+def simulated(cases: Sequence[Case], folder: Path, procs: int = 0) -> list[dict[str, float]]:
+    found = records(run_text(case_lines(cases), procs or max(case.procs for case in cases), folder))
+    assert [record["id"] for record in found] == list(range(len(cases)))
+    return found
+
+
+EXACT = [
+    *((bcast("linear_nonblocking", 2, size), message(size)) for size in (1, SMALL, 65535, 65536, LARGE)),
+    (bcast("linear_nonblocking", 3, SMALL), message(SMALL, 2)),
+    (bcast("linear_nonblocking", 7, SMALL), message(SMALL, 6)),
+    (bcast("linear", 5, SMALL), message(SMALL, 4)),
+    (bcast("linear", 5, LARGE), 4 * message(LARGE)),
+    (bcast("chain", 3, SMALL), 2 * message(SMALL)),
+    (bcast("chain", 3, LARGE), 2 * message(LARGE)),
+    (bcast("chain", 5, 10 * SMALL, SMALL), (5 + 10 - 2) * message(SMALL)),
+    (bcast("chain", 3, 2 * SMALL + 100, SMALL), 3 * message(SMALL) + message(100)),
+    (bcast("k_chain", 5, SMALL), message(SMALL, 4)),
+    (bcast("k_chain", 5, SMALL, fanout=2), message(SMALL, 2) + message(SMALL)),
+    (bcast("k_chain", 9, SMALL), message(SMALL, 4) + message(SMALL)),
+    (bcast("binary", 3, SMALL), message(SMALL, 2)),
+    (bcast("binary", 7, SMALL), 2 * message(SMALL, 2)),
+    (bcast("binomial", 4, SMALL), message(SMALL, 2) + message(SMALL)),
+    (bcast("binomial", 8, SMALL), message(SMALL, 3) + message(SMALL, 2) + message(SMALL)),
+    (bcast("split_binary", 3, SMALL), message(SMALL / 2, 2) + message(SMALL / 2)),
+    (gather("linear", 4, SMALL), 3 * message(SMALL)),
+    (gather("linear", 4, LARGE), 3 * message(LARGE)),
+    (gather("binomial", 2, SMALL), message(SMALL)),
+    (gather("binomial", 4, LARGE), message(LARGE) + message(2 * LARGE)),
+    (gather("binomial", 8, LARGE), message(LARGE) + message(2 * LARGE) + message(4 * LARGE)),
+    (gather("linear_sync", 4, 2 * LARGE), 3 * (message(0) + 2 * message(LARGE))),
+    (special("exchange", 3, 2 * LARGE), message(LARGE)),
+    (special("exchange", 7, 2 * SMALL), message(SMALL)),
+    (special("roundtrip", 2, SMALL), 2 * message(SMALL)),
+    (special("roundtrip", 5, LARGE), 2 * message(LARGE)),
+    (special("roundtrip", 1, SMALL), 0.0),
+    (special("barrier", 1, 0), 0.0),
+    (bcast("binomial", 1, SMALL), 0.0),
+    (gather("binomial", 1, SMALL), 0.0),
+    (bcast("chain", 4, 0), 0.0),
+    *((special("barrier", procs, 0), math.ceil(math.log2(procs)) * message(0)) for procs in (2, 3, 4, 5, 8, 9)),
+]
+
+
+@pytest.fixture(scope="module")
+def exact_times(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, float]]:
+    return simulated([case for case, _ in EXACT], tmp_path_factory.mktemp("exact"))
+
+
+@need_smpi
+@pytest.mark.parametrize("index", range(len(EXACT)), ids=lambda index: "-".join(map(str, astuple(EXACT[index][0]))))
+def test_simulated_times_are_exact(exact_times: list[dict[str, float]], index: int) -> None:
+    assert exact_times[index]["seconds"] == pytest.approx(EXACT[index][1], rel=1e-6, abs=PRECISION)
+
+
+@need_smpi
+def test_the_paper_experiment_is_its_parts_one_after_another(tmp_path: Path) -> None:
+    experiment = replace(bcast("chain", 4, 10 * SMALL, SMALL), experiment="bcast_gather", gather_bytes=1024)
+    (whole,) = simulated([experiment], tmp_path)
+    # The last process of the chain reaches the barrier last, and every other one waits for it there.
+    expected = (4 + 10 - 2) * message(SMALL) + 2 * message(0) + 3 * message(1024)
+    assert whole["root_seconds"] == pytest.approx(expected, rel=1e-6)
+    assert whole["seconds"] == pytest.approx(expected, rel=1e-6)
+
+
+@need_smpi
+def test_the_root_may_be_done_before_the_last(tmp_path: Path) -> None:
+    sends, receives = simulated([bcast("chain", 4, 65536), gather("linear", 4, SMALL)], tmp_path)
+    assert sends["root_seconds"] == pytest.approx(message(65536), rel=1e-6)
+    assert sends["seconds"] == pytest.approx(3 * message(65536), rel=1e-6)
+    assert receives["root_seconds"] == receives["seconds"]
+
+
+@need_smpi
+def test_every_root_gives_the_same_time(tmp_path: Path) -> None:
+    """Nodes are alike, so only a start at different instants could make a difference."""
+    algorithms = ("linear", "linear_nonblocking", "chain", "k_chain", "binary", "split_binary", "binomial")
+    for make in (
+        *(lambda root, name=name: bcast(name, 7, 20000, SMALL, root=root) for name in algorithms),
+        *(lambda root, name=name: gather(name, 7, 20000, root=root) for name in ("linear", "linear_sync", "binomial")),
+        lambda root: special("barrier", 7, 0, root),
+        lambda root: special("roundtrip", 7, SMALL, root),
+        lambda root: special("exchange", 7, SMALL, root),
+    ):
+        found = simulated([make(root) for root in range(7)], tmp_path, procs=9)
+        for key in ("seconds", "root_seconds"):
+            values = [record[key] for record in found]
+            assert max(values) - min(values) < PRECISION, (make(0), key, values)
+            assert max(values) > 0 or key == "root_seconds"
+
+
+@need_smpi
+def test_bad_cases_are_told_and_the_others_run(tmp_path: Path) -> None:
+    good = "{} collective bcast chain 3 0 8192 0 0 0\n"
+    bad = {
+        "unknown algorithm": "collective bcast chian 3 0 8192 0 0 0",
+        "unknown experiment": "colective bcast chain 3 0 8192 0 0 0",
+        "root is not a rank": "collective bcast chain 3 3 8192 0 0 0",
+        "procs is not between 1 and the number of processes started": "collective bcast chain 5 0 8192 0 0 0",
+        "sizes must be between 0 and 1 GiB": "collective bcast chain 3 0 1073741825 0 0 0",
+    }
+    lines = [good.format(0), *(f"{i} {line}\n" for i, line in enumerate(bad.values(), 1)), good.format(99)]
+    found = records(run_text("".join(lines), 4, tmp_path))
+    assert [record["id"] for record in found] == [0, 1, 2, 3, 4, 5, 99]
+    assert [record.get("error") for record in found] == [None, *bad, None]
+    assert found[0]["seconds"] == pytest.approx(found[-1]["seconds"], abs=PRECISION)
+
+
+MALFORMED = {
+    "a word for a number": "0 collective bcast chain three 0 8192 0 0 0\n",
+    "a field missing": "0 collective bcast chain 3 0 8192 0 0\n",
+    "no case at all": "hello\n",
+}
+
+
+@need_smpi
+@pytest.mark.parametrize("what", MALFORMED)
+def test_a_malformed_case_file_ends_the_program(tmp_path: Path, what: str) -> None:
+    run = run_text(MALFORMED[what], 3, tmp_path)
+    assert run.returncode == 2
+    assert f"benchmark: malformed case: {MALFORMED[what].strip()}" in run.error_text
+    assert not any(line.startswith("{") for line in run.output_lines)
+
+
+@need_smpi
+def test_a_missing_case_file_ends_the_program(tmp_path: Path) -> None:
+    run = run_program("smpi", "benchmark", 2, [str(tmp_path / "none.txt")], platform=PLATFORM)
+    assert run.returncode == 2
+    assert f"benchmark: cannot read {tmp_path / 'none.txt'}" in run.error_text
+
+
+@need_smpi
+@pytest.mark.parametrize(
+    "args",
+    [["--timing", "median"], ["--timing"], ["--repetitions", "0"], ["--repetitions", "x"], ["--repetitions", "1.5"],
+     ["--repetitions"], ["--warmup", "-1"], ["--speed", "3"]],
+)  # fmt: skip
+def test_wrong_options_end_the_program(tmp_path: Path, args: list[str]) -> None:
+    run = run_text("", 2, tmp_path, "smpi", *args)
+    assert run.returncode == 2
+    assert args[0] in run.error_text
+    assert "benchmark: " in run.error_text
+
+
+@need_smpi
+def test_more_processes_than_the_platform_holds() -> None:
+    with pytest.raises(UsageError, match="cannot hold P = 52 with 1 per node; valid: 1 to 51"):
+        run_program("smpi", "benchmark", 52, ["-"], platform=PLATFORM)
+
+
+@need_openmpi
+@pytest.mark.parametrize("timing", ["root", "maximum"])
+def test_for_real(tmp_path: Path, timing: str) -> None:
+    cases = [
+        bcast("chain", 4, 65536, SMALL),
+        bcast("split_binary", 3, 1000, 100, root=2),
+        gather("binomial", 4, 4096, root=1),
+        gather("linear_sync", 4, 300000),
+        replace(bcast("binomial", 4, SMALL), experiment="bcast_gather", gather_bytes=512),
+        special("barrier", 4, 0),
+        special("exchange", 4, SMALL),
+        special("roundtrip", 2, SMALL),
+    ]
+    args = ["--timing", timing, "--repetitions", "5", "--warmup", "1"]
+    found = records(run_text(case_lines(cases), 4, tmp_path, "openmpi", *args))
+    assert sorted(record["id"] for record in found) == list(range(len(cases)))
+    for record in found:
+        assert record["repetitions"] == 5
+        assert 0 < record["least_seconds"] <= record["seconds"] < 60
+        assert 0 <= record["deviation_seconds"] < math.inf
+
+
+@need_openmpi
+def test_a_malformed_case_file_ends_the_real_program(tmp_path: Path) -> None:
+    run = run_text(MALFORMED["a field missing"], 2, tmp_path, "openmpi")
+    assert run.returncode == 2
+    assert "benchmark: malformed case" in run.error_text

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.models.estimation import AS_PRINTED, BY_PARTS
+from collwise.models.parameters import ModelParameters
+from collwise.platforms import Calibration, load_description
+from collwise.simulator import sweep
+from collwise.simulator.store import Case, Store, Timing
+from collwise.validation import fitting
+from collwise.validation.fitting import Plan, default_procs, eager_limit_of, fit
+from collwise.validation.selection import (
+    ComparisonPlan,
+    ComparisonResult,
+    compare,
+    select_by_model,
+    select_by_simulation,
+)
+
+pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+
+PLATFORM = replace(
+    load_description("grisou"),
+    name="small",
+    nodes=16,
+    link_bytes_per_second=1e9,
+    link_latency_seconds=2e-5,
+    calibration=Calibration(bandwidth_factor=((0, 0.9),), latency_factor=((0, 1.0), (65536, 2.0))),
+)
+PLAN = Plan(procs=(4, 8, 16), processes_per_node=1)
+GRIDS = {
+    "bcast": ((5, 8, 12, 16), (8192, 65536, 262144, 1048576)),
+    "gather": ((5, 8, 12, 16), (65536, 262144, 1048576)),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with Store(tmp_path_factory.mktemp("fit") / "timings.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def parameters(store: Store) -> ModelParameters:
+    return fit(PLATFORM, PLAN, store, jobs=1)
+
+
+def comparison(parameters: ModelParameters, store: Store, collective: str, model: str = BY_PARTS) -> ComparisonResult:
+    procs, sizes = GRIDS[collective]
+    plan = ComparisonPlan(collective, procs, sizes, 1, 8192)
+    return compare(PLATFORM, plan, parameters, store, model=model, jobs=1)
+
+
+def test_the_plan_by_default() -> None:
+    assert default_procs(load_description("grisou"), 2) == (8, 25, 51)
+    assert default_procs(replace(PLATFORM, nodes=2), 1) == (2,)
+    assert eager_limit_of(PLATFORM) == 65536
+    assert eager_limit_of(replace(PLATFORM, calibration=Calibration(eager_limit_bytes=4000))) == 4000
+
+
+def test_what_a_fit_holds(parameters: ModelParameters) -> None:
+    assert (parameters.platform, parameters.processes_per_node) == ("small", 1)
+    assert (parameters.eager_limit_bytes, parameters.segment_bytes) == (65536, 8192)
+    assert parameters.made_by.startswith("SimGrid ")
+    broadcasts = {"linear", "chain", "k_chain", "binary", "split_binary", "binomial"}
+    for model in (BY_PARTS, AS_PRINTED):
+        assert set(parameters.algorithms(model, "bcast")) == broadcasts
+        assert set(parameters.algorithms(model, "gather")) == {"linear", "linear_sync", "binomial"}
+    split_binary = parameters.fits[BY_PARTS]["bcast"]["split_binary"]
+    assert {"exchange/eager", "exchange/rendezvous"} <= set(split_binary.parameters)
+
+
+def test_gamma_and_hockney_are_those_of_the_links(parameters: ModelParameters) -> None:
+    """p - 1 flows share the root's link; a message takes two latencies and its bytes, envelope included, over 0.9e9."""
+
+    def flat(procs: int, size: int) -> float:
+        return 4e-5 * (2 if size >= 65536 else 1) + (procs - 1) * (size + 16) / 0.9e9
+
+    for size in (1024, 8192, 65536, 1048576):
+        for procs in (2, 3, 5, 7):
+            expected = flat(procs, size) / flat(2, size)
+            assert float(parameters.gamma(procs, size)) == pytest.approx(expected, rel=0.01), (size, procs)
+    assert parameters.hockney.beta_seconds_per_byte == pytest.approx(1 / 0.9e9, rel=0.06)
+    assert 4e-5 * 0.9 < parameters.hockney.alpha_seconds < 8e-5 * 1.1
+
+
+def test_fits_by_parts_describe_their_experiments(parameters: ModelParameters) -> None:
+    for by_name in parameters.fits[BY_PARTS].values():
+        for name, fitted in by_name.items():
+            assert fitted.mean_residual < 0.02, name
+            assert fitted.worst_residual < 0.1, name
+
+
+@pytest.mark.parametrize("collective", ["bcast", "gather"])
+def test_predictions_are_near_simulation(parameters: ModelParameters, store: Store, collective: str) -> None:
+    for row in comparison(parameters, store, collective).rows:
+        for name, seconds in row.simulated.items():
+            assert row.predicted[name] == pytest.approx(seconds, rel=0.1), (name, row.procs, row.message_bytes)
+
+
+@pytest.mark.parametrize("collective", ["bcast", "gather"])
+def test_the_models_choice_costs_next_to_nothing(parameters: ModelParameters, store: Store, collective: str) -> None:
+    result = comparison(parameters, store, collective)
+    procs, sizes = GRIDS[collective]
+    assert [(row.procs, row.message_bytes) for row in result.rows] == [(p, m) for p in procs for m in sizes]
+    degradations = result.degradations("model")
+    assert (degradations >= 0).all()
+    assert np.mean(degradations) <= 0.03
+    assert np.max(degradations) <= 0.10
+
+
+def test_rows_say_what_was_simulated(parameters: ModelParameters, store: Store) -> None:
+    result = comparison(parameters, store, "bcast")
+    for row in result.rows:
+        assert row.best.seconds == min(row.simulated.values())
+        assert row.best.degradation == 0
+        assert row.simulated[row.best.choice.algorithm] == row.best.seconds
+        assert row.model.choice.algorithm == min(row.predicted, key=row.predicted.__getitem__)
+        for pick in (row.model, row.openmpi):
+            assert pick.seconds == row.simulated[pick.choice.algorithm]
+            assert pick.degradation == pytest.approx(pick.seconds / row.best.seconds - 1)
+        assert row.openmpi.choice.algorithm == ("split_binary" if row.message_bytes < 370728 else "chain")
+        assert row.openmpi.choice.segment_bytes == 8192
+        assert row.openmpi_shipped.choice.segment_bytes in (1024, 8192, 16384, 65536, 131072)
+        case = Case("bcast", "chain", row.procs, row.message_bytes, 8192)
+        assert row.simulated["chain"] == result.sweep.timings[case].seconds
+
+
+@pytest.mark.parametrize("collective", ["bcast", "gather"])
+def test_tables_choose_what_the_rows_say(parameters: ModelParameters, store: Store, collective: str) -> None:
+    procs, sizes = GRIDS[collective]
+    plan = ComparisonPlan(collective, procs, sizes, 1, 8192)
+    result = comparison(parameters, store, collective)
+    by_model, by_simulation = select_by_model(parameters, plan), select_by_simulation(PLATFORM, plan, result.sweep)
+    for row in result.rows:
+        assert by_model.choose(row.procs, row.message_bytes) == row.model.choice
+        assert by_simulation.choose(row.procs, row.message_bytes) == row.best.choice
+    assert by_simulation.made_by == parameters.made_by
+    assert (by_model.platform, by_model.collective) == ("small", collective)
+
+
+def test_a_second_fit_simulates_nothing(
+    parameters: ModelParameters, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("simulated again")
+
+    monkeypatch.setattr(sweep._Sweep, "_run_process", never)
+    assert fit(PLATFORM, PLAN, store, jobs=1) == parameters
+
+
+def test_a_saved_fit_chooses_the_same(parameters: ModelParameters, tmp_path: Path) -> None:
+    parameters.save(tmp_path / "small.toml")
+    loaded = ModelParameters.load(tmp_path / "small.toml")
+    plan = ComparisonPlan("bcast", (2, 3, 5, 9, 16), tuple(1024 * 2**k for k in range(13)), 1, 8192)
+    assert select_by_model(loaded, plan) == select_by_model(parameters, plan)
+
+
+def test_a_plan_that_does_not_fit(store: Store) -> None:
+    with pytest.raises(UsageError, match="platform 'small' cannot hold P = 17 with 1 per node"):
+        fit(PLATFORM, Plan((8, 17), 1), store)
+
+
+def test_a_failed_experiment_ends_the_fit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*args: object, **others: object) -> sweep.SweepResult:
+        case = Case("bcast", "chain", 4, 1)
+        configuration = sweep.Configuration("simulated", "small", "SimGrid")
+        return sweep.SweepResult({case: Timing(case, float("nan"), error="no network")}, 0, 1, configuration)
+
+    monkeypatch.setattr(fitting, "simulate", failing)
+    with pytest.raises(CollwiseError, match=r"an experiment of the fit failed: .*chain.*: no network"):
+        fit(PLATFORM, PLAN, store)

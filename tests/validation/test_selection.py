@@ -1,0 +1,226 @@
+"""Picks and tables from made-up times: what is compared with what, and what a table says between its entries."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.models.estimation import BY_PARTS, AlgorithmFit, Hockney
+from collwise.models.parameters import ModelParameters
+from collwise.models.parts import Gamma
+from collwise.platforms import load_description
+from collwise.simulator.store import Case, Configuration, Store, Timing
+from collwise.simulator.sweep import SweepResult
+from collwise.validation import selection
+from collwise.validation.openmpi import Choice, decide
+from collwise.validation.selection import (
+    ComparisonPlan,
+    ComparisonResult,
+    DecisionTable,
+    compare,
+    select_by_model,
+    select_by_simulation,
+)
+
+GRISOU = load_description("grisou")
+SEGMENT = 8192
+GATHERS = ("linear", "linear_sync", "binomial")
+BROADCASTS = ("linear", "chain", "k_chain", "binary", "split_binary", "binomial")
+
+
+def parameters(**alphas: float) -> ModelParameters:
+    """Gather models whose alphas are given; beta is 1e-9 for all."""
+    pairs = {name: Hockney(alpha, 1e-9) for name, alpha in alphas.items()}
+    fits = {name: AlgorithmFit({"main/eager": pair, "main/rendezvous": pair}, (0.0,)) for name, pair in pairs.items()}
+    return ModelParameters(
+        "grisou", "made up", 1, 65536, SEGMENT, Gamma((8192.0,), ((1.0, 1.1),)), Hockney(1e-5, 1e-9),
+        {BY_PARTS: {"gather": fits}},
+    )  # fmt: skip
+
+
+# Few processes: linear; many or small: binomial.
+MODEL = parameters(linear=1e-5, linear_sync=1e-2, binomial=4e-5)
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., ComparisonResult]:
+    """Compares with simulated seconds from a function of the case; None means that the case fails."""
+
+    def of(seconds: Callable[[Case], float | None], plan: ComparisonPlan, model: ModelParameters) -> ComparisonResult:
+        def simulate(platform: object, cases: list[Case], *_: object, **__: object) -> SweepResult:
+            found = {case: seconds(case) for case in cases}
+            timings = {
+                case: Timing(case, float("nan"), error="on fire") if value is None else Timing(case, value)
+                for case, value in found.items()
+            }
+            return SweepResult(timings, 0, 1, Configuration("simulated", "grisou", "SimGrid 3.32"))
+
+        monkeypatch.setattr(selection, "simulate", simulate)
+        with Store(tmp_path / "timings.sqlite") as store:
+            return compare(GRISOU, plan, model, store)
+
+    return of
+
+
+def by_name(case: Case) -> float:
+    return {"linear": 2.0, "linear_sync": 5.0, "binomial": 4.0}[case.algorithm] + case.segment_bytes / 32768
+
+
+def test_a_plan_asks_for_every_algorithm_and_for_open_mpis_own_segments() -> None:
+    plan = ComparisonPlan("bcast", (3, 50), (1024, 2**20), 2, SEGMENT)
+    cases = plan.cases()
+    assert len(cases) == len(set(cases))
+    assert {case.processes_per_node for case in cases} == {2}
+    assert plan.names() == Catalogue.load().collective("bcast").selectable == BROADCASTS
+    for procs in (3, 50):
+        for size in (1024, 2**20):
+            for name in BROADCASTS:
+                segment = 0 if name == "linear" else SEGMENT
+                assert Case("bcast", name, procs, size, segment, processes_per_node=2) in cases
+            shipped = decide("bcast", procs, size)
+            assert plan.case(shipped, procs, size) in cases
+    assert Case("bcast", "chain", 3, 2**20, 131072, processes_per_node=2) in cases
+    assert Case("bcast", "binomial", 3, 1024, 0, processes_per_node=2) in cases
+    # Beside the common ones, only those two of Open MPI's are others.
+    assert len(cases) == 4 * 6 + 1 + 2
+    assert ComparisonPlan("gather", (4,), (2**20,), 1, SEGMENT).choice("linear_sync") == Choice("linear_sync", 0)
+
+
+def test_a_plan_of_some_algorithms() -> None:
+    plan = ComparisonPlan("bcast", (4,), (1024,), 1, SEGMENT, ("chain", "binary"))
+    assert plan.names() == ("chain", "binary")
+    with pytest.raises(UsageError, match="unknown bcast algorithm 'chian'; did you mean chain"):
+        ComparisonPlan("bcast", (4,), (1024,), 1, SEGMENT, ("chian",)).names()
+    with pytest.raises(UsageError, match="unknown collective 'bcst'; did you mean bcast"):
+        ComparisonPlan("bcst", (4,), (1024,), 1, SEGMENT).names()
+
+
+def test_a_row_compares_each_pick_with_the_best(made_up: Callable[..., ComparisonResult]) -> None:
+    plan = ComparisonPlan("gather", (20, 60), (1000, 100_000), 1, SEGMENT)
+    result = made_up(by_name, plan, parameters(linear=1e-3, linear_sync=1e-2, binomial=4e-5))
+    points = [(row.procs, row.message_bytes) for row in result.rows]
+    assert points == [(20, 1000), (20, 100_000), (60, 1000), (60, 100_000)]
+    assert result.sweep.failed == []
+    for row in result.rows:
+        assert row.simulated == {"linear": 2.0, "linear_sync": 5.0, "binomial": 4.0}
+        assert (row.best.choice, row.best.seconds, row.best.degradation) == (Choice("linear"), 2.0, 0.0)
+        assert set(row.predicted) == set(GATHERS)
+        assert row.model.choice.algorithm == "binomial" == min(row.predicted, key=row.predicted.__getitem__)
+        assert (row.model.seconds, row.model.degradation) == (4.0, 1.0)
+    small, large = result.rows[:2]
+    assert (small.openmpi.choice, small.openmpi.degradation) == (Choice("binomial"), 1.0)
+    assert small.openmpi_shipped == small.openmpi
+    assert (large.openmpi.choice, large.openmpi.degradation) == (Choice("linear_sync"), 1.5)
+    assert (large.openmpi_shipped.choice, large.openmpi_shipped.degradation) == (Choice("linear_sync", 32768), 2.0)
+    assert result.degradations("model").tolist() == [1.0] * 4
+    assert result.degradations("openmpi_shipped").tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+def test_failed_cases_are_never_the_best(made_up: Callable[..., ComparisonResult]) -> None:
+    plan = ComparisonPlan("gather", (20,), (1000, 100_000), 1, SEGMENT)
+
+    def failing(case: Case) -> float | None:
+        fails = case.algorithm == "linear" or (case.algorithm == "linear_sync" and case.segment_bytes)
+        return None if fails else by_name(case)
+
+    result = made_up(failing, plan, MODEL)
+    assert {timing.case.algorithm for timing in result.sweep.failed} == {"linear", "linear_sync"}
+    assert [row.best.choice.algorithm for row in result.rows] == ["binomial"] * 2
+    assert math.isnan(result.rows[1].openmpi_shipped.degradation)
+    assert result.rows[1].openmpi.degradation == 0.25
+    assert made_up(lambda case: None, plan, MODEL).rows == ()
+    assert [row.message_bytes for row in made_up(
+        lambda case: None if case.message_bytes == 1000 else 1.0, plan, MODEL
+    ).rows] == [100_000]  # fmt: skip
+
+
+def test_a_single_process_degrades_nothing(made_up: Callable[..., ComparisonResult]) -> None:
+    result = made_up(lambda case: 0.0, ComparisonPlan("gather", (1,), (1000, 100_000), 1, SEGMENT), MODEL)
+    for source in ("best", "model", "openmpi", "openmpi_shipped"):
+        assert result.degradations(source).tolist() == [0.0, 0.0]
+
+
+def test_equal_neighbours_are_merged() -> None:
+    plan = ComparisonPlan("gather", (2, 3, 16, 17, 100), (1000, 2000, 10**5, 10**6, 10**7), 1, SEGMENT)
+    table = select_by_model(MODEL, plan)
+    assert (table.collective, table.platform, table.made_by) == ("gather", "grisou", "model by_parts")
+    for row in table.rules.values():
+        assert [start for start, _ in row] == sorted({start for start, _ in row})
+        assert all(before[1] != after[1] for before, after in itertools.pairwise(row))
+    rows = list(table.rules.values())
+    assert all(before != after for before, after in itertools.pairwise(rows))
+    for procs in plan.procs:
+        for size in plan.message_bytes:
+            times = {name: float(MODEL.predict("gather", name, procs, size, 0)) for name in GATHERS}
+            assert table.choose(procs, size) == Choice(min(times, key=times.__getitem__))
+
+
+@given(
+    linear=st.floats(1e-7, 1e-2), linear_sync=st.floats(1e-7, 1e-2), binomial=st.floats(1e-7, 1e-2),
+    procs=st.lists(st.integers(2, 200), min_size=1, max_size=6, unique=True),
+    sizes=st.lists(st.integers(1, 10**8), min_size=1, max_size=6, unique=True),
+)  # fmt: skip
+def test_a_table_says_at_its_points_what_the_model_says(
+    linear: float, linear_sync: float, binomial: float, procs: list[int], sizes: list[int]
+) -> None:
+    model = parameters(linear=linear, linear_sync=linear_sync, binomial=binomial)
+    plan = ComparisonPlan("gather", tuple(sorted(procs)), tuple(sorted(sizes)), 1, SEGMENT)
+    table = select_by_model(model, plan)
+    single = select_by_model(model, plan, one_choice=True)
+    for p in procs:
+        worst = dict.fromkeys(GATHERS, 0.0)
+        for m in sizes:
+            times = {name: float(model.predict("gather", name, p, m, 0)) for name in GATHERS}
+            least = min(times.values())
+            assert times[table.choose(p, m).algorithm] == pytest.approx(least, rel=1e-9)
+            worst = {name: max(worst[name], times[name] / least) for name in GATHERS}
+        chosen = {single.choose(p, m) for m in (0, *sizes, 10**9)}
+        assert len(chosen) == 1
+        assert worst[chosen.pop().algorithm] == pytest.approx(min(worst.values()), rel=1e-9)
+
+
+def test_between_two_entries_the_lower_one_holds() -> None:
+    chain, binary, linear = Choice("chain", SEGMENT), Choice("binary", SEGMENT), Choice("linear")
+    table = DecisionTable("bcast", "grisou", "hand", {4: ((0, linear), (1000, chain)), 10: ((500, binary),)})
+    assert [table.choose(4, size) for size in (0, 999, 1000, 10**9)] == [linear, linear, chain, chain]
+    assert table.choose(9, 999) == linear
+    assert table.choose(10, 500) == table.choose(10**6, 10**9) == binary
+    with pytest.raises(UsageError, match="starts at P = 4, not 3"):
+        table.choose(3, 1000)
+    with pytest.raises(UsageError, match="no entry for 499 bytes"):
+        table.choose(10, 499)
+
+
+def test_a_table_from_simulation(made_up: Callable[..., ComparisonResult]) -> None:
+    plan = ComparisonPlan("gather", (8, 16, 32), (10, 20, 40), 1, SEGMENT)
+
+    def seconds(case: Case) -> float | None:
+        if case.procs == 32 and case.message_bytes == 20:
+            return None
+        best = "linear" if case.procs < 32 and case.message_bytes < 40 else "binomial"
+        return {best: 1.0, "linear_sync": 1.5}.get(case.algorithm, 3.0)
+
+    result = made_up(seconds, plan, MODEL)
+    linear, binomial = Choice("linear"), Choice("binomial")
+    table = select_by_simulation(GRISOU, plan, result.sweep)
+    assert table.rules == {8: ((10, linear), (40, binomial)), 32: ((10, binomial),)}
+    assert (table.platform, table.made_by) == ("grisou", "SimGrid 3.32")
+    # One algorithm for all sizes: the one that is never far off, even if it is never the best.
+    single = select_by_simulation(GRISOU, plan, result.sweep, one_choice=True)
+    assert single.rules == {8: ((0, Choice("linear_sync")),), 32: ((0, binomial),)}
+
+
+def test_a_model_that_covers_nothing() -> None:
+    plan = ComparisonPlan("gather", (4,), (10,), 1, SEGMENT, ("binomial",))
+    with pytest.raises(UsageError, match="model 'by_parts' covers none of the gather algorithms asked for"):
+        select_by_model(parameters(linear=1e-5), plan)
+    with pytest.raises(UsageError, match="unknown collective 'bcast'"):
+        select_by_model(MODEL, ComparisonPlan("bcast", (4,), (10,), 1, SEGMENT))

@@ -67,7 +67,8 @@ def algorithms_page() -> str:
             )
             for a in collective.algorithms.values()
         ]
-        parts.append(f"\n## {collective.title} (`{collective.name}`)\n\nMessage bytes: {collective.message_bytes}.\n\n")
+        parts.append(f"\n## {collective.title} (`{collective.name}`)\n\n")
+        parts.append(f"Message bytes: {collective.message_bytes}.\n\n")
         parts.append(markdown(["name", "algorithm", "topology", "parameters", "Open MPI ids", "reference"], rows))
     return "".join(parts)
 
@@ -83,8 +84,8 @@ def results_page(tunings: Sequence[Tuning]) -> str:
     engine = tunings[0].parameters.made_by
     parts = [
         NOTE,
-        f"# Results\n\nSimulated by {engine}, models fitted in simulation. In brackets: cost over the best algorithm at "
-        "the same 8 KiB segments, in percent. Negative: Open MPI's own segment size beats the common one. The same "
+        f"# Results\n\nSimulated by {engine}, models fitted in simulation. In brackets: cost over the best algorithm "
+        "at the same 8 KiB segments, in percent. Negative: Open MPI's own segment size beats the common one. The same "
         "tables: `./collwise demo`.\n",
     ]
     for tuning in tunings:

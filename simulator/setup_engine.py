@@ -113,7 +113,8 @@ def configure(version: str, work: Path, log: Path) -> None:
     options = [f"-D{name}={value}" for name, value in _CMAKE_OPTIONS.items()]
     options.append(f"-DCMAKE_INSTALL_PREFIX={engine_prefix(version)}")
     command = ["cmake", "-S", str(work / "source"), "-B", str(work / "build"), "-G", "Ninja", *options]
-    if _run(command, log) != 0:
+    # SimGrid's configuration leaves a test program in the working directory.
+    if _run(command, log, folder=work) != 0:
         # What CMake remembers of a failed attempt must not spoil the next one.
         shutil.rmtree(work / "build", ignore_errors=True)
         raise CollwiseError(
@@ -141,13 +142,16 @@ def _build(version: str, work: Path, log: Path, jobs: int, console: Console) -> 
         raise CollwiseError(f"SimGrid {version} was built without {' and '.join(missing)}; the output is in {log}")
 
 
-def _run(command: list[str], log: Path, follow: Callable[[str], object] = lambda line: None) -> int:
-    """Run `command` with its output in `log`, each line also given to `follow`; its exit code."""
+def _run(
+    command: list[str], log: Path, follow: Callable[[str], object] = lambda line: None, folder: Path | None = None
+) -> int:
+    """Run `command` in `folder` with its output in `log`, each line also given to `follow`; its exit code."""
     with log.open("a") as sink:
         sink.write(f"+ {' '.join(command)}\n")
         # UTF-8 whatever the locale: compilers quote with typographic signs.
         with subprocess.Popen(
             command,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

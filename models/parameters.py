@@ -14,6 +14,7 @@ import tomli_w
 from numpy.typing import ArrayLike
 
 from collwise.common.errors import UsageError, unknown_name
+from collwise.common.files import write_text
 from collwise.models import bcast
 from collwise.models.estimation import (
     AS_PRINTED,
@@ -99,14 +100,7 @@ class ModelParameters:
 
     def save(self, path: str | Path) -> None:
         """Writes the TOML file. Raises UsageError when it cannot be written."""
-        try:
-            path = Path(path)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            neighbour = path.with_name(f".{path.name}.new")
-            neighbour.write_text(tomli_w.dumps(self.as_document()), encoding="utf-8")
-            neighbour.replace(path)
-        except OSError as problem:
-            raise UsageError(f"cannot write {path}: {problem.strerror}") from None
+        write_text(Path(path), tomli_w.dumps(self.as_document()))
 
     def as_document(self) -> dict[str, Any]:
         """What `save` writes, as plain dictionaries and lists."""

@@ -23,8 +23,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from collwise.common.errors import CollwiseError, unknown_name
+from collwise.common.files import write_text
 from collwise.simulator.sweep import default_store_path
-from collwise.studies.commands.shared import write_text
 from collwise.studies.tuning import ProgressFactory
 
 _STORE, _ENGINE, _JOBS = "COLLWISE_STORE", "COLLWISE_ENGINE", "COLLWISE_JOBS"

@@ -11,11 +11,11 @@ import jinja2
 import numpy as np
 from matplotlib.figure import Figure
 
+from collwise.common.files import writable_folder, write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.studies import figures as draw
-from collwise.studies.commands.shared import writable_folder, write_text
 from collwise.studies.tuning import DECISION_SIZES, TABLE_COLUMNS, Tuning, summary_line, table_row
-from collwise.validation.export import openmpi_rules, write_rules
+from collwise.validation.export import openmpi_rules
 from collwise.validation.selection import Comparison, ComparisonResult, DecisionTable
 
 RULES_VERSIONS = ("4.1", "5.0")
@@ -73,7 +73,7 @@ def _cluster(tuning: Tuning, folder: Path) -> _Cluster:
     rules = []
     for version in RULES_VERSIONS:
         path = rules_path(folder, tuning, version)
-        write_rules(path, openmpi_rules(list(tuning.decisions.values()), version))
+        write_text(path, openmpi_rules(list(tuning.decisions.values()), version))
         rules.append(path.name)
     parameters = tuning.parameters
     gamma = parameters.gamma(np.arange(3, 8), parameters.segment_bytes)

@@ -10,11 +10,8 @@ back to its own decisions without a word.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
@@ -214,24 +211,6 @@ def _rule(collective: str, version: str, procs: int, start: int, choice: Choice 
     note += f", fan-out {fanout}" if fanout else ""
     note += f", segments of {format_size(choice.segment_bytes)}" if choice.segment_bytes else ""
     return Rule(message, algorithm.openmpi[version], fanout, choice.segment_bytes, note)
-
-
-def write_rules(path: Path, text: str) -> None:
-    """Writes the whole file or nothing. Raises UsageError when that is impossible."""
-    try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")  # a device or a pipe; a folder is an error
-            return
-        target = path.resolve()
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            part.write_text(text, encoding="utf-8")
-            part.replace(target)
-        finally:
-            with contextlib.suppress(OSError):
-                part.unlink()
-    except OSError as problem:
-        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
 
 
 def parse_rules(text: str, source: str = "rules") -> RulesFile:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.common.units import format_size
 from collwise.models.parameters import MODELS, ModelParameters
 from collwise.platforms import HostPlatform
@@ -33,12 +34,9 @@ from collwise.studies.commands.shared import (
     stdout_console,
     sweep_progress,
     table,
-    writable_file,
-    writable_folder,
-    write_text,
 )
 from collwise.studies.tuning import DECISION_SIZES, TABLE_COLUMNS, one_choice_a_count, summary_line, table_row
-from collwise.validation.export import OPENMPI_VERSIONS, openmpi_rules, write_rules
+from collwise.validation.export import OPENMPI_VERSIONS, openmpi_rules
 from collwise.validation.fitting import Plan, default_procs, fit
 from collwise.validation.openmpi import Choice
 from collwise.validation.selection import (
@@ -277,7 +275,7 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
         raise unknown_name("format", format_name, ["openmpi"])
     tables = [decisions_from(path) for path in decisions]
     text = openmpi_rules(tables, openmpi_version)
-    write_rules(output, text)
+    write_text(output, text)
     click.echo(f"{output}: rules for Open MPI {openmpi_version}; use them with")
     click.echo(
         "  mpirun --mca coll_tuned_use_dynamic_rules 1 "

@@ -8,10 +8,11 @@ import click
 from rich.console import Console
 
 from collwise.common.errors import CollwiseError
+from collwise.common.files import writable_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
 from collwise.simulator.store import Store
-from collwise.studies.commands.shared import run_options, stdout_console, sweep_progress, table, writable_folder
+from collwise.studies.commands.shared import run_options, stdout_console, sweep_progress, table
 from collwise.studies.report import rules_path, write_report
 from collwise.studies.rules_check import check_all
 from collwise.studies.tuning import TABLE_COLUMNS, Tuning, summary_line, table_row, tune

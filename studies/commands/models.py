@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
 from collwise.models.parameters import MODELS, ModelParameters
 from collwise.platforms import HostPlatform
@@ -30,7 +31,6 @@ from collwise.studies.commands.shared import (
     stdout_console,
     sweep_progress,
     table,
-    writable_file,
 )
 from collwise.validation.fitting import Plan, default_procs
 from collwise.validation.fitting import fit as run_fit

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from collwise.common.errors import CollwiseError
+from collwise.common.files import write_text
 from collwise.platforms import HostPlatform, Platform, check_file, known, load, load_description, write_description
-from collwise.studies.commands.shared import PLATFORM, json_option, print_json, stdout_console, table, write_text
+from collwise.studies.commands.shared import PLATFORM, json_option, print_json, stdout_console, table
 
 
 @click.group()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -178,44 +177,3 @@ def describe(timing: Timing) -> str:
         f"{case.collective} {case.algorithm} P={case.procs} m={case.message_bytes} m_s={case.segment_bytes}: "
         f"{timing.error}"
     )
-
-
-def writable_folder(folder: Path) -> Path:
-    """The folder, made if need be. Called before long work, so that it is not done in vain.
-
-    Raises UsageError, naming the folder, when nothing can be written there.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".collwise-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as problem:
-        raise UsageError(f"cannot write into {folder}: {problem.strerror}") from None
-    return folder
-
-
-def writable_file(path: Path) -> Path:
-    """The file's path, when it can be written. Raises UsageError, naming it."""
-    if path.is_dir():
-        raise UsageError(f"cannot write {path}: it is a folder; name a file")
-    try:
-        writable_folder(path.parent)
-    except UsageError as problem:
-        raise UsageError(f"cannot write {path}: {str(problem).rpartition(': ')[2]}") from None
-    return path
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file through a neighbour that takes its place, so that nothing is left half-written.
-
-    Raises UsageError, naming the file, when that cannot be done.
-    """
-    neighbour = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        neighbour.write_text(text, encoding="utf-8")
-        neighbour.replace(path)
-    except OSError as problem:
-        neighbour.unlink(missing_ok=True) if neighbour.parent.is_dir() else None
-        raise UsageError(f"cannot write {path}: {problem.strerror}") from None

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.common.files import write_text
 from collwise.validation.export import (
     OPENMPI_VERSIONS,
     Rule,
     openmpi_rules,
     parse_rules,
     rule_message,
-    write_rules,
 )
 from collwise.validation.openmpi import Choice
 from collwise.validation.openmpi_check import check_rules, observe, recognise, traffic
@@ -192,7 +192,7 @@ def test_write(tmp_path: Path) -> None:
     path = tmp_path / "link.rules"
     path.symlink_to(tmp_path / "real.rules")
     for text in ("first\n", "second\n"):
-        write_rules(path, text)
+        write_text(path, text)
         assert path.read_text() == text
     assert path.is_symlink()
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link.rules", "real.rules"]
@@ -203,7 +203,7 @@ def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        write_rules(path, "rules\n")
+        write_text(path, "rules\n")
         assert os.read(reader, 100) == b"rules\n"
     finally:
         os.close(reader)
@@ -212,9 +212,9 @@ def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
 
 def test_unwritable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept\n")
-    for path in (tmp_path, tmp_path / "missing" / "x.rules", tmp_path / "file" / "x.rules"):
+    for path in (tmp_path, tmp_path / "file" / "x.rules", tmp_path / "file" / "folder" / "x.rules"):
         with pytest.raises(UsageError, match="cannot write") as caught:
-            write_rules(path, "text\n")
+            write_text(path, "text\n")
         assert str(path) in str(caught.value)
         assert "\n" not in str(caught.value)
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
@@ -222,14 +222,14 @@ def test_unwritable(tmp_path: Path) -> None:
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.rules"
-    write_rules(path, "old\n")
+    write_text(path, "old\n")
 
     def full(*_: object) -> None:
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(UsageError, match="No space left"):
-        write_rules(path, "new\n")
+        write_text(path, "new\n")
     assert path.read_text() == "old\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.rules"]
 
@@ -262,7 +262,7 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
     path = tmp_path_factory.mktemp("rules") / "x.rules"
-    write_rules(path, openmpi_rules(example(), "4.1", largest_procs=8))
+    write_text(path, openmpi_rules(example(), "4.1", largest_procs=8))
     return path
 
 
@@ -289,7 +289,7 @@ def test_short_halves_and_halved_blocks(rules: Path, tmp_path: Path) -> None:
         table("bcast", {2: ((0, Choice("split_binary", 64 * KIB)),)}),
         table("gather", {2: ((0, Choice("linear_sync")),)}),
     ]
-    write_rules(path, openmpi_rules(tables, "4.1"))
+    write_text(path, openmpi_rules(tables, "4.1"))
     for procs, size in [(7, 1000), (6, 128 * KIB), (6, 128 * KIB - 1)]:
         wanted = traffic("bcast", Choice("split_binary", 64 * KIB), procs, size)
         assert observe("bcast", procs, size, path) == wanted

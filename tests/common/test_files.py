@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.common.files import writable_file, writable_folder, write_text
+
+
+def test_folders_are_made_and_nothing_else_is_left(tmp_path: Path) -> None:
+    write_text(tmp_path / "new" / "deep" / "file", "text\n")
+    assert (tmp_path / "new" / "deep" / "file").read_text() == "text\n"
+    assert [path.name for path in (tmp_path / "new" / "deep").iterdir()] == ["file"]
+
+
+def test_a_probe_leaves_nothing_and_does_not_touch_the_file(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("old")
+    assert writable_file(kept) == kept
+    assert writable_folder(tmp_path / "made") == tmp_path / "made"
+    assert kept.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "made"]
+    assert list((tmp_path / "made").iterdir()) == []
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UsageError, match=r"cannot write into .*file/below: Not a directory"):
+        writable_folder(tmp_path / "file" / "below")
+    with pytest.raises(UsageError, match=r"cannot write .*file/x: (File exists|Not a directory)"):
+        writable_file(tmp_path / "file" / "x")
+    with pytest.raises(UsageError, match=r"it is a folder; name a file"):
+        writable_file(tmp_path)

@@ -20,6 +20,7 @@ _COMMANDS = {
     "algorithms": ("algorithms", "algorithms"),
     "verify": ("verify", "verify"),
     "simulate": ("simulate", "simulate"),
+    "measure": ("measure", "measure"),
     "fit": ("models", "fit"),
     "predict": ("models", "predict"),
     "compare": ("comparison", "compare"),

@@ -119,7 +119,7 @@ def compare(
 ) -> ComparisonResult:
     """Simulates what is missing and sets simulated, predicted and Open MPI's picks side by side.
 
-    Raises UsageError when the plan does not fit on the platform, or the parameters are of another segment size.
+    Raises UsageError when the plan does not fit on the platform.
     """
     sweep = simulate(platform, plan.cases(), store, engine_version=engine_version, jobs=jobs, on_progress=on_progress)
     rows = []
@@ -215,21 +215,11 @@ def select_by_model(
     least. MPI_Gather needs that from Open MPI's rules: a root that passes MPI_IN_PLACE is looked up at another size
     than the other processes, and two algorithms at once hang. Raises UsageError if the model covers no algorithm.
     """
-    sizes = np.array(plan.message_bytes)
-    procs = np.array(plan.procs)
+    sizes, procs = np.array(plan.message_bytes), np.array(plan.procs)
     predicted = predict_all(parameters, plan, procs[:, None], sizes[None, :], model)
     if not predicted:
         raise UsageError(f"model '{model}' covers none of the {plan.collective} algorithms asked for")
-    names = list(predicted)
-    table = np.stack([np.where(np.isnan(predicted[name]), np.inf, predicted[name]) for name in names])
-    winners = np.argmin(table, axis=0)
-    if one_choice:
-        winners = np.repeat(np.argmin(_worst_ratio(table), axis=0)[:, None], len(sizes), axis=1)
-    picks = {
-        int(p): [(int(size), plan.choice(names[winner])) for size, winner in zip(sizes, row, strict=True)]
-        for p, row in zip(procs, winners, strict=True)
-    }
-    rules = _merged(picks, from_zero=one_choice)
+    rules = _decide(plan, list(predicted), np.stack(list(predicted.values())), one_choice)
     return DecisionTable(plan.collective, parameters.platform, f"model {model}", rules)
 
 
@@ -237,28 +227,37 @@ def select_by_simulation(
     platform: HostPlatform, plan: ComparisonPlan, sweep: SweepResult, one_choice: bool = False
 ) -> DecisionTable:
     """The fastest simulated algorithm for every P and m of the plan; `one_choice` as in `select_by_model`."""
+    names = plan.names()
+    seconds = [
+        [
+            [sweep.timings[plan.case(plan.choice(name), procs, size)].seconds for size in plan.message_bytes]
+            for procs in plan.procs
+        ]
+        for name in names
+    ]
+    rules = _decide(plan, names, np.array(seconds), one_choice)
+    return DecisionTable(plan.collective, platform.name, sweep.configuration.maker, rules)
+
+
+def _decide(
+    plan: ComparisonPlan, names: Sequence[str], seconds: Array, one_choice: bool
+) -> dict[int, tuple[tuple[int, Choice], ...]]:
+    """Rules from seconds of shape (algorithm, P, m), nan where there is no time; points without any are left out."""
     picks: dict[int, list[tuple[int, Choice]]] = {}
-    for procs in plan.procs:
-        times = np.array(
-            [
-                [sweep.timings[plan.case(plan.choice(name), procs, size)].seconds for size in plan.message_bytes]
-                for name in plan.names()
-            ]
-        )
-        times = np.where(np.isnan(times), np.inf, times)
-        ran = np.isfinite(times).any(axis=0)
-        if not ran.any():
+    for index, procs in enumerate(plan.procs):
+        times = np.where(np.isnan(seconds[:, index]), np.inf, seconds[:, index])
+        known = np.any(np.isfinite(times), axis=0)
+        if not known.any():
             continue
         winners = np.argmin(times, axis=0)
         if one_choice:
-            winners[:] = np.argmin(_worst_ratio(times[:, ran]))
+            winners[:] = np.argmin(_worst_ratio(times[:, known]))
         picks[procs] = [
-            (size, plan.choice(plan.names()[winner]))
-            for size, winner, known in zip(plan.message_bytes, winners, ran, strict=True)
-            if known
+            (size, plan.choice(names[winner]))
+            for size, winner, there in zip(plan.message_bytes, winners, np.atleast_1d(known), strict=True)
+            if there
         ]
-    rules = _merged(picks, from_zero=one_choice)
-    return DecisionTable(plan.collective, platform.name, sweep.configuration.maker, rules)
+    return _merged(picks, from_zero=one_choice)
 
 
 def _worst_ratio(seconds: Array) -> Array:

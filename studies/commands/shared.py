@@ -73,6 +73,11 @@ def run_options(function: F) -> F:
     function = click.option(
         "--engine", metavar="VERSION", help="SimGrid version, for example 4.1. Default: the system's."
     )(function)
+    return store_option(function)
+
+
+def store_option(function: F) -> F:
+    """--store FILE."""
     return click.option(
         "--store",
         type=click.Path(path_type=Path),

@@ -1,0 +1,92 @@
+"""collwise measure: fills the timing table from a real MPI library on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import CollwiseError
+from collwise.common.units import format_seconds, format_size
+from collwise.simulator.engines import MPI_LIBRARIES
+from collwise.simulator.store import Case, Store
+from collwise.studies.commands.shared import (
+    COUNTS,
+    NAMES,
+    SIZE,
+    SIZES,
+    algorithm_names,
+    collective_option,
+    default_sizes,
+    json_option,
+    print_json,
+    stdout_console,
+    store_option,
+    table,
+)
+from collwise.validation.measuring import TIMINGS
+from collwise.validation.measuring import measure as run_measurement
+
+
+@click.command()
+@click.option("--library", type=click.Choice(MPI_LIBRARIES), default="openmpi", show_default=True)
+@collective_option
+@click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
+@click.option("--procs", required=True, type=COUNTS, help="Process counts on this machine: 2,4.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
+@click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="Segment size of the broadcasts.")
+@click.option("--timing", type=click.Choice(TIMINGS), default="maximum", show_default=True, help="Whose clock counts.")
+@click.option("--repetitions", type=click.IntRange(1), default=20, show_default=True)
+@store_option
+@json_option
+def measure(
+    library: str,
+    collective: str,
+    algorithms: Sequence[str] | None,
+    procs: Sequence[int],
+    sizes: Sequence[int] | None,
+    segment: int,
+    timing: str,
+    repetitions: int,
+    store: Path,
+    as_json: bool,
+) -> None:
+    """Measures our algorithms under Open MPI or MPICH with processes of this machine, after double barriers.
+
+    Times of one machine's shared memory and cores, not of a cluster's network.
+    """
+    catalogue = Catalogue.load()
+    names = algorithm_names(collective, algorithms)
+    segments = {
+        name: segment if collective == "bcast" and catalogue.algorithm(collective, name).segmented else 0
+        for name in names
+    }
+    cases = [
+        Case(collective, name, p, m, segments[name], processes_per_node=p)
+        for p in procs
+        for m in sizes or default_sizes(collective)
+        for name in names
+    ]
+    with Store(store) as opened:
+        timings = run_measurement(library, cases, opened, timing=timing, repetitions=repetitions)
+    if as_json:
+        print_json([asdict(row.case) | {k: v for k, v in asdict(row).items() if k != "case"} for row in timings])
+    else:
+        rows = [
+            (
+                row.case.procs,
+                format_size(row.case.message_bytes),
+                row.case.algorithm,
+                format_seconds(row.seconds) if row.ok else "failed",
+                f"{row.half_width_seconds / row.seconds * 100:.0f} %" if row.ok and repetitions > 1 else "-",
+            )
+            for row in timings
+        ]
+        title = f"{collective}, {library}, this machine, timing {timing}"
+        stdout_console().print(table(title, ["P", "m", "algorithm", "mean", "+- (95 %)"], rows, left=0))
+    failed = [row for row in timings if not row.ok]
+    if failed:
+        raise CollwiseError(f"{len(failed)} of {len(cases)} cases failed; first: {failed[0].error}")

@@ -8,7 +8,7 @@ parameters that are not negative (a time cannot be).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -61,11 +61,17 @@ class Hockney:
 class AlgorithmFit:
     """An algorithm's parameters, one Hockney pair a part and protocol ('main/eager'), and its relative residuals.
 
-    `residuals` holds (predicted - observed) / observed for the observations, in their order.
+    `residuals` holds (predicted - observed) / observed for the observations, in their order. `parameters` are those of
+    all segment sizes together; `by_segment` has the ones fitted for a segment size alone, which come closer there.
     """
 
     parameters: Mapping[str, Hockney]
     residuals: tuple[float, ...]
+    by_segment: Mapping[int, Mapping[str, Hockney]] = field(default_factory=dict)
+
+    def parameters_for(self, segment_bytes: int) -> Mapping[str, Hockney]:
+        """Those of that segment size, or of all together."""
+        return self.by_segment.get(segment_bytes, self.parameters)
 
     @property
     def mean_residual(self) -> float:
@@ -138,18 +144,48 @@ def fit_algorithm(
     """alpha and beta of every part and protocol that the observations touch.
 
     As printed, an algorithm has one alpha and beta, and the closing gather of 'bcast_gather' shares them (figure 4).
-    By parts, each part and protocol has its own, and so has the gather, which 'gather' observations determine.
-    Raises CollwiseError when there are no observations.
+    By parts, each part and protocol has its own, and so has the gather, which 'gather' observations determine; where
+    there are several segment sizes, each is also fitted alone (as section VI proposes). Raises CollwiseError when there
+    are no observations.
     """
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
-    rows = [_equation(model, collective, algorithm, one, gamma, eager_limit_bytes) for one in observations]
-    names = sorted({name for row in rows for name in row})
-    columns = np.array([[value for name in names for value in row.get(name, (0.0, 0.0))] for row in rows])
-    columns /= np.array([one.seconds for one in observations])[:, None]
-    solution = _huber(columns)
-    parameters = {name: Hockney(*solution[2 * i : 2 * i + 2]) for i, name in enumerate(names)}
-    return AlgorithmFit(parameters, tuple(float(x) for x in columns @ solution - 1.0))
+    equations = [_equation(model, collective, algorithm, one, gamma, eager_limit_bytes) for one in observations]
+    seconds = np.array([one.seconds for one in observations])
+    parameters = _solve(equations, seconds)
+    segments = sorted({one.segment_bytes for one in observations if one.segment_bytes})
+    by_segment = {}
+    if model == BY_PARTS and len(segments) > 1:
+        for segment in segments:
+            used = [index for index, one in enumerate(observations) if _tells_about(one, segment)]
+            by_segment[segment] = _solve([equations[index] for index in used], seconds[used])
+    fitted = AlgorithmFit(parameters, (), by_segment)
+    residuals = tuple(
+        _predicted(equation, fitted.parameters_for(one.segment_bytes)) / one.seconds - 1
+        for equation, one in zip(equations, observations, strict=True)
+    )
+    return replace(fitted, residuals=residuals)
+
+
+def _tells_about(one: Observation, segment_bytes: int) -> bool:
+    """Whether an observation would be the same with that segment size: it has it, or all fits into one segment."""
+    if one.segment_bytes == 0:
+        return True
+    return one.segment_bytes == segment_bytes or one.message_bytes <= min(one.segment_bytes, segment_bytes)
+
+
+def _solve(equations: Sequence[Mapping[str, tuple[float, float]]], seconds: Array) -> dict[str, Hockney]:
+    names = sorted({name for equation in equations for name in equation})
+    rows = [[value for name in names for value in equation.get(name, (0.0, 0.0))] for equation in equations]
+    solution = _huber(np.array(rows) / seconds[:, None])
+    return {name: Hockney(*solution[2 * i : 2 * i + 2]) for i, name in enumerate(names)}
+
+
+def _predicted(equation: Mapping[str, tuple[float, float]], parameters: Mapping[str, Hockney]) -> float:
+    return sum(
+        count * parameters[name].alpha_seconds + total * parameters[name].beta_seconds_per_byte
+        for name, (count, total) in equation.items()
+    )
 
 
 def _equation(

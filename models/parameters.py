@@ -89,13 +89,11 @@ class ModelParameters:
                 seconds = seconds + part.count * self.hockney(part.bytes_each)
             return seconds
         parts = FORMULAS[model][collective][algorithm](points, self.gamma)
-        parameters = self.fits[model][collective][algorithm].parameters
-        for name, (count, total_bytes) in protocol_sums(model, collective, parts, points).items():
-            if name in parameters:
-                pair = parameters[name]
-                seconds = seconds + count * pair.alpha_seconds + total_bytes * pair.beta_seconds_per_byte
-            else:
-                seconds = np.where(count > 0, np.nan, seconds)
+        sums = protocol_sums(model, collective, parts, points)
+        fitted = self.fits[model][collective][algorithm]
+        for segment in np.unique(points.segment_bytes):
+            here = _evaluated(sums, fitted.parameters_for(int(segment)), points.procs.shape)
+            seconds = np.where(points.segment_bytes == segment, here, seconds)
         return seconds
 
     def save(self, path: str | Path) -> None:
@@ -124,6 +122,11 @@ class ModelParameters:
                     entry["mean_relative_residual"] = round(fit.mean_residual, 6)
                     entry["worst_relative_residual"] = round(fit.worst_residual, 6)
                     entry["parameters"] = {name: _pair(pair) for name, pair in fit.parameters.items()}
+                    if fit.by_segment:
+                        entry["by_segment_bytes"] = {
+                            str(segment): {name: _pair(pair) for name, pair in pairs.items()}
+                            for segment, pairs in fit.by_segment.items()
+                        }
                     entry["relative_residuals"] = [round(value, 6) for value in fit.residuals]
         for collective, by_algorithm in self.observations.items():
             for algorithm, observations in by_algorithm.items():
@@ -147,6 +150,10 @@ class ModelParameters:
                         algorithm: AlgorithmFit(
                             {name: Hockney(**pair) for name, pair in entry["parameters"].items()},
                             tuple(entry["relative_residuals"]),
+                            {
+                                int(segment): {name: Hockney(**pair) for name, pair in pairs.items()}
+                                for segment, pairs in entry.get("by_segment_bytes", {}).items()
+                            },
                         )
                         for algorithm, entry in algorithms.items()
                     }
@@ -175,7 +182,7 @@ class ModelParameters:
             raise UsageError(f"cannot read {path}: {problem.strerror}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise UsageError(f"{path}: broken TOML: {problem}") from None
-        except (KeyError, TypeError, AttributeError) as problem:
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise UsageError(f"{path}: not a parameter file: missing or wrong {problem}") from None
 
 
@@ -193,12 +200,26 @@ def _numbers(loaded: ModelParameters) -> Iterator[tuple[str, Any, float]]:
         for value in row:
             yield "gamma values", value, 0
     fits = [fit for by_name in loaded.fits.values() for fitted in by_name.values() for fit in fitted.values()]
-    for pair in (loaded.hockney, *(pair for fit in fits for pair in fit.parameters.values())):
+    by_segment = [pairs for fit in fits for pairs in (fit.parameters, *fit.by_segment.values())]
+    for pair in (loaded.hockney, *(pair for pairs in by_segment for pair in pairs.values())):
         yield "alpha_seconds", pair.alpha_seconds, 0
         yield "beta_seconds_per_byte", pair.beta_seconds_per_byte, 0
     for fit in fits:
         for residual in fit.residuals:
             yield "relative_residuals", residual, -math.inf
+
+
+def _evaluated(
+    sums: Mapping[str, tuple[Array, Array]], parameters: Mapping[str, Hockney], shape: tuple[int, ...]
+) -> Array:
+    seconds = np.zeros(shape)
+    for name, (count, total_bytes) in sums.items():
+        if name in parameters:
+            pair = parameters[name]
+            seconds = seconds + count * pair.alpha_seconds + total_bytes * pair.beta_seconds_per_byte
+        else:
+            seconds = np.where(count > 0, np.nan, seconds)
+    return seconds
 
 
 def _pair(pair: Hockney) -> dict[str, float]:

@@ -25,6 +25,8 @@ from collwise.platforms.xml_file import (
 DEFAULT_TCP_GAMMA_BYTES = 4194304.0
 """SimGrid's default TCP window: a flow gets at most this over twice its route's latency."""
 
+_LEAST_LINK_BYTES_PER_SECOND = 1e6
+
 _BANDWIDTHS = {
     "link": ("bandwidth",),
     "cluster": ("bw", "bb_bw", "loopback_bw", "limiter_link"),
@@ -105,7 +107,7 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
     platform, problems = read_description(text)
     if platform is None:
         return problems, []
-    return _window_problems(platform, text), list(platform.hosts)
+    return _slow_link_problems(platform, text) + _window_problems(platform, text), list(platform.hosts)
 
 
 def _check_xml(text: str) -> tuple[list[Problem], list[str]]:
@@ -113,6 +115,15 @@ def _check_xml(text: str) -> tuple[list[Problem], list[str]]:
         return xml_problems(read_elements(text))
     except BrokenXmlError as error:
         return [Problem(error.line, str(error))], []
+
+
+def _slow_link_problems(platform: Platform, text: str) -> list[Problem]:
+    """A link below 1 MB/s is a slip of the unit: Gbit/s written where bytes a second are meant."""
+    if platform.link_bytes_per_second >= _LEAST_LINK_BYTES_PER_SECOND:
+        return []
+    line = next(n for n, line in enumerate(text.splitlines(), 1) if "link_bytes_per_second" in line)
+    what = f"network.link_bytes_per_second: {platform.link_bytes_per_second:g} bytes a second is no cluster's link"
+    return [Problem(line, f"{what} (valid: bytes a second, 3.125e9 for 25 Gbit/s)")]
 
 
 def _window_problems(platform: Platform, text: str) -> list[Problem]:

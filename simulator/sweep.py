@@ -63,7 +63,8 @@ def configuration_of(platform: HostPlatform, engine: Engine) -> Configuration:
 def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
     """Groups cases by processes a node, then deals the costliest first to the lightest batch.
 
-    Within a batch cases are ordered by process count, so that communicators are made once.
+    Within a batch cases are ordered by process count, so that communicators are made once, then the cheap first, so
+    that an interrupted sweep has kept many.
     """
     by_mapping: dict[int, list[Case]] = {}
     for case in cases:
@@ -78,7 +79,7 @@ def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
             load, index = heapq.heappop(heap)
             dealt[index].append(case)
             heapq.heappush(heap, (load + cost_of(case), index))
-        batches += [sorted(batch, key=lambda case: (case.procs, case)) for batch in dealt if batch]
+        batches += [sorted(batch, key=lambda case: (case.procs, cost_of(case), case)) for batch in dealt if batch]
     return sorted(batches, key=lambda batch: -sum(map(cost_of, batch)))
 
 

@@ -45,6 +45,7 @@ class _LazyGroup(click.Group):
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="collwise", message="collwise %(version)s")
 def collwise() -> None:
     """Chooses MPI collective algorithms before the hardware run.
 

@@ -84,7 +84,7 @@ def picks_by_procs(rows: Sequence[Comparison], title: str) -> Figure:
 def _draw_picks(axis: Axes, x: Array, rows: Sequence[Comparison]) -> None:
     lines = (
         ("Open MPI 3.1, its segments", "openmpi_shipped", "#56B4E9", "v", ":"),
-        ("Open MPI 3.1", "openmpi", "#0072B2", "s", "--"),
+        ("Open MPI 3.1, common segments", "openmpi", "#0072B2", "s", "--"),
         ("model", "model", "#D55E00", "o", "-"),
         ("best", "best", "#009E73", "x", "-"),
     )
@@ -101,7 +101,8 @@ def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
     """Simulated (markers) and predicted (lines) time of every algorithm over m, for one process count."""
     figure, axis = plt.subplots(figsize=(6.4, 4.4))
     sizes = np.array([row.message_bytes for row in rows])
-    for number, name in enumerate(rows[0].simulated):
+    # A comma separates a segment size that is not the common one.
+    for number, name in enumerate(label for label in rows[0].simulated if "," not in label):
         colour, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
         axis.plot(sizes, [row.simulated[name] for row in rows], marker, color=colour, label=name, markersize=5.5)
         if name in rows[0].predicted:

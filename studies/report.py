@@ -11,10 +11,11 @@ import jinja2
 import numpy as np
 from matplotlib.figure import Figure
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.files import writable_folder, write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.studies import figures as draw
-from collwise.studies.tuning import DECISION_SIZES, TABLE_COLUMNS, Tuning, summary_line, table_row
+from collwise.studies.tuning import DECISION_SIZES, Tuning, chooses_segments, summary_line, table_columns, table_row
 from collwise.validation.export import openmpi_rules
 from collwise.validation.selection import Comparison, ComparisonResult, DecisionTable
 
@@ -81,7 +82,6 @@ def _cluster(tuning: Tuning, folder: Path) -> _Cluster:
         ("Platform", tuning.platform.title),
         ("Nodes", str(len(tuning.platform.hosts))),
         ("Processes per node", str(parameters.processes_per_node)),
-        ("Segment size", format_size(parameters.segment_bytes)),
         ("Simulated by", parameters.made_by),
         ("gamma(3..7)", ", ".join(f"{value:.3f}" for value in gamma)),
         ("Point to point", f"{format_seconds(parameters.hockney.alpha_seconds)} + m x "
@@ -103,7 +103,8 @@ def _section(tuning: Tuning, collective: str, result: ComparisonResult, folder: 
         (
             "algorithms",
             draw.algorithms_by_size(at_largest, f"{title}, P = {largest}"),
-            "Every algorithm: simulated times (markers) and the model's (lines).",
+            f"Every algorithm at {format_size(tuning.parameters.segment_bytes)} segments: "
+            "simulated times (markers) and the model's (lines).",
         ),
         ("map", _map(tuning.decisions[collective], tuning, title), "What the rules choose for every P and m."),
     ]
@@ -114,7 +115,7 @@ def _section(tuning: Tuning, collective: str, result: ComparisonResult, folder: 
     return _Section(
         title=_TITLES.get(collective, collective),
         summary=summary_line(result),
-        columns=TABLE_COLUMNS,
+        columns=table_columns(result.rows),
         rows=[table_row(row) for row in result.rows],
         bad=[_bad_cells(row) for row in result.rows],
         figures=pictures,
@@ -122,15 +123,17 @@ def _section(tuning: Tuning, collective: str, result: ComparisonResult, folder: 
 
 
 def _bad_cells(row: Comparison) -> list[bool]:
-    picks = [row.model, row.openmpi, row.openmpi_shipped]
-    return [False] * (len(TABLE_COLUMNS) - len(picks)) + [pick.degradation > 0.1 for pick in picks]
+    picks = (
+        [row.model, row.openmpi_shipped] if chooses_segments([row]) else [row.model, row.openmpi, row.openmpi_shipped]
+    )
+    return [False] * (len(table_row(row)) - len(picks)) + [pick.degradation > 0.1 for pick in picks]
 
 
 def _map(decisions: DecisionTable, tuning: Tuning, title: str) -> Figure:
     counts = np.arange(2.0, tuning.platform.max_procs(tuning.parameters.processes_per_node) + 1)
     sizes = np.array(DECISION_SIZES[decisions.collective], dtype=float)
     chosen = [[decisions.choose(int(p), int(m)).algorithm for m in sizes] for p in counts]
-    names = list(next(iter(tuning.comparisons[decisions.collective].rows)).simulated)
+    names = list(Catalogue.load().collective(decisions.collective).selectable)
     winners = np.array([[names.index(name) for name in row] for row in chosen], dtype=float)
     heading = title.replace(", simulated", ", chosen by the model")
     return draw.decision_map(counts, sizes, winners, names, heading)

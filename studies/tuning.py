@@ -9,17 +9,26 @@ from pathlib import Path
 
 import numpy as np
 
-from collwise.common.units import format_size
+from collwise.common.units import format_seconds, format_size
 from collwise.models.parameters import ModelParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import Progress
-from collwise.validation.fitting import BCAST_SIZES, GATHER_SIZES, SEGMENT_BYTES, Plan, default_procs, fit
+from collwise.validation.fitting import (
+    BCAST_SIZES,
+    GATHER_SIZES,
+    MORE_SEGMENTS,
+    SEGMENT_BYTES,
+    Plan,
+    default_procs,
+    fit,
+)
 from collwise.validation.selection import (
     Comparison,
     ComparisonPlan,
     ComparisonResult,
     DecisionTable,
+    Pick,
     compare,
     select_by_model,
 )
@@ -65,7 +74,7 @@ def tune(
     *,
     processes_per_node: int | None = None,
     fit_procs: Sequence[int] | None = None,
-    segment_bytes: int = SEGMENT_BYTES,
+    segments: Sequence[int] = (SEGMENT_BYTES, *MORE_SEGMENTS),
     model: str = "by_parts",
     engine_version: str | None = None,
     jobs: int | None = None,
@@ -73,48 +82,65 @@ def tune(
 ) -> Tuning:
     """Fits the models on the platform, compares picks at the paper's sizes, and selects for every P up to the largest.
 
-    Raises UsageError when P does not fit on the platform.
+    A choice is an algorithm and one of the `segments` (bytes); the least of them is the common one. Raises UsageError
+    when P does not fit on the platform.
     """
     ppn = processes_per_node or platform.default_processes_per_node
+    segment_bytes, *others = sorted(segments)
+    more = tuple(others)
     for count in procs:
         platform.hosts_for(count, ppn)
     fitted_at = tuple(fit_procs or default_procs(platform, ppn))
     with progress(f"{platform.name}: fitting models") as advance:
         parameters = fit(
-            platform, Plan(fitted_at, ppn, segment_bytes), store,
+            platform, Plan(fitted_at, ppn, segment_bytes, more_segments=more), store,
             engine_version=engine_version, jobs=jobs, on_progress=advance,
         )  # fmt: skip
     comparisons, decisions = {}, {}
     for collective in collectives:
-        plan = ComparisonPlan(collective, tuple(procs), SIZES[collective], ppn, segment_bytes)
+        plan = ComparisonPlan(collective, tuple(procs), SIZES[collective], ppn, segment_bytes, more_segments=more)
         with progress(f"{platform.name}: simulating {collective}") as advance:
             comparisons[collective] = compare(
                 platform, plan, parameters, store,
                 model=model, engine_version=engine_version, jobs=jobs, on_progress=advance,
             )  # fmt: skip
         everywhere = tuple(range(2, platform.max_procs(ppn) + 1))
-        wide = ComparisonPlan(collective, everywhere, DECISION_SIZES[collective], ppn, segment_bytes)
+        wide = ComparisonPlan(
+            collective, everywhere, DECISION_SIZES[collective], ppn, segment_bytes, more_segments=more
+        )
         decisions[collective] = select_by_model(parameters, wide, model, one_choice_a_count(collective))
     return Tuning(platform, parameters, comparisons, decisions)
 
 
-TABLE_COLUMNS = ("P", "m", "best", "time", "model (%)", "Open MPI (%)", "with its segments (%)")
+def table_columns(rows: Sequence[Comparison]) -> tuple[str, ...]:
+    """The heads of `table_row`'s cells."""
+    common = () if chooses_segments(rows) else ("Open MPI (%)",)
+    own = "Open MPI 3.1 (%)" if chooses_segments(rows) else "with its segments (%)"
+    return ("P", "m", "best", "time", "model (%)", *common, own)
+
+
+def chooses_segments(rows: Sequence[Comparison]) -> bool:
+    """Whether candidates have several segment sizes. The paper's comparison has one, also for Open MPI's algorithm."""
+    return any("," in label for row in rows for label in row.simulated)
 
 
 def table_row(row: Comparison) -> tuple[str, ...]:
     """A row like those of the paper's tables 2, 3 and 8: the best, and each pick with its degradation in percent."""
-    from collwise.common.units import format_seconds
+    wide = chooses_segments([row])
 
-    shipped = row.openmpi_shipped
-    segment = f", {format_size(shipped.choice.segment_bytes)}" if shipped.choice.segment_bytes else ""
+    def named(pick: Pick, with_segment: bool) -> str:
+        segment = pick.choice.segment_bytes
+        return pick.choice.algorithm + (f", {format_size(segment)}" if segment and with_segment else "")
+
+    common = () if wide else (f"{named(row.openmpi, False)} ({percent(row.openmpi.degradation)})",)
     return (
         str(row.procs),
         format_size(row.message_bytes),
-        row.best.choice.algorithm,
+        named(row.best, wide),
         format_seconds(row.best.seconds),
-        f"{row.model.choice.algorithm} ({percent(row.model.degradation)})",
-        f"{row.openmpi.choice.algorithm} ({percent(row.openmpi.degradation)})",
-        f"{shipped.choice.algorithm}{segment} ({percent(shipped.degradation)})",
+        f"{named(row.model, wide)} ({percent(row.model.degradation)})",
+        *common,
+        f"{named(row.openmpi_shipped, True)} ({percent(row.openmpi_shipped.degradation)})",
     )
 
 
@@ -125,8 +151,11 @@ def percent(degradation: float) -> str:
 
 def summary_line(result: ComparisonResult) -> str:
     """Mean and worst degradation of each pick, in one sentence."""
+    sources = [("model", "model"), ("openmpi", "Open MPI"), ("openmpi_shipped", "with its segments")]
+    if chooses_segments(result.rows):
+        sources = [("model", "model"), ("openmpi_shipped", "Open MPI 3.1")]
     parts = []
-    for source, name in (("model", "model"), ("openmpi", "Open MPI"), ("openmpi_shipped", "with its segments")):
+    for source, name in sources:
         values = result.degradations(source) * 100
         parts.append(f"{name} {np.mean(values):.1f} % on average, {np.max(values):.1f} % at worst")
     return "Cost against the best: " + "; ".join(parts)

@@ -32,9 +32,10 @@ _EAGER_GATHER_SIZES = (1024, 4096, 16384, 32768)
 _CLOSING_SIZES = (512, 1024, 2048, 4096, 12288, 16384)
 _GAMMA_SIZES = (64, 1024, 4096, 8192, 16384, 32768, 65535, 65536, 131072, 1048576)
 _ROUNDTRIP_SIZES = BCAST_SIZES
-# Segments beside the chosen one, as multiples of it, and how many of them: they tell alpha from beta m_s.
-_SEGMENT_FACTORS = (0.25, 4)
-_SEGMENT_COUNTS = (2, 8, 32, 128)
+# Segment sizes that a choice may have besides the paper's.
+MORE_SEGMENTS = (16384, 32768, 65536, 131072)
+# A quarter of the chosen segment, in these numbers: it tells alpha from beta m_s.
+_SHORT_SEGMENT_COUNTS = (2, 8, 32)
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Plan:
     processes_per_node: int
     segment_bytes: int = SEGMENT_BYTES
     fanout: int = 0
+    more_segments: tuple[int, ...] = MORE_SEGMENTS
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
@@ -134,12 +136,14 @@ class _Experiments:
         return cases
 
     def _other_segments(self, name: str, procs: int) -> list[Case]:
-        segments = [max(1, int(self.plan.segment_bytes * factor)) for factor in _SEGMENT_FACTORS]
-        return [
-            self._case("bcast", name, procs, segment * count, segment)
-            for segment in segments
-            if segment < self.eager_limit
-            for count in _SEGMENT_COUNTS
+        short = max(1, self.plan.segment_bytes // 4)
+        cases = [self._case("bcast", name, procs, short * count, short) for count in _SHORT_SEGMENT_COUNTS]
+        others = [segment for segment in self.plan.more_segments if segment != self.plan.segment_bytes]
+        return cases + [
+            self._case("bcast", name, procs, size, segment)
+            for segment in others
+            for size in BCAST_SIZES
+            if size > segment
         ]
 
     def _gather_cases(self, name: str) -> list[Case]:

@@ -552,7 +552,7 @@ def fitted_tables(
         platform = load(cluster.name)
         with progress(f"{cluster.name}: fitting models") as advance:
             parameters = fit(
-                platform, Plan(cluster.fit_procs, cluster.processes_per_node, SEGMENT_BYTES), store,
+                platform, Plan(cluster.fit_procs, cluster.processes_per_node, SEGMENT_BYTES, more_segments=()), store,
                 engine_version=engine_version, jobs=jobs, on_progress=advance,
             )  # fmt: skip
         for collective, sizes in SIZES.items():

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.common.units import format_size
 from collwise.models.parameters import ModelParameters
 from collwise.models.parts import Array
 from collwise.platforms import HostPlatform
@@ -32,7 +33,7 @@ class Pick:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row: (collective, P, m), simulated and predicted seconds by algorithm at the common segment size, the picks.
+    """One row: (collective, P, m), simulated and predicted seconds by candidate's label, and the picks.
 
     `model` is the model's pick; `openmpi` Open MPI's algorithm at the common segment size (the paper's comparison),
     `openmpi_shipped` the same with the segment sizes that Open MPI ships.
@@ -63,7 +64,11 @@ class ComparisonResult:
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """Which points to compare. `segment_bytes` is common to all segmented algorithms."""
+    """Which points to compare. `segment_bytes` is common to all segmented algorithms; `more_segments` widen the choice.
+
+    A candidate is an algorithm at a segment size; its label is the algorithm's name at the common one and
+    'chain, 32 KiB' at another.
+    """
 
     collective: str
     procs: tuple[int, ...]
@@ -71,6 +76,7 @@ class ComparisonPlan:
     processes_per_node: int
     segment_bytes: int
     algorithms: tuple[str, ...] = ()
+    more_segments: tuple[int, ...] = ()
 
     def names(self) -> tuple[str, ...]:
         """The algorithms compared: those asked for, or all that can be chosen."""
@@ -92,15 +98,26 @@ class ComparisonPlan:
         )
 
     def choice(self, algorithm: str) -> Choice:
-        """The algorithm at the common segment size (broadcast only: gather's halves are its own)."""
-        entry = Catalogue.load().algorithm(self.collective, algorithm)
-        segmented = self.collective == "bcast" and entry.segmented
-        return Choice(algorithm, self.segment_bytes if segmented else 0)
+        """The algorithm at the common segment size."""
+        return Choice(algorithm, self.segment_bytes if self._segmented(algorithm) else 0)
+
+    def _segmented(self, algorithm: str) -> bool:
+        """Broadcast only: gather's halves are its own."""
+        return self.collective == "bcast" and Catalogue.load().algorithm(self.collective, algorithm).segmented
+
+    def candidates(self) -> dict[str, Choice]:
+        """All that is compared, by label; the common segment size first."""
+        found = {name: self.choice(name) for name in self.names()}
+        for segment in self.more_segments:
+            for name in self.names():
+                if self._segmented(name) and segment != self.segment_bytes:
+                    found[f"{name}, {format_size(segment)}"] = Choice(name, segment)
+        return found
 
     def cases(self) -> list[Case]:
-        """Everything to simulate: all algorithms at the common segment size, and Open MPI's choices as shipped."""
+        """Everything to simulate: all candidates, and Open MPI's choices at the common segment size and as shipped."""
         points = [(procs, size) for procs in self.procs for size in self.message_bytes]
-        common = [self.case(self.choice(name), *point) for point in points for name in self.names()]
+        common = [self.case(choice, *point) for point in points for choice in self.candidates().values()]
         listed = [self.case(self.choice(decide_as_listed(self.collective, *point)), *point) for point in points]
         shipped = [self.case(decide(self.collective, *point), *point) for point in points]
         return list(dict.fromkeys([*common, *listed, *shipped]))
@@ -135,14 +152,14 @@ def compare(
 def predict_all(
     parameters: ModelParameters, plan: ComparisonPlan, procs: ArrayLike, message_bytes: ArrayLike, model: str
 ) -> dict[str, Array]:
-    """Predicted seconds of every compared algorithm that the model covers, arrays over the points."""
+    """Predicted seconds of every candidate that the model covers, arrays over the points."""
     covered = parameters.algorithms(model, plan.collective)
     return {
-        name: parameters.predict(
-            plan.collective, name, procs, message_bytes, plan.choice(name).segment_bytes, model=model
+        label: parameters.predict(
+            plan.collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, model=model
         )
-        for name in plan.names()
-        if name in covered
+        for label, choice in plan.candidates().items()
+        if choice.algorithm in covered
     }
 
 
@@ -152,7 +169,8 @@ def _row(
     def seconds(choice: Choice) -> float:
         return sweep.timings[plan.case(choice, procs, message_bytes)].seconds
 
-    simulated = {name: seconds(plan.choice(name)) for name in plan.names()}
+    candidates = plan.candidates()
+    simulated = {label: seconds(choice) for label, choice in candidates.items()}
     ran = {name: value for name, value in simulated.items() if np.isfinite(value)}
     foreseen = {name: value for name, value in predicted.items() if np.isfinite(value)}
     if not ran or not foreseen:
@@ -168,8 +186,8 @@ def _row(
         message_bytes=message_bytes,
         simulated=simulated,
         predicted=predicted,
-        best=pick(plan.choice(best)),
-        model=pick(plan.choice(min(foreseen, key=foreseen.__getitem__))),
+        best=pick(candidates[best]),
+        model=pick(candidates[min(foreseen, key=foreseen.__getitem__)]),
         openmpi=pick(plan.choice(decide_as_listed(plan.collective, procs, message_bytes))),
         openmpi_shipped=pick(decide(plan.collective, procs, message_bytes)),
     )
@@ -227,22 +245,20 @@ def select_by_simulation(
     platform: HostPlatform, plan: ComparisonPlan, sweep: SweepResult, one_choice: bool = False
 ) -> DecisionTable:
     """The fastest simulated algorithm for every P and m of the plan; `one_choice` as in `select_by_model`."""
-    names = plan.names()
+    candidates = plan.candidates()
     seconds = [
-        [
-            [sweep.timings[plan.case(plan.choice(name), procs, size)].seconds for size in plan.message_bytes]
-            for procs in plan.procs
-        ]
-        for name in names
+        [[sweep.timings[plan.case(choice, procs, size)].seconds for size in plan.message_bytes] for procs in plan.procs]
+        for choice in candidates.values()
     ]
-    rules = _decide(plan, names, np.array(seconds), one_choice)
+    rules = _decide(plan, list(candidates), np.array(seconds), one_choice)
     return DecisionTable(plan.collective, platform.name, sweep.configuration.maker, rules)
 
 
 def _decide(
-    plan: ComparisonPlan, names: Sequence[str], seconds: Array, one_choice: bool
+    plan: ComparisonPlan, labels: Sequence[str], seconds: Array, one_choice: bool
 ) -> dict[int, tuple[tuple[int, Choice], ...]]:
-    """Rules from seconds of shape (algorithm, P, m), nan where there is no time; points without any are left out."""
+    """Rules from seconds of shape (candidate, P, m), nan where there is no time; points without any are left out."""
+    candidates = plan.candidates()
     picks: dict[int, list[tuple[int, Choice]]] = {}
     for index, procs in enumerate(plan.procs):
         times = np.where(np.isnan(seconds[:, index]), np.inf, seconds[:, index])
@@ -253,7 +269,7 @@ def _decide(
         if one_choice:
             winners[:] = np.argmin(_worst_ratio(times[:, known]))
         picks[procs] = [
-            (size, plan.choice(names[winner]))
+            (size, candidates[labels[winner]])
             for size, winner, there in zip(plan.message_bytes, winners, np.atleast_1d(known), strict=True)
             if there
         ]

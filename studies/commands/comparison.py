@@ -20,7 +20,7 @@ from collwise.studies.commands.shared import (
     COUNTS,
     NAMES,
     PLATFORM,
-    SIZE,
+    SEGMENTS,
     SIZES,
     algorithm_names,
     collective_option,
@@ -35,7 +35,7 @@ from collwise.studies.commands.shared import (
     sweep_progress,
     table,
 )
-from collwise.studies.tuning import DECISION_SIZES, TABLE_COLUMNS, one_choice_a_count, summary_line, table_row
+from collwise.studies.tuning import DECISION_SIZES, one_choice_a_count, summary_line, table_columns, table_row
 from collwise.validation.export import OPENMPI_VERSIONS, openmpi_rules
 from collwise.validation.fitting import Plan, default_procs, fit
 from collwise.validation.openmpi import Choice
@@ -49,15 +49,17 @@ from collwise.validation.selection import (
 from collwise.validation.selection import compare as run_comparison
 
 _DECISIONS_FORMAT = "collwise decisions 1"
+_WIDE = "8KiB:128KiB:x2"
+_ONE_OR_MORE = "Segment sizes that a choice may have, as a list or range; the least is the common one."
 
 
 def _parameters(
-    file: Path | None, platform: HostPlatform, ppn: int, segment: int, store: Store, engine: str | None,
+    file: Path | None, platform: HostPlatform, ppn: int, segments: Sequence[int], store: Store, engine: str | None,
     jobs: int | None,
 ) -> ModelParameters:  # fmt: skip
     """Those of the file, or fitted now (from the store where the experiments are there)."""
     if file is None:
-        plan = Plan(default_procs(platform, ppn), ppn, segment)
+        plan = Plan(default_procs(platform, ppn), ppn, segments[0], more_segments=tuple(segments[1:]))
         with sweep_progress(f"{platform.name}: fitting models") as progress:
             return fit(platform, plan, store, engine_version=engine, jobs=jobs, on_progress=progress)
     parameters = ModelParameters.load(file)
@@ -75,7 +77,7 @@ def _parameters(
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
 @click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
-@click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="The common segment size.")
+@click.option("--segments", type=SEGMENTS, default="8KiB", show_default=True, help=_ONE_OR_MORE)
 @click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'. Default: fitted now.")
 @click.option("--model", type=click.Choice(MODELS), default="by_parts", show_default=True)
 @click.option("--figures", type=click.Path(path_type=Path), help="Write figures into this folder.")
@@ -88,7 +90,7 @@ def compare(
     procs: tuple[int, ...],
     sizes: tuple[int, ...] | None,
     algorithms: Sequence[str] | None,
-    segment: int,
+    segments: tuple[int, ...],
     parameters: Path | None,
     model: str,
     figures: Path | None,
@@ -100,18 +102,21 @@ def compare(
 ) -> None:
     """For each P and m: the best algorithm by simulated time, and what the model's and Open MPI's picks cost.
 
-    Degradation in percent against the best. "Open MPI" is the decision of Open MPI 3.1 at the common segment size,
-    as in the paper; the last column has the segment sizes that Open MPI ships.
+    A choice is an algorithm, and with several --segments also a segment size; in brackets its cost over the best one
+    in percent. Open MPI is the fixed decision of 3.1. With one segment size, "Open MPI" has its algorithm at that size,
+    as in the paper, and the last column the segment sizes that Open MPI ships, which may beat it (negative).
     """
     ppn = processes_per_node(platform, ppn)
     names = algorithm_names(collective, algorithms)
     if figures is not None:
         writable_folder(figures)
-    plan = ComparisonPlan(collective, procs, tuple(sizes or default_sizes(collective)), ppn, segment, names)
+    plan = ComparisonPlan(
+        collective, procs, tuple(sizes or default_sizes(collective)), ppn, segments[0], names, segments[1:]
+    )
     for count in procs:
         platform.hosts_for(count, ppn)
     with Store(store) as opened:
-        fitted = _parameters(parameters, platform, ppn, segment, opened, engine, jobs)
+        fitted = _parameters(parameters, platform, ppn, segments, opened, engine, jobs)
         with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
             result = run_comparison(
                 platform, plan, fitted, opened,
@@ -122,8 +127,10 @@ def compare(
     if as_json:
         print_json([_row_record(row) for row in result.rows])
     elif result.rows:
-        title = f"{collective} on {platform.title}, {format_size(segment)} segments, {result.sweep.configuration.maker}"
-        stdout_console().print(table(title, TABLE_COLUMNS, [table_row(row) for row in result.rows], left=0))
+        widths = ", ".join(map(format_size, segments))
+        title = f"{collective} on {platform.title}, segments of {widths}, {result.sweep.configuration.maker}"
+        rows = [table_row(row) for row in result.rows]
+        stdout_console().print(table(title, table_columns(result.rows), rows, left=0))
         click.echo(summary_line(result))
     if result.sweep.failed:
         raise CollwiseError(f"{len(result.sweep.failed)} cases failed; first: {result.sweep.failed[0].error}")
@@ -169,7 +176,7 @@ def _row_record(row: Comparison) -> dict[str, object]:
     default=None,
     help="One algorithm a process count, or by message size. Default: one for gather (see the rules file's WARNING).",
 )
-@click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="The common segment size.")
+@click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
 @click.option("--model", type=click.Choice(MODELS), default="by_parts", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the decision table (JSON) here.")
 @ppn_option
@@ -183,7 +190,7 @@ def select(
     procs: tuple[int, ...],
     sizes: tuple[int, ...] | None,
     one_choice: bool | None,
-    segment: int,
+    segments: tuple[int, ...],
     model: str,
     output: Path | None,
     ppn: int | None,
@@ -202,15 +209,15 @@ def select(
         if parameters is None:
             raise click.UsageError("--by model needs --parameters FILE (make one: collwise fit)")
         fitted = ModelParameters.load(parameters)
-        plan = ComparisonPlan(collective, procs, sizes, fitted.processes_per_node, segment, names)
+        plan = ComparisonPlan(collective, procs, sizes, fitted.processes_per_node, segments[0], names, segments[1:])
         decisions = select_by_model(fitted, plan, model, single)
     else:
         if platform is None:
             raise click.UsageError("--by simulation needs --platform")
         ppn = processes_per_node(platform, ppn)
-        plan = ComparisonPlan(collective, procs, sizes, ppn, segment, names)
+        plan = ComparisonPlan(collective, procs, sizes, ppn, segments[0], names, segments[1:])
         with Store(store) as opened, sweep_progress(f"{platform.name}: simulating {collective}") as progress:
-            cases = [plan.case(plan.choice(name), p, m) for p in procs for m in sizes for name in names]
+            cases = [plan.case(choice, p, m) for p in procs for m in sizes for choice in plan.candidates().values()]
             sweep = run_sweep(platform, cases, opened, engine_version=engine, jobs=jobs, on_progress=progress)
         decisions = select_by_simulation(platform, plan, sweep, single)
     document = decisions_document(decisions)
@@ -260,7 +267,7 @@ def decisions_from(path: Path) -> DecisionTable:
     except OSError as problem:
         raise UsageError(f"cannot read {path}: {problem.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise UsageError(f"{path}: broken decision table: {problem}") from None
+        raise UsageError(f"{path}: not a decision table ({problem}); make one with: collwise select -o FILE") from None
 
 
 @click.command()
@@ -298,7 +305,7 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
 @platform_option
 @click.option("--procs", required=True, type=COUNTS, help="Process counts to compare: 50,80,90.")
 @click.option("--collectives", type=NAMES, default="bcast,gather", show_default=True)
-@click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="The common segment size.")
+@click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/PLATFORM-report")
 @ppn_option
 @run_options
@@ -306,7 +313,7 @@ def report(
     platform: HostPlatform,
     procs: tuple[int, ...],
     collectives: Sequence[str],
-    segment: int,
+    segments: tuple[int, ...],
     output: Path | None,
     ppn: int | None,
     store: Path,
@@ -322,7 +329,7 @@ def report(
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with Store(store) as opened:
         tuning = tune(
-            platform, collectives, procs, opened, processes_per_node=ppn, segment_bytes=segment,
+            platform, collectives, procs, opened, processes_per_node=ppn, segments=segments,
             engine_version=engine, jobs=jobs, progress=sweep_progress,
         )  # fmt: skip
     page = write_report([tuning], output)

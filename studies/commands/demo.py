@@ -15,7 +15,7 @@ from collwise.simulator.store import Store
 from collwise.studies.commands.shared import run_options, stdout_console, sweep_progress, table
 from collwise.studies.report import rules_path, write_report
 from collwise.studies.rules_check import check_all
-from collwise.studies.tuning import TABLE_COLUMNS, Tuning, summary_line, table_row, tune
+from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
 
 # The process counts of the paper's figure 5; those of its tables 2 and 3 are shown.
 CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
@@ -62,7 +62,7 @@ def _show(console: Console, tuning: Tuning, procs: int) -> None:
         rows = [table_row(row) for row in result.rows if row.procs == procs]
         maker = result.sweep.configuration.maker
         title = f"{collective} on {tuning.platform.title}, P = {procs} (simulated by {maker})"
-        console.print(table(title, TABLE_COLUMNS[1:], [row[1:] for row in rows], left=0))
+        console.print(table(title, table_columns(result.rows)[1:], [row[1:] for row in rows], left=0))
         click.echo(f"P = {', '.join(sorted({str(row.procs) for row in result.rows}, key=int))}: {summary_line(result)}")
         gained = max(result.rows, key=lambda row: row.openmpi_shipped.seconds - row.model.seconds)
         click.echo(

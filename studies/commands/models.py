@@ -17,7 +17,7 @@ from collwise.simulator.store import Store
 from collwise.studies.commands.shared import (
     COUNTS,
     NAMES,
-    SIZE,
+    SEGMENT,
     SIZES,
     algorithm_names,
     collective_option,
@@ -41,7 +41,7 @@ _MOST_ROWS = 60
 @click.command()
 @platform_option
 @click.option("--procs", type=COUNTS, help="P of the experiments. Default: a quarter and half of the platform.")
-@click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="Segment size of the broadcasts.")
+@click.option("--segment", type=SEGMENT, default="8KiB", show_default=True, help="Segment size of the broadcasts.")
 @click.option("--fanout", type=click.IntRange(1), help="Chains of the K-chain tree. Default: 4.")
 @ppn_option
 @run_options
@@ -97,7 +97,7 @@ def fit(
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 2:1000:+1.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
-@click.option("--segment", type=SIZE, help="Segment size. Default: that of the fit.")
+@click.option("--segment", type=SEGMENT, help="Segment size. Default: that of the fit.")
 @click.option("--model", type=click.Choice(MODELS), default="by_parts", show_default=True)
 @json_option
 def predict(

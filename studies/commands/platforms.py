@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
-from collwise.platforms import HostPlatform, Platform, check_file, known, load, load_description, write_description
+from collwise.platforms import (
+    Calibration,
+    HostPlatform,
+    Platform,
+    Source,
+    check_file,
+    known,
+    load,
+    load_description,
+    write_description,
+)
 from collwise.studies.commands.shared import PLATFORM, json_option, print_json, stdout_console, table
 
 
@@ -73,6 +84,7 @@ def check(file: Path, as_json: bool) -> None:
             click.echo(problem)
         if not problems:
             click.echo(f"{file}: sound, {len(report.hosts)} hosts, simulated by {engine_label}")
+            click.echo(_understood(load(str(file))))
     if problems:
         raise CollwiseError(f"{file}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")
 
@@ -133,14 +145,64 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
     return facts
 
 
+def _understood(platform: HostPlatform) -> str:
+    """What was read, so that a slip of a unit shows."""
+    if not isinstance(platform, Platform):
+        known = "its own" if any(name.startswith("smpi/") for name in platform.smpi_options()) else "SimGrid's default"
+        return f"{platform.hosts[0]} to {platform.hosts[-1]}; platform XML with {known} SMPI calibration"
+    speed = platform.link_bytes_per_second * platform.links_per_node * 8e-9
+    latency_us = platform.link_latency_seconds * 1e6
+    return (
+        f"{platform.hosts[0]} to {platform.hosts[-1]}; link {speed:g} Gbit/s and {latency_us:g} us "
+        f"(two links on the way: {2 * latency_us:g} us); {platform.cpus_per_node} CPUs a node; "
+        f"calibration: {platform.calibration.note or 'none'}"
+    )
+
+
+@platforms.command("new")
+@click.argument("name")
+@click.option("--nodes", required=True, type=click.IntRange(1))
+@click.option("--gbits", required=True, type=click.FloatRange(0, min_open=True), help="A node's link in Gbit/s.")
+@click.option("--latency-us", required=True, type=click.FloatRange(0), help="One way between two nodes, in us.")
+@click.option("--cpus", type=click.IntRange(1), default=1, show_default=True, help="CPUs a node: processes by default.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: NAME.toml")
+def new(name: str, nodes: int, gbits: float, latency_us: float, cpus: int, output: Path | None) -> None:
+    """Writes a description of a cluster behind one switch, with nothing calibrated."""
+    if name in known():
+        raise UsageError(f"'{name}' is a platform that is described here already; choose another name")
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise UsageError(f"malformed platform name '{name}': use small letters, digits and -, a letter first")
+    what = "the figures given to: collwise platforms new"
+    made = Platform(
+        name=name,
+        title=name,
+        site="site",
+        nodes=nodes,
+        host_prefix=f"{name}-",
+        host_suffix="",
+        cpus_per_node=cpus,
+        cores_per_node=cpus,
+        core_flops=1e9,
+        link_bytes_per_second=gbits * 1e9 / 8,
+        link_latency_seconds=float(f"{latency_us * 1e-6 / 2:.6g}"),
+        loopback_bytes_per_second=5e9,
+        loopback_latency_seconds=5e-7,
+        calibration=Calibration(note="none: nominal bandwidth, no overheads"),
+        sources=(Source("nodes, link and CPUs", what), Source("loopback and core_flops", "assumed")),
+    )
+    path = output or Path(f"{name}.toml")
+    write_text(path, write_description(made))
+    click.echo(f"{path}: {nodes} nodes; look at it with 'collwise platforms check {path}'")
+
+
 def _dry_run(platform: HostPlatform) -> tuple[str, str]:
-    """The engine and what it says of the platform when two processes exchange a message; '' if nothing."""
+    """The engine, and what it says when the first and the last host exchange a message; '' if nothing."""
     import tempfile
 
     from collwise.simulator.store import Case, Store
     from collwise.simulator.sweep import simulate
 
-    case = Case("-", "-", min(2, len(platform.hosts)), 1024, experiment="roundtrip")
+    case = Case("-", "-", len(platform.hosts), 1024, experiment="roundtrip")
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "check.sqlite")) as store:
         result = simulate(platform, [case], store)
     return result.configuration.maker, result.timings[case].error.partition(": ")[2]

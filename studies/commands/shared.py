@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,9 @@ from collwise.platforms import HostPlatform, load
 from collwise.simulator.store import Timing
 from collwise.simulator.sweep import Progress as SweepProgress
 from collwise.simulator.sweep import default_store_path
+
+# How often a sweep without a terminal says how far it is.
+_TELL_EVERY_SECONDS = 30.0
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,9 +52,18 @@ def _names(text: str) -> tuple[str, ...]:
 
 SIZE = _Parsed("size", parse_size)
 SIZES = _Parsed("sizes", lambda text: tuple(parse_sizes(text)))
+SEGMENT = _Parsed("segment", lambda text: _segments(text)[0])
+SEGMENTS = _Parsed("segments", lambda text: _segments(text))
 COUNTS = _Parsed("counts", lambda text: tuple(parse_counts(text)))
 NAMES = _Parsed("names", _names)
 PLATFORM = _Parsed("platform", load)
+
+
+def _segments(text: str) -> tuple[int, ...]:
+    segments = tuple(parse_sizes(text))
+    if segments[0] == 0:
+        raise UsageError("segment size 0 (unsegmented) is in no model; the least is 1 B")
+    return segments
 
 
 def platform_option(function: F) -> F:
@@ -164,11 +177,15 @@ def sweep_progress(label: str) -> Iterator[SweepProgress]:
     with bar:
         task = bar.add_task(label, total=1.0, cases=0)
         done = 0
+        told = time.monotonic()
 
         def advance(timing: Timing, fraction: float) -> None:
-            nonlocal done
+            nonlocal done, told
             done += 1
             bar.update(task, completed=fraction, cases=done)
+            if not console.is_terminal and time.monotonic() - told > _TELL_EVERY_SECONDS:
+                told = time.monotonic()
+                click.echo(f"collwise: {label}: {fraction * 100:.0f} %, {done} cases", err=True)
             if not timing.ok:
                 console.print(f"collwise: failed: {describe(timing)}", highlight=False, soft_wrap=True)
 

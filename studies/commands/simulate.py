@@ -100,15 +100,25 @@ def _record(timing: Timing) -> dict[str, object]:
 
 
 def _print_table(platform: HostPlatform, collective: str, timings: Sequence[Timing]) -> None:
-    names = list(dict.fromkeys((t.case.algorithm, t.case.segment_bytes) for t in timings))
-    several_segments = len({segment for _, segment in names if segment}) > 1
-    points = list(dict.fromkeys((t.case.procs, t.case.message_bytes) for t in timings))
-    times = {(t.case.algorithm, t.case.segment_bytes, t.case.procs, t.case.message_bytes): t for t in timings}
+    names = list(dict.fromkeys(t.case.algorithm for t in timings))
+    points = sorted({(t.case.procs, t.case.message_bytes, t.case.segment_bytes) for t in timings})
+    times = {(t.case.algorithm, t.case.procs, t.case.message_bytes, t.case.segment_bytes): t for t in timings}
+    segments = {segment for _, _, segment in points if segment}
+    if len(segments) <= 1:
+        # One segment size: algorithms without segments stand in the same row.
+        points = sorted({(p, m, max(segments, default=0)) for p, m, _ in points})
+        times |= {(name, p, m, max(segments, default=0)): t for (name, p, m, _), t in times.items()}
     rows = [
-        (p, format_size(m), *(_cell(times.get((name, segment, p, m))) for name, segment in names)) for p, m in points
+        (
+            p,
+            format_size(m),
+            *([format_size(segment) if segment else "none"] if len(segments) > 1 else []),
+            *(_cell(times.get((name, p, m, segment))) for name in names),
+        )
+        for p, m, segment in points
     ]
-    heads = [f"{name}/{format_size(segment)}" if several_segments and segment else name for name, segment in names]
-    stdout_console().print(table(f"{collective} on {platform.title}, simulated", ["P", "m", *heads], rows, left=0))
+    heads = ["P", "m", *(["segment"] if len(segments) > 1 else []), *names]
+    stdout_console().print(table(f"{collective} on {platform.title}, simulated", heads, rows, left=0))
 
 
 def _cell(timing: Timing | None) -> str:

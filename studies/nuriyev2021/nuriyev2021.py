@@ -33,7 +33,7 @@ from collwise.models.estimation import Hockney
 from collwise.simulator.store import Store
 from collwise.studies import figures as draw
 from collwise.studies.notebook import study
-from collwise.studies.tuning import TABLE_COLUMNS, percent, table_row
+from collwise.studies.tuning import percent, table_columns, table_row
 from collwise.validation import nuriyev2021 as paper
 
 here = study("nuriyev2021")
@@ -235,7 +235,7 @@ for fitted in tables:
     rows = fitted.rows(procs=paper_procs[name])
     here.table(
         f"{fitted.collective} on {name}, P = {paper_procs[name]}, simulated; model: by parts",
-        TABLE_COLUMNS[1:],
+        table_columns(rows)[1:],
         [table_row(row)[1:] for row in rows],
     )
 sources = (("by_parts", "model"), ("as_printed", "model"), ("by_parts", "openmpi"), ("by_parts", "openmpi_shipped"))

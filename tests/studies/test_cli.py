@@ -86,6 +86,14 @@ SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--proc
         (("select", "--collective", "bcast", "--procs", "4"), r"--by model needs --parameters"),
         (("verify", "--engines", "smpy"), r"unknown engine 'smpy'; did you mean smpi"),
         (("verify", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),
+        (
+            ("compare", "--platform", "grisou", "--collective", "bcast", "--procs", "4", "--segments", "0"),
+            r"--segments: segment size 0 \(unsegmented\) is in no model",
+        ),
+        (
+            ("platforms", "new", "gros", "--nodes", "2", "--gbits", "1", "--latency-us", "1"),
+            r"'gros' is a platform that",
+        ),
         (("study", "nuriyev"), r"unknown study 'nuriyev'; did you mean nuriyev2021"),
     ],
 )
@@ -185,3 +193,27 @@ def test_demo_tells_what_to_use_and_what_it_costs(tmp_path: Path) -> None:
     assert all(float(mean) <= 3 and float(worst) <= 10 for mean, worst in costs)
     assert done.stdout.count("accepted the rules and ran") == 4
     assert (tmp_path / "results" / "demo" / "report.html").exists()
+
+
+def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
+    arguments = ("platforms", "new", "mine", "--nodes", "4", "--gbits", "25", "--latency-us", "12", "--cpus", "2")
+    assert collwise(*arguments, cwd=here).returncode == 0
+    checked = collwise("platforms", "check", "mine.toml", cwd=here)
+    assert checked.returncode == 0, checked.stderr
+    assert "link 25 Gbit/s and 6 us (two links on the way: 12 us); 2 CPUs a node" in checked.stdout
+    slip = (here / "mine.toml").read_text().replace("3125000000.0", "25.0")
+    (here / "slip.toml").write_text(slip)
+    wrong = collwise("platforms", "check", "slip.toml", cwd=here)
+    assert wrong.returncode == 1
+    assert "slip.toml:19: network.link_bytes_per_second: 25 bytes a second is no cluster's link" in wrong.stdout
+
+
+def test_check_finds_hosts_without_a_route(here: Path) -> None:
+    clusters = "".join(
+        f'<cluster id="{name}" prefix="{name}-" suffix=".x" radical="0-1" speed="1Gf" bw="1GBps" lat="10us"/>'
+        for name in "ab"
+    )
+    (here / "two.xml").write_text(f'<platform version="4.1"><zone id="z" routing="Full">{clusters}</zone></platform>')
+    done = collwise("platforms", "check", "two.xml", cwd=here)
+    assert done.returncode == 1
+    assert re.search(r"two\.xml: SimGrid .*route", done.stdout)

@@ -34,7 +34,8 @@ PLATFORM = replace(
     link_latency_seconds=2e-5,
     calibration=Calibration(bandwidth_factor=((0, 0.9),), latency_factor=((0, 1.0), (65536, 2.0))),
 )
-PLAN = Plan(procs=(4, 8, 16), processes_per_node=1)
+PLAN = Plan(procs=(4, 8, 16), processes_per_node=1, more_segments=())
+WIDE_PLAN = Plan(procs=(4, 8, 16), processes_per_node=1)
 GRIDS = {
     "bcast": ((5, 8, 12, 16), (8192, 65536, 262144, 1048576)),
     "gather": ((5, 8, 12, 16), (65536, 262144, 1048576)),
@@ -144,6 +145,22 @@ def test_tables_choose_what_the_rows_say(parameters: ModelParameters, store: Sto
         assert by_simulation.choose(row.procs, row.message_bytes) == row.best.choice
     assert by_simulation.made_by == parameters.made_by
     assert (by_model.platform, by_model.collective) == ("small", collective)
+
+
+def test_choosing_the_segment_too_costs_little(store: Store) -> None:
+    parameters = fit(PLATFORM, WIDE_PLAN, store, jobs=1)
+    procs, sizes = GRIDS["bcast"]
+    plan = ComparisonPlan("bcast", procs, sizes, 1, 8192, more_segments=WIDE_PLAN.more_segments)
+    result = compare(PLATFORM, plan, parameters, store, jobs=1)
+    assert len(plan.candidates()) == 6 + 5 * len(WIDE_PLAN.more_segments)
+    chosen = {row.best.choice.segment_bytes for row in result.rows}
+    assert len(chosen) > 1, "the best segment size should depend on the message"
+    cost = result.degradations("model")
+    assert cost.mean() <= 0.03
+    assert cost.max() <= 0.10
+    narrow = {(row.procs, row.message_bytes): row for row in comparison(parameters, store, "bcast").rows}
+    for row in result.rows:
+        assert row.best.seconds <= narrow[row.procs, row.message_bytes].best.seconds
 
 
 def test_a_second_fit_simulates_nothing(

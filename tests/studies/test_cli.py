@@ -213,7 +213,10 @@ def test_check_finds_hosts_without_a_route(here: Path) -> None:
         f'<cluster id="{name}" prefix="{name}-" suffix=".x" radical="0-1" speed="1Gf" bw="1GBps" lat="10us"/>'
         for name in "ab"
     )
-    (here / "two.xml").write_text(f'<platform version="4.1"><zone id="z" routing="Full">{clusters}</zone></platform>')
+    head = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+    (here / "two.xml").write_text(
+        f'{head}<platform version="4.1"><zone id="z" routing="Full">{clusters}</zone></platform>'
+    )
     done = collwise("platforms", "check", "two.xml", cwd=here)
     assert done.returncode == 1
     assert re.search(r"two\.xml: SimGrid .*route", done.stdout)

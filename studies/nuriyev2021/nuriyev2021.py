@@ -35,6 +35,7 @@ from collwise.studies import figures as draw
 from collwise.studies.notebook import study
 from collwise.studies.tuning import percent, table_columns, table_row
 from collwise.validation import nuriyev2021 as paper
+from collwise.validation import nuriyev2021_tables as published
 
 here = study("nuriyev2021")
 titles = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
@@ -57,8 +58,10 @@ titles = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
 # straight line as section IV-B suggests, and the two bounds of inequality (2).
 
 # %%
-columns = [(table, gamma) for table in paper.TABLES if table.collective == "bcast" for gamma in paper.gammas_for(table)]
-matches = {table.title: paper.matches_by_reading(table) for table in paper.TABLES}
+columns = [
+    (table, gamma) for table in published.TABLES if table.collective == "bcast" for gamma in published.gammas_for(table)
+]
+matches = {table.title: paper.matches_by_reading(table) for table in published.TABLES}
 here.table(
     "Broadcast: rows of ten in which the formulas choose what the paper prints",
     ("reading", *(f"{titles[table.platform]}, gamma: {gamma}" for table, gamma in columns)),
@@ -68,7 +71,7 @@ here.table(
         if reading.collective == "bcast"
     ],
 )
-gathers = [table for table in paper.TABLES if table.collective == "gather"]
+gathers = [table for table in published.TABLES if table.collective == "gather"]
 here.table(
     "Gather: rows of five",
     ("reading", *(titles[table.platform] for table in gathers)),
@@ -81,7 +84,7 @@ here.table(
 
 
 # %%
-def row_by_row(table: paper.PublishedTable, reading: paper.Reading, gamma: str) -> list[tuple[object, ...]]:
+def row_by_row(table: published.PublishedTable, reading: paper.Reading, gamma: str) -> list[tuple[object, ...]]:
     return [
         (
             choice.row.message_kib,
@@ -102,7 +105,7 @@ row_columns = (
     "explained by rounding?", "Open MPI, printed (%)", "Open MPI, by the formulas (%)",
 )  # fmt: skip
 shown = {"bcast": (paper.ADOPTED["bcast"], paper.LITERAL), "gather": (paper.ADOPTED["gather"],)}
-for table in paper.TABLES:
+for table in published.TABLES:
     for reading in shown[table.collective]:
         # One stand-in for Shaheen II is shown row by row; the table above counts the rows of all.
         gamma = "Gros's" if table.platform == "shaheen" else "table 6"
@@ -115,11 +118,11 @@ for table in paper.TABLES:
 
 
 # %%
-def count_of(table: paper.PublishedTable, reading: paper.Reading, gamma: str = "table 6") -> int:
+def count_of(table: published.PublishedTable, reading: paper.Reading, gamma: str = "table 6") -> int:
     return matches[table.title][reading.name, gamma]
 
 
-grisou, gros, shaheen = paper.TABLE_2_GRISOU, paper.TABLE_2_GROS, paper.TABLE_8_SHAHEEN
+grisou, gros, shaheen = published.TABLE_2_GRISOU, published.TABLE_2_GROS, published.TABLE_8_SHAHEEN
 plus = [count_of(grisou, paper.ADOPTED["bcast"]), count_of(gros, paper.ADOPTED["bcast"]),
         count_of(shaheen, paper.ADOPTED["bcast"], "Gros's")]  # fmt: skip
 literal = [count_of(grisou, paper.LITERAL), count_of(gros, paper.LITERAL), count_of(shaheen, paper.LITERAL, "Gros's")]
@@ -175,7 +178,7 @@ here.table(
     ],
 )
 true = Hockney(2e-5, 1e-9)
-recovered = {name: paper.minimum_norm_pair(name, true) for name in paper.TABLE_4_GRISOU["bcast"]}
+recovered = {name: paper.minimum_norm_pair(name, true) for name in published.TABLE_4_GRISOU["bcast"]}
 here.table(
     f"Least squares of least norm on exact times made with alpha = {true.alpha_seconds:g} s, "
     f"beta = {true.beta_seconds_per_byte:g} s/byte",
@@ -183,9 +186,9 @@ here.table(
     [
         (
             name, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}",
-            f"{paper.SEGMENT_BYTES * pair.alpha_seconds / pair.beta_seconds_per_byte:.3g}",
-            format_seconds(float(pair(np.array(paper.SEGMENT_BYTES)))),
-            format_seconds(float(true(np.array(paper.SEGMENT_BYTES)))),
+            f"{published.SEGMENT_BYTES * pair.alpha_seconds / pair.beta_seconds_per_byte:.3g}",
+            format_seconds(float(pair(np.array(published.SEGMENT_BYTES)))),
+            format_seconds(float(true(np.array(published.SEGMENT_BYTES)))),
         )
         for name, pair in recovered.items()
     ],
@@ -193,7 +196,7 @@ here.table(
 ones = sum(r.is_one for r in ratios)
 others = ", ".join(f"{r.algorithm} on {r.platform} ({r.ratio:.3f})" for r in ratios if not r.is_one)
 beta = {
-    kind: paper.TABLE_4_GRISOU[kind][name].beta_seconds_per_byte
+    kind: published.TABLE_4_GRISOU[kind][name].beta_seconds_per_byte
     for kind, name in (("bcast", "split_binary"), ("gather", "binomial"))
 }
 here.text(
@@ -263,7 +266,7 @@ costly = [
      f"{row.model.choice.algorithm} ({percent(row.model.degradation)})")
     for fitted in tables
     for row in fitted.rows("as_printed")
-    if row.model.degradation > paper.NEAR_OPTIMAL
+    if row.model.degradation > published.NEAR_OPTIMAL
 ]  # fmt: skip
 here.table(
     "Rows where the pick of the model as printed is more than 10 % off",
@@ -332,9 +335,9 @@ here.text(
 
 # %%
 agreements = paper.agreement_with_measured_best(tables)
-for published in paper.TABLES[:4]:
+for printed in published.TABLES[:4]:
     here.table(
-        f"{published.title}: measured (paper) and simulated",
+        f"{printed.title}: measured (paper) and simulated",
         (
             "m (KB)", "best, measured", "best, simulated", "same?", "indistinguishable?",
             "measured best in simulation (%)", "Open MPI, measured (%)", "same, simulated (%)",
@@ -349,7 +352,7 @@ for published in paper.TABLES[:4]:
                 f"{a.row.model} ({a.row.model_percent})", percent(a.simulated_degradation(a.row.model)),
             )
             for a in agreements
-            if a.table is published
+            if a.table is printed
         ],
     )  # fmt: skip
 
@@ -367,8 +370,8 @@ def counts(rows: list[paper.Agreement]) -> dict[str, float]:
 
 
 agreement = {
-    f"{published.platform} {published.collective}": counts([a for a in agreements if a.table is published])
-    for published in paper.TABLES[:4]
+    f"{printed.platform} {printed.collective}": counts([a for a in agreements if a.table is printed])
+    for printed in published.TABLES[:4]
 }
 here.table(
     "Agreement. 'The same way': near optimal (10 %) in both, or in neither",
@@ -394,16 +397,16 @@ for fitted in tables:
     if fitted.collective != "bcast":
         continue
     name = fitted.cluster.name
-    for algorithm in paper.TABLE_4_GRISOU["bcast"]:
+    for algorithm in published.TABLE_4_GRISOU["bcast"]:
         pair = fitted.parameters.fits["as_printed"]["bcast"][algorithm].parameters["main/eager"]
-        ours = float(pair(np.array(paper.SEGMENT_BYTES)))
+        ours = float(pair(np.array(published.SEGMENT_BYTES)))
         segment_times[name, algorithm] = (paper.segment_seconds(name, algorithm), ours)
 here.table(
     "Time of a segment of 8 KiB, alpha + m_s beta, of the model as printed",
     ("cluster", "algorithm", "published", "fitted in simulation"),
-    [(*key, format_seconds(published), format_seconds(ours)) for key, (published, ours) in segment_times.items()],
+    [(*key, format_seconds(theirs), format_seconds(ours)) for key, (theirs, ours) in segment_times.items()],
 )
-gather_gros = paper.TABLE_3_GROS.rows
+gather_gros = published.TABLE_3_GROS.rows
 chain, k_chain = segment_times["gros", "chain"], segment_times["gros", "k_chain"]
 at_512 = next(a for a in agreements if a.table is gros and a.row.message_kib == 512)
 by_formula = next(
@@ -494,7 +497,7 @@ here.results |= {
         title: [{"reading": reading, "gamma": gamma, "rows": rows} for (reading, gamma), rows in by_reading.items()]
         for title, by_reading in matches.items()
     },
-    "published_rows": {table.title: len(table.rows) for table in paper.TABLES},
+    "published_rows": {table.title: len(table.rows) for table in published.TABLES},
     "alpha_beta_one_within_rounding": {"rows": len(ratios), "one": ones},
     "degradation": {
         name: {label: {"mean": mean, "worst": worst} for label, (mean, worst) in costs.items()}

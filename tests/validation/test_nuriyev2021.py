@@ -11,6 +11,7 @@ from collwise.models import bcast
 from collwise.models.estimation import Hockney
 from collwise.models.parts import Points
 from collwise.validation import nuriyev2021 as paper
+from collwise.validation import nuriyev2021_tables as tables
 
 # Typed a second time, row by row from the article, in another notation than the module's.
 TABLE_2_GRISOU = """
@@ -51,7 +52,7 @@ TABLE_8 = """
 """
 
 
-def as_text(table: paper.PublishedTable) -> str:
+def as_text(table: tables.PublishedTable) -> str:
     return "\n".join(
         f"{r.message_kib} {r.best} {r.model}({r.model_percent}) {r.openmpi}({r.openmpi_percent})" for r in table.rows
     )
@@ -60,20 +61,20 @@ def as_text(table: paper.PublishedTable) -> str:
 @pytest.mark.parametrize(
     ("table", "typed"),
     [
-        (paper.TABLE_2_GRISOU, TABLE_2_GRISOU),
-        (paper.TABLE_2_GROS, TABLE_2_GROS),
-        (paper.TABLE_8_SHAHEEN, TABLE_8),
+        (tables.TABLE_2_GRISOU, TABLE_2_GRISOU),
+        (tables.TABLE_2_GROS, TABLE_2_GROS),
+        (tables.TABLE_8_SHAHEEN, TABLE_8),
     ],
     ids=lambda value: getattr(value, "title", ""),
 )
-def test_broadcast_tables(table: paper.PublishedTable, typed: str) -> None:
+def test_broadcast_tables(table: tables.PublishedTable, typed: str) -> None:
     assert as_text(table) == typed.strip()
 
 
 def test_gather_tables() -> None:
     for table, costs in (
-        (paper.TABLE_3_GRISOU, (190, 104, 68, 36, 19)),
-        (paper.TABLE_3_GROS, (524, 271, 2073, 71, 36)),
+        (tables.TABLE_3_GRISOU, (190, 104, 68, 36, 19)),
+        (tables.TABLE_3_GROS, (524, 271, 2073, 71, 36)),
     ):
         assert tuple(row.openmpi_percent for row in table.rows) == costs
         assert {(row.best, row.model, row.openmpi) for row in table.rows} == {("binomial", "binomial", "linear_sync")}
@@ -89,7 +90,7 @@ def test_parameters() -> None:
     }
     for platform, rows in typed.items():
         for name, (micro, nano) in zip(order, rows, strict=True):
-            pair = paper.PARAMETERS[platform]["bcast"][name]
+            pair = tables.PARAMETERS[platform]["bcast"][name]
             assert pair.alpha_seconds == pytest.approx(micro * 1e-6)
             assert pair.beta_seconds_per_byte == pytest.approx(nano * 1e-9)
     gathers = {
@@ -98,21 +99,21 @@ def test_parameters() -> None:
     }
     for platform, entries in gathers.items():
         for name, (micro, nano) in entries.items():
-            pair = paper.PARAMETERS[platform]["gather"][name]
+            pair = tables.PARAMETERS[platform]["gather"][name]
             assert pair.alpha_seconds == pytest.approx(micro * 1e-6)
             assert pair.beta_seconds_per_byte == pytest.approx(nano * 1e-9)
 
 
 def test_gamma() -> None:
-    assert paper.TABLE_6_GAMMA["grisou"]([2, 3, 4, 5, 6, 7]) == pytest.approx([1, 1.114, 1.219, 1.283, 1.451, 1.54])
-    assert paper.TABLE_6_GAMMA["gros"]([2, 3, 4, 5, 6, 7]) == pytest.approx([1, 1.084, 1.17, 1.254, 1.339, 1.424])
-    assert paper.gammas_for(paper.TABLE_2_GRISOU)["table 6, constant beyond 7"](8) == pytest.approx(1.54)
-    assert paper.gammas_for(paper.TABLE_2_GRISOU)["table 6"](8) > 1.6
+    assert tables.TABLE_6_GAMMA["grisou"]([2, 3, 4, 5, 6, 7]) == pytest.approx([1, 1.114, 1.219, 1.283, 1.451, 1.54])
+    assert tables.TABLE_6_GAMMA["gros"]([2, 3, 4, 5, 6, 7]) == pytest.approx([1, 1.084, 1.17, 1.254, 1.339, 1.424])
+    assert tables.gammas_for(tables.TABLE_2_GRISOU)["table 6, constant beyond 7"](8) == pytest.approx(1.54)
+    assert tables.gammas_for(tables.TABLE_2_GRISOU)["table 6"](8) > 1.6
 
 
 def test_grisou_8_kib_by_hand() -> None:
     """One segment, P = 90, floor(log2 P) = 6: every formula on paper."""
-    predicted = paper.published_choices(paper.TABLE_2_GRISOU)[0].predicted
+    predicted = paper.published_choices(tables.TABLE_2_GRISOU)[0].predicted
     below = 1.451 + 1.283 + 1.219 + 1.114 + 1.0
     assert predicted["linear"] == pytest.approx(89 * (2.2e-12 + 8192 * 1.8e-8))
     assert predicted["chain"] == pytest.approx(89 * (6.1e-13 + 8192 * 4.9e-9))
@@ -127,8 +128,8 @@ def test_gros_256_kib_by_hand() -> None:
     """32 segments: the plus in (7) leaves the binomial tree ahead of the printed binary tree, the product does not."""
     below = 1.339 + 1.254 + 1.17 + 1.084 + 1.0
     segment = 1.2e-13 + 8192 * 1.0e-9
-    plus = paper.published_choices(paper.TABLE_2_GROS)[5]
-    product = paper.published_choices(paper.TABLE_2_GROS, paper.LITERAL)[5]
+    plus = paper.published_choices(tables.TABLE_2_GROS)[5]
+    product = paper.published_choices(tables.TABLE_2_GROS, paper.LITERAL)[5]
     binary = 1.084 * (6 + 32 - 1) * (5.8e-13 + 8192 * 4.7e-9)
     assert plus.predicted["binomial"] == pytest.approx((32 * 1.424 + below - 1) * segment)
     assert product.predicted["binomial"] == pytest.approx((32 * 1.424 * below - 1) * segment)
@@ -140,7 +141,7 @@ def test_gros_256_kib_by_hand() -> None:
 
 def test_gros_gather_by_hand() -> None:
     """64 KiB halves at 128 KiB are rendezvous: formula (13)."""
-    at_64, at_128 = paper.published_choices(paper.TABLE_3_GROS)[:2]
+    at_64, at_128 = paper.published_choices(tables.TABLE_3_GROS)[:2]
     assert at_64.predicted["linear_sync"] == pytest.approx(99 * (9.5e-5 + 32768 * 3.9e-10))
     assert at_128.predicted["linear_sync"] == pytest.approx(99 * (2 * 9.5e-5 + 131072 * 3.9e-10))
     assert at_64.predicted["binomial"] == pytest.approx(7 * 1.0e-4 + 99 * 65536 * 4.2e-10)
@@ -149,8 +150,8 @@ def test_gros_gather_by_hand() -> None:
 
 
 def test_adopted_reading_is_that_of_the_models() -> None:
-    points = Points.of(90, np.array([8192, 65536, 1048576]), paper.SEGMENT_BYTES)
-    gamma = paper.TABLE_6_GAMMA["grisou"]
+    points = Points.of(90, np.array([8192, 65536, 1048576]), tables.SEGMENT_BYTES)
+    gamma = tables.TABLE_6_GAMMA["grisou"]
     (ours,) = paper.ADOPTED["bcast"].formula("binomial")(points, gamma)
     (models,) = bcast.AS_PRINTED["binomial"](points, gamma)
     assert ours.count == pytest.approx(models.count)
@@ -158,14 +159,14 @@ def test_adopted_reading_is_that_of_the_models() -> None:
 
 
 def test_rows_that_match() -> None:
-    def rows(table: paper.PublishedTable, reading: paper.Reading, gamma: str) -> int:
+    def rows(table: tables.PublishedTable, reading: paper.Reading, gamma: str) -> int:
         return paper.matches_by_reading(table)[reading.name, gamma]
 
     plus, product = paper.ADOPTED["bcast"], paper.LITERAL
-    assert [rows(paper.TABLE_2_GRISOU, reading, "table 6") for reading in (plus, product)] == [10, 10]
-    assert [rows(paper.TABLE_2_GROS, reading, "table 6") for reading in (plus, product)] == [5, 9]
-    assert [rows(paper.TABLE_8_SHAHEEN, reading, "Gros's") for reading in (plus, product)] == [1, 9]
-    for table in (paper.TABLE_3_GRISOU, paper.TABLE_3_GROS):
+    assert [rows(tables.TABLE_2_GRISOU, reading, "table 6") for reading in (plus, product)] == [10, 10]
+    assert [rows(tables.TABLE_2_GROS, reading, "table 6") for reading in (plus, product)] == [5, 9]
+    assert [rows(tables.TABLE_8_SHAHEEN, reading, "Gros's") for reading in (plus, product)] == [1, 9]
+    for table in (tables.TABLE_3_GRISOU, tables.TABLE_3_GROS):
         assert rows(table, paper.ADOPTED["gather"], "table 6") == 5
 
 
@@ -177,7 +178,7 @@ def test_openmpi_columns_against_listing_1() -> None:
 def test_segment_ratios() -> None:
     """At 128 and 256 KiB on Gros, by hand: where the two trees' predictions are equal."""
     below = 5.847
-    low, high = paper.segment_ratios_that_match(paper.TABLE_2_GROS, "binomial", "binary")
+    low, high = paper.segment_ratios_that_match(tables.TABLE_2_GROS, "binomial", "binary")
     assert low == pytest.approx(1.084 * 37 / (32 * 1.424 + below - 1))
     assert high == pytest.approx(1.084 * 21 / (16 * 1.424 + below - 1))
 
@@ -217,6 +218,6 @@ def test_half_digit() -> None:
 
 
 def test_indistinguishable() -> None:
-    assert paper.TABLE_2_GRISOU.rows[0].indistinguishable == {"binomial", "binary"}
-    assert paper.TABLE_2_GROS.rows[2].indistinguishable == {"binomial", "split_binary"}
-    assert paper.TABLE_2_GROS.rows[1].indistinguishable == {"binomial"}
+    assert tables.TABLE_2_GRISOU.rows[0].indistinguishable == {"binomial", "binary"}
+    assert tables.TABLE_2_GROS.rows[2].indistinguishable == {"binomial", "split_binary"}
+    assert tables.TABLE_2_GROS.rows[1].indistinguishable == {"binomial"}

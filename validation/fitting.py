@@ -32,6 +32,7 @@ _EAGER_GATHER_SIZES = (1024, 4096, 16384, 32768)
 _CLOSING_SIZES = (512, 1024, 2048, 4096, 12288, 16384)
 _GAMMA_SIZES = (64, 1024, 4096, 8192, 16384, 32768, 65535, 65536, 131072, 1048576)
 _ROUNDTRIP_SIZES = BCAST_SIZES
+_MOST_FIT_PROCS = 128
 # Segment sizes that a choice may have besides the paper's.
 MORE_SEGMENTS = (16384, 32768, 65536, 131072)
 # A quarter of the chosen segment, in these numbers: it tells alpha from beta m_s.
@@ -50,8 +51,11 @@ class Plan:
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """About half of what the platform holds, as in the paper, a quarter, and four nodes, where locality weighs most."""
-    most = platform.max_procs(processes_per_node)
+    """About half of what the platform holds, as in the paper, a quarter, and four nodes, where locality weighs most.
+
+    More than 128 processes take time and change nothing: section IV-C of the paper found so, too.
+    """
+    most = min(platform.max_procs(processes_per_node), 2 * _MOST_FIT_PROCS)
     return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 4 * processes_per_node))}))
 
 

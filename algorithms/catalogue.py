@@ -35,6 +35,11 @@ class Algorithm:
         """Whether a segment size can be chosen."""
         return "segment_bytes" in self.parameters
 
+    @property
+    def pipelined(self) -> bool:
+        """Whether the message is cut into segments of that size. Gather's linear_sync takes one for a first part."""
+        return self.segmented and self.collective == "bcast"
+
 
 @dataclass(frozen=True)
 class Collective:

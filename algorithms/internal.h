@@ -30,9 +30,6 @@ void collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *tree, si
 /* The second phase of split-binary: pairs of the two subtrees exchange the halves of the message. */
 void collwise_split_binary_exchange(char *data, size_t bytes, int root, MPI_Comm comm);
 
-/* The parts of a gathered block in linear_sync: the first `segment_bytes`, or half of it for 0, then the rest. */
-size_t collwise_first_part(size_t block_bytes, size_t segment_bytes);
-
 /* The tree of `comm` as the calling process sees it. */
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
 

@@ -20,8 +20,7 @@ from collwise.simulator.engines import REPOSITORY, smpi_engine
 from collwise.simulator.launch import smpi_command, smpi_files
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import case_lines, configuration_of
-from collwise.studies.tuning import SIZES
-from collwise.validation.fitting import SEGMENT_BYTES
+from collwise.validation.grid import SEGMENT_BYTES, SIZES
 from collwise.validation.selection import ComparisonPlan
 
 

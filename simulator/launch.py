@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def smpi_environment(smpi: Engine) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def smpi_files(platform: HostPlatform, procs: int, processes_per_node: int):  # type: ignore[no-untyped-def]
+def smpi_files(platform: HostPlatform, procs: int, processes_per_node: int) -> Iterator[tuple[Path, Path]]:
     """A temporary directory with the platform XML and the host file; yields their two paths."""
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
         platform_file, host_file = Path(directory, "platform.xml"), Path(directory, "hosts")

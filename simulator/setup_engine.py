@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.engines import engines_directory
 
 _CMAKE_OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",
@@ -37,14 +38,9 @@ _BYTES_PER_COMPILER = 1.2e9
 _TOOLS = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++"}
 
 
-def cache_folder() -> Path:
-    """The folder that holds the engines built on request."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "collwise"
-
-
 def engine_prefix(version: str) -> Path:
     """Where SimGrid `version` is installed, or would be."""
-    return cache_folder() / f"simgrid-{version}"
+    return engines_directory() / f"simgrid-{version}"
 
 
 def is_installed(version: str) -> bool:
@@ -71,7 +67,7 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
             console.print(f"SimGrid {version} is already in {prefix}", soft_wrap=True)
             return prefix
         _require_tools()
-        log, work = cache_folder() / f"simgrid-{version}.log", cache_folder() / f"build-simgrid-{version}"
+        log, work = engines_directory() / f"simgrid-{version}.log", engines_directory() / f"build-simgrid-{version}"
         log.write_bytes(b"")
         if not (work / "source").exists():
             console.print(f"downloading SimGrid {version} from PyPI")
@@ -173,10 +169,10 @@ def _run(
 def _lock(version: str, console: Console) -> Iterator[None]:
     """Keep a second build of the same version waiting until the first one has ended."""
     try:
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        lock = (cache_folder() / f"simgrid-{version}.lock").open("w")
+        engines_directory().mkdir(parents=True, exist_ok=True)
+        lock = (engines_directory() / f"simgrid-{version}.lock").open("w")
     except OSError as error:
-        raise UsageError(f"cannot write to {cache_folder()}: {error.strerror}") from error
+        raise UsageError(f"cannot write to {engines_directory()}: {error.strerror}") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

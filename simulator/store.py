@@ -15,8 +15,6 @@ from typing import Any
 
 from collwise.common.errors import UsageError
 
-EXPERIMENTS = ("collective", "bcast_gather", "barrier", "exchange", "roundtrip")
-SOURCES = ("predicted", "simulated", "measured")
 _LAYOUT_VERSION = 1
 _LOCK_SECONDS = 60
 

@@ -99,8 +99,8 @@ def simulate(
     """
     jobs = jobs or os.cpu_count() or 1
     asked = list(dict.fromkeys(cases))
-    for case in asked:
-        platform.hosts_for(case.procs, case.processes_per_node)
+    for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in asked}:
+        platform.hosts_for(procs, processes_per_node)
     engine = smpi_engine(engine_version, max((case.procs for case in asked), default=1))
     configuration = configuration_of(platform, engine)
     known = {case: timing for case, timing in store.timings(configuration).items() if timing.ok}

@@ -15,8 +15,9 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.files import writable_folder, write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.studies import figures as draw
-from collwise.studies.tuning import DECISION_SIZES, Tuning, chooses_segments, summary_line, table_columns, table_row
+from collwise.studies.tuning import Tuning, chooses_segments, summary_line, table_columns, table_row
 from collwise.validation.export import openmpi_rules
+from collwise.validation.grid import DECISION_SIZES
 from collwise.validation.selection import Comparison, ComparisonResult, DecisionTable
 
 RULES_VERSIONS = ("4.1", "5.0")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,15 +13,8 @@ from collwise.models.parameters import ModelParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import Progress
-from collwise.validation.fitting import (
-    BCAST_SIZES,
-    GATHER_SIZES,
-    MORE_SEGMENTS,
-    SEGMENT_BYTES,
-    Plan,
-    default_procs,
-    fit,
-)
+from collwise.validation.fitting import Plan, default_procs, fit
+from collwise.validation.grid import DECISION_SIZES, MORE_SEGMENTS, SEGMENT_BYTES, SIZES
 from collwise.validation.selection import (
     Comparison,
     ComparisonPlan,
@@ -32,14 +24,6 @@ from collwise.validation.selection import (
     compare,
     select_by_model,
 )
-
-SIZES = {"bcast": BCAST_SIZES, "gather": GATHER_SIZES}
-# Message sizes of decision tables. No published figure tells what a short message costs the processor on these
-# clusters, so nothing is decided below the sizes that the calibration rests on.
-DECISION_SIZES = {
-    "bcast": tuple(8192 * 2**k for k in range(11)),
-    "gather": tuple(65536 * 2**k for k in range(7)),
-}
 
 
 def one_choice_a_count(collective: str) -> bool:
@@ -58,7 +42,6 @@ class Tuning:
     parameters: ModelParameters
     comparisons: dict[str, ComparisonResult]
     decisions: dict[str, DecisionTable]
-    figures: dict[str, Path] = field(default_factory=dict)
 
     @property
     def failures(self) -> int:
@@ -73,9 +56,7 @@ def tune(
     store: Store,
     *,
     processes_per_node: int | None = None,
-    fit_procs: Sequence[int] | None = None,
     segments: Sequence[int] = (SEGMENT_BYTES, *MORE_SEGMENTS),
-    model: str = "by_parts",
     engine_version: str | None = None,
     jobs: int | None = None,
     progress: ProgressFactory,
@@ -90,10 +71,9 @@ def tune(
     more = tuple(others)
     for count in procs:
         platform.hosts_for(count, ppn)
-    fitted_at = tuple(fit_procs or default_procs(platform, ppn))
     with progress(f"{platform.name}: fitting models") as advance:
         parameters = fit(
-            platform, Plan(fitted_at, ppn, segment_bytes, more_segments=more), store,
+            platform, Plan(default_procs(platform, ppn), ppn, segment_bytes, more_segments=more), store,
             engine_version=engine_version, jobs=jobs, on_progress=advance,
         )  # fmt: skip
     comparisons, decisions = {}, {}
@@ -102,13 +82,13 @@ def tune(
         with progress(f"{platform.name}: simulating {collective}") as advance:
             comparisons[collective] = compare(
                 platform, plan, parameters, store,
-                model=model, engine_version=engine_version, jobs=jobs, on_progress=advance,
+                engine_version=engine_version, jobs=jobs, on_progress=advance,
             )  # fmt: skip
         everywhere = tuple(range(2, platform.max_procs(ppn) + 1))
         wide = ComparisonPlan(
             collective, everywhere, DECISION_SIZES[collective], ppn, segment_bytes, more_segments=more
         )
-        decisions[collective] = select_by_model(parameters, wide, model, one_choice_a_count(collective))
+        decisions[collective] = select_by_model(parameters, wide, one_choice=one_choice_a_count(collective))
     return Tuning(platform, parameters, comparisons, decisions)
 
 
@@ -146,7 +126,7 @@ def table_row(row: Comparison) -> tuple[str, ...]:
 
 def percent(degradation: float) -> str:
     """'3', '160': whole percent, without a minus sign for nothing."""
-    return f"{degradation * 100:.0f}".replace("-0", "0") if abs(degradation) < 0.005 else f"{degradation * 100:.0f}"
+    return f"{degradation * 100:z.0f}"
 
 
 def summary_line(result: ComparisonResult) -> str:

@@ -26,9 +26,8 @@ from collwise.models.parts import Gamma, Points
 from collwise.platforms import Platform
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import simulate
+from collwise.validation.grid import GATHER_SIZES, SEGMENT_BYTES
 
-SEGMENT_BYTES = 8192
-GATHER_SIZES = tuple(65536 * 2**k for k in range(5))
 GATHER_ALGORITHMS = ("linear", "linear_sync", "binomial")
 # P of the paper's gather experiments (section V-B).
 PAPER_GATHER_PROCS = {"grisou": 40, "gros": 124}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.estimation import (
     AS_PRINTED,
     BY_PARTS,
@@ -22,10 +22,8 @@ from collwise.models.parts import DEFAULT_EAGER_LIMIT_BYTES
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import Progress, SweepResult, simulate
+from collwise.validation.grid import BCAST_SIZES, GATHER_SIZES, MORE_SEGMENTS, SEGMENT_BYTES
 
-SEGMENT_BYTES = 8192
-BCAST_SIZES = tuple(8192 * 2**k for k in range(10))
-GATHER_SIZES = tuple(65536 * 2**k for k in range(5))
 # Sizes beside the paper's: one short segment, where latency dominates; eager gathers; sizes of the closing gather.
 _SHORT_SIZES = (64, 1024, 4096)
 _EAGER_GATHER_SIZES = (1024, 4096, 16384, 32768)
@@ -33,8 +31,6 @@ _CLOSING_SIZES = (512, 1024, 2048, 4096, 12288, 16384)
 _GAMMA_SIZES = (64, 1024, 4096, 8192, 16384, 32768, 65535, 65536, 131072, 1048576)
 _ROUNDTRIP_SIZES = BCAST_SIZES
 _MOST_FIT_PROCS = 128
-# Segment sizes that a choice may have besides the paper's.
-MORE_SEGMENTS = (16384, 32768, 65536, 131072)
 # A quarter of the chosen segment, in these numbers: it tells alpha from beta m_s.
 _SHORT_SEGMENT_COUNTS = (2, 8, 32)
 
@@ -77,6 +73,11 @@ def fit(
 
     Raises UsageError when the plan does not fit on the platform and CollwiseError when an experiment fails.
     """
+    if len(platform.hosts) < 2 or min(plan.procs) < 2:
+        raise UsageError(
+            f"platform '{platform.name}' with {len(platform.hosts)} nodes, P = {min(plan.procs)}: "
+            "a fit needs two nodes and two processes at least"
+        )
     experiments = _Experiments(platform, plan)
     sweep = simulate(
         platform, experiments.all_cases(), store, engine_version=engine_version, jobs=jobs, on_progress=on_progress
@@ -91,7 +92,7 @@ class _Experiments:
     """The cases of a fit, and what their times say."""
 
     def __init__(self, platform: HostPlatform, plan: Plan) -> None:
-        self.platform, self.plan = platform, plan
+        self.platform_name, self.plan = platform.name, plan
         self.eager_limit = eager_limit_of(platform)
         most_children = max(4, (max(plan.procs) * 4).bit_length())
         gamma_procs = range(2, min(most_children + 1, len(platform.hosts)) + 1)
@@ -100,10 +101,7 @@ class _Experiments:
             for size in sorted({*_GAMMA_SIZES, plan.segment_bytes})
             for p in gamma_procs
         ]
-        pair = min(2, len(platform.hosts))
-        self.roundtrip_cases = [
-            Case("-", "-", pair, size, experiment="roundtrip") for size in _ROUNDTRIP_SIZES if pair == 2
-        ]
+        self.roundtrip_cases = [Case("-", "-", 2, size, experiment="roundtrip") for size in _ROUNDTRIP_SIZES]
         self.by_algorithm: dict[tuple[str, str], list[Case]] = {}
         catalogue = Catalogue.load()
         for name in FORMULAS[BY_PARTS]["bcast"]:
@@ -125,7 +123,7 @@ class _Experiments:
         return self._case("-", "-", procs, 0, experiment="barrier")
 
     def _bcast_cases(self, name: str) -> list[Case]:
-        segment = 0 if name == "linear" else self.plan.segment_bytes
+        segment = self.plan.segment_bytes if Catalogue.load().algorithm("bcast", name).pipelined else 0
         closing = [size for size in _CLOSING_SIZES if size != self.plan.segment_bytes]
         cases = []
         for procs in self.plan.procs:
@@ -176,13 +174,13 @@ class _Experiments:
             own = [self._observation(case, sweep) for case in cases]
             observations.setdefault(collective, {})[name] = own
             for model in (BY_PARTS, AS_PRINTED):
-                used = _as_paper(own, self.plan) if model == AS_PRINTED else own
+                used = _as_paper(own) if model == AS_PRINTED else own
                 if model == BY_PARTS and collective == "bcast":
                     used = [*own, *closing]
                 fitted = fit_algorithm(model, collective, name, used, gamma, self.eager_limit)
                 fits.setdefault(model, {}).setdefault(collective, {})[name] = fitted
         return ModelParameters(
-            platform=self.platform.name,
+            platform=self.platform_name,
             made_by=sweep.configuration.maker,
             processes_per_node=self.plan.processes_per_node,
             eager_limit_bytes=self.eager_limit,
@@ -203,7 +201,7 @@ class _Experiments:
         )
 
 
-def _as_paper(observations: Sequence[Observation], plan: Plan) -> list[Observation]:
+def _as_paper(observations: Sequence[Observation]) -> list[Observation]:
     """Only the experiments that the paper makes: formula (16) for broadcast, the collective itself for gather."""
     return [
         one

@@ -26,13 +26,13 @@ from collwise.models.parts import Array, Formula, Gamma, Part, Points
 from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import Progress
-from collwise.validation.fitting import BCAST_SIZES, GATHER_SIZES, Plan, fit
+from collwise.validation.fitting import Plan, fit
+from collwise.validation.grid import BCAST_SIZES, SEGMENT_BYTES, SIZES
 from collwise.validation.nuriyev2021_tables import (
     EAGER_LIMIT_BYTES,
     KIB,
     NEAR_OPTIMAL,
     PARAMETERS,
-    SEGMENT_BYTES,
     TABLE_6_GAMMA,
     TABLES,
     PublishedRow,
@@ -326,7 +326,6 @@ CLUSTERS = (
     Cluster("grisou", (50, 80, 90), (40,), 2, tuple(range(10, 91, 10))),
     Cluster("gros", (80, 100, 124), (124,), 1, (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 124)),
 )
-SIZES = {"bcast": BCAST_SIZES, "gather": GATHER_SIZES}
 COMPARED_MODELS = (BY_PARTS, AS_PRINTED)
 # The paper's figure 6 does not say its message size. One where segments are few, one where they are many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from collwise.models.estimation import Hockney
 from collwise.models.parts import Gamma
+from collwise.validation.grid import SEGMENT_BYTES
 
-SEGMENT_BYTES = 8192
 KIB = 1024
 # The default eager limit of Open MPI that section V-C gives.
 EAGER_LIMIT_BYTES = 64 * KIB

@@ -5,8 +5,10 @@ Degradation of a pick is T(pick) / T(best) - 1 in simulated time, as in tables 2
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -99,18 +101,15 @@ class ComparisonPlan:
 
     def choice(self, algorithm: str) -> Choice:
         """The algorithm at the common segment size."""
-        return Choice(algorithm, self.segment_bytes if self._segmented(algorithm) else 0)
-
-    def _segmented(self, algorithm: str) -> bool:
-        """Broadcast only: gather's halves are its own."""
-        return self.collective == "bcast" and Catalogue.load().algorithm(self.collective, algorithm).segmented
+        entry = Catalogue.load().algorithm(self.collective, algorithm)
+        return Choice(algorithm, self.segment_bytes if entry.pipelined else 0)
 
     def candidates(self) -> dict[str, Choice]:
         """All that is compared, by label; the common segment size first."""
         found = {name: self.choice(name) for name in self.names()}
         for segment in self.more_segments:
             for name in self.names():
-                if self._segmented(name) and segment != self.segment_bytes:
+                if found[name].segment_bytes not in (0, segment):
                     found[f"{name}, {format_size(segment)}"] = Choice(name, segment)
         return found
 
@@ -210,12 +209,16 @@ class DecisionTable:
     made_by: str
     rules: Mapping[int, tuple[tuple[int, Choice], ...]]
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        return sorted(self.rules)
+
     def choose(self, procs: int, message_bytes: int) -> Choice:
         """The choice for a point. Raises UsageError below the smallest entries."""
-        known = [p for p in self.rules if p <= procs]
-        if not known:
+        position = bisect.bisect_right(self._starts, procs)
+        if position == 0:
             raise UsageError(f"the decision table starts at P = {min(self.rules)}, not {procs}")
-        below = [choice for start, choice in self.rules[max(known)] if start <= message_bytes]
+        below = [choice for start, choice in self.rules[self._starts[position - 1]] if start <= message_bytes]
         if not below:
             raise UsageError(f"the decision table has no entry for {message_bytes} bytes")
         return below[-1]

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-size_t collwise_first_part(size_t block_bytes, size_t segment_bytes) {
+/* The first `segment_bytes` of a block, or half of it for 0. */
+static size_t first_part(size_t block_bytes, size_t segment_bytes) {
     size_t first = segment_bytes == 0 ? block_bytes / 2 : segment_bytes;
     return first < block_bytes ? first : block_bytes;
 }
@@ -38,7 +39,7 @@ static void send_part(const char *part, size_t bytes, int root, MPI_Comm comm) {
 void collwise_gather_linear_sync(const char *mine, char *all, size_t block_bytes, int root, MPI_Comm comm,
                                  collwise_parameters with) {
     collwise_tree tree = collwise_tree_of(COLLWISE_FLAT, root, comm, 0);
-    size_t first = collwise_first_part(block_bytes, with.segment_bytes);
+    size_t first = first_part(block_bytes, with.segment_bytes);
     if (tree.parent >= 0) {
         MPI_Recv(NULL, 0, MPI_BYTE, root, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
         send_part(mine, first, root, comm);

@@ -24,7 +24,6 @@ from collwise.studies.commands.shared import (
     SIZES,
     algorithm_names,
     collective_option,
-    default_sizes,
     json_option,
     platform_option,
     ppn_option,
@@ -35,9 +34,11 @@ from collwise.studies.commands.shared import (
     sweep_progress,
     table,
 )
-from collwise.studies.tuning import DECISION_SIZES, one_choice_a_count, summary_line, table_columns, table_row
+from collwise.studies.tuning import one_choice_a_count, summary_line, table_columns, table_row
 from collwise.validation.export import OPENMPI_VERSIONS, openmpi_rules
 from collwise.validation.fitting import Plan, default_procs, fit
+from collwise.validation.grid import DECISION_SIZES
+from collwise.validation.grid import SIZES as SIZES_OF_PAPER
 from collwise.validation.openmpi import Choice
 from collwise.validation.selection import (
     Comparison,
@@ -111,7 +112,7 @@ def compare(
     if figures is not None:
         writable_folder(figures)
     plan = ComparisonPlan(
-        collective, procs, tuple(sizes or default_sizes(collective)), ppn, segments[0], names, segments[1:]
+        collective, procs, tuple(sizes or SIZES_OF_PAPER[collective]), ppn, segments[0], names, segments[1:]
     )
     for count in procs:
         platform.hosts_for(count, ppn)

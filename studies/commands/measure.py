@@ -20,13 +20,13 @@ from collwise.studies.commands.shared import (
     SIZES,
     algorithm_names,
     collective_option,
-    default_sizes,
     json_option,
     print_json,
     stdout_console,
     store_option,
     table,
 )
+from collwise.validation.grid import SIZES as SIZES_OF_PAPER
 from collwise.validation.measuring import TIMINGS
 from collwise.validation.measuring import measure as run_measurement
 
@@ -60,14 +60,11 @@ def measure(
     """
     catalogue = Catalogue.load()
     names = algorithm_names(collective, algorithms)
-    segments = {
-        name: segment if collective == "bcast" and catalogue.algorithm(collective, name).segmented else 0
-        for name in names
-    }
+    segments = {name: segment if catalogue.algorithm(collective, name).pipelined else 0 for name in names}
     cases = [
         Case(collective, name, p, m, segments[name], processes_per_node=p)
         for p in procs
-        for m in sizes or default_sizes(collective)
+        for m in sizes or SIZES_OF_PAPER[collective]
         for name in names
     ]
     with Store(store) as opened:

@@ -21,7 +21,6 @@ from collwise.studies.commands.shared import (
     SIZES,
     algorithm_names,
     collective_option,
-    default_sizes,
     json_option,
     platform_option,
     ppn_option,
@@ -34,6 +33,7 @@ from collwise.studies.commands.shared import (
 )
 from collwise.validation.fitting import Plan, default_procs
 from collwise.validation.fitting import fit as run_fit
+from collwise.validation.grid import SIZES as SIZES_OF_PAPER
 
 _MOST_ROWS = 60
 
@@ -112,9 +112,9 @@ def predict(
 ) -> None:
     """Evaluates the models over arrays of P and m at once."""
     fitted = ModelParameters.load(parameters)
-    sizes = tuple(sizes or default_sizes(collective))
     covered = fitted.algorithms(model, collective)
     asked = algorithm_names(collective, algorithms)
+    sizes = tuple(sizes or SIZES_OF_PAPER[collective])
     names = [name for name in asked if name in covered]
     p, m = np.array(procs)[:, None], np.array(sizes)[None, :]
     started = time.perf_counter()

@@ -125,11 +125,6 @@ def algorithm_names(collective: str, asked: Sequence[str] | None) -> tuple[str, 
     return tuple(catalogue.algorithm(collective, name).name for name in asked)
 
 
-def default_sizes(collective: str) -> tuple[int, ...]:
-    """The paper's sizes: 8 KiB to 4 MiB for broadcast, 64 KiB to 1 MiB for gather."""
-    return tuple(parse_sizes("64KiB:1MiB:x2" if collective == "gather" else "8KiB:4MiB:x2"))
-
-
 def stdout_console() -> Console:
     """A console for results; as wide as needed when the output is not a terminal."""
     return Console() if sys.stdout.isatty() else Console(width=160, no_color=True)

@@ -20,7 +20,6 @@ from collwise.studies.commands.shared import (
     SIZES,
     algorithm_names,
     collective_option,
-    default_sizes,
     json_option,
     platform_option,
     ppn_option,
@@ -31,6 +30,7 @@ from collwise.studies.commands.shared import (
     sweep_progress,
     table,
 )
+from collwise.validation.grid import SIZES as SIZES_OF_PAPER
 
 
 @click.command()
@@ -71,12 +71,11 @@ def simulate(
     cases = []
     for name in algorithm_names(collective, algorithms):
         algorithm = catalogue.algorithm(collective, name)
-        # gather's linear_sync has equal halves unless its first part is asked for by name
-        chosen = segments if algorithm.segmented and collective == "bcast" else (0,)
+        chosen = segments if algorithm.pipelined else (0,)
         cases += [
             Case(collective, name, p, m, segment, (fanout or 0) if "fanout" in algorithm.parameters else 0, ppn, root)
             for p in procs
-            for m in sizes or default_sizes(collective)
+            for m in sizes or SIZES_OF_PAPER[collective]
             for segment in chosen
         ]
     with Store(store) as opened, sweep_progress(f"{platform.name} {collective}") as progress:

@@ -36,6 +36,7 @@ from collwise.studies.notebook import study
 from collwise.studies.tuning import percent, table_columns, table_row
 from collwise.validation import nuriyev2021 as paper
 from collwise.validation import nuriyev2021_tables as published
+from collwise.validation.grid import SEGMENT_BYTES
 
 here = study("nuriyev2021")
 titles = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
@@ -186,9 +187,9 @@ here.table(
     [
         (
             name, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}",
-            f"{published.SEGMENT_BYTES * pair.alpha_seconds / pair.beta_seconds_per_byte:.3g}",
-            format_seconds(float(pair(np.array(published.SEGMENT_BYTES)))),
-            format_seconds(float(true(np.array(published.SEGMENT_BYTES)))),
+            f"{SEGMENT_BYTES * pair.alpha_seconds / pair.beta_seconds_per_byte:.3g}",
+            format_seconds(float(pair(np.array(SEGMENT_BYTES)))),
+            format_seconds(float(true(np.array(SEGMENT_BYTES)))),
         )
         for name, pair in recovered.items()
     ],
@@ -399,7 +400,7 @@ for fitted in tables:
     name = fitted.cluster.name
     for algorithm in published.TABLE_4_GRISOU["bcast"]:
         pair = fitted.parameters.fits["as_printed"]["bcast"][algorithm].parameters["main/eager"]
-        ours = float(pair(np.array(published.SEGMENT_BYTES)))
+        ours = float(pair(np.array(SEGMENT_BYTES)))
         segment_times[name, algorithm] = (paper.segment_seconds(name, algorithm), ours)
 here.table(
     "Time of a segment of 8 KiB, alpha + m_s beta, of the model as printed",

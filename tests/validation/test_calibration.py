@@ -8,13 +8,13 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.platforms import Platform, load_description
 from collwise.validation.calibration import (
-    GATHER_SIZES,
     Target,
     calibrate,
     published_targets,
     simulated_targets,
     with_parameters,
 )
+from collwise.validation.grid import GATHER_SIZES
 
 need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 

@@ -194,3 +194,13 @@ def test_a_failed_experiment_ends_the_fit(store: Store, monkeypatch: pytest.Monk
     monkeypatch.setattr(fitting, "simulate", failing)
     with pytest.raises(CollwiseError, match=r"an experiment of the fit failed: .*chain.*: no network"):
         fit(PLATFORM, PLAN, store)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "procs"),
+    [(1, (2, 4)), (16, (1, 4))],
+)
+def test_a_fit_needs_two_nodes_and_two_processes(store: Store, nodes: int, procs: tuple[int, ...]) -> None:
+    platform = replace(PLATFORM, nodes=nodes, name="tiny")
+    with pytest.raises(UsageError, match=r"platform 'tiny' .* a fit needs two nodes and two processes at least"):
+        fit(platform, Plan(procs, 4), store)

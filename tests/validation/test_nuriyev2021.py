@@ -12,6 +12,7 @@ from collwise.models.estimation import Hockney
 from collwise.models.parts import Points
 from collwise.validation import nuriyev2021 as paper
 from collwise.validation import nuriyev2021_tables as tables
+from collwise.validation.grid import SEGMENT_BYTES
 
 # Typed a second time, row by row from the article, in another notation than the module's.
 TABLE_2_GRISOU = """
@@ -150,7 +151,7 @@ def test_gros_gather_by_hand() -> None:
 
 
 def test_adopted_reading_is_that_of_the_models() -> None:
-    points = Points.of(90, np.array([8192, 65536, 1048576]), tables.SEGMENT_BYTES)
+    points = Points.of(90, np.array([8192, 65536, 1048576]), SEGMENT_BYTES)
     gamma = tables.TABLE_6_GAMMA["grisou"]
     (ours,) = paper.ADOPTED["bcast"].formula("binomial")(points, gamma)
     (models,) = bcast.AS_PRINTED["binomial"](points, gamma)

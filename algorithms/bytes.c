@@ -2,14 +2,10 @@
  * forward the bytes of the type signature, in its order; MPI_Pack writes them so where data does not lie contiguous. */
 #include "internal.h"
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
 /* Whether elements of `type` lie one after another in signature order. Named types without holes do, and
  * MPI_Type_contiguous and MPI_Type_dup of such; equal size and extent alone would also hold for a struct whose
  * members are listed in another order than they lie. */
-static bool lies_contiguous(MPI_Datatype type) {
+int collwise_is_contiguous(MPI_Datatype type) {
     int integers, addresses, types, combiner;
     MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
     if (combiner == MPI_COMBINER_NAMED) {
@@ -20,13 +16,13 @@ static bool lies_contiguous(MPI_Datatype type) {
         return low == 0 && extent == size;
     }
     if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP) {
-        return false;
+        return 0;
     }
     int count = 1;
     MPI_Aint unused;
     MPI_Datatype inner;
     MPI_Type_get_contents(type, integers, addresses, 1, &count, &unused, &inner);
-    bool contiguous = lies_contiguous(inner);
+    int contiguous = collwise_is_contiguous(inner);
     MPI_Type_get_envelope(inner, &integers, &addresses, &types, &combiner);
     if (combiner != MPI_COMBINER_NAMED) {
         MPI_Type_free(&inner);
@@ -56,47 +52,53 @@ static char *element(const void *buffer, size_t index, MPI_Datatype type) {
     return (char *)buffer + (MPI_Aint)index * extent;
 }
 
-collwise_bytes collwise_bytes_of(const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
-    int size;
-    MPI_Type_size(type, &size);
-    collwise_bytes view = {.data = (char *)buffer, .bytes = count * (size_t)size};
-    if (view.bytes > 0 && !lies_contiguous(type)) {
-        view.data = view.copy = collwise_allocate(view.bytes, comm);
-    }
-    return view;
-}
-
-void collwise_bytes_pack(collwise_bytes *view, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
-    if (view->copy == NULL) {
-        return;
-    }
-    size_t at_once = elements_at_once(type), done_bytes = 0;
-    for (size_t first = 0; first < count; first += at_once) {
-        size_t elements = count - first < at_once ? count - first : at_once;
-        int position = 0;
-        size_t room_bytes = view->bytes - done_bytes;
-        MPI_Pack(element(buffer, first, type), (int)elements, type, view->copy + done_bytes,
-                 room_bytes < INT_MAX ? (int)room_bytes : INT_MAX, &position, comm);
-        done_bytes += (size_t)position;
-    }
-}
-
-void collwise_bytes_unpack(const collwise_bytes *view, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
-    if (view->copy == NULL) {
-        return;
-    }
+void collwise_pack(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
     int size;
     MPI_Type_size(type, &size);
     size_t at_once = elements_at_once(type);
     for (size_t first = 0; first < count; first += at_once) {
         size_t elements = count - first < at_once ? count - first : at_once;
         int position = 0;
-        MPI_Unpack(view->copy + first * (size_t)size, (int)(elements * (size_t)size), &position,
+        MPI_Pack(element(buffer, first, type), (int)elements, type, packed + first * (size_t)size,
+                 (int)(elements * (size_t)size), &position, comm);
+    }
+}
+
+void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    int size;
+    MPI_Type_size(type, &size);
+    size_t at_once = elements_at_once(type);
+    for (size_t first = 0; first < count; first += at_once) {
+        size_t elements = count - first < at_once ? count - first : at_once;
+        int position = 0;
+        MPI_Unpack(packed + first * (size_t)size, (int)(elements * (size_t)size), &position,
                    element(buffer, first, type), (int)elements, type, comm);
     }
 }
 
+collwise_bytes collwise_bytes_of(const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    int size;
+    MPI_Type_size(type, &size);
+    collwise_bytes view = {.data = (char *)buffer, .bytes = count * (size_t)size};
+    if (view.bytes > 0 && !collwise_is_contiguous(type)) {
+        view.data = view.copy = collwise_scratch(view.bytes, comm);
+    }
+    return view;
+}
+
+void collwise_bytes_pack(collwise_bytes *view, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    if (view->copy != NULL) {
+        collwise_pack(view->copy, buffer, count, type, comm);
+    }
+}
+
+void collwise_bytes_unpack(const collwise_bytes *view, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    if (view->copy != NULL) {
+        collwise_unpack(view->copy, buffer, count, type, comm);
+    }
+}
+
 void collwise_bytes_release(collwise_bytes *view) {
-    free(view->copy);
+    collwise_scratch_free(view->copy);
     view->copy = NULL;
 }

@@ -1,6 +1,7 @@
 /* The calls of collwise.h: user arguments to bytes, the private communicator, then the algorithm. */
 #include "internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const collwise_algorithm *collwise_find(const char *collective, const char *name) {
@@ -12,74 +13,400 @@ const collwise_algorithm *collwise_find(const char *collective, const char *name
     return NULL;
 }
 
-static collwise_parameters completed(const collwise_algorithm *algorithm, collwise_parameters with) {
-    if (with.fanout == 0) {
-        with.fanout = algorithm->default_fanout;
+const char *collwise_procs_objection(const collwise_algorithm *algorithm, int procs) {
+    if ((algorithm->needs & COLLWISE_NEEDS_POWER_OF_TWO) != 0 && (procs & (procs - 1)) != 0) {
+        return "needs a power of two processes";
     }
-    return with;
+    if ((algorithm->needs & COLLWISE_NEEDS_EVEN) != 0 && procs % 2 != 0) {
+        return "needs an even number of processes";
+    }
+    return NULL;
 }
 
-void collwise_bcast(const collwise_algorithm *algorithm, void *buffer, int count, MPI_Datatype type, int root,
-                    MPI_Comm comm, collwise_parameters with) {
-    int procs, rank;
+const char *collwise_objection(const collwise_algorithm *algorithm, const collwise_call *call) {
+    int procs, commutes = 1;
+    if ((algorithm->needs & COLLWISE_NEEDS_COMMUTATIVE) != 0) {
+        MPI_Op_commutative(call->op, &commutes);
+    }
+    if (!commutes) {
+        return "needs a commutative operation";
+    }
+    MPI_Comm_size(call->comm, &procs);
+    return collwise_procs_objection(algorithm, procs);
+}
+
+void collwise_barrier(MPI_Comm comm) { collwise_barrier_bruck(collwise_private(comm), (collwise_parameters){0}); }
+
+static int size_of(MPI_Comm comm) {
+    int procs;
     MPI_Comm_size(comm, &procs);
+    return procs;
+}
+
+static int rank_in(MPI_Comm comm) {
+    int rank;
     MPI_Comm_rank(comm, &rank);
-    collwise_bytes message = collwise_bytes_of(buffer, (size_t)count, type, comm);
-    if (procs > 1 && message.bytes > 0) {
-        if (rank == root) {
-            collwise_bytes_pack(&message, buffer, (size_t)count, type, comm);
+    return rank;
+}
+
+/* Puts user data into packed bytes elsewhere: MPI_Pack where it has another layout, a copy where it has not. */
+static void put(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    collwise_bytes view = collwise_bytes_of(buffer, count, type, comm);
+    if (view.copy == NULL) {
+        collwise_copy(packed, view.data, view.bytes);
+    } else {
+        collwise_pack(packed, buffer, count, type, comm);
+    }
+    collwise_bytes_release(&view);
+}
+
+static void take(const char *packed, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    collwise_bytes view = collwise_bytes_of(buffer, count, type, comm);
+    if (view.copy == NULL) {
+        collwise_copy(view.data, packed, view.bytes);
+    } else {
+        collwise_unpack(packed, buffer, count, type, comm);
+    }
+    collwise_bytes_release(&view);
+}
+
+static void run_bcast(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    int rank = rank_in(call->comm);
+    size_t count = (size_t)call->receive_count;
+    collwise_bytes message = collwise_bytes_of(call->receive, count, call->receive_type, call->comm);
+    if (size_of(call->comm) > 1 && message.bytes > 0) {
+        if (rank == call->root) {
+            collwise_bytes_pack(&message, call->receive, count, call->receive_type, call->comm);
         }
-        algorithm->bcast(message.data, message.bytes, root, collwise_private(comm), completed(algorithm, with));
-        if (rank != root) {
-            collwise_bytes_unpack(&message, buffer, (size_t)count, type, comm);
+        algorithm->bcast(message.data, message.bytes, call->root, collwise_private(call->comm), with);
+        if (rank != call->root) {
+            collwise_bytes_unpack(&message, call->receive, count, call->receive_type, call->comm);
         }
     }
     collwise_bytes_release(&message);
 }
 
-static void gather_at_root(const collwise_algorithm *algorithm, const void *send, int send_count,
-                           MPI_Datatype send_type, void *receive, int receive_count, MPI_Datatype receive_type,
-                           int root, MPI_Comm comm, collwise_parameters with) {
-    int procs;
-    MPI_Comm_size(comm, &procs);
-    size_t all_count = (size_t)procs * (size_t)receive_count;
-    collwise_bytes all = collwise_bytes_of(receive, all_count, receive_type, comm);
-    size_t block_bytes = all.bytes / (size_t)procs;
-    if (block_bytes > 0) {
-        if (send == MPI_IN_PLACE) {
-            MPI_Aint low, extent;
-            MPI_Type_get_extent(receive_type, &low, &extent);
-            send = (char *)receive + (MPI_Aint)root * receive_count * extent;
-            send_count = receive_count;
-            send_type = receive_type;
-        }
-        collwise_bytes mine = collwise_bytes_of(send, (size_t)send_count, send_type, comm);
-        collwise_bytes_pack(&mine, send, (size_t)send_count, send_type, comm);
-        char *own_block = all.data + (size_t)root * block_bytes;
-        memmove(own_block, mine.data, block_bytes);
-        if (procs > 1) {
-            algorithm->gather(own_block, all.data, block_bytes, root, collwise_private(comm),
-                              completed(algorithm, with));
-        }
-        collwise_bytes_unpack(&all, receive, all_count, receive_type, comm);
-        collwise_bytes_release(&mine);
+/* This process's own block of `receive`: from `send`, or from where it lies already. */
+static void put_own_block(const collwise_blocks *receive, const collwise_call *call, int rank) {
+    if (call->send == MPI_IN_PLACE) {
+        collwise_blocks_pack(receive, rank);
+    } else {
+        put(receive->data + receive->offsets[rank], call->send, (size_t)call->send_count, call->send_type, call->comm);
     }
-    collwise_bytes_release(&all);
 }
 
-void collwise_gather(const collwise_algorithm *algorithm, const void *send, int send_count, MPI_Datatype send_type,
-                     void *receive, int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,
-                     collwise_parameters with) {
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    if (rank == root) {
-        gather_at_root(algorithm, send, send_count, send_type, receive, receive_count, receive_type, root, comm, with);
+static collwise_blocks receive_blocks(const collwise_call *call) {
+    return collwise_blocks_of(call->receive, call->receive_count, call->receive_counts, call->receive_displacements,
+                              call->receive_type, call->comm);
+}
+
+static collwise_blocks send_blocks(const collwise_call *call) {
+    return collwise_blocks_of(call->send, call->send_count, call->send_counts, call->send_displacements,
+                              call->send_type, call->comm);
+}
+
+static void run_gather(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    int rank = rank_in(call->comm), procs = size_of(call->comm);
+    if (rank != call->root) {
+        collwise_bytes mine = collwise_bytes_of(call->send, (size_t)call->send_count, call->send_type, call->comm);
+        collwise_bytes_pack(&mine, call->send, (size_t)call->send_count, call->send_type, call->comm);
+        if (mine.bytes > 0) {
+            algorithm->gather(mine.data, NULL, mine.bytes, call->root, collwise_private(call->comm), with);
+        }
+        collwise_bytes_release(&mine);
         return;
     }
-    collwise_bytes mine = collwise_bytes_of(send, (size_t)send_count, send_type, comm);
-    if (mine.bytes > 0) {
-        collwise_bytes_pack(&mine, send, (size_t)send_count, send_type, comm);
-        algorithm->gather(mine.data, NULL, mine.bytes, root, collwise_private(comm), completed(algorithm, with));
+    collwise_blocks all = receive_blocks(call);
+    size_t block_bytes = all.offsets[1];
+    put_own_block(&all, call, rank);
+    if (procs > 1 && block_bytes > 0) {
+        algorithm->gather(all.data + all.offsets[rank], all.data, block_bytes, call->root, collwise_private(call->comm),
+                          with);
     }
-    collwise_bytes_release(&mine);
+    collwise_blocks_unpack_all(&all);
+    collwise_blocks_release(&all);
+}
+
+/* Here nobody but the root knows whether there is anything to send. */
+static void run_gatherv(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    int rank = rank_in(call->comm), procs = size_of(call->comm);
+    if (rank != call->root) {
+        collwise_bytes mine = collwise_bytes_of(call->send, (size_t)call->send_count, call->send_type, call->comm);
+        collwise_bytes_pack(&mine, call->send, (size_t)call->send_count, call->send_type, call->comm);
+        algorithm->gatherv(mine.data, mine.bytes, NULL, NULL, call->root, collwise_private(call->comm), with);
+        collwise_bytes_release(&mine);
+        return;
+    }
+    collwise_blocks all = receive_blocks(call);
+    put_own_block(&all, call, rank);
+    if (procs > 1) {
+        algorithm->gatherv(all.data + all.offsets[rank], all.offsets[rank + 1] - all.offsets[rank], all.data,
+                           all.offsets, call->root, collwise_private(call->comm), with);
+    }
+    collwise_blocks_unpack_all(&all);
+    collwise_blocks_release(&all);
+}
+
+static void scatter_own_block(const collwise_blocks *all, const collwise_call *call, int rank) {
+    if (call->receive != MPI_IN_PLACE) {
+        take(all->data + all->offsets[rank], call->receive, (size_t)call->receive_count, call->receive_type,
+             call->comm);
+    }
+}
+
+static void run_scatter(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    int rank = rank_in(call->comm), procs = size_of(call->comm);
+    size_t count = (size_t)call->receive_count;
+    if (rank != call->root) {
+        collwise_bytes mine = collwise_bytes_of(call->receive, count, call->receive_type, call->comm);
+        if (mine.bytes > 0) {
+            algorithm->scatter(NULL, mine.data, mine.bytes, call->root, collwise_private(call->comm), with);
+        }
+        collwise_bytes_unpack(&mine, call->receive, count, call->receive_type, call->comm);
+        collwise_bytes_release(&mine);
+        return;
+    }
+    collwise_blocks all = send_blocks(call);
+    size_t block_bytes = all.offsets[1];
+    collwise_blocks_pack_all(&all);
+    if (procs > 1 && block_bytes > 0) {
+        algorithm->scatter(all.data, NULL, block_bytes, call->root, collwise_private(call->comm), with);
+    }
+    scatter_own_block(&all, call, rank);
+    collwise_blocks_release(&all);
+}
+
+static void run_scatterv(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    int rank = rank_in(call->comm), procs = size_of(call->comm);
+    size_t count = (size_t)call->receive_count;
+    if (rank != call->root) {
+        collwise_bytes mine = collwise_bytes_of(call->receive, count, call->receive_type, call->comm);
+        algorithm->scatterv(NULL, NULL, mine.data, mine.bytes, call->root, collwise_private(call->comm), with);
+        collwise_bytes_unpack(&mine, call->receive, count, call->receive_type, call->comm);
+        collwise_bytes_release(&mine);
+        return;
+    }
+    collwise_blocks all = send_blocks(call);
+    collwise_blocks_pack_all(&all);
+    if (procs > 1) {
+        algorithm->scatterv(all.data, all.offsets, NULL, 0, call->root, collwise_private(call->comm), with);
+    }
+    scatter_own_block(&all, call, rank);
+    collwise_blocks_release(&all);
+}
+
+static void run_allgather(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    collwise_blocks all = receive_blocks(call);
+    put_own_block(&all, call, rank_in(call->comm));
+    if (all.procs > 1 && all.offsets[1] > 0) {
+        algorithm->allgather(all.data, all.offsets[1], collwise_private(call->comm), with);
+    }
+    collwise_blocks_unpack_all(&all);
+    collwise_blocks_release(&all);
+}
+
+static void run_allgatherv(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    collwise_blocks all = receive_blocks(call);
+    put_own_block(&all, call, rank_in(call->comm));
+    if (all.procs > 1 && all.offsets[all.procs] > 0) {
+        algorithm->allgatherv(all.data, all.offsets, collwise_private(call->comm), with);
+    }
+    collwise_blocks_unpack_all(&all);
+    collwise_blocks_release(&all);
+}
+
+/* In place, `receive` holds what is to be sent: it is sent from a copy. */
+static collwise_blocks alltoall_send_blocks(const collwise_call *call, const collwise_blocks *receive, char **sent) {
+    if (call->send != MPI_IN_PLACE) {
+        collwise_blocks send = send_blocks(call);
+        collwise_blocks_pack_all(&send);
+        *sent = send.data;
+        return send;
+    }
+    collwise_blocks send = *receive;
+    collwise_blocks_pack_all(receive);
+    *sent = collwise_scratch(receive->offsets[receive->procs], call->comm);
+    collwise_copy(*sent, receive->data, receive->offsets[receive->procs]);
+    return send;
+}
+
+static void run_alltoall_or_alltoallv(const collwise_algorithm *algorithm, const collwise_call *call,
+                                      collwise_parameters with, int is_v) {
+    int rank = rank_in(call->comm);
+    char *sent;
+    collwise_blocks receive = receive_blocks(call);
+    collwise_blocks send = alltoall_send_blocks(call, &receive, &sent);
+    collwise_copy(receive.data + receive.offsets[rank], sent + send.offsets[rank],
+                  receive.offsets[rank + 1] - receive.offsets[rank]);
+    if (receive.procs > 1 && is_v) {
+        algorithm->alltoallv(sent, send.offsets, receive.data, receive.offsets, collwise_private(call->comm), with);
+    } else if (receive.procs > 1 && receive.offsets[1] > 0) {
+        algorithm->alltoall(sent, receive.data, receive.offsets[1], collwise_private(call->comm), with);
+    }
+    collwise_blocks_unpack_all(&receive);
+    if (call->send == MPI_IN_PLACE) {
+        collwise_scratch_free(sent);
+    } else {
+        collwise_blocks_release(&send);
+    }
+    collwise_blocks_release(&receive);
+}
+
+static void run_alltoall(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    run_alltoall_or_alltoallv(algorithm, call, with, 0);
+}
+
+static void run_alltoallv(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    run_alltoall_or_alltoallv(algorithm, call, with, 1);
+}
+
+static void run_barrier(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    if (size_of(call->comm) > 1) {
+        algorithm->barrier(collwise_private(call->comm), with);
+    }
+}
+
+static void run_reduce(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    int at_root = rank_in(call->comm) == call->root;
+    size_t count = (size_t)call->receive_count;
+    collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
+    size_t bytes = count * op.element_bytes;
+    const void *own = call->send == MPI_IN_PLACE ? call->receive : call->send;
+    char *own_copy = NULL, *result_copy = NULL;
+    const char *data = own;
+    char *result = at_root ? call->receive : NULL;
+    if (bytes > 0 && (!op.contiguous || call->send == MPI_IN_PLACE)) {
+        data = own_copy = collwise_scratch(bytes, call->comm);
+        put(own_copy, own, count, call->receive_type, call->comm);
+    }
+    if (bytes > 0 && at_root && !op.contiguous) {
+        result = result_copy = collwise_scratch(bytes, call->comm);
+    }
+    if (bytes > 0 && size_of(call->comm) > 1) {
+        algorithm->reduce(data, result, count, &op, call->root, collwise_private(call->comm), with);
+    } else if (bytes > 0) {
+        collwise_copy(result, data, bytes);
+    }
+    if (result_copy != NULL) {
+        collwise_unpack(result, call->receive, count, call->receive_type, call->comm);
+    }
+    collwise_scratch_free(own_copy);
+    collwise_scratch_free(result_copy);
+}
+
+/* Reductions that end where they start: each process's contribution is in `data`, then its result. */
+static char *contribution(const collwise_call *call, const collwise_operation *op, char **copy) {
+    size_t count = (size_t)call->receive_count;
+    const void *own = call->send == MPI_IN_PLACE ? call->receive : call->send;
+    *copy = op->contiguous ? NULL : collwise_scratch(count * op->element_bytes, call->comm);
+    char *data = *copy != NULL ? *copy : call->receive;
+    if (data != own) {
+        put(data, own, count, call->receive_type, call->comm);
+    }
+    return data;
+}
+
+static void run_allreduce(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    size_t count = (size_t)call->receive_count;
+    collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
+    if (count * op.element_bytes == 0) {
+        return;
+    }
+    char *copy, *data = contribution(call, &op, &copy);
+    if (size_of(call->comm) > 1) {
+        algorithm->allreduce(data, count, &op, collwise_private(call->comm), with);
+    }
+    if (copy != NULL) {
+        collwise_unpack(copy, call->receive, count, call->receive_type, call->comm);
+    }
+    collwise_scratch_free(copy);
+}
+
+/* The first process's result of exscan is undefined: its buffer stays as it is. */
+static void run_exscan(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    size_t count = (size_t)call->receive_count;
+    collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
+    size_t bytes = count * op.element_bytes;
+    if (bytes == 0 || size_of(call->comm) == 1) {
+        return;
+    }
+    int is_first = rank_in(call->comm) == 0;
+    char *copy = NULL, *data;
+    if (is_first) {
+        data = copy = collwise_scratch(bytes, call->comm);
+        put(copy, call->send == MPI_IN_PLACE ? call->receive : call->send, count, call->receive_type, call->comm);
+    } else {
+        data = contribution(call, &op, &copy);
+    }
+    algorithm->exscan(data, count, &op, collwise_private(call->comm), with);
+    if (copy != NULL && !is_first) {
+        collwise_unpack(copy, call->receive, count, call->receive_type, call->comm);
+    }
+    collwise_scratch_free(copy);
+}
+
+/* `counts` are those of MPI_Reduce_scatter, or NULL for blocks of `receive_count` elements. */
+static void run_reduce_scatter_by(const collwise_algorithm *algorithm, const collwise_call *call,
+                                  collwise_parameters with, const int *counts) {
+    int rank = rank_in(call->comm), procs = size_of(call->comm);
+    collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
+    size_t *offsets = collwise_allocate(((size_t)procs + 1) * sizeof *offsets, call->comm);
+    offsets[0] = 0;
+    for (int i = 0; i < procs; i++) {
+        offsets[i + 1] = offsets[i] + (size_t)(counts != NULL ? counts[i] : call->receive_count);
+    }
+    size_t elements = offsets[procs], my_elements = offsets[rank + 1] - offsets[rank];
+    if (elements * op.element_bytes > 0) {
+        char *data = collwise_scratch(elements * op.element_bytes, call->comm);
+        put(data, call->send == MPI_IN_PLACE ? call->receive : call->send, elements, call->receive_type, call->comm);
+        if (procs == 1) {
+            take(data, call->receive, elements, call->receive_type, call->comm);
+        } else {
+            collwise_bytes mine = collwise_bytes_of(call->receive, my_elements, call->receive_type, call->comm);
+            algorithm->reduce_scatter(data, offsets, mine.data, &op, collwise_private(call->comm), with);
+            collwise_bytes_unpack(&mine, call->receive, my_elements, call->receive_type, call->comm);
+            collwise_bytes_release(&mine);
+        }
+        collwise_scratch_free(data);
+    }
+    free(offsets);
+}
+
+static void run_reduce_scatter(const collwise_algorithm *algorithm, const collwise_call *call,
+                               collwise_parameters with) {
+    run_reduce_scatter_by(algorithm, call, with, call->receive_counts);
+}
+
+static void run_reduce_scatter_block(const collwise_algorithm *algorithm, const collwise_call *call,
+                                     collwise_parameters with) {
+    run_reduce_scatter_by(algorithm, call, with, NULL);
+}
+
+typedef void runner(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);
+
+/* Scan has the form of allreduce. */
+static runner *const runners[COLLWISE_COLLECTIVES] = {
+    [COLLWISE_BCAST] = run_bcast,
+    [COLLWISE_GATHER] = run_gather,
+    [COLLWISE_GATHERV] = run_gatherv,
+    [COLLWISE_SCATTER] = run_scatter,
+    [COLLWISE_SCATTERV] = run_scatterv,
+    [COLLWISE_ALLGATHER] = run_allgather,
+    [COLLWISE_ALLGATHERV] = run_allgatherv,
+    [COLLWISE_ALLTOALL] = run_alltoall,
+    [COLLWISE_ALLTOALLV] = run_alltoallv,
+    [COLLWISE_BARRIER] = run_barrier,
+    [COLLWISE_REDUCE] = run_reduce,
+    [COLLWISE_ALLREDUCE] = run_allreduce,
+    [COLLWISE_REDUCE_SCATTER] = run_reduce_scatter,
+    [COLLWISE_REDUCE_SCATTER_BLOCK] = run_reduce_scatter_block,
+    [COLLWISE_SCAN] = run_allreduce,
+    [COLLWISE_EXSCAN] = run_exscan,
+};
+
+void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    if (with.fanout == 0) {
+        with.fanout = algorithm->default_fanout;
+    }
+    runners[algorithm->kind](algorithm, call, with);
 }

@@ -1,11 +1,15 @@
 /* The collectives of collwise, for C programs: pick an algorithm by name, run it in place of the MPI call.
  *
- *     const collwise_algorithm *binary = collwise_find("bcast", "binary");
- *     collwise_bcast(binary, buffer, count, type, root, comm, (collwise_parameters){.segment_bytes = 8192});
+ *     const collwise_algorithm *ring = collwise_find("allreduce", "ring");
+ *     collwise_call call = {.send = MPI_IN_PLACE, .receive = data, .receive_count = n, .receive_type = MPI_DOUBLE,
+ *                           .op = MPI_SUM, .comm = comm};
+ *     if (collwise_objection(ring, &call) == NULL) {
+ *         collwise_run(ring, &call, (collwise_parameters){.segment_bytes = 0});
+ *     }
  *
- * Arguments mean what they mean in MPI_Bcast and MPI_Gather, MPI_IN_PLACE included; every process of an
- * intracommunicator calls with the same algorithm and parameters. Messages travel on a private duplicate of the
- * communicator, whose errors are fatal. All processes must share one data representation. */
+ * Arguments mean what they mean in the MPI call, MPI_IN_PLACE included; every process of an intracommunicator calls
+ * with the same algorithm and parameters. Messages travel on a private duplicate of the communicator, whose errors are
+ * fatal. All processes must share one data representation. */
 #ifndef COLLWISE_H
 #define COLLWISE_H
 
@@ -17,19 +21,121 @@ typedef struct {
     int fanout;           /* 0: the algorithm's default */
 } collwise_parameters;
 
-/* The two forms an algorithm has. `comm` is the private communicator. Broadcast: `data` holds `bytes` bytes.
- * Gather: `mine` holds `block_bytes` bytes; `all`, significant at the root, has one block a rank, and the root's own
- * block is already in place. */
+/* The arguments of one call of any collective; those that MPI's own call does not have are left out. The one buffer
+ * of a broadcast is `receive`. Reductions take count and type from `receive`, too; reduce_scatter's counts, one a
+ * process, are `receive_counts`. */
+typedef struct {
+    const void *send;
+    int send_count;
+    const int *send_counts, *send_displacements;
+    MPI_Datatype send_type;
+    void *receive;
+    int receive_count;
+    const int *receive_counts, *receive_displacements;
+    MPI_Datatype receive_type;
+    MPI_Op op;
+    int root;
+    MPI_Comm comm;
+} collwise_call;
+
+/* What a reduction does with elements that lie packed, one after another, `element_bytes` each (see operation.c). */
+typedef struct {
+    MPI_Op op;
+    MPI_Datatype type;
+    size_t element_bytes;
+    int commutative;
+    int contiguous; /* whether the packed form is also the type's own layout */
+    double seconds_per_byte;
+    MPI_Comm comm;
+} collwise_operation;
+
+/* The forms an algorithm has. `comm` is the private communicator; there are at least two processes. Data is bytes,
+ * blocks lie in rank order; `offsets` has P + 1 entries, block i being bytes offsets[i] to offsets[i + 1] - 1. What a
+ * process sends to itself is already in place. Reductions take `data` as the process's own contribution. */
 typedef void collwise_bcast_function(char *data, size_t bytes, int root, MPI_Comm comm, collwise_parameters with);
+/* `all` is significant at the root only. */
 typedef void collwise_gather_function(const char *mine, char *all, size_t block_bytes, int root, MPI_Comm comm,
                                       collwise_parameters with);
+/* `all` and `offsets` are significant at the root only, and the others do not know one another's sizes. */
+typedef void collwise_gatherv_function(const char *mine, size_t my_bytes, char *all, const size_t *offsets, int root,
+                                       MPI_Comm comm, collwise_parameters with);
+/* `all` is significant at the root only, `mine` everywhere else. */
+typedef void collwise_scatter_function(const char *all, char *mine, size_t block_bytes, int root, MPI_Comm comm,
+                                       collwise_parameters with);
+typedef void collwise_scatterv_function(const char *all, const size_t *offsets, char *mine, size_t my_bytes, int root,
+                                        MPI_Comm comm, collwise_parameters with);
+typedef void collwise_allgather_function(char *all, size_t block_bytes, MPI_Comm comm, collwise_parameters with);
+typedef void collwise_allgatherv_function(char *all, const size_t *offsets, MPI_Comm comm, collwise_parameters with);
+typedef void collwise_alltoall_function(const char *send, char *receive, size_t block_bytes, MPI_Comm comm,
+                                        collwise_parameters with);
+typedef void collwise_alltoallv_function(const char *send, const size_t *send_offsets, char *receive,
+                                         const size_t *receive_offsets, MPI_Comm comm, collwise_parameters with);
+typedef void collwise_barrier_function(MPI_Comm comm, collwise_parameters with);
+/* `result` is significant at the root only, and does not overlap `data`. */
+typedef void collwise_reduce_function(const char *data, char *result, size_t elements, const collwise_operation *op,
+                                      int root, MPI_Comm comm, collwise_parameters with);
+/* `data` ends as the reduction over all processes, or over those up to (scan) or before (exscan) this one. */
+typedef void collwise_allreduce_function(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,
+                                         collwise_parameters with);
+typedef collwise_allreduce_function collwise_scan_function;
+typedef collwise_allreduce_function collwise_exscan_function;
+/* `data` holds all blocks and is scratch space too; this process's block of the reduction ends in `mine`. Here
+ * `offsets` counts elements. */
+typedef void collwise_reduce_scatter_function(char *data, const size_t *offsets, char *mine,
+                                              const collwise_operation *op, MPI_Comm comm, collwise_parameters with);
+typedef collwise_reduce_scatter_function collwise_reduce_scatter_block_function;
+
+/* What must hold for a call, else the algorithm does not apply. */
+enum {
+    COLLWISE_NEEDS_POWER_OF_TWO = 1, /* processes */
+    COLLWISE_NEEDS_EVEN = 2,         /* number of processes */
+    COLLWISE_NEEDS_COMMUTATIVE = 4   /* operation */
+};
+
+typedef enum {
+    COLLWISE_BCAST,
+    COLLWISE_GATHER,
+    COLLWISE_GATHERV,
+    COLLWISE_SCATTER,
+    COLLWISE_SCATTERV,
+    COLLWISE_ALLGATHER,
+    COLLWISE_ALLGATHERV,
+    COLLWISE_ALLTOALL,
+    COLLWISE_ALLTOALLV,
+    COLLWISE_BARRIER,
+    COLLWISE_REDUCE,
+    COLLWISE_ALLREDUCE,
+    COLLWISE_REDUCE_SCATTER,
+    COLLWISE_REDUCE_SCATTER_BLOCK,
+    COLLWISE_SCAN,
+    COLLWISE_EXSCAN,
+    COLLWISE_COLLECTIVES /* how many there are */
+} collwise_collective;
 
 typedef struct {
-    const char *collective;
+    collwise_collective kind;
+    const char *collective; /* the kind's name: "bcast" */
     const char *name;
     int default_fanout;
-    collwise_bcast_function *bcast;
-    collwise_gather_function *gather;
+    unsigned needs;
+    union {
+        collwise_bcast_function *bcast;
+        collwise_gather_function *gather;
+        collwise_gatherv_function *gatherv;
+        collwise_scatter_function *scatter;
+        collwise_scatterv_function *scatterv;
+        collwise_allgather_function *allgather;
+        collwise_allgatherv_function *allgatherv;
+        collwise_alltoall_function *alltoall;
+        collwise_alltoallv_function *alltoallv;
+        collwise_barrier_function *barrier;
+        collwise_reduce_function *reduce;
+        collwise_allreduce_function *allreduce;
+        collwise_reduce_scatter_function *reduce_scatter;
+        collwise_reduce_scatter_block_function *reduce_scatter_block;
+        collwise_scan_function *scan;
+        collwise_exscan_function *exscan;
+    };
 } collwise_algorithm;
 
 /* Every algorithm of the catalogue, closed by an entry whose collective is NULL. Made from catalogue.toml. */
@@ -38,12 +144,14 @@ extern const collwise_algorithm collwise_registry[];
 /* The entry, or NULL if the catalogue has no such algorithm. */
 const collwise_algorithm *collwise_find(const char *collective, const char *name);
 
-void collwise_bcast(const collwise_algorithm *algorithm, void *buffer, int count, MPI_Datatype type, int root,
-                    MPI_Comm comm, collwise_parameters with);
+/* Why the algorithm does not apply to the call, or NULL if it does. All processes get the same answer. */
+const char *collwise_objection(const collwise_algorithm *algorithm, const collwise_call *call);
 
-void collwise_gather(const collwise_algorithm *algorithm, const void *send, int send_count, MPI_Datatype send_type,
-                     void *receive, int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,
-                     collwise_parameters with);
+/* The same of P processes, for any operation that commutes. */
+const char *collwise_procs_objection(const collwise_algorithm *algorithm, int procs);
+
+/* Runs an algorithm that applies. */
+void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);
 
 /* A dissemination barrier: ceil(log2 P) rounds, against the linear ones that some engines have. */
 void collwise_barrier(MPI_Comm comm);

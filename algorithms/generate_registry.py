@@ -6,6 +6,12 @@ import sys
 import tomllib
 from pathlib import Path
 
+NEEDS = {
+    "power_of_two": "COLLWISE_NEEDS_POWER_OF_TWO",
+    "even": "COLLWISE_NEEDS_EVEN",
+    "commutative": "COLLWISE_NEEDS_COMMUTATIVE",
+}
+
 
 def registry_source(catalogue: dict) -> str:
     """C source that defines `collwise_registry`, one designated initialiser an algorithm."""
@@ -14,9 +20,12 @@ def registry_source(catalogue: dict) -> str:
         for algorithm in description["algorithm"]:
             function = algorithm["function"]
             declarations.append(f"extern collwise_{collective}_function {function};")
+            needs = " | ".join(NEEDS[word] for word in algorithm["requires"]) or "0"
             entries.append(
-                f'    {{.collective = "{collective}", .name = "{algorithm["name"]}", '
-                f".default_fanout = {algorithm.get('default_fanout', 0)}, .{collective} = {function}}},"
+                f"    {{.kind = COLLWISE_{collective.upper()}, "
+                f'.collective = "{collective}", .name = "{algorithm["name"]}", '
+                f".default_fanout = {algorithm.get('default_fanout', 0)}, .needs = {needs}, "
+                f".{collective} = {function}}},"
             )
     return "\n".join(
         [

@@ -1,4 +1,5 @@
-/* What the algorithms' own files share: point-to-point messages of any size, and user buffers seen as bytes. */
+/* What the algorithms' own files share: point-to-point messages of any size, segments, scratch memory, the local
+ * reduction, and user buffers seen as bytes. */
 #ifndef COLLWISE_INTERNAL_H
 #define COLLWISE_INTERNAL_H
 
@@ -14,9 +15,24 @@ enum { COLLWISE_TAG = 1 };
 void collwise_send(const char *data, size_t bytes, int destination, MPI_Comm comm);
 void collwise_receive(char *data, size_t bytes, int source, MPI_Comm comm);
 
-/* Send and receive at once with one partner; either size may differ. */
-void collwise_exchange(const char *send, size_t send_bytes, char *receive, size_t receive_bytes, int partner,
-                       MPI_Comm comm);
+/* Sends to one process and receives from another (or the same) at once; either size may be 0. */
+void collwise_sendrecv(const char *send, size_t send_bytes, int destination, char *receive, size_t receive_bytes,
+                       int source, MPI_Comm comm);
+
+/* Messages under way. Start any number, then wait for all: */
+typedef struct {
+    MPI_Request *list;
+    int count, room;
+    MPI_Comm comm;
+} collwise_requests;
+
+/* None yet; `room` is a guess at how many there will be. */
+collwise_requests collwise_requests_make(int room, MPI_Comm comm);
+void collwise_start_send(collwise_requests *requests, const char *data, size_t bytes, int destination);
+void collwise_start_receive(collwise_requests *requests, char *data, size_t bytes, int source);
+/* Waits for all of them; the list is empty then and can be filled anew. */
+void collwise_wait(collwise_requests *requests);
+void collwise_requests_free(collwise_requests *requests);
 
 /* How many segments a message has (0 bytes have none), and how long segment `index` is. */
 size_t collwise_segment_count(size_t bytes, size_t segment_bytes);
@@ -30,13 +46,39 @@ void collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *tree, si
 /* The second phase of split-binary: pairs of the two subtrees exchange the halves of the message. */
 void collwise_split_binary_exchange(char *data, size_t bytes, int root, MPI_Comm comm);
 
+/* The barrier behind collwise_barrier(). */
+collwise_barrier_function collwise_barrier_bruck;
+
 /* The tree of `comm` as the calling process sees it. */
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
 
-/* Memory, or the end of the program: there is no way to go on with half the processes. */
+/* Memory for what algorithms keep in their books: lists, sizes, requests. No memory ends the program: there is no way
+ * to go on with half the processes. Freed with free(). */
 void *collwise_allocate(size_t bytes, MPI_Comm comm);
 
-/* A user buffer as the bytes of its type signature. Contiguous data is used where it lies, other data in a copy. */
+/* Scratch memory for users' data, and copies between such. In sweeps, where data has no values, all of it may be the
+ * same memory, and a copy does nothing. */
+char *collwise_scratch(size_t bytes, MPI_Comm comm);
+void collwise_scratch_free(char *scratch);
+void collwise_copy(char *to, const char *from, size_t bytes);
+
+/* --- Reductions (operation.c): the one place that computes ------------------------------------------------------- */
+
+collwise_operation collwise_operation_of(MPI_Op op, MPI_Datatype type, MPI_Comm comm);
+
+/* right = left op right, elementwise, for `elements` packed elements. The order counts where op does not commute:
+ * MPI wants the contributions of lower ranks on the left. */
+void collwise_combine(const collwise_operation *op, const char *left, char *right, size_t elements);
+
+/* left = left op right; what `right` ends as is undefined. */
+void collwise_combine_left(const collwise_operation *op, char *left, char *right, size_t elements);
+
+/* The segment size in whole elements, at least one; all of `elements` for 0. */
+size_t collwise_segment_elements(const collwise_operation *op, size_t elements, size_t segment_bytes);
+
+/* --- User buffers as bytes (bytes.c) ----------------------------------------------------------------------------- */
+
+/* The bytes of a user buffer's type signature. Contiguous data is used where it lies, other data in a copy. */
 typedef struct {
     char *data;
     size_t bytes;
@@ -47,5 +89,37 @@ collwise_bytes collwise_bytes_of(const void *buffer, size_t count, MPI_Datatype 
 void collwise_bytes_pack(collwise_bytes *view, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
 void collwise_bytes_unpack(const collwise_bytes *view, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
 void collwise_bytes_release(collwise_bytes *view);
+
+/* Packs to and unpacks from packed bytes wherever they lie. */
+void collwise_pack(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
+void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
+
+/* Whether the packed form of `type` is also its own layout. */
+int collwise_is_contiguous(MPI_Datatype type);
+
+/* --- One block a process (blocks.c) ------------------------------------------------------------------------------ */
+
+/* Blocks in a user buffer, one a process: all of `count` elements, or of counts[i] from displacements[i] on. */
+typedef struct {
+    char *buffer;
+    int count;
+    const int *counts, *displacements;
+    MPI_Datatype type;
+    int procs;
+    MPI_Comm comm;
+    size_t element_bytes;
+    MPI_Aint extent;
+    char *data;      /* the packed blocks in rank order: in the user's buffer where they lie so, else in a copy */
+    size_t *offsets; /* P + 1 of them, in bytes */
+    char *copy;
+} collwise_blocks;
+
+collwise_blocks collwise_blocks_of(const void *buffer, int count, const int *counts, const int *displacements,
+                                   MPI_Datatype type, MPI_Comm comm);
+/* Packs, or unpacks, block `rank`, or all blocks. Nothing to do where the blocks lie packed. */
+void collwise_blocks_pack(const collwise_blocks *blocks, int rank);
+void collwise_blocks_pack_all(const collwise_blocks *blocks);
+void collwise_blocks_unpack_all(const collwise_blocks *blocks);
+void collwise_blocks_release(collwise_blocks *blocks);
 
 #endif

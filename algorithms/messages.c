@@ -1,40 +1,90 @@
 #include "internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
+/* A message of no bytes is one piece. */
+static size_t piece_count(size_t bytes) { return bytes == 0 ? 1 : collwise_segment_count(bytes, COLLWISE_PIECE_BYTES); }
+
+static int piece_length(size_t bytes, size_t index) {
+    return (int)collwise_segment_length(bytes, COLLWISE_PIECE_BYTES, index);
+}
+
 void collwise_send(const char *data, size_t bytes, int destination, MPI_Comm comm) {
-    do {
-        size_t piece = least(bytes, COLLWISE_PIECE_BYTES);
-        MPI_Send(data, (int)piece, MPI_BYTE, destination, COLLWISE_TAG, comm);
-        data += piece;
-        bytes -= piece;
-    } while (bytes > 0);
+    for (size_t i = 0; i < piece_count(bytes); i++) {
+        MPI_Send(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, destination, COLLWISE_TAG, comm);
+    }
 }
 
 void collwise_receive(char *data, size_t bytes, int source, MPI_Comm comm) {
-    do {
-        size_t piece = least(bytes, COLLWISE_PIECE_BYTES);
-        MPI_Recv(data, (int)piece, MPI_BYTE, source, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
-        data += piece;
-        bytes -= piece;
-    } while (bytes > 0);
+    for (size_t i = 0; i < piece_count(bytes); i++) {
+        MPI_Recv(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, source, COLLWISE_TAG, comm,
+                 MPI_STATUS_IGNORE);
+    }
 }
 
-void collwise_exchange(const char *send, size_t send_bytes, char *receive, size_t receive_bytes, int partner,
-                       MPI_Comm comm) {
-    do {
-        size_t out = least(send_bytes, COLLWISE_PIECE_BYTES);
-        size_t in = least(receive_bytes, COLLWISE_PIECE_BYTES);
-        MPI_Sendrecv(send, (int)out, MPI_BYTE, partner, COLLWISE_TAG, receive, (int)in, MPI_BYTE, partner, COLLWISE_TAG,
-                     comm, MPI_STATUS_IGNORE);
-        send += out;
-        send_bytes -= out;
-        receive += in;
-        receive_bytes -= in;
-    } while (send_bytes > 0 || receive_bytes > 0);
+/* Non-blocking all through, so that pieces of the one direction never wait for those of the other. */
+static void sendrecv_in_pieces(const char *send, size_t send_bytes, int destination, char *receive,
+                               size_t receive_bytes, int source, MPI_Comm comm) {
+    collwise_requests requests = collwise_requests_make(4, comm);
+    collwise_start_receive(&requests, receive, receive_bytes, source);
+    collwise_start_send(&requests, send, send_bytes, destination);
+    collwise_wait(&requests);
+    collwise_requests_free(&requests);
+}
+
+void collwise_sendrecv(const char *send, size_t send_bytes, int destination, char *receive, size_t receive_bytes,
+                       int source, MPI_Comm comm) {
+    if (send_bytes > COLLWISE_PIECE_BYTES || receive_bytes > COLLWISE_PIECE_BYTES) {
+        sendrecv_in_pieces(send, send_bytes, destination, receive, receive_bytes, source, comm);
+        return;
+    }
+    MPI_Sendrecv(send, (int)send_bytes, MPI_BYTE, destination, COLLWISE_TAG, receive, (int)receive_bytes, MPI_BYTE,
+                 source, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
+}
+
+collwise_requests collwise_requests_make(int room, MPI_Comm comm) {
+    return (collwise_requests){
+        .list = collwise_allocate((size_t)room * sizeof(MPI_Request), comm), .room = room, .comm = comm};
+}
+
+static MPI_Request *next(collwise_requests *requests) {
+    if (requests->count == requests->room) {
+        int room = 2 * requests->room + 4;
+        MPI_Request *longer = collwise_allocate((size_t)room * sizeof *longer, requests->comm);
+        for (int i = 0; i < requests->count; i++) {
+            longer[i] = requests->list[i];
+        }
+        free(requests->list);
+        requests->list = longer;
+        requests->room = room;
+    }
+    return &requests->list[requests->count++];
+}
+
+void collwise_start_send(collwise_requests *requests, const char *data, size_t bytes, int destination) {
+    for (size_t i = 0; i < piece_count(bytes); i++) {
+        MPI_Isend(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, destination, COLLWISE_TAG,
+                  requests->comm, next(requests));
+    }
+}
+
+void collwise_start_receive(collwise_requests *requests, char *data, size_t bytes, int source) {
+    for (size_t i = 0; i < piece_count(bytes); i++) {
+        MPI_Irecv(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, source, COLLWISE_TAG,
+                  requests->comm, next(requests));
+    }
+}
+
+void collwise_wait(collwise_requests *requests) {
+    MPI_Waitall(requests->count, requests->list, MPI_STATUSES_IGNORE);
+    requests->count = 0;
+}
+
+void collwise_requests_free(collwise_requests *requests) {
+    free(requests->list);
+    requests->list = NULL;
 }
 
 size_t collwise_segment_bytes(size_t segment_bytes) {
@@ -56,13 +106,4 @@ collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm co
     MPI_Comm_size(comm, &procs);
     MPI_Comm_rank(comm, &rank);
     return collwise_tree_at(topology, procs, root, rank, fanout);
-}
-
-void *collwise_allocate(size_t bytes, MPI_Comm comm) {
-    void *memory = malloc(bytes > 0 ? bytes : 1);
-    if (memory == NULL) {
-        fprintf(stderr, "collwise: out of memory for %zu bytes\n", bytes);
-        MPI_Abort(comm, 1);
-    }
-    return memory;
 }

@@ -21,13 +21,12 @@ def platform_xml(platform: Platform) -> str:
     lines = [_HEAD, '  <config id="smpi">']
     lines += [f"    {_tag('prop', id=name, value=value)}" for name, value in platform.smpi_options().items()]
     lines += ["  </config>", f'  <zone id={quoteattr(platform.site)} routing="Full">']
-    gamma = repr(platform.calibration.reduce_seconds_per_byte)
-    lines += [f"    {_tag('prop', id='collwise/reduce-seconds-per-byte', value=gamma)}"]
-    lines += [f"    {_cluster_tag(platform)}", "  </zone>", "</platform>"]
+    lines += [f"    {line}" for line in _cluster_lines(platform)]
+    lines += ["  </zone>", "</platform>"]
     return "\n".join(lines) + "\n"
 
 
-def _cluster_tag(platform: Platform) -> str:
+def _cluster_lines(platform: Platform) -> list[str]:
     attributes = {
         "id": platform.name,
         "prefix": platform.host_prefix,
@@ -47,7 +46,10 @@ def _cluster_tag(platform: Platform) -> str:
         attributes["bb_lat"] = f"{platform.backbone_latency_seconds!r}s"
         # A shared backbone would make all flows of the cluster compete; a switch forwards them side by side.
         attributes["bb_sharing_policy"] = "FATPIPE"
-    return _tag("cluster", **attributes)
+    # Every host of a cluster gets its properties; programs read this one where they reduce (algorithms/operation.c).
+    gamma = repr(platform.calibration.reduce_seconds_per_byte)
+    prop = _tag("prop", id="collwise/reduce-seconds-per-byte", value=gamma)
+    return [_tag("cluster", **attributes).replace("/>", ">"), f"  {prop}", "</cluster>"]
 
 
 def _tag(tag: str, **attributes: str) -> str:

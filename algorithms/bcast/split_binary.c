@@ -43,9 +43,9 @@ void collwise_split_binary_exchange(char *data, size_t bytes, int root, MPI_Comm
     int last = (root + tree.procs - 1) % tree.procs;
     int partner = collwise_binary_partner(&tree);
     if (partner >= 0 && is_left(tree.virtual_rank)) {
-        collwise_exchange(data, left, data + left, bytes - left, partner, comm);
+        collwise_sendrecv(data, left, partner, data + left, bytes - left, partner, comm);
     } else if (partner >= 0) {
-        collwise_exchange(data + left, bytes - left, data, left, partner, comm);
+        collwise_sendrecv(data + left, bytes - left, partner, data, left, partner, comm);
     } else if (tree.virtual_rank == tree.procs - 1) {
         collwise_receive(data + left, bytes - left, root, comm);
     } else if (tree.procs % 2 == 0) {

@@ -3,14 +3,11 @@
  *     T = ceil(log2 P) alpha + (P - 1) m beta */
 #include "internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Virtual order starts at the root; the result is in rank order. */
 static void put_in_rank_order(char *all, const char *by_virtual_rank, size_t block_bytes, int procs, int root) {
     size_t until_last_rank = (size_t)(procs - root) * block_bytes;
-    memcpy(all + (size_t)root * block_bytes, by_virtual_rank, until_last_rank);
-    memcpy(all, by_virtual_rank + until_last_rank, (size_t)root * block_bytes);
+    collwise_copy(all + (size_t)root * block_bytes, by_virtual_rank, until_last_rank);
+    collwise_copy(all, by_virtual_rank + until_last_rank, (size_t)root * block_bytes);
 }
 
 void collwise_gather_binomial(const char *mine, char *all, size_t block_bytes, int root, MPI_Comm comm,
@@ -23,9 +20,9 @@ void collwise_gather_binomial(const char *mine, char *all, size_t block_bytes, i
     }
     size_t subtree_bytes = (size_t)collwise_tree_size(&tree) * block_bytes;
     int in_order = tree.parent < 0 && root == 0;
-    char *blocks = in_order ? all : collwise_allocate(subtree_bytes, comm);
+    char *blocks = in_order ? all : collwise_scratch(subtree_bytes, comm);
     if (!in_order) {
-        memcpy(blocks, mine, block_bytes);
+        collwise_copy(blocks, mine, block_bytes);
     }
     for (int child = 0; child < tree.child_count; child++) {
         collwise_receive(blocks + ((size_t)1 << child) * block_bytes,
@@ -38,6 +35,6 @@ void collwise_gather_binomial(const char *mine, char *all, size_t block_bytes, i
         put_in_rank_order(all, blocks, block_bytes, tree.procs, root);
     }
     if (!in_order) {
-        free(blocks);
+        collwise_scratch_free(blocks);
     }
 }

@@ -5,7 +5,8 @@
  * CASES is a text file, one case a line, fields by blanks:
  *     id experiment collective algorithm procs root message_bytes segment_bytes fanout gather_bytes
  * Experiments:
- *     collective    the collective itself
+ *     collective    the collective itself, by an algorithm of ours
+ *     builtin       MPI's own collective, after one untimed call; the algorithm's name is not looked at
  *     bcast_gather  Nuriyev & Lastovetsky 2021, section IV-C: broadcast of message_bytes, a barrier, linear gather of
  *                   gather_bytes; meant to be read on the root's clock
  *     barrier       the barrier alone, to be taken off bcast_gather
@@ -18,6 +19,7 @@
  * preceded by two barriers; timing "root" reads the root's clock after a closing barrier, "maximum" takes the slowest
  * process's own time. */
 #include "internal.h"
+#include "workload.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,8 +31,8 @@
 #include <simgrid/barrier.h>
 #include <unistd.h>
 #define SIMULATED 1
-#define SHARED_PAYLOAD(bytes) SMPI_SHARED_MALLOC(bytes)
-#define FREE_PAYLOAD(memory) SMPI_SHARED_FREE(memory)
+static void *allocate_payload(size_t bytes) { return SMPI_SHARED_MALLOC(bytes); }
+static void free_payload(void *memory) { SMPI_SHARED_FREE(memory); }
 static void sleep_for(double seconds) { sg_actor_sleep_for(seconds); }
 static void *new_meeting(int procs) { return sg_barrier_init((unsigned)procs); }
 static void meet(void *meeting) { sg_barrier_wait(meeting); }
@@ -38,8 +40,8 @@ static void meet(void *meeting) { sg_barrier_wait(meeting); }
 static void give_up(void) { _exit(2); }
 #else
 #define SIMULATED 0
-#define SHARED_PAYLOAD(bytes) malloc(bytes)
-#define FREE_PAYLOAD(memory) free(memory)
+static void *allocate_payload(size_t bytes) { return calloc(bytes, 1); }
+static void free_payload(void *memory) { free(memory); }
 static void sleep_for(double seconds) { (void)seconds; }
 static void *new_meeting(int procs) { return (void)procs, NULL; }
 static void meet(void *meeting) { (void)meeting; }
@@ -67,10 +69,13 @@ typedef struct {
     int warmup;
 } bench_options;
 
+static const workload_memory payload_memory = {allocate_payload, free_payload};
+
+/* What a case runs on: the collective, and for bcast_gather the gather behind it. */
 typedef struct {
-    char *message;
-    char *gathered;
-} payload;
+    const collwise_algorithm *algorithm;
+    workload work, gather;
+} preparation;
 
 static void fail(const char *what, const char *detail) {
     fprintf(stderr, "benchmark: %s %s\n", what, detail);
@@ -135,17 +140,32 @@ static const char *objection(const bench_case *one, int world_procs) {
     if (one->message_bytes < 0 || one->segment_bytes < 0 || one->gather_bytes < 0 || one->message_bytes > 1 << 30) {
         return "sizes must be between 0 and 1 GiB";
     }
-    int needs_algorithm = is(one, "collective") || is(one, "bcast_gather");
-    if (!needs_algorithm && !is(one, "barrier") && !is(one, "exchange") && !is(one, "roundtrip")) {
+    if (is(one, "barrier") || is(one, "exchange") || is(one, "roundtrip")) {
+        return NULL;
+    }
+    if (!is(one, "collective") && !is(one, "bcast_gather") && !is(one, "builtin")) {
         return "unknown experiment";
     }
-    if (needs_algorithm && collwise_find(one->collective, one->algorithm) == NULL) {
-        return "unknown algorithm";
+    if (workload_kind(one->collective) == COLLWISE_COLLECTIVES) {
+        return "unknown collective";
     }
-    return NULL;
+    if (is(one, "bcast_gather") && workload_kind(one->collective) != COLLWISE_BCAST) {
+        return "bcast_gather takes a broadcast";
+    }
+    if (is(one, "builtin")) {
+        return NULL;
+    }
+    const collwise_algorithm *algorithm = collwise_find(one->collective, one->algorithm);
+    return algorithm == NULL ? "unknown algorithm" : collwise_procs_objection(algorithm, one->procs);
 }
 
-static void roundtrip(const bench_case *one, payload buffers, MPI_Comm comm) {
+/* The collective of a case; experiments without one use a broadcast's buffer. */
+static collwise_collective kind_of(const bench_case *one) {
+    collwise_collective kind = workload_kind(one->collective);
+    return kind == COLLWISE_COLLECTIVES || is(one, "exchange") || is(one, "roundtrip") ? COLLWISE_BCAST : kind;
+}
+
+static void roundtrip(const bench_case *one, char *message, MPI_Comm comm) {
     int rank, bytes = (int)one->message_bytes;
     MPI_Comm_rank(comm, &rank);
     int other = (one->root + one->procs - 1) % one->procs;
@@ -153,60 +173,57 @@ static void roundtrip(const bench_case *one, payload buffers, MPI_Comm comm) {
         return;
     }
     if (rank == one->root) {
-        MPI_Send(buffers.message, bytes, MPI_BYTE, other, 0, comm);
-        MPI_Recv(buffers.message, bytes, MPI_BYTE, other, 0, comm, MPI_STATUS_IGNORE);
+        MPI_Send(message, bytes, MPI_BYTE, other, 0, comm);
+        MPI_Recv(message, bytes, MPI_BYTE, other, 0, comm, MPI_STATUS_IGNORE);
     } else if (rank == other) {
-        MPI_Recv(buffers.message, bytes, MPI_BYTE, one->root, 0, comm, MPI_STATUS_IGNORE);
-        MPI_Send(buffers.message, bytes, MPI_BYTE, one->root, 0, comm);
+        MPI_Recv(message, bytes, MPI_BYTE, one->root, 0, comm, MPI_STATUS_IGNORE);
+        MPI_Send(message, bytes, MPI_BYTE, one->root, 0, comm);
     }
 }
 
-static void run(const bench_case *one, payload buffers, MPI_Comm comm) {
-    collwise_parameters with = {.segment_bytes = (size_t)one->segment_bytes, .fanout = one->fanout};
-    int bytes = (int)one->message_bytes;
+static void run(const bench_case *one, const preparation *ready, MPI_Comm comm) {
     if (is(one, "barrier")) {
         collwise_barrier(comm);
     } else if (is(one, "exchange")) {
-        collwise_split_binary_exchange(buffers.message, (size_t)bytes, one->root, collwise_private(comm));
+        collwise_split_binary_exchange(ready->work.call.receive, (size_t)one->message_bytes, one->root,
+                                       collwise_private(comm));
     } else if (is(one, "roundtrip")) {
-        roundtrip(one, buffers, comm);
-    } else if (strcmp(one->collective, "gather") == 0) {
-        collwise_gather(collwise_find("gather", one->algorithm), buffers.message, bytes, MPI_BYTE, buffers.gathered,
-                        bytes, MPI_BYTE, one->root, comm, with);
+        roundtrip(one, ready->work.call.receive, comm);
+    } else if (is(one, "builtin")) {
+        workload_call_mpi(&ready->work);
     } else {
-        collwise_bcast(collwise_find("bcast", one->algorithm), buffers.message, bytes, MPI_BYTE, one->root, comm, with);
+        collwise_parameters with = {.segment_bytes = (size_t)one->segment_bytes, .fanout = one->fanout};
+        collwise_run(ready->algorithm, &ready->work.call, with);
         if (is(one, "bcast_gather")) {
-            int gather_bytes = (int)one->gather_bytes;
             collwise_barrier(comm);
-            collwise_gather(collwise_find("gather", "linear"), buffers.message, gather_bytes, MPI_BYTE,
-                            buffers.gathered, gather_bytes, MPI_BYTE, one->root, comm, (collwise_parameters){0});
+            collwise_run(collwise_find("gather", "linear"), &ready->gather.call, (collwise_parameters){0});
         }
     }
 }
 
-static payload allocate_payload(const bench_case *one, int rank) {
-    size_t mine = (size_t)(one->message_bytes > one->gather_bytes ? one->message_bytes : one->gather_bytes);
-    size_t block = strcmp(one->collective, "gather") == 0 ? (size_t)one->message_bytes : (size_t)one->gather_bytes;
-    payload buffers = {.message = SHARED_PAYLOAD(mine + 1), .gathered = NULL};
-    if (rank == one->root) {
-        buffers.gathered = SHARED_PAYLOAD(block * (size_t)one->procs + 1);
-    }
-    if (buffers.message == NULL || (rank == one->root && buffers.gathered == NULL)) {
+static preparation prepare(const bench_case *one, MPI_Comm comm) {
+    preparation ready = {.algorithm = collwise_find(one->collective, one->algorithm)};
+    int made = workload_make(&ready.work, kind_of(one), (size_t)one->message_bytes, one->root, comm, payload_memory);
+    made = made &&
+           workload_make(&ready.gather, COLLWISE_GATHER, (size_t)one->gather_bytes, one->root, comm, payload_memory);
+    if (!made) {
         fail("out of memory for", one->algorithm);
     }
-    return buffers;
+    collwise_private(comm);
+    if (is(one, "builtin")) {
+        workload_call_mpi(&ready.work);
+    }
+    return ready;
 }
 
-static void free_payload(payload buffers) {
-    FREE_PAYLOAD(buffers.message);
-    if (buffers.gathered != NULL) {
-        FREE_PAYLOAD(buffers.gathered);
-    }
+static void clean_up(preparation *ready) {
+    workload_free(&ready->work);
+    workload_free(&ready->gather);
 }
 
 /* Starts everybody at one simulated instant; *start carries it from case to case. Processes that take no part, or are
  * done early, wait in a meeting, which sends nothing: agreeing on the end would share links with what still runs. */
-static void simulate(const bench_case *one, payload buffers, MPI_Comm comm, double *start, void *meeting) {
+static void simulate(const bench_case *one, const preparation *ready, MPI_Comm comm, double *start, void *meeting) {
     int world_rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     meet(meeting);
@@ -214,7 +231,7 @@ static void simulate(const bench_case *one, payload buffers, MPI_Comm comm, doub
     sleep_for(*start - MPI_Wtime());
     double ends[2] = {-INFINITY, -INFINITY};
     if (comm != MPI_COMM_NULL) {
-        run(one, buffers, comm);
+        run(one, ready, comm);
         ends[0] = MPI_Wtime();
         ends[1] = world_rank == one->root ? ends[0] : -INFINITY;
     }
@@ -227,11 +244,11 @@ static void simulate(const bench_case *one, payload buffers, MPI_Comm comm, doub
     *start = STEP_SECONDS * ceil(ends[0] / STEP_SECONDS + 1);
 }
 
-static double measure_once(const bench_case *one, payload buffers, MPI_Comm comm, int timing_is_maximum) {
+static double measure_once(const bench_case *one, const preparation *ready, MPI_Comm comm, int timing_is_maximum) {
     collwise_barrier(comm);
     collwise_barrier(comm);
     double start = MPI_Wtime();
-    run(one, buffers, comm);
+    run(one, ready, comm);
     if (!timing_is_maximum) {
         collwise_barrier(comm);
     }
@@ -242,10 +259,10 @@ static double measure_once(const bench_case *one, payload buffers, MPI_Comm comm
     return seconds;
 }
 
-static void measure(const bench_case *one, payload buffers, MPI_Comm comm, bench_options options) {
+static void measure(const bench_case *one, const preparation *ready, MPI_Comm comm, bench_options options) {
     double sum = 0, squares = 0, least = INFINITY;
     for (int i = -options.warmup; i < options.repetitions; i++) {
-        double seconds = measure_once(one, buffers, comm, options.timing_is_maximum);
+        double seconds = measure_once(one, ready, comm, options.timing_is_maximum);
         if (i >= 0) {
             sum += seconds;
             squares += seconds * seconds;
@@ -282,6 +299,22 @@ static MPI_Comm take_first(first_processes *kept, int procs) {
     return kept->comm;
 }
 
+/* Processes outside of `comm` only keep time. */
+static void run_case(const bench_case *one, MPI_Comm comm, bench_options options, double *start, void *meeting) {
+    preparation ready = {0};
+    if (comm != MPI_COMM_NULL) {
+        ready = prepare(one, comm);
+    }
+    if (SIMULATED) {
+        simulate(one, &ready, comm, start, meeting);
+    } else if (comm != MPI_COMM_NULL) {
+        measure(one, &ready, comm, options);
+    }
+    if (comm != MPI_COMM_NULL) {
+        clean_up(&ready);
+    }
+}
+
 static void run_cases(char *text, bench_options options) {
     int world_procs, world_rank;
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
@@ -302,20 +335,7 @@ static void run_cases(char *text, bench_options options) {
                 printf("{\"id\": %ld, \"error\": \"%s\"}\n", one.id, wrong);
             }
         } else {
-            MPI_Comm comm = take_first(&kept, one.procs);
-            payload buffers = {NULL, NULL};
-            if (comm != MPI_COMM_NULL) {
-                buffers = allocate_payload(&one, world_rank);
-                collwise_private(comm);
-            }
-            if (SIMULATED) {
-                simulate(&one, buffers, comm, &start, meeting);
-            } else if (comm != MPI_COMM_NULL) {
-                measure(&one, buffers, comm, options);
-            }
-            if (comm != MPI_COMM_NULL) {
-                free_payload(buffers);
-            }
+            run_case(&one, take_first(&kept, one.procs), options, &start, meeting);
         }
         fflush(stdout);
     }

@@ -27,8 +27,13 @@ static bool run_bcast(const verify_call *call, MPI_Comm comm, char complaint[VER
     if (rank == call->root) {
         verify_image_write(&message, &layout, 0, call->serial, call->root);
     }
-    collwise_bcast(call->algorithm, verify_image_buffer(&message), layout.count, layout.type, call->root, comm,
-                   call->with);
+    collwise_run(call->algorithm,
+                 &(collwise_call){.receive = verify_image_buffer(&message),
+                                  .receive_count = layout.count,
+                                  .receive_type = layout.type,
+                                  .root = call->root,
+                                  .comm = comm},
+                 call->with);
     bool right = same(&expected, &message, "broadcast", comm, complaint);
     verify_image_free(&expected);
     verify_image_free(&message);
@@ -39,8 +44,15 @@ static bool run_bcast(const verify_call *call, MPI_Comm comm, char complaint[VER
 /* Only the root names a receive buffer: the others' arguments must not be looked at. */
 static void gather_elsewhere(const verify_call *call, const verify_layout *layout, const verify_image *mine,
                              MPI_Comm comm) {
-    collwise_gather(call->algorithm, verify_image_buffer(mine), layout->count, layout->type, NULL, -1,
-                    MPI_DATATYPE_NULL, call->root, comm, call->with);
+    collwise_run(call->algorithm,
+                 &(collwise_call){.send = verify_image_buffer(mine),
+                                  .send_count = layout->count,
+                                  .send_type = layout->type,
+                                  .receive_count = -1,
+                                  .receive_type = MPI_DATATYPE_NULL,
+                                  .root = call->root,
+                                  .comm = comm},
+                 call->with);
 }
 
 static bool gather_at_root(const verify_call *call, const verify_layout *layout, const verify_image *mine,
@@ -53,14 +65,21 @@ static bool gather_at_root(const verify_call *call, const verify_layout *layout,
     for (int rank = 0; rank < procs; rank++) {
         verify_image_write(&expected, &all_layout, rank, call->serial, rank);
     }
+    collwise_call made = {.send = verify_image_buffer(mine),
+                          .send_count = layout->count,
+                          .send_type = layout->type,
+                          .receive = verify_image_buffer(&all),
+                          .receive_count = all_layout.count,
+                          .receive_type = all_layout.type,
+                          .root = call->root,
+                          .comm = comm};
     if (call->in_place) {
         verify_image_write(&all, &all_layout, call->root, call->serial, call->root);
-        collwise_gather(call->algorithm, MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, verify_image_buffer(&all),
-                        all_layout.count, all_layout.type, call->root, comm, call->with);
-    } else {
-        collwise_gather(call->algorithm, verify_image_buffer(mine), layout->count, layout->type,
-                        verify_image_buffer(&all), all_layout.count, all_layout.type, call->root, comm, call->with);
+        made.send = MPI_IN_PLACE;
+        made.send_count = -1;
+        made.send_type = MPI_DATATYPE_NULL;
     }
+    collwise_run(call->algorithm, &made, call->with);
     bool right = same(&expected, &all, "receive", comm, complaint);
     verify_image_free(&expected);
     verify_image_free(&all);

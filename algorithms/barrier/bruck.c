@@ -1,0 +1,14 @@
+/* Dissemination: in round k every process signals the one 2^k ahead and waits for the one 2^k behind.
+ *     T = ceil(log2 P) alpha */
+#include "internal.h"
+
+void collwise_barrier_bruck(MPI_Comm comm, collwise_parameters with) {
+    (void)with;
+    int procs, rank;
+    MPI_Comm_size(comm, &procs);
+    MPI_Comm_rank(comm, &rank);
+    for (int distance = 1; distance < procs; distance *= 2) {
+        int ahead = (rank + distance) % procs, behind = (rank - distance + procs) % procs;
+        collwise_sendrecv(NULL, 0, ahead, NULL, 0, behind, comm);
+    }
+}

@@ -1,0 +1,53 @@
+/* Memory. The build for sweeps (COLLWISE_FOLD_PAYLOADS) lays users' data of all simulated processes over each other:
+ * times do not depend on values, and ninety processes that each keep a hundred blocks would not fit. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *collwise_allocate(size_t bytes, MPI_Comm comm) {
+    void *memory = malloc(bytes > 0 ? bytes : 1);
+    if (memory == NULL) {
+        fprintf(stderr, "collwise: out of memory for %zu bytes\n", bytes);
+        MPI_Abort(comm, 1);
+    }
+    return memory;
+}
+
+#ifdef COLLWISE_FOLD_PAYLOADS
+
+char *collwise_scratch(size_t bytes, MPI_Comm comm) {
+    char *memory = SMPI_SHARED_MALLOC(bytes + 1);
+    if (memory == NULL) {
+        fprintf(stderr, "collwise: out of memory for %zu bytes\n", bytes);
+        MPI_Abort(comm, 1);
+    }
+    return memory;
+}
+
+void collwise_scratch_free(char *scratch) {
+    if (scratch != NULL) {
+        SMPI_SHARED_FREE(scratch);
+    }
+}
+
+void collwise_copy(char *to, const char *from, size_t bytes) {
+    (void)to;
+    (void)from;
+    (void)bytes;
+}
+
+#else
+
+char *collwise_scratch(size_t bytes, MPI_Comm comm) { return collwise_allocate(bytes, comm); }
+
+void collwise_scratch_free(char *scratch) { free(scratch); }
+
+void collwise_copy(char *to, const char *from, size_t bytes) {
+    if (bytes > 0) {
+        memmove(to, from, bytes);
+    }
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* The local part of a reduction: MPI_Reduce_local on packed elements. In simulation, where computing takes no time by
+ * itself, each byte of the result is charged what the host's property collwise/reduce-seconds-per-byte says. */
+#include "internal.h"
+
+#include <stdlib.h>
+
+#ifdef SMPI_SHARED_MALLOC
+#include <simgrid/actor.h>
+#include <simgrid/host.h>
+
+static double seconds_per_byte(void) {
+    const char *text = sg_host_get_property_value(sg_host_self(), "collwise/reduce-seconds-per-byte");
+    return text == NULL ? 0 : strtod(text, NULL);
+}
+
+static void charge(const collwise_operation *op, size_t elements) {
+    double seconds = op->seconds_per_byte * (double)(elements * op->element_bytes);
+    if (seconds > 0) {
+        sg_actor_sleep_for(seconds);
+    }
+}
+#else
+static double seconds_per_byte(void) { return 0; }
+
+static void charge(const collwise_operation *op, size_t elements) {
+    (void)op;
+    (void)elements;
+}
+#endif
+
+/* Elements with holes are combined in their own layout, this many at a time. */
+enum { ELEMENTS_AT_ONCE = 1024 };
+
+collwise_operation collwise_operation_of(MPI_Op op, MPI_Datatype type, MPI_Comm comm) {
+    int bytes;
+    collwise_operation operation = {.op = op, .type = type, .comm = comm};
+    MPI_Type_size(type, &bytes);
+    MPI_Op_commutative(op, &operation.commutative);
+    operation.element_bytes = (size_t)bytes;
+    operation.contiguous = collwise_is_contiguous(type);
+    operation.seconds_per_byte = seconds_per_byte();
+    return operation;
+}
+
+#ifdef COLLWISE_FOLD_PAYLOADS
+
+static void compute(const collwise_operation *op, const char *left, char *right, size_t elements) {
+    (void)op;
+    (void)left;
+    (void)right;
+    (void)elements;
+}
+
+#else
+
+/* Memory for `elements` elements in the type's own layout; *first is where element 0 counts from. */
+static char *make_layout(const collwise_operation *op, size_t elements, char **first) {
+    MPI_Aint low, extent, true_low, true_extent;
+    MPI_Type_get_extent(op->type, &low, &extent);
+    MPI_Type_get_true_extent(op->type, &true_low, &true_extent);
+    MPI_Aint span = (MPI_Aint)(elements - 1) * (extent < 0 ? -extent : extent);
+    char *memory = calloc((size_t)(span + true_extent) + 1, 1);
+    if (memory == NULL) {
+        memory = collwise_allocate((size_t)(span + true_extent) + 1, op->comm);
+    }
+    *first = memory - true_low + (extent < 0 ? span : 0);
+    return memory;
+}
+
+static void compute_in_layout(const collwise_operation *op, const char *left, char *right, size_t elements) {
+    size_t at_once = elements < ELEMENTS_AT_ONCE ? elements : ELEMENTS_AT_ONCE;
+    char *left_layout, *right_layout;
+    char *left_memory = make_layout(op, at_once, &left_layout);
+    char *right_memory = make_layout(op, at_once, &right_layout);
+    for (size_t first = 0; first < elements; first += at_once) {
+        size_t count = elements - first < at_once ? elements - first : at_once;
+        size_t place = first * op->element_bytes;
+        collwise_unpack(left + place, left_layout, count, op->type, op->comm);
+        collwise_unpack(right + place, right_layout, count, op->type, op->comm);
+        MPI_Reduce_local(left_layout, right_layout, (int)count, op->type, op->op);
+        collwise_pack(right + place, right_layout, count, op->type, op->comm);
+    }
+    free(left_memory);
+    free(right_memory);
+}
+
+static void compute(const collwise_operation *op, const char *left, char *right, size_t elements) {
+    if (!op->contiguous) {
+        compute_in_layout(op, left, right, elements);
+        return;
+    }
+    size_t at_once = COLLWISE_PIECE_BYTES; /* counts are ints */
+    for (size_t first = 0; first < elements; first += at_once) {
+        size_t count = elements - first < at_once ? elements - first : at_once, place = first * op->element_bytes;
+        MPI_Reduce_local(left + place, right + place, (int)count, op->type, op->op);
+    }
+}
+
+#endif
+
+void collwise_combine(const collwise_operation *op, const char *left, char *right, size_t elements) {
+    if (elements > 0) {
+        compute(op, left, right, elements);
+        charge(op, elements);
+    }
+}
+
+void collwise_combine_left(const collwise_operation *op, char *left, char *right, size_t elements) {
+    if (op->commutative) {
+        collwise_combine(op, right, left, elements);
+    } else {
+        collwise_combine(op, left, right, elements);
+        collwise_copy(left, right, elements * op->element_bytes);
+    }
+}
+
+size_t collwise_segment_elements(const collwise_operation *op, size_t elements, size_t segment_bytes) {
+    if (segment_bytes == 0 || op->element_bytes == 0) {
+        return elements > 0 ? elements : 1;
+    }
+    size_t whole = segment_bytes / op->element_bytes;
+    return whole > 0 ? whole : 1;
+}

@@ -1,0 +1,196 @@
+#include "workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[COLLWISE_COLLECTIVES] = {
+    [COLLWISE_BCAST] = "bcast",
+    [COLLWISE_GATHER] = "gather",
+    [COLLWISE_GATHERV] = "gatherv",
+    [COLLWISE_SCATTER] = "scatter",
+    [COLLWISE_SCATTERV] = "scatterv",
+    [COLLWISE_ALLGATHER] = "allgather",
+    [COLLWISE_ALLGATHERV] = "allgatherv",
+    [COLLWISE_ALLTOALL] = "alltoall",
+    [COLLWISE_ALLTOALLV] = "alltoallv",
+    [COLLWISE_BARRIER] = "barrier",
+    [COLLWISE_REDUCE] = "reduce",
+    [COLLWISE_ALLREDUCE] = "allreduce",
+    [COLLWISE_REDUCE_SCATTER] = "reduce_scatter",
+    [COLLWISE_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+    [COLLWISE_SCAN] = "scan",
+    [COLLWISE_EXSCAN] = "exscan",
+};
+
+collwise_collective workload_kind(const char *collective) {
+    collwise_collective kind = 0;
+    while (kind < COLLWISE_COLLECTIVES && strcmp(names[kind], collective) != 0) {
+        kind++;
+    }
+    return kind;
+}
+
+const char *workload_name(collwise_collective kind) { return names[kind]; }
+
+int workload_is_rooted(collwise_collective kind) {
+    return kind == COLLWISE_BCAST || kind == COLLWISE_GATHER || kind == COLLWISE_GATHERV || kind == COLLWISE_SCATTER ||
+           kind == COLLWISE_SCATTERV || kind == COLLWISE_REDUCE;
+}
+
+int workload_reduces(collwise_collective kind) { return kind >= COLLWISE_REDUCE; }
+
+/* How many messages each buffer holds: none, one, or one a process. */
+typedef struct {
+    int send, receive;
+} shares;
+
+static shares shares_of(collwise_collective kind, int procs, int is_root) {
+    switch (kind) {
+    case COLLWISE_BARRIER:
+        return (shares){0, 0};
+    case COLLWISE_BCAST:
+        return (shares){0, 1};
+    case COLLWISE_GATHER:
+    case COLLWISE_GATHERV:
+        return (shares){1, is_root ? procs : 0};
+    case COLLWISE_SCATTER:
+    case COLLWISE_SCATTERV:
+        return (shares){is_root ? procs : 0, 1};
+    case COLLWISE_ALLGATHER:
+    case COLLWISE_ALLGATHERV:
+        return (shares){1, procs};
+    case COLLWISE_ALLTOALL:
+    case COLLWISE_ALLTOALLV:
+        return (shares){procs, procs};
+    case COLLWISE_REDUCE_SCATTER_BLOCK:
+        return (shares){procs, 1};
+    default:
+        return (shares){1, 1};
+    }
+}
+
+/* Counts and displacements for the collectives that take one a process. A reduce_scatter shares the message out. */
+static void fill_counts(workload *made, int procs, int count) {
+    int shared_out = made->kind == COLLWISE_REDUCE_SCATTER;
+    for (int rank = 0, next = 0; rank < procs; rank++) {
+        made->counts[rank] = shared_out ? count / procs + (rank < count % procs) : count;
+        made->displacements[rank] = next;
+        next += made->counts[rank];
+    }
+    made->call.send_counts = made->call.receive_counts = made->counts;
+    made->call.send_displacements = made->call.receive_displacements = made->displacements;
+}
+
+static int takes_counts(collwise_collective kind) {
+    return kind == COLLWISE_GATHERV || kind == COLLWISE_SCATTERV || kind == COLLWISE_ALLGATHERV ||
+           kind == COLLWISE_ALLTOALLV || kind == COLLWISE_REDUCE_SCATTER;
+}
+
+int workload_make(workload *made, collwise_collective kind, size_t message_bytes, int root, MPI_Comm comm,
+                  workload_memory memory) {
+    int procs, rank, element_bytes;
+    MPI_Comm_size(comm, &procs);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Datatype type = MPI_BYTE;
+    if (workload_reduces(kind)) {
+        type = message_bytes % sizeof(double) == 0 ? MPI_DOUBLE : MPI_UNSIGNED_CHAR;
+    }
+    MPI_Type_size(type, &element_bytes);
+    int count = (int)(message_bytes / (size_t)element_bytes);
+    shares hold = shares_of(kind, procs, rank == root);
+    *made = (workload){.kind = kind,
+                       .counts = calloc((size_t)procs, sizeof(int)),
+                       .displacements = calloc((size_t)procs, sizeof(int)),
+                       .memory = memory};
+    made->call = (collwise_call){.send = memory.allocate((size_t)hold.send * message_bytes + 1),
+                                 .send_count = count,
+                                 .send_type = type,
+                                 .receive = memory.allocate((size_t)hold.receive * message_bytes + 1),
+                                 .receive_count = count,
+                                 .receive_type = type,
+                                 .op = MPI_SUM,
+                                 .root = root,
+                                 .comm = comm};
+    if (made->counts == NULL || made->displacements == NULL || made->call.send == NULL || made->call.receive == NULL) {
+        workload_free(made);
+        return 0;
+    }
+    if (takes_counts(kind)) {
+        fill_counts(made, procs, count);
+    }
+    return 1;
+}
+
+void workload_free(workload *made) {
+    if (made->call.send != NULL) {
+        made->memory.release((void *)made->call.send);
+    }
+    if (made->call.receive != NULL) {
+        made->memory.release(made->call.receive);
+    }
+    free(made->counts);
+    free(made->displacements);
+    *made = (workload){.kind = made->kind};
+}
+
+void workload_call_mpi(const workload *made) {
+    const collwise_call *c = &made->call;
+    switch (made->kind) {
+    case COLLWISE_BCAST:
+        MPI_Bcast(c->receive, c->receive_count, c->receive_type, c->root, c->comm);
+        break;
+    case COLLWISE_GATHER:
+        MPI_Gather(c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type, c->root,
+                   c->comm);
+        break;
+    case COLLWISE_GATHERV:
+        MPI_Gatherv(c->send, c->send_count, c->send_type, c->receive, c->receive_counts, c->receive_displacements,
+                    c->receive_type, c->root, c->comm);
+        break;
+    case COLLWISE_SCATTER:
+        MPI_Scatter(c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type, c->root,
+                    c->comm);
+        break;
+    case COLLWISE_SCATTERV:
+        MPI_Scatterv(c->send, c->send_counts, c->send_displacements, c->send_type, c->receive, c->receive_count,
+                     c->receive_type, c->root, c->comm);
+        break;
+    case COLLWISE_ALLGATHER:
+        MPI_Allgather(c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type, c->comm);
+        break;
+    case COLLWISE_ALLGATHERV:
+        MPI_Allgatherv(c->send, c->send_count, c->send_type, c->receive, c->receive_counts, c->receive_displacements,
+                       c->receive_type, c->comm);
+        break;
+    case COLLWISE_ALLTOALL:
+        MPI_Alltoall(c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type, c->comm);
+        break;
+    case COLLWISE_ALLTOALLV:
+        MPI_Alltoallv(c->send, c->send_counts, c->send_displacements, c->send_type, c->receive, c->receive_counts,
+                      c->receive_displacements, c->receive_type, c->comm);
+        break;
+    case COLLWISE_BARRIER:
+        MPI_Barrier(c->comm);
+        break;
+    case COLLWISE_REDUCE:
+        MPI_Reduce(c->send, c->receive, c->receive_count, c->receive_type, c->op, c->root, c->comm);
+        break;
+    case COLLWISE_ALLREDUCE:
+        MPI_Allreduce(c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
+        break;
+    case COLLWISE_REDUCE_SCATTER:
+        MPI_Reduce_scatter(c->send, c->receive, c->receive_counts, c->receive_type, c->op, c->comm);
+        break;
+    case COLLWISE_REDUCE_SCATTER_BLOCK:
+        MPI_Reduce_scatter_block(c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
+        break;
+    case COLLWISE_SCAN:
+        MPI_Scan(c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
+        break;
+    case COLLWISE_EXSCAN:
+        MPI_Exscan(c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
+        break;
+    case COLLWISE_COLLECTIVES:
+        break;
+    }
+}

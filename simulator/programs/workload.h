@@ -1,0 +1,36 @@
+/* A call of any collective on data of a given size, through an algorithm of ours or through MPI's own function. */
+#ifndef COLLWISE_WORKLOAD_H
+#define COLLWISE_WORKLOAD_H
+
+#include "collwise.h"
+
+/* Memory for `bytes` bytes, and the end of it. */
+typedef struct {
+    void *(*allocate)(size_t bytes);
+    void (*release)(void *memory);
+} workload_memory;
+
+typedef struct {
+    collwise_collective kind;
+    collwise_call call;
+    int *counts, *displacements;
+    workload_memory memory;
+} workload;
+
+/* The collective of this name; COLLWISE_COLLECTIVES if there is none. */
+collwise_collective workload_kind(const char *collective);
+const char *workload_name(collwise_collective kind);
+int workload_is_rooted(collwise_collective kind);
+int workload_reduces(collwise_collective kind);
+
+/* Buffers and arguments for a message of `message_bytes`, as the catalogue defines it for the collective. Equal blocks,
+ * also where the collective takes one count a process; the sum of doubles where the message is a number of them, else
+ * of bytes. Memory starts as zeros if it does so at all. The counts must fit an int. 0 if memory runs out. */
+int workload_make(workload *made, collwise_collective kind, size_t message_bytes, int root, MPI_Comm comm,
+                  workload_memory memory);
+void workload_free(workload *made);
+
+/* MPI's own collective. */
+void workload_call_mpi(const workload *made);
+
+#endif

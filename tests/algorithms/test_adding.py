@@ -1,0 +1,66 @@
+"""The worked example of docs/adding.md: one C file and one catalogue entry make an algorithm."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from collwise.algorithms import catalogue
+from collwise.simulator import engines
+from collwise.studies.cli import collwise
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def blocks_of_the_guide() -> tuple[str, str]:
+    """The C file and the catalogue entry that the guide shows."""
+    guide = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+    (c_file,) = re.findall(r"```c\n(.*?)```", guide, re.DOTALL)
+    (entry,) = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
+    return c_file, entry
+
+
+def test_one_file_and_one_entry_make_an_algorithm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if shutil.which("smpirun") is None:
+        pytest.skip("smpirun is not installed")
+    c_file, entry = blocks_of_the_guide()
+    for part in ("CMakeLists.txt", "algorithms", "simulator/programs"):
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        (tmp_path / part).parent.mkdir(exist_ok=True)
+        copy(ROOT / part, tmp_path / part)
+    (tmp_path / "algorithms/bcast/two_way_chain.c").write_text(c_file, encoding="utf-8")
+    with (tmp_path / "algorithms/catalogue.toml").open("a", encoding="utf-8") as file:
+        file.write("\n" + entry)
+    build = tmp_path / "build" / "smpi-system"
+    configure = ["cmake", "-S", str(tmp_path), "-B", str(build), "-G", "Ninja", "-DCOLLWISE_MPI=smpi"]
+    for command in (["env", "SMPI_PRETEND_CC=1", *configure, "-DCMAKE_C_COMPILER=smpicc"],
+                    ["cmake", "--build", str(build), "--target", "verify", "benchmark"]):  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+    monkeypatch.setattr(engines, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(catalogue, "CATALOGUE_PATH", tmp_path / "algorithms/catalogue.toml")
+    catalogue.Catalogue.load.cache_clear()
+    try:
+        choice = ["--collective", "bcast", "--algorithm", "two_way_chain", "--engines", "smpi", "--json"]
+        verified = CliRunner().invoke(collwise, ["verify", *choice])
+        assert verified.exit_code == 0, verified.output
+        (result,) = json.loads(verified.stdout)
+        assert result["cases"] > 100
+        assert result["failures"] == 0
+
+        points = ["--platform", "grisou", "--procs", "16", "--sizes", "4MiB", "--store", str(tmp_path / "store.db")]
+        simulated = CliRunner().invoke(
+            collwise, ["simulate", "--collective", "bcast", "--algorithms", "two_way_chain,chain", *points, "--json"]
+        )
+        assert simulated.exit_code == 0, simulated.output
+        seconds = {row["algorithm"]: row["seconds"] for row in json.loads(simulated.stdout)}
+        # Half as many steps to fill the pipeline, but the root sends each segment twice.
+        assert 1 < seconds["two_way_chain"] / seconds["chain"] < 2.1
+    finally:
+        catalogue.Catalogue.load.cache_clear()

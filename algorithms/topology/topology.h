@@ -12,11 +12,8 @@ typedef enum {
     COLLWISE_BINARY,            /* balanced binary; odd virtual ranks are one subtree, even ones the other */
     COLLWISE_BINOMIAL,          /* balanced binomial: children v + 2^k with 2^k > v */
     COLLWISE_IN_ORDER_BINOMIAL, /* in-order binomial: a subtree holds consecutive virtual ranks */
-<<<<<<< HEAD
-    COLLWISE_IN_ORDER_BINARY    /* balanced binary, a subtree holds consecutive virtual ranks */
-=======
+    COLLWISE_IN_ORDER_BINARY,   /* balanced binary, a subtree holds consecutive virtual ranks */
     COLLWISE_KNOMIAL /* in-order k-nomial: the parent has the lowest nonzero digit cleared, in base `fanout` >= 2 */
->>>>>>> issue3-data
 } collwise_topology;
 
 typedef struct {

@@ -37,7 +37,6 @@ static int in_order_span(int virtual_rank, int procs) {
     return span;
 }
 
-<<<<<<< HEAD
 /* In-order binary: a subtree is its head, then half of its processes below one child, then the others below another.
  * Found on the way down from the root. */
 typedef struct {
@@ -72,7 +71,8 @@ static int real_rank(const collwise_tree *tree, int virtual_rank) {
 static int virtual_rank_of(const collwise_tree *tree, int rank) {
     int up = (rank - tree->root + tree->procs) % tree->procs;
     return tree->topology == COLLWISE_IN_ORDER_BINARY ? (tree->procs - up) % tree->procs : up;
-=======
+}
+
 /* K-nomial: the weight of the lowest digit that is not 0, in base `radix`; for 0, the least power that reaches P. */
 static long knomial_weight(int virtual_rank, int procs, int radix) {
     long weight = 1;
@@ -96,7 +96,6 @@ static int knomial_child(int virtual_rank, int procs, int radix, int index) {
         index -= children;
     }
     return procs;
->>>>>>> issue3-data
 }
 
 static int virtual_parent(const collwise_tree *tree) {
@@ -119,13 +118,10 @@ static int virtual_parent(const collwise_tree *tree) {
         return v - (1 << collwise_log2(v));
     case COLLWISE_IN_ORDER_BINOMIAL:
         return v & (v - 1);
-<<<<<<< HEAD
     case COLLWISE_IN_ORDER_BINARY:
         return in_order_binary_place(v, tree->procs).parent;
-=======
     case COLLWISE_KNOMIAL:
         return knomial_parent(v, tree->procs, tree->fanout);
->>>>>>> issue3-data
     }
     return -1;
 }
@@ -154,13 +150,10 @@ static int virtual_child(const collwise_tree *tree, int index) {
     }
     case COLLWISE_IN_ORDER_BINOMIAL:
         return (1 << index) < in_order_span(v, tree->procs) ? v + (1 << index) : tree->procs;
-<<<<<<< HEAD
     case COLLWISE_IN_ORDER_BINARY:
         return in_order_binary_child(v, tree->procs, index);
-=======
     case COLLWISE_KNOMIAL:
         return knomial_child(v, tree->procs, tree->fanout, index);
->>>>>>> issue3-data
     }
     return tree->procs;
 }
@@ -174,16 +167,9 @@ static int fanout_in_use(collwise_topology topology, int procs, int fanout) {
 }
 
 collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, int rank, int fanout) {
-    collwise_tree tree = {.topology = topology,
-                          .procs = procs,
-                          .root = root,
-<<<<<<< HEAD
-                          .fanout = fanout < 1 ? 1 : least(fanout, procs > 1 ? procs - 1 : 1)};
+    collwise_tree tree = {
+        .topology = topology, .procs = procs, .root = root, .fanout = fanout_in_use(topology, procs, fanout)};
     tree.virtual_rank = virtual_rank_of(&tree, rank);
-=======
-                          .fanout = fanout_in_use(topology, procs, fanout),
-                          .virtual_rank = (rank - root + procs) % procs};
->>>>>>> issue3-data
     int parent = virtual_parent(&tree);
     tree.parent = parent < 0 ? -1 : real_rank(&tree, parent);
     if (topology == COLLWISE_FLAT) {

@@ -19,10 +19,6 @@ typedef struct {
     tally *count;
 } shape;
 
-<<<<<<< HEAD
-static const char *const names[] = {"flat",           "chain", "k_chain", "binary", "binomial", "in_order_binomial",
-                                    "in_order_binary"};
-=======
 /* Both trees of the two-tree broadcast. */
 typedef struct {
     int procs, root;
@@ -30,8 +26,8 @@ typedef struct {
     tally *count;
 } two_trees;
 
-static const char *const names[] = {"flat", "chain", "k_chain", "binary", "binomial", "in_order_binomial", "knomial"};
->>>>>>> issue3-data
+static const char *const names[] = {
+    "flat", "chain", "k_chain", "binary", "binomial", "in_order_binomial", "in_order_binary", "knomial"};
 
 static void check(shape *tree, bool holds, const char *what, int line, int rank) {
     tree->count->checks++;
@@ -192,7 +188,6 @@ static void check_in_order(shape *tree) {
     CHECK(tree, tree->root, collwise_tree_size(&tree->at[tree->root]) == tree->procs);
 }
 
-<<<<<<< HEAD
 static int process_count(const shape *tree, int head) {
     int procs = 1;
     for (int i = 0; i < tree->at[head].child_count; i++) {
@@ -215,7 +210,9 @@ static void check_in_order_binary(shape *tree) {
             CHECK(tree, rank, tree->at[child].virtual_rank == next);
             next += process_count(tree, child);
         }
-=======
+    }
+}
+
 static int ceil_log(int value, int base) {
     int log = 0;
     for (long power = 1; power < value; power *= base) {
@@ -241,7 +238,6 @@ static void check_knomial(shape *tree) {
     }
     if (radix == 2) {
         check_binomial(tree);
->>>>>>> issue3-data
     }
 }
 
@@ -268,13 +264,11 @@ static void check_shape(shape *tree) {
         check_binomial(tree);
         check_in_order(tree);
         break;
-<<<<<<< HEAD
     case COLLWISE_IN_ORDER_BINARY:
         check_in_order_binary(tree);
-=======
+        break;
     case COLLWISE_KNOMIAL:
         check_knomial(tree);
->>>>>>> issue3-data
         break;
     }
 }
@@ -367,12 +361,8 @@ static void check_procs(int procs, tally *count) {
     tree.procs = procs;
     for (unsigned i = 0; i < sizeof roots / sizeof *roots; i++) {
         tree.root = roots[i] % procs;
-<<<<<<< HEAD
-        for (int topology = COLLWISE_FLAT; topology <= COLLWISE_IN_ORDER_BINARY; topology++) {
-=======
         check_two_trees(procs, tree.root, count);
         for (int topology = COLLWISE_FLAT; topology <= COLLWISE_KNOMIAL; topology++) {
->>>>>>> issue3-data
             tree.topology = (collwise_topology)topology;
             if (tree.topology == COLLWISE_K_CHAIN || tree.topology == COLLWISE_KNOMIAL) {
                 check_fanouts(&tree);

@@ -15,16 +15,11 @@ from hypothesis import strategies as st
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
-from collwise.validation.export import (
-    OPENMPI_VERSIONS,
-    Rule,
-    openmpi_rules,
-    parse_rules,
-    rule_message,
-)
+from collwise.validation.decisions import DecisionTable
+from collwise.validation.export import Rule, openmpi_rules, parse_rules
 from collwise.validation.openmpi import Choice
 from collwise.validation.openmpi_check import check_rules, observe, recognise, traffic
-from collwise.validation.selection import DecisionTable
+from collwise.validation.targets import OPENMPI_VERSIONS, rule_message
 
 ROOT = Path(__file__).resolve().parents[2]
 KIB = 1024
@@ -44,7 +39,7 @@ GATHER_ROW = ((0, Choice("linear")), (10_000, Choice("linear_sync", KIB)), (20_0
 
 
 def table(collective: str, rules: dict[int, tuple[tuple[int, Choice], ...]]) -> DecisionTable:
-    return DecisionTable(collective, "grisou", "model by_parts", rules)
+    return DecisionTable(collective, "grisou", 1, "model by_parts", rules)
 
 
 def example() -> list[DecisionTable]:
@@ -152,7 +147,9 @@ def test_openmpi_4_0_cannot_choose_gather_by_size() -> None:
 def test_errors_of_the_writer() -> None:
     with pytest.raises(UsageError, match=r"unknown Open MPI version '3\.1'.*4\.0, 4\.1, 5\.0"):
         openmpi_rules(example(), "3.1")
-    with pytest.raises(UsageError, match=r"Open MPI 4\.1 has no bcast algorithm 'linear_nonblocking'"):
+    with pytest.raises(
+        UsageError, match=r"Open MPI 4\.1 have no bcast algorithm 'linear_nonblocking'.*select --for openmpi-4\.1"
+    ):
         openmpi_rules([table("bcast", {2: ((0, Choice("linear_nonblocking", KIB)),)})], "4.1")
     with pytest.raises(UsageError, match="unknown bcast algorithm 'binry'; did you mean"):
         openmpi_rules([table("bcast", {2: ((0, Choice("binry")),)})], "4.1")

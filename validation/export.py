@@ -206,7 +206,8 @@ def _steps(collective: str, row: Row) -> Iterator[tuple[int, Choice | None]]:
     """The row as Open MPI has to be told it: from 0, and split where it would understand a choice differently."""
     if not row or row[0][0] > 0:
         yield 0, None
-    for (start, choice), (end, _) in zip(row, [*row[1:], (None, None)], strict=True):
+    ends = [*(start for start, _ in row[1:]), None]
+    for (start, choice), end in zip(row, ends, strict=False):
         yield from _translated(collective, start, end, choice)
 
 

@@ -264,7 +264,7 @@ def test_what_does_not_run_on_every_p_holds_only_where_it_was_decided() -> None:
 
 
 @pytest.mark.usefixtures("allgather")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     procs=st.lists(st.integers(1, 70), min_size=1, max_size=8, unique=True),
     order=st.permutations(list(ORDER)),

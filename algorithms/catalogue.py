@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from collwise.common.errors import unknown_name
+
+# Requirements on the number of processes: whether one holds, and what it asks for.
+_CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
+    "power_of_two": (lambda procs: procs & (procs - 1) == 0, "needs P to be a power of two"),
+    "even": (lambda procs: procs % 2 == 0, "needs an even P"),
+}
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
 
@@ -32,13 +38,23 @@ class Algorithm:
 
     @property
     def segmented(self) -> bool:
-        """Whether a segment size can be chosen."""
-        return "segment_bytes" in self.parameters
+        """Whether a segment size can be chosen, be it only that of a first part."""
+        return self.pipelined or "first_bytes" in self.parameters
 
     @property
     def pipelined(self) -> bool:
-        """Whether the message is cut into segments of that size. Gather's linear_sync takes one for a first part."""
-        return self.segmented and self.collective == "bcast"
+        """Whether the message is cut into segments of a size that can be chosen."""
+        return "segment_bytes" in self.parameters
+
+    @property
+    def bound_to_procs(self) -> bool:
+        """Whether there are process counts that the algorithm does not run on."""
+        return any(requirement in _CONDITIONS for requirement in self.requires)
+
+    def objection(self, procs: int) -> str:
+        """Why the algorithm does not run on P processes ('needs an even P'), or nothing if it does."""
+        conditions = [_CONDITIONS[requirement] for requirement in self.requires if requirement in _CONDITIONS]
+        return next((text for holds, text in conditions if not holds(procs)), "")
 
 
 @dataclass(frozen=True)

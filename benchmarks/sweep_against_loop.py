@@ -20,19 +20,19 @@ from collwise.simulator.engines import REPOSITORY, smpi_engine
 from collwise.simulator.launch import smpi_command, smpi_files
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import case_lines, configuration_of
-from collwise.validation.grid import SEGMENT_BYTES, SIZES
+from collwise.validation.grid import PAPER_SIZES, SEGMENT_BYTES
 from collwise.validation.selection import ComparisonPlan
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--platform", default="grisou")
-    parser.add_argument("--collective", default="bcast", choices=list(SIZES))
+    parser.add_argument("--collective", default="bcast", choices=list(PAPER_SIZES))
     parser.add_argument("--procs", type=int, default=90)
     options = parser.parse_args()
     platform = load(options.platform)
     ppn = platform.default_processes_per_node
-    plan = ComparisonPlan(options.collective, (options.procs,), SIZES[options.collective], ppn, SEGMENT_BYTES)
+    plan = ComparisonPlan(options.collective, (options.procs,), PAPER_SIZES[options.collective], ppn, SEGMENT_BYTES)
     cases = [plan.case(plan.choice(name), options.procs, size) for size in plan.message_bytes for name in plan.names()]
     with tempfile.TemporaryDirectory() as folder:
         loop_seconds, by_loop = shell_loop(platform, cases, Path(folder))

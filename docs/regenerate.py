@@ -17,9 +17,11 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.studies import figures as draw
+from collwise.studies.commands.algorithms import ids_text, parameters_text, requirements_text
 from collwise.studies.commands.demo import CLUSTERS, SHOWN
 from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
 from collwise.validation.calibration import PAPER_GATHER_PROCS, calibrate
+from collwise.validation.targets import OPENMPI_VERSIONS
 from collwise.validation.verification import verify
 
 DOCS = Path(__file__).resolve().parent
@@ -54,22 +56,34 @@ def replaced(text: str, name: str, block: str) -> str:
 
 
 def algorithms_page() -> str:
-    parts = [NOTE, "# Algorithms\n\nMade from `algorithms/catalogue.toml`.\n"]
-    for collective in Catalogue.load().collectives.values():
+    collectives = Catalogue.load().collectives.values()
+    versions = ", ".join(OPENMPI_VERSIONS)
+    parts = [
+        NOTE,
+        "# Algorithms\n\nMade from `algorithms/catalogue.toml`; `collwise algorithms --json` has the same.\n\n"
+        "Requirements: `power_of_two` and `even` are asked of the number of processes, `commutative` of the operation. "
+        f"Open MPI ids: a number alone is the id in {versions}.\n\n",
+        markdown(
+            ["collective", "algorithms", "message bytes"],
+            [(f"[`{c.name}`](#{c.name})", len(c.algorithms), c.message_bytes) for c in collectives],
+        ),
+    ]
+    for collective in collectives:
         rows = [
             (
                 f"`{a.name}`" + ("" if a.selectable else " (building block)"),
                 a.title,
                 a.topology,
-                ", ".join(a.parameters) or "-",
-                ", ".join(f"{version}: {number}" for version, number in a.openmpi.items()) or "-",
+                parameters_text(a),
+                requirements_text(a),
+                ids_text(a),
                 a.reference,
             )
             for a in collective.algorithms.values()
         ]
-        parts.append(f"\n## {collective.title} (`{collective.name}`)\n\n")
-        parts.append(f"Message bytes: {collective.message_bytes}.\n\n")
-        parts.append(markdown(["name", "algorithm", "topology", "parameters", "Open MPI ids", "reference"], rows))
+        parts.append(f"\n## {collective.name}\n\n{collective.title}. Message bytes: {collective.message_bytes}.\n\n")
+        heads = ["name", "algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
+        parts.append(markdown(heads, rows))
     return "".join(parts)
 
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.platforms import HostPlatform
+from collwise.simulator.costs import cost_of
 from collwise.simulator.engines import Engine, file_digest, smpi_engine
 from collwise.simulator.launch import SMPI_OPTIONS, run_command, smpi_command, smpi_environment, smpi_files
 from collwise.simulator.store import Case, Configuration, Store, Timing
 
-# What a case costs besides its messages (agreeing on its start), in messages a process.
-_FIXED_MESSAGES_A_PROCESS = 8
 # A batch worth starting a process of its own for, in messages: a few times as long as the start takes, and short enough
 # that the cores finish together.
 _BATCH_MESSAGES = 40_000
@@ -39,15 +38,6 @@ class SweepResult:
     def failed(self) -> list[Timing]:
         """The cases that did not run."""
         return [timing for timing in self.timings.values() if not timing.ok]
-
-
-def cost_of(case: Case) -> float:
-    """About how many messages a case simulates."""
-    segments = max(1, -(-case.message_bytes // case.segment_bytes)) if case.segment_bytes else 1
-    messages = (case.procs - 1) * segments
-    if case.collective == "gather" or case.experiment == "bcast_gather":
-        messages += 3 * case.procs
-    return messages + _FIXED_MESSAGES_A_PROCESS * case.procs
 
 
 def configuration_of(platform: HostPlatform, engine: Engine) -> Configuration:

@@ -16,9 +16,10 @@ from collwise.common.files import writable_folder, write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.studies import figures as draw
 from collwise.studies.tuning import Tuning, chooses_segments, summary_line, table_columns, table_row
+from collwise.validation.decisions import DecisionTable
 from collwise.validation.export import openmpi_rules
 from collwise.validation.grid import DECISION_SIZES
-from collwise.validation.selection import Comparison, ComparisonResult, DecisionTable
+from collwise.validation.selection import Comparison, ComparisonResult
 
 RULES_VERSIONS = ("4.1", "5.0")
 _TITLES = {"bcast": "Broadcast", "gather": "Gather"}

@@ -13,23 +13,18 @@ from collwise.models.parameters import ModelParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import Progress
+from collwise.validation.decisions import DecisionTable
 from collwise.validation.fitting import Plan, default_procs, fit
 from collwise.validation.grid import DECISION_SIZES, MORE_SEGMENTS, SEGMENT_BYTES, SIZES
 from collwise.validation.selection import (
     Comparison,
     ComparisonPlan,
     ComparisonResult,
-    DecisionTable,
     Pick,
     compare,
     select_by_model,
 )
-
-
-def one_choice_a_count(collective: str) -> bool:
-    """Whether decisions for Open MPI keep to one algorithm a process count (see `select_by_model`)."""
-    return collective == "gather"
-
+from collwise.validation.targets import one_choice_a_count
 
 ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
 

@@ -1,6 +1,7 @@
-"""Decision tables as Open MPI's classic dynamic rules (`coll_tuned_dynamic_rules_filename`), and that file read back.
+"""Decision tables as what MPI libraries read: Open MPI's classic dynamic rules, and the interposing library's table.
 
-The file is a stream of whole numbers; `#` starts a comment:
+Open MPI's file (`coll_tuned_dynamic_rules_filename`), which is read back here, too, is a stream of whole numbers; `#`
+starts a comment:
     collectives, then of each: id, communicator sizes, then of each: size, message sizes, then of each:
         message size, algorithm id, fan-out, segment size
 A communicator takes the last entry that is not larger than it, or the first; so does a message. Algorithm 0 is Open
@@ -14,21 +15,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError
 from collwise.common.units import format_size
+from collwise.validation.decisions import DecisionTable, Row
 from collwise.validation.openmpi import Choice
-from collwise.validation.selection import DecisionTable
+from collwise.validation.targets import (
+    COLLWISE,
+    OWN_SEND_COUNT_COUNTS,
+    can_run,
+    multiplies_by_procs,
+    rule_message,
+    sees_sizes,
+    series,
+)
 
-
-def _versions() -> tuple[str, ...]:
-    collectives = Catalogue.load().collectives.values()
-    return tuple(sorted({v for entry in collectives for a in entry.algorithms.values() for v in a.openmpi}))
-
-
-OPENMPI_VERSIONS = _versions()
-
-# Open MPI 4.0 compares datatype size times processes and forgets the count (mended by its pull requests 7758, 8048).
-_BLIND_TO_COUNT = {("gather", "4.0")}
 _HAS_HAN = ("4.1", "5.0")
 
 _OWN_DECISION = 0
@@ -37,6 +37,17 @@ _TAIL_STEP = 32
 _TAIL_END_PROCS = 2**20
 # linear_sync sends two halves, Open MPI a first part of fixed size: half of a power of two within these bounds.
 _HALVED_BYTES = tuple(2**exponent for exponent in range(12, 23))
+# K of Open MPI's k-nomial trees is an option of its own (coll_tuned_bcast_algorithm_knomial_radix), 4 unless set.
+_KNOMIAL_FANOUT = 4
+
+# Open MPI's reductions that keep the order of operands; of the others its rules do not ask whether operations commute
+# (its issues 7765 and 8010).
+_KEEPS_ORDER = {
+    "reduce": ("linear", "in_order_binary"),
+    "allreduce": ("linear", "non_overlapping", "recursive_doubling"),
+    "reduce_scatter": ("non_overlapping",),
+    "reduce_scatter_block": ("linear",),
+}
 
 
 @dataclass(frozen=True)
@@ -66,28 +77,13 @@ class RulesFile:
         return None if rule.algorithm == _OWN_DECISION else rule
 
 
-def series(openmpi_version: str) -> str:
-    """'4.1' of '4.1' or '4.1.4'. Raises UsageError for a version that the catalogue has no ids for."""
-    short = ".".join(openmpi_version.split(".")[:2])
-    if short not in OPENMPI_VERSIONS:
-        raise unknown_name("Open MPI version", openmpi_version, OPENMPI_VERSIONS)
-    return short
-
-
-def rule_message(collective: str, openmpi_version: str, procs: int, message_bytes: int, datatype_bytes: int = 1) -> int:
-    """What Open MPI compares with the message sizes of its rules, for a call of `message_bytes`."""
-    if (collective, series(openmpi_version)) in _BLIND_TO_COUNT:
-        return datatype_bytes * procs
-    multiplied = Catalogue.load().collective(collective).openmpi_message == "times_procs"
-    return message_bytes * procs if multiplied else message_bytes
-
-
 def openmpi_rules(tables: Sequence[DecisionTable], openmpi_version: str, *, largest_procs: int | None = None) -> str:
     """The text of a rules file that makes Open MPI run what the tables choose.
 
     Below the smallest P of a table Open MPI decides itself. Above the last one its last row stays in force, as in
     `DecisionTable.choose`; with `largest_procs` Open MPI decides itself above that. Raises UsageError for what cannot
-    be written: an unknown version, an algorithm that this version lacks, two tables of one collective.
+    be written: an unknown version, an algorithm that this version lacks, two tables of one collective, a choice by
+    message size where Open MPI does not look at it.
     """
     version = series(openmpi_version)
     by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
@@ -98,7 +94,7 @@ def openmpi_rules(tables: Sequence[DecisionTable], openmpi_version: str, *, larg
         twice = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
     sections = {identity: _section(by_id[identity], version, largest_procs) for identity in sorted(by_id)}
-    lines = [*_header([by_id[identity] for identity in sections], version, _unsafe_in_place(sections))]
+    lines = [*_header([by_id[identity] for identity in sections], version, _by_size(sections))]
     lines.append(f"{len(sections)} # collectives")
     for identity, sizes in sections.items():
         entry = Catalogue.load().collective(by_id[identity].collective)
@@ -109,7 +105,7 @@ def openmpi_rules(tables: Sequence[DecisionTable], openmpi_version: str, *, larg
     return "\n".join(lines) + "\n"
 
 
-def _header(tables: Sequence[DecisionTable], version: str, unsafe_in_place: bool) -> Iterator[str]:
+def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> Iterator[str]:
     yield f"# Dynamic rules for the tuned collectives of Open MPI {version}, written by collwise."
     for table in tables:
         made_for = " ".join(f"{table.collective} on {table.platform}, chosen by {table.made_by}".split())
@@ -122,22 +118,46 @@ def _header(tables: Sequence[DecisionTable], version: str, unsafe_in_place: bool
         yield "# (where the component han takes a collective over, these rules have no effect on it)"
     yield "# A line of four: message size from which, algorithm, fan-out, segment size. Algorithm 0: Open MPI decides."
     for table in tables:
-        if Catalogue.load().collective(table.collective).openmpi_message == "times_procs":
+        if multiplies_by_procs(table.collective, version):
             yield f"# Message sizes of {table.collective} are totals, bytes a process times processes."
-    if unsafe_in_place:
-        yield "# WARNING: for MPI_Gather, Open MPI looks the rule up by each process's own send count. A program whose"
-        yield "# root passes MPI_IN_PLACE with another send count than the others (most pass 0) may then run two"
-        yield "# algorithms at once: it hangs or gathers wrong data. Leave gather out for such programs."
+    for table in tables:
+        if table.collective in OWN_SEND_COUNT_COUNTS and table.collective in by_size:
+            yield from _OWN_SEND_COUNT_WARNINGS[table.collective]
+    disordered = ", ".join(f"MPI_{table.collective.capitalize()}" for table in tables if _reorders(table))
+    if disordered:
+        yield f"# WARNING: for {disordered}, Open MPI does not look"
+        yield "# whether the operation commutes: with one that does not, the algorithms below give wrong results. Leave"
+        yield "# these collectives out for programs with such operations."
 
 
-def _unsafe_in_place(sections: Mapping[int, Mapping[int, tuple[Rule, ...]]]) -> bool:
-    gather = sections.get(Catalogue.load().collective("gather").openmpi_collective, {})
-    return any(len(rules) > 1 for rules in gather.values())
+_OWN_SEND_COUNT_WARNINGS = {
+    "gather": (
+        "# WARNING: for MPI_Gather, Open MPI looks the rule up by each process's own send count. A program whose",
+        "# root passes MPI_IN_PLACE with another send count than the others (most pass 0) may then run two",
+        "# algorithms at once: it hangs or gathers wrong data. Leave gather out for such programs.",
+    ),
+    "scatter": (
+        "# WARNING: for MPI_Scatter, Open MPI looks the rule up by each process's own send count, which means nothing",
+        "# but at the root. A program whose other processes pass another one may then run two algorithms at once: it",
+        "# hangs or scatters wrong data. Leave scatter out for such programs.",
+    ),
+}
+
+
+def _by_size(sections: Mapping[int, Mapping[int, tuple[Rule, ...]]]) -> set[str]:
+    """The collectives whose rules tell message sizes apart."""
+    names = {entry.openmpi_collective: name for name, entry in Catalogue.load().collectives.items()}
+    return {names[identity] for identity, sizes in sections.items() if any(len(rules) > 1 for rules in sizes.values())}
+
+
+def _reorders(table: DecisionTable) -> bool:
+    ordered = _KEEPS_ORDER.get(table.collective)
+    return ordered is not None and any(c.algorithm not in ordered for row in table.rules.values() for _, c in row)
 
 
 def _section(table: DecisionTable, version: str, largest_procs: int | None) -> dict[int, tuple[Rule, ...]]:
     """Communicator size -> rules of one table."""
-    if not table.rules or not all(table.rules.values()):
+    if not any(table.rules.values()):
         raise UsageError(f"the {table.collective} decision table is empty")
     sizes = sorted(table.rules)
     if largest_procs is not None and largest_procs < sizes[-1]:
@@ -149,19 +169,26 @@ def _section(table: DecisionTable, version: str, largest_procs: int | None) -> d
     for first, after in zip(sizes, [*sizes[1:], None], strict=True):
         end = after if after is not None or largest_procs is None else largest_procs + 1
         row = list(_steps(table.collective, table.rules[first]))
-        if (table.collective, version) in _BLIND_TO_COUNT:
-            if len(table.rules[first]) > 1 or row[0][1] is None:
-                raise UsageError(
-                    f"rules of Open MPI {version} cannot choose a {table.collective} algorithm by message size, which "
-                    f"P = {first} needs; leave {table.collective} out or write rules for a later version"
-                )
+        if not sees_sizes(f"openmpi-{version}", table.collective):
+            _check_one_choice(table, first, f"rules of Open MPI {version}")
             row = row[:1]
-        varies = len(row) > 1 and Catalogue.load().collective(table.collective).openmpi_message == "times_procs"
+        varies = len(row) > 1 and multiplies_by_procs(table.collective, version)
         for procs in _each_size(first, end) if varies else (first,):
             section[procs] = tuple(_rule(table.collective, version, procs, *step) for step in row)
     if largest_procs is not None:
         section[largest_procs + 1] = nothing
     return section
+
+
+def _check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
+    """Raises UsageError if the row of a process count tells message sizes apart, 0 from the first one included."""
+    row = table.rules[procs]
+    if len(row) > 1 or (row and row[0][0] > 0):
+        name = table.collective
+        raise UsageError(
+            f"{whose} cannot choose a {name} algorithm by message size, which P = {procs} needs; make the table with "
+            f"'collwise select --one-choice' or leave {name} out"
+        )
 
 
 def _each_size(first: int, end: int | None) -> Iterator[int]:
@@ -175,11 +202,12 @@ def _each_size(first: int, end: int | None) -> Iterator[int]:
         procs += max(1, procs // _TAIL_STEP)
 
 
-def _steps(collective: str, row: Sequence[tuple[int, Choice]]) -> Iterator[tuple[int, Choice | None]]:
+def _steps(collective: str, row: Row) -> Iterator[tuple[int, Choice | None]]:
     """The row as Open MPI has to be told it: from 0, and split where it would understand a choice differently."""
-    if row[0][0] > 0:
+    if not row or row[0][0] > 0:
         yield 0, None
-    for (start, choice), (end, _) in zip(row, [*row[1:], (None, None)], strict=True):
+    ends = [*(start for start, _ in row[1:]), None]
+    for (start, choice), end in zip(row, ends, strict=False):
         yield from _translated(collective, start, end, choice)
 
 
@@ -204,13 +232,58 @@ def _rule(collective: str, version: str, procs: int, start: int, choice: Choice 
     if choice is None:
         return Rule(message, _OWN_DECISION, note=f"{since}: Open MPI decides")
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
-    if version not in algorithm.openmpi:
-        raise UsageError(f"Open MPI {version} has no {collective} algorithm '{choice.algorithm}'")
+    if not can_run(f"openmpi-{version}", algorithm):
+        raise UsageError(
+            f"rules of Open MPI {version} have no {collective} algorithm '{choice.algorithm}'; make the table with "
+            f"'collwise select --for openmpi-{version}'"
+        )
     fanout = (choice.fanout or algorithm.default_fanout) if "fanout" in algorithm.parameters else 0
+    if choice.algorithm == "knomial" and fanout != _KNOMIAL_FANOUT:
+        raise UsageError(
+            f"rules of Open MPI cannot set the fan-out of knomial, {fanout}; it is {_KNOMIAL_FANOUT} there"
+        )
     note = f"{since}: {choice.algorithm}"
     note += f", fan-out {fanout}" if fanout else ""
     note += f", segments of {format_size(choice.segment_bytes)}" if choice.segment_bytes else ""
     return Rule(message, algorithm.openmpi[version], fanout, choice.segment_bytes, note)
+
+
+def collwise_rules(tables: Sequence[DecisionTable]) -> str:
+    """The text of a table for `collwise run`: one rule a line, 'default' where nothing is decided.
+
+    A call takes of its collective's rules those with the largest P that is not above its own, of these those with the
+    largest number of processes a node likewise, of these that with the largest message size. Tables of one collective
+    may differ in processes a node. Raises UsageError for two that do not, and for a choice by message size where not
+    all processes know it.
+    """
+    if not tables:
+        raise UsageError("no decision table to write rules from")
+    by_key = {(table.collective, table.processes_per_node): table for table in tables}
+    if len(by_key) < len(tables):
+        raise UsageError("two decision tables of one collective for the same number of processes a node")
+    lines = ["# Rules for collwise run:", "# collective procs processes_per_node message_bytes algorithm [parameters]"]
+    for name in sorted({table.collective for table in tables}):
+        mine = [by_key[key] for key in sorted(by_key) if key[0] == name]
+        lines.append("")
+        lines += [f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}" for table in mine]
+        # A row of one table would hide those of the others for less processes: all have rows wherever one has.
+        for procs in sorted({procs for table in mine for procs in table.rules}):
+            for table in mine:
+                lines += _collwise_lines(table, procs)
+    return "\n".join(lines) + "\n"
+
+
+def _collwise_lines(table: DecisionTable, procs: int) -> Iterator[str]:
+    row = table.row(procs)
+    if not sees_sizes(COLLWISE, table.collective) and procs in table.rules:
+        _check_one_choice(table, procs, "rules of collwise")
+    where = f"{table.collective} {procs} {table.processes_per_node}"
+    if not row or row[0][0] > 0:
+        yield f"{where} 0 default"
+    for start, choice in row:
+        segment = f" segment_bytes={choice.segment_bytes}" if choice.segment_bytes else ""
+        fanout = f" fanout={choice.fanout}" if choice.fanout else ""
+        yield f"{where} {start} {choice.algorithm}{segment}{fanout}"
 
 
 def parse_rules(text: str, source: str = "rules") -> RulesFile:

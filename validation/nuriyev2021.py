@@ -27,7 +27,7 @@ from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import Progress
 from collwise.validation.fitting import Plan, fit
-from collwise.validation.grid import BCAST_SIZES, SEGMENT_BYTES, SIZES
+from collwise.validation.grid import BCAST_SIZES, PAPER_SIZES, SEGMENT_BYTES
 from collwise.validation.nuriyev2021_tables import (
     EAGER_LIMIT_BYTES,
     KIB,
@@ -376,7 +376,7 @@ def fitted_tables(
                 platform, Plan(cluster.fit_procs, cluster.processes_per_node, SEGMENT_BYTES, more_segments=()), store,
                 engine_version=engine_version, jobs=jobs, on_progress=advance,
             )  # fmt: skip
-        for collective, sizes in SIZES.items():
+        for collective, sizes in PAPER_SIZES.items():
             plan = ComparisonPlan(collective, cluster.procs, sizes, cluster.processes_per_node, SEGMENT_BYTES)
             with progress(f"{cluster.name}: simulating {collective}") as advance:
                 by_model = {

@@ -5,10 +5,8 @@ Degradation of a pick is T(pick) / T(best) - 1 in simulated time, as in tables 2
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +19,7 @@ from collwise.models.parts import Array
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import Progress, SweepResult, simulate
+from collwise.validation.decisions import DecisionTable, Row
 from collwise.validation.openmpi import Choice, decide, decide_as_listed
 
 
@@ -113,10 +112,21 @@ class ComparisonPlan:
                     found[f"{name}, {format_size(segment)}"] = Choice(name, segment)
         return found
 
+    def candidate_cases(self) -> list[Case]:
+        """Every candidate at every point that it runs at."""
+        catalogue = Catalogue.load()
+        return [
+            self.case(choice, procs, size)
+            for procs in self.procs
+            for size in self.message_bytes
+            for choice in self.candidates().values()
+            if not catalogue.algorithm(self.collective, choice.algorithm).objection(procs)
+        ]
+
     def cases(self) -> list[Case]:
         """Everything to simulate: all candidates, and Open MPI's choices at the common segment size and as shipped."""
         points = [(procs, size) for procs in self.procs for size in self.message_bytes]
-        common = [self.case(choice, *point) for point in points for choice in self.candidates().values()]
+        common = self.candidate_cases()
         listed = [self.case(self.choice(decide_as_listed(self.collective, *point)), *point) for point in points]
         shipped = [self.case(decide(self.collective, *point), *point) for point in points]
         return list(dict.fromkeys([*common, *listed, *shipped]))
@@ -166,7 +176,8 @@ def _row(
     plan: ComparisonPlan, sweep: SweepResult, procs: int, message_bytes: int, predicted: Mapping[str, float]
 ) -> Comparison | None:
     def seconds(choice: Choice) -> float:
-        return sweep.timings[plan.case(choice, procs, message_bytes)].seconds
+        timing = sweep.timings.get(plan.case(choice, procs, message_bytes))
+        return timing.seconds if timing is not None else np.nan
 
     candidates = plan.candidates()
     simulated = {label: seconds(choice) for label, choice in candidates.items()}
@@ -197,33 +208,6 @@ def _degradation(seconds: float, best_seconds: float) -> float:
     return 0.0 if seconds == best_seconds else seconds / best_seconds - 1 if best_seconds > 0 else np.inf
 
 
-@dataclass(frozen=True)
-class DecisionTable:
-    """What to run: for each process count, ascending (message bytes from which, choice). Made by a model or simulation.
-
-    A point between two entries takes the lower one, in P and in m. Below the first entries nothing is decided.
-    """
-
-    collective: str
-    platform: str
-    made_by: str
-    rules: Mapping[int, tuple[tuple[int, Choice], ...]]
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return sorted(self.rules)
-
-    def choose(self, procs: int, message_bytes: int) -> Choice:
-        """The choice for a point. Raises UsageError below the smallest entries."""
-        position = bisect.bisect_right(self._starts, procs)
-        if position == 0:
-            raise UsageError(f"the decision table starts at P = {min(self.rules)}, not {procs}")
-        below = [choice for start, choice in self.rules[self._starts[position - 1]] if start <= message_bytes]
-        if not below:
-            raise UsageError(f"the decision table has no entry for {message_bytes} bytes")
-        return below[-1]
-
-
 def select_by_model(
     parameters: ModelParameters,
     plan: ComparisonPlan,
@@ -233,50 +217,73 @@ def select_by_model(
     """The fastest predicted algorithm for every P and m of the plan; equal neighbours are merged.
 
     With `one_choice` each P has one algorithm for all m: the one whose worst degradation over the plan's sizes is
-    least. MPI_Gather needs that from Open MPI's rules: a root that passes MPI_IN_PLACE is looked up at another size
-    than the other processes, and two algorithms at once hang. Raises UsageError if the model covers no algorithm.
+    least (see `targets.one_choice_a_count` for where that is needed). A choice that does not run on every P holds
+    only where it was decided: at P + 1 the best one without such a requirement follows it. Raises UsageError if the
+    model covers no algorithm.
     """
     sizes, procs = np.array(plan.message_bytes), np.array(plan.procs)
     predicted = predict_all(parameters, plan, procs[:, None], sizes[None, :], model)
     if not predicted:
         raise UsageError(f"model '{model}' covers none of the {plan.collective} algorithms asked for")
     rules = _decide(plan, list(predicted), np.stack(list(predicted.values())), one_choice)
-    return DecisionTable(plan.collective, parameters.platform, f"model {model}", rules)
+    made_by = f"model {model}"
+    return DecisionTable(plan.collective, parameters.platform, plan.processes_per_node, made_by, rules)
 
 
 def select_by_simulation(
     platform: HostPlatform, plan: ComparisonPlan, sweep: SweepResult, one_choice: bool = False
 ) -> DecisionTable:
-    """The fastest simulated algorithm for every P and m of the plan; `one_choice` as in `select_by_model`."""
+    """The fastest simulated algorithm for every P and m of the plan; otherwise as `select_by_model`.
+
+    The sweep holds at least the plan's `candidate_cases`.
+    """
     candidates = plan.candidates()
-    seconds = [
-        [[sweep.timings[plan.case(choice, procs, size)].seconds for size in plan.message_bytes] for procs in plan.procs]
+
+    def seconds(choice: Choice, procs: int, size: int) -> float:
+        timing = sweep.timings.get(plan.case(choice, procs, size))
+        return timing.seconds if timing is not None else np.nan
+
+    times = [
+        [[seconds(choice, procs, size) for size in plan.message_bytes] for procs in plan.procs]
         for choice in candidates.values()
     ]
-    rules = _decide(plan, list(candidates), np.array(seconds), one_choice)
-    return DecisionTable(plan.collective, platform.name, sweep.configuration.maker, rules)
+    rules = _decide(plan, list(candidates), np.array(times), one_choice)
+    made_by = sweep.configuration.maker
+    return DecisionTable(plan.collective, platform.name, plan.processes_per_node, made_by, rules)
 
 
-def _decide(
-    plan: ComparisonPlan, labels: Sequence[str], seconds: Array, one_choice: bool
-) -> dict[int, tuple[tuple[int, Choice], ...]]:
-    """Rules from seconds of shape (candidate, P, m), nan where there is no time; points without any are left out."""
+def _decide(plan: ComparisonPlan, labels: Sequence[str], seconds: Array, one_choice: bool) -> dict[int, Row]:
+    """Rules from seconds of shape (candidate, P, m), nan where there is no time; P without any are left out."""
     candidates = plan.candidates()
-    picks: dict[int, list[tuple[int, Choice]]] = {}
-    for index, procs in enumerate(plan.procs):
-        times = np.where(np.isnan(seconds[:, index]), np.inf, seconds[:, index])
-        known = np.any(np.isfinite(times), axis=0)
-        if not known.any():
+    choices = [candidates[label] for label in labels]
+    algorithms = [Catalogue.load().algorithm(plan.collective, choice.algorithm) for choice in choices]
+    everywhere = np.array([not algorithm.bound_to_procs for algorithm in algorithms])
+    rows: dict[int, Row] = {}
+    for procs in sorted(plan.procs):
+        times = seconds[:, plan.procs.index(procs)]
+        times = np.where(np.isnan(times), np.inf, times)
+        if not np.isfinite(times).any():
             continue
-        winners = np.argmin(times, axis=0)
-        if one_choice:
-            winners[:] = np.argmin(_worst_ratio(times[:, known]))
-        picks[procs] = [
-            (size, candidates[labels[winner]])
-            for size, winner, there in zip(plan.message_bytes, winners, np.atleast_1d(known), strict=True)
-            if there
-        ]
-    return _merged(picks, from_zero=one_choice)
+        here = np.array([not algorithm.objection(procs) for algorithm in algorithms])
+        rows[procs] = _row_of(plan, choices, np.where(here[:, None], times, np.inf), one_choice)
+        if any(not everywhere[choices.index(choice)] for _, choice in rows[procs]):
+            rows[procs + 1] = _row_of(plan, choices, np.where(everywhere[:, None], times, np.inf), one_choice)
+    return _merged(rows)
+
+
+def _row_of(plan: ComparisonPlan, choices: Sequence[Choice], times: Array, one_choice: bool) -> Row:
+    """The entries of one P from times of shape (candidate, m), infinite where there is none."""
+    known = np.any(np.isfinite(times), axis=0)
+    if not known.any():
+        return ()
+    winners = np.argmin(times, axis=0)
+    if one_choice:
+        winners[:] = np.argmin(_worst_ratio(times[:, known]))
+    row: list[tuple[int, Choice]] = []
+    for size, winner, there in zip(plan.message_bytes, winners, known, strict=True):
+        if there and (not row or row[-1][1] != choices[winner]):
+            row.append((0 if one_choice and not row else size, choices[winner]))
+    return tuple(row)
 
 
 def _worst_ratio(seconds: Array) -> Array:
@@ -285,19 +292,10 @@ def _worst_ratio(seconds: Array) -> Array:
     return np.max(np.where(seconds == least, 1.0, seconds / np.where(least > 0, least, 1.0)), axis=-1)
 
 
-def _merged(
-    picks: Mapping[int, Sequence[tuple[int, Choice]]], from_zero: bool
-) -> dict[int, tuple[tuple[int, Choice], ...]]:
-    """Drops entries that say what the one before them says, along m and along P."""
-    rules: dict[int, tuple[tuple[int, Choice], ...]] = {}
-    last: tuple[tuple[int, Choice], ...] = ()
-    for procs in sorted(picks):
-        row: list[tuple[int, Choice]] = []
-        for size, choice in picks[procs]:
-            if not row:
-                row.append((0 if from_zero else size, choice))
-            elif row[-1][1] != choice:
-                row.append((size, choice))
-        if tuple(row) != last:
-            rules[procs] = last = tuple(row)
+def _merged(rows: Mapping[int, Row]) -> dict[int, Row]:
+    """Drops rows that say what the one before them says."""
+    rules: dict[int, Row] = {}
+    for procs in sorted(rows):
+        if not rules or rows[procs] != list(rules.values())[-1]:
+            rules[procs] = rows[procs]
     return rules

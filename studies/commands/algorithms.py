@@ -8,6 +8,7 @@ import click
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.studies.commands.shared import json_option, print_json, stdout_console, table
+from collwise.validation.targets import OPENMPI_VERSIONS
 
 
 @click.command()
@@ -22,12 +23,37 @@ def algorithms(collective: str | None, as_json: bool) -> None:
         return
     for entry in chosen:
         rows = [_row(algorithm) for algorithm in entry.algorithms.values()]
-        columns = ["algorithm", "topology", "parameters", "Open MPI ids", "reference"]
-        stdout_console().print(table(f"{entry.title} (message bytes: {entry.message_bytes})", columns, rows, left=5))
+        columns = ["algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
+        title = f"{entry.title}: {entry.name} (message bytes: {entry.message_bytes})"
+        stdout_console().print(table(title, columns, rows, left=len(columns)))
 
 
 def _row(algorithm: Algorithm) -> tuple[str, ...]:
-    parameters = [f"{name}={algorithm.default_fanout}" if name == "fanout" else name for name in algorithm.parameters]
-    ids = ", ".join(f"{version}: {number}" for version, number in algorithm.openmpi.items())
     name = algorithm.name if algorithm.selectable else f"{algorithm.name} (building block)"
-    return name, algorithm.topology, ", ".join(parameters) or "-", ids or "-", algorithm.reference
+    return (
+        name,
+        algorithm.topology,
+        parameters_text(algorithm),
+        requirements_text(algorithm),
+        ids_text(algorithm),
+        algorithm.reference,
+    )
+
+
+def parameters_text(algorithm: Algorithm) -> str:
+    """'segment_bytes, fanout=4': what can be chosen, with defaults."""
+    named = [f"{name}={algorithm.default_fanout}" if name == "fanout" else name for name in algorithm.parameters]
+    return ", ".join(named) or "-"
+
+
+def requirements_text(algorithm: Algorithm) -> str:
+    """'power_of_two, commutative'."""
+    return ", ".join(algorithm.requires) or "-"
+
+
+def ids_text(algorithm: Algorithm) -> str:
+    """'1' where all versions of Open MPI have one id, else '4.1: 3, 5.0: 3'."""
+    ids = algorithm.openmpi
+    if set(ids) == set(OPENMPI_VERSIONS) and len(set(ids.values())) == 1:
+        return str(next(iter(ids.values())))
+    return ", ".join(f"{version}: {number}" for version, number in ids.items()) or "-"

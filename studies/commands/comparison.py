@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -23,33 +22,30 @@ from collwise.studies.commands.shared import (
     SEGMENTS,
     SIZES,
     algorithm_names,
+    check_formulas,
     collective_option,
+    collectives_option,
     json_option,
     platform_option,
     ppn_option,
     print_json,
     processes_per_node,
     run_options,
+    several,
     stdout_console,
     sweep_progress,
     table,
 )
-from collwise.studies.tuning import one_choice_a_count, summary_line, table_columns, table_row
-from collwise.validation.export import OPENMPI_VERSIONS, openmpi_rules
+from collwise.studies.tuning import summary_line, table_columns, table_row
+from collwise.validation.decisions import DecisionTable, decisions_document, decisions_from
+from collwise.validation.export import collwise_rules, openmpi_rules
 from collwise.validation.fitting import Plan, default_procs, fit
 from collwise.validation.grid import DECISION_SIZES
-from collwise.validation.grid import SIZES as SIZES_OF_PAPER
-from collwise.validation.openmpi import Choice
-from collwise.validation.selection import (
-    Comparison,
-    ComparisonPlan,
-    DecisionTable,
-    select_by_model,
-    select_by_simulation,
-)
+from collwise.validation.grid import SIZES as USUAL_SIZES
+from collwise.validation.selection import Comparison, ComparisonPlan, select_by_model, select_by_simulation
 from collwise.validation.selection import compare as run_comparison
+from collwise.validation.targets import COLLWISE, OPENMPI_VERSIONS, TARGETS, candidates, one_choice_a_count
 
-_DECISIONS_FORMAT = "collwise decisions 1"
 _WIDE = "8KiB:128KiB:x2"
 _ONE_OR_MORE = "Segment sizes that a choice may have, as a list or range; the least is the common one."
 
@@ -109,10 +105,11 @@ def compare(
     """
     ppn = processes_per_node(platform, ppn)
     names = algorithm_names(collective, algorithms)
+    check_formulas([collective])
     if figures is not None:
         writable_folder(figures)
     plan = ComparisonPlan(
-        collective, procs, tuple(sizes or SIZES_OF_PAPER[collective]), ppn, segments[0], names, segments[1:]
+        collective, procs, tuple(sizes or USUAL_SIZES[collective]), ppn, segments[0], names, segments[1:]
     )
     for count in procs:
         platform.hosts_for(count, ppn)
@@ -166,30 +163,32 @@ def _row_record(row: Comparison) -> dict[str, object]:
 
 
 @click.command()
-@collective_option
+@collectives_option
 @click.option("--by", type=click.Choice(["model", "simulation"]), default="model", show_default=True)
 @click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'; for --by model.")
 @click.option("--platform", type=PLATFORM, help="For --by simulation.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 2:124:+1.")
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.")
+@click.option("--for", "target", type=click.Choice(TARGETS), help="Only what this can be told to run. Default: all.")
 @click.option(
     "--one-choice/--by-size",
     default=None,
-    help="One algorithm a process count, or by message size. Default: one for gather (see the rules file's WARNING).",
+    help="One algorithm a process count, or by message size. Default: one where whom it is for needs that.",
 )
 @click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
 @click.option("--model", type=click.Choice(MODELS), default="by_parts", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the decision table (JSON) here.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the decision tables (JSON) here.")
 @ppn_option
 @run_options
 @json_option
 def select(
-    collective: str,
+    collectives: Sequence[str],
     by: str,
     parameters: Path | None,
     platform: HostPlatform | None,
     procs: tuple[int, ...],
     sizes: tuple[int, ...] | None,
+    target: str | None,
     one_choice: bool | None,
     segments: tuple[int, ...],
     model: str,
@@ -200,88 +199,116 @@ def select(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Makes a decision table: which algorithm to run for each P and from which message size."""
-    names = algorithm_names(collective, None)
-    sizes = tuple(sizes or DECISION_SIZES[collective])
+    """Makes decision tables: which algorithm to run for each P and from which message size.
+
+    An algorithm that needs a power of two or an even number of processes holds only for the P where it was decided;
+    from P + 1 on the best one that always runs follows it.
+    """
+    chosen = _candidates(collectives, target)
     if output is not None:
         writable_file(output)
-    single = one_choice_a_count(collective) if one_choice is None else one_choice
+
+    def single(name: str) -> bool:
+        return one_choice_a_count(name, target) if one_choice is None else one_choice
+
+    def plans(per_node: int) -> list[ComparisonPlan]:
+        return [
+            ComparisonPlan(name, procs, sizes_of(name, sizes), per_node, segments[0], names, segments[1:])
+            for name, names in chosen.items()
+        ]
+
     if by == "model":
+        check_formulas(list(chosen))
         if parameters is None:
             raise click.UsageError("--by model needs --parameters FILE (make one: collwise fit)")
         fitted = ModelParameters.load(parameters)
-        plan = ComparisonPlan(collective, procs, sizes, fitted.processes_per_node, segments[0], names, segments[1:])
-        decisions = select_by_model(fitted, plan, model, single)
+        tables = [
+            select_by_model(fitted, plan, model, single(plan.collective)) for plan in plans(fitted.processes_per_node)
+        ]
     else:
         if platform is None:
             raise click.UsageError("--by simulation needs --platform")
-        ppn = processes_per_node(platform, ppn)
-        plan = ComparisonPlan(collective, procs, sizes, ppn, segments[0], names, segments[1:])
-        with Store(store) as opened, sweep_progress(f"{platform.name}: simulating {collective}") as progress:
-            cases = [plan.case(choice, p, m) for p in procs for m in sizes for choice in plan.candidates().values()]
+        asked = plans(processes_per_node(platform, ppn))
+        with Store(store) as opened, sweep_progress(f"{platform.name}: simulating {several(list(chosen))}") as progress:
+            cases = [case for plan in asked for case in plan.candidate_cases()]
             sweep = run_sweep(platform, cases, opened, engine_version=engine, jobs=jobs, on_progress=progress)
-        decisions = select_by_simulation(platform, plan, sweep, single)
-    document = decisions_document(decisions)
+        tables = [select_by_simulation(platform, plan, sweep, single(plan.collective)) for plan in asked]
+    document = decisions_document(tables)
     if output is not None:
         write_text(output, json.dumps(document, indent=2) + "\n")
     if as_json:
         print_json(document)
         return
-    rows = [
-        (p, format_size(start), choice.algorithm, format_size(choice.segment_bytes) if choice.segment_bytes else "-")
-        for p, entries in decisions.rules.items()
-        for start, choice in entries
-    ]
-    title = f"{collective} on {decisions.platform} by {decisions.made_by}"
+    for decisions in tables:
+        _print_decisions(decisions)
+
+
+def sizes_of(collective: str, asked: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The sizes asked for, or the collective's own; a barrier has one only."""
+    return asked if asked and collective != "barrier" else DECISION_SIZES[collective]
+
+
+def _candidates(collectives: Sequence[str], target: str | None) -> dict[str, tuple[str, ...]]:
+    """Algorithms to choose from by collective; those without any are left out, and an error if all are."""
+    found, missing = {}, []
+    for name in collectives:
+        try:
+            found[name] = candidates(name, target)
+        except UsageError as problem:
+            missing.append(problem)
+    if not found:
+        raise missing[0]
+    for left_out in missing:
+        click.echo(f"collwise: {left_out}; left out", err=True)
+    return found
+
+
+def _print_decisions(decisions: DecisionTable) -> None:
+    rows: list[tuple[object, ...]] = []
+    for p, row in decisions.rules.items():
+        for start, choice in row:
+            segment = format_size(choice.segment_bytes) if choice.segment_bytes else "-"
+            rows.append((p, format_size(start), choice.algorithm, segment))
+        if not row:
+            rows.append((p, "-", "nothing decided", "-"))
+    title = f"{decisions.collective} on {decisions.platform} by {decisions.made_by}"
     columns = ["from P", "from m", "algorithm", "segment"]
     stdout_console().print(table(title, columns, rows, left=0))
 
 
-def decisions_document(decisions: DecisionTable) -> dict[str, Any]:
-    """A decision table as plain data, which `decisions_from` reads."""
-    return {
-        "format": _DECISIONS_FORMAT,
-        "collective": decisions.collective,
-        "platform": decisions.platform,
-        "made_by": decisions.made_by,
-        "rules": {
-            str(p): [{"from_bytes": start, **vars(choice)} for start, choice in entries]
-            for p, entries in decisions.rules.items()
-        },
-    }
-
-
-def decisions_from(path: Path) -> DecisionTable:
-    """Reads a file that `collwise select -o` wrote. Raises UsageError naming it."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if document.get("format") != _DECISIONS_FORMAT:
-            raise UsageError(f"{path}: not a decision table; make one with: collwise select -o FILE")
-        rules = {
-            int(p): tuple(
-                (entry["from_bytes"], Choice(entry["algorithm"], entry["segment_bytes"], entry["fanout"]))
-                for entry in entries
-            )
-            for p, entries in document["rules"].items()
-        }
-        return DecisionTable(document["collective"], document["platform"], document["made_by"], rules)
-    except OSError as problem:
-        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise UsageError(f"{path}: not a decision table ({problem}); make one with: collwise select -o FILE") from None
+_FORMATS = {"openmpi": "classic dynamic rules", "collwise": "the table of collwise run"}
 
 
 @click.command()
 @click.argument("decisions", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--format", "format_name", default="openmpi", show_default=True, help="openmpi: classic dynamic rules.")
-@click.option("--openmpi-version", default="4.1", show_default=True, help=", ".join(OPENMPI_VERSIONS))
+@click.option(
+    "--format",
+    "format_name",
+    default="openmpi",
+    show_default=True,
+    help="; ".join(f"{name}: {what}" for name, what in _FORMATS.items()) + ".",
+)
+@click.option(
+    "--openmpi-version",
+    "--version",
+    default="4.1",
+    show_default=True,
+    help=f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.",
+)
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The rules file.")
 @click.option("--check", is_flag=True, help="Run the installed Open MPI with the rules and see what it does.")
 def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, output: Path, check: bool) -> None:
-    """Writes rules that an MPI library reads from DECISIONS files (one a collective, from 'collwise select')."""
-    if format_name != "openmpi":
-        raise unknown_name("format", format_name, ["openmpi"])
-    tables = [decisions_from(path) for path in decisions]
+    """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective)."""
+    if format_name not in _FORMATS:
+        raise unknown_name("format", format_name, _FORMATS)
+    if check and format_name == COLLWISE:
+        raise click.UsageError("--check is for --format openmpi")
+    tables = [one for path in decisions for one in decisions_from(path)]
+    if format_name == COLLWISE:
+        write_text(output, collwise_rules(tables))
+        click.echo(f"{output}: rules for {several([one.collective for one in tables])}; use them with")
+        click.echo(f"  collwise run --table {output} ...")
+        return
     text = openmpi_rules(tables, openmpi_version)
     write_text(output, text)
     click.echo(f"{output}: rules for Open MPI {openmpi_version}; use them with")
@@ -290,7 +317,7 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
         f"--mca coll_tuned_dynamic_rules_filename {output.resolve()} --mca coll ^han ..."
     )
     if "WARNING" in text:
-        click.echo("collwise: the file's head has a WARNING on MPI_Gather with MPI_IN_PLACE: read it", err=True)
+        click.echo("collwise: the file's head has a WARNING: read it", err=True)
     if check:
         from collwise.studies.rules_check import check_all
 
@@ -327,6 +354,7 @@ def report(
 
     for name in collectives:
         algorithm_names(name, None)
+    check_formulas(collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with Store(store) as opened:
         tuning = tune(

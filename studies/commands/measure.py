@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.engines import MPI_LIBRARIES
 from collwise.simulator.store import Case, Store
@@ -26,7 +26,7 @@ from collwise.studies.commands.shared import (
     store_option,
     table,
 )
-from collwise.validation.grid import SIZES as SIZES_OF_PAPER
+from collwise.validation.grid import SIZES as USUAL_SIZES
 from collwise.validation.measuring import TIMINGS
 from collwise.validation.measuring import measure as run_measurement
 
@@ -36,8 +36,8 @@ from collwise.validation.measuring import measure as run_measurement
 @collective_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts on this machine: 2,4.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
-@click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="Segment size of the broadcasts.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's, or 12 by doubling.")
+@click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="Segment size, where messages are cut.")
 @click.option("--timing", type=click.Choice(TIMINGS), default="maximum", show_default=True, help="Whose clock counts.")
 @click.option("--repetitions", type=click.IntRange(1), default=20, show_default=True)
 @store_option
@@ -64,9 +64,12 @@ def measure(
     cases = [
         Case(collective, name, p, m, segments[name], processes_per_node=p)
         for p in procs
-        for m in sizes or SIZES_OF_PAPER[collective]
+        for m in sizes or USUAL_SIZES[collective]
         for name in names
+        if not catalogue.algorithm(collective, name).objection(p)
     ]
+    if not cases:
+        raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, procs))}")
     with Store(store) as opened:
         timings = run_measurement(library, cases, opened, timing=timing, repetitions=repetitions)
     if as_json:

@@ -33,7 +33,7 @@ from collwise.studies.commands.shared import (
 )
 from collwise.validation.fitting import Plan, default_procs
 from collwise.validation.fitting import fit as run_fit
-from collwise.validation.grid import SIZES as SIZES_OF_PAPER
+from collwise.validation.grid import SIZES as USUAL_SIZES
 
 _MOST_ROWS = 60
 
@@ -114,7 +114,7 @@ def predict(
     fitted = ModelParameters.load(parameters)
     covered = fitted.algorithms(model, collective)
     asked = algorithm_names(collective, algorithms)
-    sizes = tuple(sizes or SIZES_OF_PAPER[collective])
+    sizes = tuple(sizes or USUAL_SIZES[collective])
     names = [name for name in asked if name in covered]
     p, m = np.array(procs)[:, None], np.array(sizes)[None, :]
     started = time.perf_counter()

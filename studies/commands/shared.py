@@ -50,12 +50,20 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def _collectives(text: str) -> tuple[str, ...]:
+    catalogue = Catalogue.load()
+    if text.strip() == "all":
+        return tuple(catalogue.collectives)
+    return tuple(dict.fromkeys(catalogue.collective(name).name for name in _names(text)))
+
+
 SIZE = _Parsed("size", parse_size)
 SIZES = _Parsed("sizes", lambda text: tuple(parse_sizes(text)))
 SEGMENT = _Parsed("segment", lambda text: _segments(text)[0])
 SEGMENTS = _Parsed("segments", lambda text: _segments(text))
 COUNTS = _Parsed("counts", lambda text: tuple(parse_counts(text)))
 NAMES = _Parsed("names", _names)
+COLLECTIVES = _Parsed("collectives", _collectives)
 PLATFORM = _Parsed("platform", load)
 
 
@@ -103,7 +111,13 @@ def store_option(function: F) -> F:
 
 def collective_option(function: F) -> F:
     """--collective NAME."""
-    return click.option("--collective", required=True, help="bcast or gather.")(function)
+    return click.option("--collective", required=True, help="A name (see 'collwise algorithms').")(function)
+
+
+def collectives_option(function: F) -> F:
+    """--collective NAME[,NAME...]|all."""
+    help_text = "Names by commas (see 'collwise algorithms'), or all."
+    return click.option("--collective", "collectives", required=True, type=COLLECTIVES, help=help_text)(function)
 
 
 def json_option(function: F) -> F:
@@ -123,6 +137,23 @@ def algorithm_names(collective: str, asked: Sequence[str] | None) -> tuple[str, 
     if not asked or tuple(asked) == ("all",):
         return known.selectable
     return tuple(catalogue.algorithm(collective, name).name for name in asked)
+
+
+def several(collectives: Sequence[str]) -> str:
+    """'bcast', 'bcast, gather', '16 collectives': for titles."""
+    return ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"
+
+
+def check_formulas(collectives: Sequence[str]) -> None:
+    """Raises UsageError naming those of the collectives that no cost formula is known for."""
+    from collwise.models.estimation import BY_PARTS, FORMULAS
+
+    missing = [name for name in collectives if name not in FORMULAS[BY_PARTS]]
+    if missing:
+        raise UsageError(
+            f"no cost formulas for {', '.join(missing)}; {', '.join(FORMULAS[BY_PARTS])} have them. The others are "
+            "chosen by simulated times: collwise select --by simulation"
+        )
 
 
 def stdout_console() -> Console:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
@@ -19,35 +19,36 @@ from collwise.studies.commands.shared import (
     NAMES,
     SIZES,
     algorithm_names,
-    collective_option,
+    collectives_option,
     json_option,
     platform_option,
     ppn_option,
     print_json,
     processes_per_node,
     run_options,
+    several,
     stdout_console,
     sweep_progress,
     table,
 )
-from collwise.validation.grid import SIZES as SIZES_OF_PAPER
+from collwise.validation.grid import SWEEP_SIZES
 
 
 @click.command()
 @platform_option
-@collective_option
-@click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
+@collectives_option
+@click.option("--algorithms", type=NAMES, help="Names by commas, of one collective. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 10:90:+10.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
 @click.option("--segments", type=SIZES, default="8KiB", show_default=True, help="Segment sizes; 0 is unsegmented.")
-@click.option("--fanout", type=click.IntRange(1), help="Chains of the K-chain tree. Default: 4.")
+@click.option("--fanout", type=click.IntRange(1), help="Of algorithms that take one. Default: the algorithm's.")
 @click.option("--root", type=click.IntRange(0), default=0, show_default=True, help="The root's rank.")
 @ppn_option
 @run_options
 @json_option
 def simulate(
     platform: HostPlatform,
-    collective: str,
+    collectives: Sequence[str],
     algorithms: Sequence[str] | None,
     procs: Sequence[int],
     sizes: Sequence[int] | None,
@@ -62,28 +63,31 @@ def simulate(
 ) -> None:
     """Simulates every algorithm at every P, m and segment size; what the store has is not repeated.
 
-    Run it again after Ctrl-C and it goes on where it stopped. Exit code 1 if a case failed.
+    Run it again after Ctrl-C and it goes on where it stopped. Exit code 1 if a case failed. A process count that an
+    algorithm does not run on is left out.
     """
-    catalogue = Catalogue.load()
     ppn = processes_per_node(platform, ppn)
     if root >= min(procs):
         raise click.BadParameter(f"rank {root} does not exist with P = {min(procs)}", param_hint="--root")
-    cases = []
-    for name in algorithm_names(collective, algorithms):
-        algorithm = catalogue.algorithm(collective, name)
-        chosen = segments if algorithm.pipelined else (0,)
-        cases += [
-            Case(collective, name, p, m, segment, (fanout or 0) if "fanout" in algorithm.parameters else 0, ppn, root)
-            for p in procs
-            for m in sizes or SIZES_OF_PAPER[collective]
-            for segment in chosen
-        ]
-    with Store(store) as opened, sweep_progress(f"{platform.name} {collective}") as progress:
+    if algorithms and len(collectives) > 1 and tuple(algorithms) != ("all",):
+        raise click.BadParameter("names belong to one collective; several were asked for", param_hint="--algorithms")
+    cases = [
+        Case(name, algorithm.name, p, m, segment, (fanout or 0) if "fanout" in algorithm.parameters else 0, ppn, root)
+        for name in collectives
+        for algorithm in _algorithms(name, algorithms)
+        for p in procs
+        if not algorithm.objection(p)
+        for m in sizes_of(name, sizes)
+        for segment in (segments if algorithm.pipelined else (0,))
+    ]
+    with Store(store) as opened, sweep_progress(f"{platform.name} {several(collectives)}") as progress:
         result = run_sweep(platform, cases, opened, engine_version=engine, jobs=jobs, on_progress=progress)
     if as_json:
         print_json([_record(timing) for timing in result.timings.values()])
     else:
-        _print_table(platform, collective, list(result.timings.values()))
+        for name in collectives:
+            mine = [timing for timing in result.timings.values() if timing.case.collective == name]
+            _print_table(platform, name, _algorithms(name, algorithms), procs, mine)
         click.echo(
             f"{len(cases)} cases, {result.reused} of them from {store}; {result.processes_started} simulator "
             f"processes; {result.configuration.maker}"
@@ -94,12 +98,27 @@ def simulate(
         )
 
 
+def sizes_of(collective: str, asked: Sequence[int] | None) -> tuple[int, ...]:
+    """The sizes asked for, or the collective's own; a barrier has one only."""
+    return tuple(asked) if asked and collective != "barrier" else SWEEP_SIZES[collective]
+
+
+def _algorithms(collective: str, asked: Sequence[str] | None) -> list[Algorithm]:
+    return [Catalogue.load().algorithm(collective, name) for name in algorithm_names(collective, asked)]
+
+
 def _record(timing: Timing) -> dict[str, object]:
     return asdict(timing.case) | {"nodes": timing.case.nodes, "seconds": timing.seconds, "error": timing.error}
 
 
-def _print_table(platform: HostPlatform, collective: str, timings: Sequence[Timing]) -> None:
-    names = list(dict.fromkeys(t.case.algorithm for t in timings))
+def _print_table(
+    platform: HostPlatform,
+    collective: str,
+    algorithms: Sequence[Algorithm],
+    procs: Sequence[int],
+    timings: Sequence[Timing],
+) -> None:
+    names = [algorithm.name for algorithm in algorithms]
     points = sorted({(t.case.procs, t.case.message_bytes, t.case.segment_bytes) for t in timings})
     times = {(t.case.algorithm, t.case.procs, t.case.message_bytes, t.case.segment_bytes): t for t in timings}
     segments = {segment for _, _, segment in points if segment}
@@ -118,6 +137,11 @@ def _print_table(platform: HostPlatform, collective: str, timings: Sequence[Timi
     ]
     heads = ["P", "m", *(["segment"] if len(segments) > 1 else []), *names]
     stdout_console().print(table(f"{collective} on {platform.title}, simulated", heads, rows, left=0))
+    for algorithm in algorithms:
+        without = [p for p in procs if algorithm.objection(p)]
+        if without:
+            listed = ", ".join(map(str, without))
+            click.echo(f"{algorithm.name} {algorithm.objection(without[0])}: not simulated for P = {listed}")
 
 
 def _cell(timing: Timing | None) -> str:

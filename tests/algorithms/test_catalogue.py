@@ -10,12 +10,46 @@ from pathlib import Path
 
 import pytest
 
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "algorithms"
 CATALOGUE = tomllib.loads((FOLDER / "catalogue.toml").read_text(encoding="utf-8"))
 ALGORITHMS = [(collective, entry) for collective, about in CATALOGUE.items() for entry in about["algorithm"]]
-TOPOLOGIES = {"flat", "chain", "k_chain", "binary", "binomial", "in_order_binomial"}
+TREES = {
+    "flat",
+    "chain",
+    "k_chain",
+    "binary",
+    "binomial",
+    "knomial",
+    "two_tree",
+    "in_order_binary",
+    "in_order_binomial",
+}
+DOUBLING = {"dissemination", "hypercube", "butterfly", "recursive_doubling", "recursive_halving"}
+TOPOLOGIES = TREES | DOUBLING | {"ring", "complete"}
 OPENMPI_VERSIONS = {"4.0", "4.1", "5.0"}
+# Of Open MPI's component tuned: the collective's id in rules files, what rules compare, and the largest algorithm id by
+# version. gatherv and scatterv have ids, but no algorithms to choose from.
+OPENMPI = {
+    "allgather": (0, "times_procs", 6, 6, 7),
+    "allgatherv": (1, "same", 5, 5, 6),
+    "allreduce": (2, "same", 6, 6, 6),
+    "alltoall": (3, "times_procs", 5, 5, 5),
+    "alltoallv": (4, "none", 2, 2, 2),
+    "barrier": (6, "none", 6, 6, 6),
+    "bcast": (7, "same", 9, 9, 9),
+    "exscan": (8, "times_procs", 2, 2, 2),
+    "gather": (9, "times_procs", 3, 3, 3),
+    "gatherv": (10, "times_procs", 0, 0, 0),
+    "reduce": (11, "same", 7, 7, 7),
+    "reduce_scatter": (12, "same", 4, 4, 4),
+    "reduce_scatter_block": (13, "times_procs", 4, 4, 4),
+    "scan": (14, "times_procs", 2, 2, 2),
+    "scatter": (15, "times_procs", 2, 3, 3),
+    "scatterv": (16, "times_procs", 0, 0, 0),
+}
 
 each_algorithm = pytest.mark.parametrize(
     ("collective", "entry"), ALGORITHMS, ids=[f"{collective}-{entry['name']}" for collective, entry in ALGORITHMS]
@@ -32,18 +66,23 @@ def test_function_is_defined_in_the_file_of_that_name(collective: str, entry: di
 
 @each_algorithm
 def test_entry_is_complete(collective: str, entry: dict) -> None:
-    assert entry["topology"] in TOPOLOGIES
-    assert set(entry["parameters"]) <= {"segment_bytes", "fanout"}
+    assert set(entry["topology"].split(", ")) <= TOPOLOGIES
+    assert set(entry["parameters"]) <= {"segment_bytes", "first_bytes", "fanout"}
     assert ("fanout" in entry["parameters"]) == ("default_fanout" in entry)
     assert isinstance(entry["selectable"], bool)
     assert entry["title"]
     assert entry["reference"]
-    assert entry["requires"] == []
+    assert set(entry["requires"]) <= {"power_of_two", "even", "commutative"}
 
 
 @each_algorithm
-def test_a_choice_has_an_id_in_every_openmpi_version(collective: str, entry: dict) -> None:
-    assert set(entry["openmpi"]) == (OPENMPI_VERSIONS if entry["selectable"] else set())
+def test_ids_are_those_of_openmpis_versions(collective: str, entry: dict) -> None:
+    assert set(entry["openmpi"]) <= (OPENMPI_VERSIONS if entry["selectable"] else set())
+    largest = dict(zip(sorted(OPENMPI_VERSIONS), OPENMPI[collective][2:], strict=True))
+    # 0 leaves the choice to Open MPI.
+    assert all(1 <= number <= largest[version] for version, number in entry["openmpi"].items())
+    # No version has taken an algorithm out.
+    assert sorted(entry["openmpi"]) == sorted(OPENMPI_VERSIONS)[len(OPENMPI_VERSIONS) - len(entry["openmpi"]) :]
 
 
 @pytest.mark.parametrize("collective", CATALOGUE)
@@ -58,12 +97,31 @@ def test_openmpi_ids_are_unique(collective: str, version: str) -> None:
     entries = CATALOGUE[collective]["algorithm"]
     ids = [entry["openmpi"][version] for entry in entries if version in entry["openmpi"]]
     assert len(ids) == len(set(ids))
-    assert all(number > 0 for number in ids)  # 0 leaves the choice to Open MPI
 
 
-def test_openmpi_collective_ids_are_those_of_the_rules_file() -> None:
-    assert {name: about["openmpi_collective"] for name, about in CATALOGUE.items()} == {"bcast": 7, "gather": 9}
-    assert {about["openmpi_message"] for about in CATALOGUE.values()} <= {"same", "times_procs"}
+@pytest.mark.parametrize("collective", CATALOGUE)
+def test_openmpi_looks_collectives_up_as_it_does(collective: str) -> None:
+    about = CATALOGUE[collective]
+    assert (about["openmpi_collective"], about["openmpi_message"]) == OPENMPI[collective][:2]
+
+
+def test_requirements_on_the_number_of_processes() -> None:
+    fields = ("allgather", "x", "X", "f", "ring", ())
+    even = Algorithm(*fields, requires=("even", "commutative"), selectable=True, openmpi={}, reference="")
+    power = Algorithm(*fields, requires=("power_of_two",), selectable=True, openmpi={}, reference="")
+    any_count = Algorithm(*fields, requires=("commutative",), selectable=True, openmpi={}, reference="")
+    assert [p for p in range(1, 18) if not power.objection(p)] == [1, 2, 4, 8, 16]
+    assert [p for p in range(1, 7) if not even.objection(p)] == [2, 4, 6]
+    assert even.objection(3) == "needs an even P"
+    assert not any(any_count.objection(p) for p in range(1, 9))
+    assert (even.bound_to_procs, power.bound_to_procs, any_count.bound_to_procs) == (True, True, False)
+
+
+def test_first_parts_are_no_segments() -> None:
+    catalogue = Catalogue.load()
+    chain, sync = catalogue.algorithm("bcast", "chain"), catalogue.algorithm("gather", "linear_sync")
+    assert (chain.segmented, chain.pipelined) == (True, True)
+    assert (sync.segmented, sync.pipelined) == (True, False)
 
 
 def test_registry_holds_every_algorithm_and_is_closed(tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from collwise.common.errors import UsageError
 from collwise.platforms import load_description
 from collwise.simulator import sweep as sweeps
+from collwise.simulator.costs import cost_of
 from collwise.simulator.engines import smpi_engine
 from collwise.simulator.launch import run_program
 from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweep import SweepResult, case_lines, configuration_of, cost_of, plan_batches, simulate
+from collwise.simulator.sweep import SweepResult, case_lines, configuration_of, plan_batches, simulate
 
 need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 

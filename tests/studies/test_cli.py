@@ -164,7 +164,7 @@ def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:
         assert row["best"]["degradation"] == 0
         assert row["model"]["degradation"] >= 0
     selected = json.loads(collwise("select", "--by", "simulation", *point, "--json", cwd=here).stdout)
-    chosen = [entry["algorithm"] for entry in selected["rules"]["8"]]
+    chosen = [entry["algorithm"] for entry in selected[0]["rules"]["8"]]
     best = [row["best"]["algorithm"] for row in rows]
     assert chosen == (best if best[0] != best[1] else best[:1])
     assert sorted(path.name for path in (here / "figures").iterdir()) == [

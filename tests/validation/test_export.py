@@ -9,22 +9,17 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
-from collwise.validation.export import (
-    OPENMPI_VERSIONS,
-    Rule,
-    openmpi_rules,
-    parse_rules,
-    rule_message,
-)
+from collwise.validation.decisions import DecisionTable
+from collwise.validation.export import Rule, collwise_rules, openmpi_rules, parse_rules
 from collwise.validation.openmpi import Choice
 from collwise.validation.openmpi_check import check_rules, observe, recognise, traffic
-from collwise.validation.selection import DecisionTable
+from collwise.validation.targets import OPENMPI_VERSIONS, candidates, one_choice_a_count, rule_message
 
 ROOT = Path(__file__).resolve().parents[2]
 KIB = 1024
@@ -44,7 +39,7 @@ GATHER_ROW = ((0, Choice("linear")), (10_000, Choice("linear_sync", KIB)), (20_0
 
 
 def table(collective: str, rules: dict[int, tuple[tuple[int, Choice], ...]]) -> DecisionTable:
-    return DecisionTable(collective, "grisou", "model by_parts", rules)
+    return DecisionTable(collective, "grisou", 1, "model by_parts", rules)
 
 
 def example() -> list[DecisionTable]:
@@ -67,6 +62,7 @@ def tables(draw: st.DrawFn) -> DecisionTable:
     return table(collective, rules)
 
 
+@settings(deadline=None)
 @given(tables(), st.integers(1, 2 * LARGEST), st.integers(1, 3 * 10**6), st.sampled_from(("4.1", "5.0")))
 def test_the_file_says_what_the_table_chooses(made: DecisionTable, procs: int, size: int, version: str) -> None:
     rules = parse_rules(openmpi_rules([made], version, largest_procs=LARGEST))
@@ -89,6 +85,7 @@ def test_the_file_says_what_the_table_chooses(made: DecisionTable, procs: int, s
         assert found.segment_bytes == wanted.segment_bytes
 
 
+@settings(deadline=None)
 @given(tables(), st.integers(LARGEST, 3000), st.sampled_from([2**exponent for exponent in range(24)]))
 def test_above_the_last_row_the_table_holds_on(made: DecisionTable, procs: int, size: int) -> None:
     """Without a largest P; sizes and thresholds are powers of two, as those of gather sink a little between steps."""
@@ -152,7 +149,9 @@ def test_openmpi_4_0_cannot_choose_gather_by_size() -> None:
 def test_errors_of_the_writer() -> None:
     with pytest.raises(UsageError, match=r"unknown Open MPI version '3\.1'.*4\.0, 4\.1, 5\.0"):
         openmpi_rules(example(), "3.1")
-    with pytest.raises(UsageError, match=r"Open MPI 4\.1 has no bcast algorithm 'linear_nonblocking'"):
+    with pytest.raises(
+        UsageError, match=r"Open MPI 4\.1 have no bcast algorithm 'linear_nonblocking'.*select --for openmpi-4\.1"
+    ):
         openmpi_rules([table("bcast", {2: ((0, Choice("linear_nonblocking", KIB)),)})], "4.1")
     with pytest.raises(UsageError, match="unknown bcast algorithm 'binry'; did you mean"):
         openmpi_rules([table("bcast", {2: ((0, Choice("binry")),)})], "4.1")
@@ -164,6 +163,167 @@ def test_errors_of_the_writer() -> None:
         openmpi_rules([], "4.1")
     with pytest.raises(UsageError, match="goes to P = 5, not 4"):
         openmpi_rules(example(), "4.1", largest_procs=4)
+
+
+@pytest.fixture
+def all_collectives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalogue with one algorithm for each of those collectives whose rules are told apart in some way."""
+    known = Catalogue.load()
+    compared = {
+        "allgatherv": (1, "same"), "allreduce": (2, "same"), "alltoall": (3, "times_procs"), "alltoallv": (4, "none"),
+        "exscan": (8, "times_procs"), "gatherv": (10, "times_procs"), "reduce": (11, "same"),
+        "scan": (14, "times_procs"), "scatter": (15, "times_procs"),
+    }  # fmt: skip
+    made = dict(known.collectives)
+    for name, (identity, message) in compared.items():
+        ids = {} if name == "gatherv" else {version: 1 for version in OPENMPI_VERSIONS}
+        algorithms = [
+            Algorithm(name, "linear", "-", "f", "flat", (), (), True, ids, "-"),
+            Algorithm(name, "new", "-", "f", "ring", (), ("commutative",), True, {"5.0": 2} if ids else {}, "-"),
+            Algorithm(name, "linear_sync", "-", "f", "flat", ("fanout",), (), True, {"4.1": 4} if ids else {}, "-", 4),
+        ]
+        made[name] = Collective(name, name, "-", identity, message, {one.name: one for one in algorithms})
+    catalogue = Catalogue(made)
+    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: catalogue))
+
+
+@pytest.mark.usefixtures("all_collectives")
+def test_what_openmpi_compares() -> None:
+    """As its sources have it, and for allgatherv as Open MPI 4.1.4 was seen to."""
+    found = {
+        name: tuple(rule_message(name, version, 10, 800, datatype_bytes=8) for version in OPENMPI_VERSIONS)
+        for name in Catalogue.load().collectives
+    }
+    assert found == {
+        "bcast": (800,) * 3, "gather": (80, 8000, 8000), "barrier": (0,) * 3, "allgatherv": (8000, 800, 800),
+        "allreduce": (800,) * 3, "alltoall": (8000,) * 3, "alltoallv": (0,) * 3, "exscan": (80,) * 3,
+        "gatherv": (8000,) * 3, "reduce": (800,) * 3, "scan": (80,) * 3, "scatter": (80, 8000, 8000),
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("all_collectives")
+def test_where_one_choice_has_to_do() -> None:
+    def single(target: str | None) -> set[str]:
+        return {name for name in Catalogue.load().collectives if one_choice_a_count(name, target)}
+
+    blind = {"alltoallv", "barrier", "exscan", "scan"}
+    assert single("openmpi-4.0") == single("openmpi-4.1") == single("openmpi-5.0") == blind | {"gather", "scatter"}
+    assert single("collwise") == {"alltoallv", "gatherv"}
+    assert single(None) == blind | {"gather", "scatter", "gatherv"}
+
+
+@pytest.mark.usefixtures("all_collectives")
+def test_candidates_are_those_that_the_target_can_be_told() -> None:
+    assert candidates("reduce", None) == candidates("reduce", "collwise") == ("linear", "new", "linear_sync")
+    assert candidates("reduce", "openmpi-4.0") == ("linear",)
+    assert candidates("reduce", "openmpi-4.1") == ("linear", "linear_sync")
+    assert candidates("reduce", "openmpi-5.0") == ("linear", "new")
+    # The limit of requests is nothing that the rules can say.
+    assert candidates("alltoall", "openmpi-4.1") == ("linear",)
+    with pytest.raises(UsageError, match=r"openmpi-4\.1 has no gatherv algorithm that could be chosen"):
+        candidates("gatherv", "openmpi-4.1")
+    with pytest.raises(UsageError, match=r"have no alltoall algorithm 'linear_sync'.*select --for openmpi-4\.1"):
+        openmpi_rules([table("alltoall", {2: ((0, Choice("linear_sync")),)})], "4.1")
+
+
+@pytest.mark.usefixtures("all_collectives")
+@pytest.mark.parametrize("collective", ["scan", "exscan", "alltoallv"])
+def test_rules_that_are_blind_to_sizes_take_one_choice(collective: str) -> None:
+    by_size = {4: ((0, Choice("linear")), (KIB, Choice("new")))}
+    for rules in (by_size, {4: ((KIB, Choice("linear")),)}):
+        with pytest.raises(UsageError, match=rf"cannot choose a {collective} algorithm by message size.*--one-choice"):
+            openmpi_rules([table(collective, rules)], "5.0")
+    text = openmpi_rules([table(collective, {4: ((0, Choice("new")),)})], "5.0")
+    identity = Catalogue.load().collective(collective).openmpi_collective
+    assert parse_rules(text).collectives == {identity: {1: (Rule(0, 0),), 4: (Rule(0, 2),)}}
+
+
+@pytest.mark.usefixtures("all_collectives")
+def test_warnings_of_the_head() -> None:
+    by_size = ((0, Choice("linear")), (KIB, Choice("new")))
+    scatter = openmpi_rules([table("scatter", {4: by_size})], "5.0")
+    assert "# WARNING: for MPI_Scatter, Open MPI looks the rule up by each process's own send count" in scatter
+    assert "WARNING" not in openmpi_rules([table("scatter", {4: by_size[:1], 9: ((0, Choice("new")),)})], "5.0")
+    reductions = openmpi_rules([table("reduce", {4: by_size}), table("allreduce", {4: by_size[:1]})], "5.0")
+    assert "# WARNING: for MPI_Reduce, Open MPI does not look" in reductions
+    assert "MPI_Allreduce" not in reductions
+
+
+def test_a_row_without_entries_is_openmpis_own_decision() -> None:
+    rules = parse_rules(openmpi_rules([table("bcast", {4: BCAST_ROW, 5: ()})], "4.1"))
+    assert rules.lookup(BCAST, 4, KIB) == Rule(0, 1)
+    assert rules.lookup(BCAST, 5, KIB) is None
+
+
+def test_the_knomial_fanout_is_openmpis_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Catalogue.load()
+    knomial = Algorithm("bcast", "knomial", "-", "f", "knomial", ("fanout",), (), True, {"4.1": 7}, "-", 4)
+    bcast = known.collective("bcast")
+    changed = Collective("bcast", "-", "-", BCAST, "same", {**bcast.algorithms, "knomial": knomial})
+    catalogue = Catalogue({**known.collectives, "bcast": changed})
+    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: catalogue))
+    text = openmpi_rules([table("bcast", {4: ((0, Choice("knomial")),)})], "4.1")
+    assert parse_rules(text).lookup(BCAST, 4, KIB) == Rule(0, 7, 4)
+    with pytest.raises(UsageError, match="cannot set the fan-out of knomial, 8; it is 4 there"):
+        openmpi_rules([table("bcast", {4: ((0, Choice("knomial", fanout=8)),)})], "4.1")
+
+
+# The table of the interposing library.
+
+
+def looked_up(text: str, collective: str, procs: int, per_node: int, size: int) -> list[str]:
+    """The words after the message size of the rule that the library takes, as its description has it."""
+    rules = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    left = [(int(p), int(n), int(m), rest) for name, p, n, m, *rest in rules if name == collective]
+    for place, value in enumerate((procs, per_node, size)):
+        largest = max((rule[place] for rule in left if rule[place] <= value), default=None)
+        left = [rule for rule in left if rule[place] == largest]
+    assert len(left) <= 1
+    return left[0][3] if left else ["default"]
+
+
+@settings(deadline=None)
+@given(tables(), st.integers(1, 2 * LARGEST), st.integers(0, 3 * 10**6))
+def test_the_librarys_table_says_what_the_table_chooses(made: DecisionTable, procs: int, size: int) -> None:
+    found = looked_up(collwise_rules([made]), made.collective, procs, 1, size)
+    if procs < min(made.rules):
+        assert found == ["default"]
+        return
+    choice = made.choose(procs, size)
+    segment = [f"segment_bytes={choice.segment_bytes}"] * (choice.segment_bytes > 0)
+    assert found == [choice.algorithm, *segment, *[f"fanout={choice.fanout}"] * (choice.fanout > 0)]
+
+
+def test_the_librarys_table_by_processes_a_node() -> None:
+    one = table("bcast", {2: ((KIB, Choice("chain", 512)),), 64: ()})
+    many = DecisionTable("bcast", "grisou", 8, "hand", {16: ((0, Choice("k_chain", KIB, 2)),)})
+    text = collwise_rules([one, many, table("gather", {2: ((0, Choice("linear")),)})])
+    assert [line for line in text.splitlines() if line.startswith("bcast")] == [
+        "bcast 2 1 0 default",
+        "bcast 2 1 1024 chain segment_bytes=512",
+        "bcast 2 8 0 default",
+        "bcast 16 1 0 default",
+        "bcast 16 1 1024 chain segment_bytes=512",
+        "bcast 16 8 0 k_chain segment_bytes=1024 fanout=2",
+        "bcast 64 1 0 default",
+        "bcast 64 8 0 k_chain segment_bytes=1024 fanout=2",
+    ]
+    assert looked_up(text, "bcast", 20, 4, KIB) == ["chain", "segment_bytes=512"]
+    assert looked_up(text, "bcast", 100, 16, 1) == ["k_chain", "segment_bytes=1024", "fanout=2"]
+    assert looked_up(text, "gather", 3, 1, 0) == ["linear"]
+    assert looked_up(text, "scan", 3, 1, 0) == ["default"]
+    with pytest.raises(UsageError, match="two decision tables of one collective for the same number"):
+        collwise_rules([one, one])
+    with pytest.raises(UsageError, match="no decision table"):
+        collwise_rules([])
+
+
+@pytest.mark.usefixtures("all_collectives")
+def test_the_librarys_table_where_sizes_are_not_known_to_all() -> None:
+    with pytest.raises(UsageError, match=r"rules of collwise cannot choose a gatherv algorithm by message size"):
+        collwise_rules([table("gatherv", {4: ((0, Choice("linear")), (KIB, Choice("new")))})])
+    text = collwise_rules([table("gatherv", {4: ((0, Choice("new")),)})])
+    assert looked_up(text, "gatherv", 4, 1, 0) == ["new"]
 
 
 @pytest.mark.parametrize(
@@ -294,6 +454,18 @@ def test_short_halves_and_halved_blocks(rules: Path, tmp_path: Path) -> None:
         wanted = traffic("bcast", Choice("split_binary", 64 * KIB), procs, size)
         assert observe("bcast", procs, size, path) == wanted
     assert observe("gather", 5, 64 * KIB, path) == traffic("gather", Choice("linear_sync"), 5, 64 * KIB)
+
+
+def test_other_collectives_are_compared_with_what_open_mpi_does_when_it_must(tmp_path: Path, rules: Path) -> None:
+    """Dissemination barriers: Open MPI's own choice for 5 processes is another one."""
+    assert rules.exists()
+    path = tmp_path / "x.rules"
+    write_text(path, openmpi_rules([table("barrier", {5: ((0, Choice("bruck")),)})], "4.1"))
+    check = check_rules(path, "barrier", 5, 0)
+    assert check.matches
+    assert check.expected == Choice("bruck")
+    assert sum(messages for messages, _ in check.observed.values()) == 5 * 3
+    assert "ran bruck for barrier of 0 B on 5 processes" in check.summary
 
 
 @pytest.mark.parametrize(("collective", "procs"), [("bcast", 4), ("bcast", 9), ("gather", 4)])

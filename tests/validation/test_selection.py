@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
 from collwise.models.estimation import BY_PARTS, AlgorithmFit, Hockney
 from collwise.models.parameters import ModelParameters
@@ -20,11 +20,11 @@ from collwise.platforms import load_description
 from collwise.simulator.store import Case, Configuration, Store, Timing
 from collwise.simulator.sweep import SweepResult
 from collwise.validation import selection
+from collwise.validation.decisions import DecisionTable
 from collwise.validation.openmpi import Choice, decide
 from collwise.validation.selection import (
     ComparisonPlan,
     ComparisonResult,
-    DecisionTable,
     compare,
     select_by_model,
     select_by_simulation,
@@ -189,7 +189,7 @@ def test_a_table_says_at_its_points_what_the_model_says(
 
 def test_between_two_entries_the_lower_one_holds() -> None:
     chain, binary, linear = Choice("chain", SEGMENT), Choice("binary", SEGMENT), Choice("linear")
-    table = DecisionTable("bcast", "grisou", "hand", {4: ((0, linear), (1000, chain)), 10: ((500, binary),)})
+    table = DecisionTable("bcast", "grisou", 1, "hand", {4: ((0, linear), (1000, chain)), 10: ((500, binary),)})
     assert [table.choose(4, size) for size in (0, 999, 1000, 10**9)] == [linear, linear, chain, chain]
     assert table.choose(9, 999) == linear
     assert table.choose(10, 500) == table.choose(10**6, 10**9) == binary
@@ -224,3 +224,76 @@ def test_a_model_that_covers_nothing() -> None:
         select_by_model(parameters(linear=1e-5), plan)
     with pytest.raises(UsageError, match="unknown collective 'bcast'"):
         select_by_model(MODEL, ComparisonPlan("bcast", (4,), (10,), 1, SEGMENT))
+
+
+@pytest.fixture
+def allgather(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalogue that has an allgather, two of whose algorithms do not run on every P."""
+    known = Catalogue.load()
+
+    def algorithm(name: str, *requires: str) -> Algorithm:
+        return Algorithm("allgather", name, name, "f", "ring", (), requires, True, {"4.1": 1}, "-")
+
+    algorithms = (algorithm("ring"), algorithm("doubling", "power_of_two"), algorithm("neighbor", "even"))
+    entry = Collective("allgather", "Allgather", "-", 0, "times_procs", {one.name: one for one in algorithms})
+    made = Catalogue({**known.collectives, "allgather": entry})
+    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: made))
+
+
+def sweep(plan: ComparisonPlan, seconds: Callable[[Case], float]) -> SweepResult:
+    timings = {case: Timing(case, seconds(case)) for case in plan.candidate_cases()}
+    return SweepResult(timings, 0, 1, Configuration("simulated", "grisou", "SimGrid 3.32"))
+
+
+ORDER = {"doubling": 1.0, "neighbor": 2.0, "ring": 3.0}
+
+
+@pytest.mark.usefixtures("allgather")
+def test_what_does_not_run_on_every_p_holds_only_where_it_was_decided() -> None:
+    ring, doubling, neighbor = Choice("ring"), Choice("doubling"), Choice("neighbor")
+    plan = ComparisonPlan("allgather", (4, 6, 16, 17, 18), (10, 20), 1, SEGMENT)
+    assert {case.procs for case in plan.candidate_cases() if case.algorithm == "doubling"} == {4, 16}
+    assert {case.procs for case in plan.candidate_cases() if case.algorithm == "neighbor"} == {4, 6, 16, 18}
+    rows = select_by_simulation(GRISOU, plan, sweep(plan, lambda case: ORDER[case.algorithm])).rules
+    assert rows == {
+        4: ((10, doubling),), 5: ((10, ring),),
+        6: ((10, neighbor),), 7: ((10, ring),),
+        16: ((10, doubling),), 17: ((10, ring),),
+        18: ((10, neighbor),), 19: ((10, ring),),
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("allgather")
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    procs=st.lists(st.integers(1, 70), min_size=1, max_size=8, unique=True),
+    order=st.permutations(list(ORDER)),
+    threshold=st.integers(0, 40),
+    one_choice=st.booleans(),
+)
+def test_a_choice_runs_wherever_its_row_holds(
+    procs: list[int], order: list[str], threshold: int, one_choice: bool
+) -> None:
+    plan = ComparisonPlan("allgather", tuple(sorted(procs)), (10, 20, 40), 1, SEGMENT)
+
+    def seconds(case: Case) -> float:
+        rank = order.index(case.algorithm)
+        return float(rank if case.message_bytes < threshold else 3 - rank)
+
+    table = select_by_simulation(GRISOU, plan, sweep(plan, seconds), one_choice)
+    for p in range(min(procs), 80):
+        for size in plan.message_bytes:
+            chosen = Catalogue.load().algorithm("allgather", table.choose(p, size).algorithm)
+            assert not chosen.objection(p)
+            if p in procs and not one_choice:
+                runs = [case for case in plan.candidate_cases() if (case.procs, case.message_bytes) == (p, size)]
+                assert seconds(plan.case(Choice(chosen.name), p, size)) == min(map(seconds, runs))
+
+
+@pytest.mark.usefixtures("allgather")
+def test_where_nothing_runs_on_every_p_nothing_is_decided_behind_it() -> None:
+    plan = ComparisonPlan("allgather", (4, 8), (10,), 1, SEGMENT, ("doubling",))
+    table = select_by_simulation(GRISOU, plan, sweep(plan, lambda case: 1.0))
+    assert table.rules == {4: ((10, Choice("doubling")),), 5: (), 8: ((10, Choice("doubling")),), 9: ()}
+    with pytest.raises(UsageError, match="no entry for 10 bytes"):
+        table.choose(5, 10)

@@ -18,7 +18,13 @@ from collwise.validation.verification import VerificationResult, verify
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = tomllib.loads((ROOT / "algorithms" / "catalogue.toml").read_text(encoding="utf-8"))
 ALGORITHMS = {(collective, entry["name"]) for collective, about in CATALOGUE.items() for entry in about["algorithm"]}
-ISOLATION = {"wildcard_receive", "pending_message", "overlapping_communicators", "freed_communicator"}
+ISOLATION = {
+    "wildcard_receive",
+    "pending_message",
+    "overlapping_communicators",
+    "freed_communicator",
+    "two_threads",
+}
 LAUNCHERS = {"smpi": "smpirun", "openmpi": "mpirun.openmpi", "mpich": "mpirun.mpich"}
 
 each_engine = pytest.mark.parametrize("library", LAUNCHERS)

@@ -19,7 +19,7 @@
 enum { MOST_LISTED = 64, MOST_SEGMENTS = 64 };
 
 /* Cases on each communicator: fewer on large ones, whose calls take longer to simulate. */
-enum { QUICK_CASES = 4, CASES = 19, CASES_OF_LARGE = 10, LARGE_PROCS = 18 };
+enum { QUICK_CASES = 8, CASES = 19, CASES_OF_LARGE = 10, LARGE_PROCS = 18 };
 
 typedef struct {
     const char *collective, *algorithm; /* NULL: all */
@@ -146,13 +146,20 @@ static void run_cases(const collwise_algorithm *algorithm, MPI_Comm comm, commun
     verify_count(tally, what, outcome, "a message was left unreceived");
 }
 
+static unsigned cases_on(int procs, const options *options) {
+    return options->quick ? QUICK_CASES : procs >= LARGE_PROCS ? CASES_OF_LARGE : CASES;
+}
+
+/* Quick runs see one kind of communicator of each size, the kinds by turns. */
 static void run_algorithm(const collwise_algorithm *algorithm, const options *options) {
     verify_tally tally;
     unsigned first = 0;
     verify_start(&tally);
     for (int i = 0; i < options->listed; i++) {
-        unsigned cases = options->quick ? QUICK_CASES : options->procs[i] >= LARGE_PROCS ? CASES_OF_LARGE : CASES;
-        for (communicator kind = PLAIN; kind < COMMUNICATORS; kind++, first += cases) {
+        unsigned cases = cases_on(options->procs[i], options);
+        communicator kind = options->quick ? (communicator)(i % COMMUNICATORS) : PLAIN;
+        communicator end = options->quick ? kind + 1 : COMMUNICATORS;
+        for (; kind < end; kind++, first += cases) {
             verify_say_started(algorithm->collective, algorithm->name, options->procs[i], communicator_names[kind]);
             MPI_Comm comm = make_communicator(options->procs[i], kind);
             if (comm == MPI_COMM_NULL) {

@@ -33,8 +33,8 @@ _PLATFORM = "gros"
 class VerificationResult:
     """One algorithm under one engine. `failures` counts cases; a run that broke off is one too.
 
-    `skipped` counts further cases, to which the algorithm does not apply. The tests of communicators have the collective 'isolation'; where an engine does not run at all, collective and
-    algorithm are empty.
+    `skipped` counts further cases, to which the algorithm does not apply. The tests of communicators have the
+    collective 'isolation'; where an engine does not run at all, collective and algorithm are empty.
     """
 
     engine: str

@@ -97,8 +97,9 @@ static verify_outcome overlapping_communicators(const collwise_algorithm *algori
     MPI_Comm_dup(world, &comms[2]);
     for (unsigned turn = 0; turn < TURNS; turn++) {
         MPI_Comm comm = comms[turn % COMMUNICATORS];
-        if (comm != MPI_COMM_NULL && outcome == VERIFY_RIGHT) {
-            outcome = verify_some_call(algorithm, turn, comm, complaint);
+        /* What went wrong here, or did not apply, may be right elsewhere: all go on. */
+        if (comm != MPI_COMM_NULL && verify_some_call(algorithm, turn, comm, complaint) == VERIFY_WRONG) {
+            outcome = VERIFY_WRONG;
         }
     }
     for (int i = 0; i < COMMUNICATORS; i++) {
@@ -137,8 +138,8 @@ static verify_outcome freed_communicator(const collwise_algorithm *algorithm, MP
                         : is_shared != MPI_CONGRUENT ? "two communicators share a private duplicate"
                         : freed != 1                 ? "the private duplicate was not freed with its communicator"
                                                      : NULL;
-    if (outcome == VERIFY_RIGHT) {
-        outcome = verify_some_call(algorithm, 4, copy, complaint);
+    if (verify_some_call(algorithm, 4, copy, complaint) == VERIFY_WRONG) {
+        outcome = VERIFY_WRONG;
     }
     if (wrong != NULL) {
         snprintf(complaint, VERIFY_TEXT, "%s", wrong);

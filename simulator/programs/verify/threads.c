@@ -27,8 +27,10 @@ typedef struct {
 
 static void *run(void *argument) {
     task *task = argument;
-    for (unsigned turn = 0; turn < TURNS && task->outcome == VERIFY_RIGHT; turn++) {
-        task->outcome = verify_some_call(task->algorithm, task->serial + turn, task->comm, task->complaint);
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        if (verify_some_call(task->algorithm, task->serial + turn, task->comm, task->complaint) == VERIFY_WRONG) {
+            task->outcome = VERIFY_WRONG;
+        }
     }
     return NULL;
 }
@@ -54,8 +56,8 @@ verify_outcome verify_two_threads(const collwise_algorithm *algorithm, MPI_Comm 
     pthread_join(other, NULL);
     verify_outcome outcome = VERIFY_RIGHT;
     for (int i = 0; i < THREADS; i++) {
-        if (tasks[i].outcome != VERIFY_RIGHT) {
-            outcome = tasks[i].outcome;
+        if (tasks[i].outcome == VERIFY_WRONG) {
+            outcome = VERIFY_WRONG;
             snprintf(complaint, VERIFY_TEXT, "%s", tasks[i].complaint);
         }
         MPI_Comm_free(&tasks[i].comm);

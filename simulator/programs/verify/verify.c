@@ -106,6 +106,10 @@ static verify_call call_of(const collwise_algorithm *algorithm, unsigned index, 
 
 static void describe(const verify_call *call, int procs, communicator kind, char text[VERIFY_TEXT]) {
     char data[VERIFY_TEXT / 2];
+    if (call->algorithm->kind == COLLWISE_BARRIER) {
+        snprintf(text, VERIFY_TEXT, "P = %d (%s), case %u", procs, communicator_names[kind], call->serial);
+        return;
+    }
     if (verify_is_reduction(call->algorithm->kind)) {
         snprintf(data, sizeof data, "%s of %s", verify_operation_name(call->operation),
                  verify_kind_name(call->operand));

@@ -12,7 +12,23 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, unknown_name
 from collwise.studies.commands.shared import NAMES, json_option, print_json, stdout_console, table
 from collwise.validation.verification import PROCS as ENGINES
+from collwise.validation.verification import VerificationResult
 from collwise.validation.verification import verify as run_verification
+
+
+def show(results: Sequence[VerificationResult]) -> None:
+    """The table, failures written out below it where there is room for them, and the sums."""
+    columns = ["engine", "collective", "algorithm", "cases", "skipped", "failures"]
+    rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.skipped, r.failures) for r in results]
+    console = stdout_console()
+    console.print(table("Verification", columns, rows, left=3))
+    for result in results:
+        if result.first_failure is not None:
+            console.print(f"{result.name}: {result.first_failure}", markup=False, highlight=False, soft_wrap=True)
+    cases, skipped, failures = (
+        sum(getattr(r, counted) for r in results) for counted in ("cases", "skipped", "failures")
+    )
+    console.print(f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable")
 
 
 @click.command()
@@ -32,7 +48,8 @@ def verify(
 ) -> None:
     """Runs every algorithm on real data under SMPI, Open MPI and MPICH and compares every element.
 
-    Roots, counts, segment sizes, datatypes with holes and differing descriptions, and communicators that overlap.
+    Roots, counts, segment sizes, datatypes with holes and differing descriptions, operations that do not commute,
+    communicators that overlap, and threads.
     Exit code 1 if anything is wrong.
     """
     for name in engines:
@@ -48,16 +65,10 @@ def verify(
     if as_json:
         print_json([asdict(result) for result in results])
     else:
-        rows = [
-            (f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.failures, r.first_failure or "-")
-            for r in results
-        ]
-        columns = ["engine", "collective", "algorithm", "cases", "failures", "first failure"]
-        stdout_console().print(table("Verification", columns, rows, left=3))
+        show(results)
     wrong = [result for result in results if not result.ok]
     if wrong:
         first = wrong[0]
         raise CollwiseError(
-            f"{len(wrong)} of {len(results)} failed; first: {first.engine} {first.collective} {first.algorithm}: "
-            f"{first.first_failure}"
+            f"{len(wrong)} of {len(results)} failed; first: {first.name}: {first.first_failure or 'no case ran'}"
         )

@@ -1,25 +1,35 @@
-/* Data for verify: every datatype with its type map written out by hand, and images of memory before and after. */
+/* Data for verify: every datatype with its type map written out by hand, and memory before and after a call. */
 #include "verify.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { GUARD = 0xA5, MARGIN_BYTES = 128 };
 
 #define RUNS(...)                                                                                                      \
-    (sizeof((verify_run[]){__VA_ARGS__}) / sizeof(verify_run)), (const verify_run[]) { __VA_ARGS__ }
+    (sizeof((run[]){__VA_ARGS__}) / sizeof(run)), (const run[]) { __VA_ARGS__ }
 
-/* Type maps, in signature order. */
+/* A run of a datatype's bytes: they lie together in memory and follow one another in the signature. */
+typedef struct {
+    ptrdiff_t offset;
+    size_t bytes;
+} run;
+
+/* Type maps, in signature order. SimGrid counts the hole of MPI_DOUBLE_INT as data and moves it along: it comes out
+ * right all the same, since all processes have guard bytes there. */
 static const struct {
     const char *name;
     int ints_per_element;
     ptrdiff_t extent;
     size_t run_count;
-    const verify_run *runs;
+    const run *runs;
 } maps[] = {
     [VERIFY_INT] = {"int", 1, 4, RUNS({0, 4})},
     [VERIFY_BYTE] = {"byte", 1, 1, RUNS({0, 1})},
+    [VERIFY_DOUBLE] = {"double", 1, 8, RUNS({0, 8})},
     [VERIFY_DOUBLE_INT] = {"double_int", 1, 16, RUNS({0, 8}, {8, 4})},
+    [VERIFY_STRIDED] = {"strided", 1, 8, RUNS({0, 4})},
     [VERIFY_PAIR] = {"pair", 1, 16, RUNS({0, 8}, {8, 4})},
     [VERIFY_SWAPPED_PAIR] = {"swapped_pair", 1, 16, RUNS({8, 8}, {0, 4})},
     [VERIFY_CONTIGUOUS] = {"contiguous", 6, 24, RUNS({0, 24})},
@@ -30,15 +40,6 @@ static const struct {
     [VERIFY_NESTED] = {"nested", 6, 40, RUNS({0, 4}, {8, 4}, {16, 4}, {20, 4}, {28, 4}, {36, 4})},
     [VERIFY_WHOLE] = {"whole", 1, 8, RUNS({0, 4})},
 };
-
-/* SimGrid counts the hole of MPI_DOUBLE_INT as data: size 16, and its own messages carry it too. */
-static const verify_run double_int_with_hole[] = {{0, 16}};
-
-static bool hole_is_data(verify_kind kind) {
-    int size;
-    MPI_Type_size(MPI_DOUBLE_INT, &size);
-    return kind == VERIFY_DOUBLE_INT && size == 16;
-}
 
 /* A struct with the extent set, which SimGrid would not round up to the alignment. */
 static MPI_Datatype resized_struct(int members, const int *lengths, const MPI_Aint *places, const MPI_Datatype *types,
@@ -79,8 +80,13 @@ static MPI_Datatype make_type(verify_kind kind, int ints) {
         return MPI_INT;
     case VERIFY_BYTE:
         return MPI_BYTE;
+    case VERIFY_DOUBLE:
+        return MPI_DOUBLE;
     case VERIFY_DOUBLE_INT:
         return MPI_DOUBLE_INT;
+    case VERIFY_STRIDED:
+        MPI_Type_create_resized(MPI_INT, 0, 8, &type);
+        break;
     case VERIFY_PAIR:
         type = pair(0, 8);
         break;
@@ -108,97 +114,181 @@ static MPI_Datatype make_type(verify_kind kind, int ints) {
     case VERIFY_WHOLE:
         MPI_Type_vector(ints > 0 ? ints : 1, 1, 2, MPI_INT, &type);
         break;
+    case VERIFY_KINDS:
+        break;
     }
     MPI_Type_commit(&type);
     return type;
 }
 
-verify_layout verify_layout_make(verify_kind kind, int ints) {
-    int each = maps[kind].ints_per_element;
-    int elements = (ints + each - 1) / each;
-    verify_layout layout = {.kind = kind,
-                            .type = make_type(kind, ints),
-                            .count = elements,
-                            .runs = maps[kind].runs,
-                            .run_count = maps[kind].run_count,
-                            .repeats = (size_t)elements,
-                            .stride = maps[kind].extent,
-                            .extent = elements * maps[kind].extent};
-    if (hole_is_data(kind)) {
-        layout.runs = double_int_with_hole;
-        layout.run_count = 1;
-    }
-    if (kind == VERIFY_WHOLE && ints > 0) {
-        layout.count = 1;
-        layout.extent -= (ptrdiff_t)sizeof(int); /* the last element has no gap behind it */
-    }
-    return layout;
-}
-
-void verify_layout_free(verify_layout *layout) {
-    if (!is_named(layout->kind)) {
-        MPI_Type_free(&layout->type);
-    }
-}
-
 const char *verify_kind_name(verify_kind kind) { return maps[kind].name; }
 
-size_t verify_message_bytes(verify_kind kind, int ints) {
-    int each = maps[kind].ints_per_element;
+static size_t map_bytes(verify_kind kind) {
     size_t bytes = 0;
     for (size_t i = 0; i < maps[kind].run_count; i++) {
         bytes += maps[kind].runs[i].bytes;
     }
-    return (size_t)((ints + each - 1) / each) * bytes;
+    return bytes;
 }
 
-verify_image verify_image_make(const verify_layout *layout, int messages) {
-    verify_image image = {.bytes = (size_t)messages * (size_t)layout->extent + 2 * (size_t)MARGIN_BYTES};
-    image.memory = collwise_allocate(image.bytes, MPI_COMM_WORLD);
-    memset(image.memory, GUARD, image.bytes);
-    return image;
+int verify_elements(verify_kind kind, int ints) {
+    int each = maps[kind].ints_per_element;
+    return kind == VERIFY_WHOLE ? ints > 0 : (ints + each - 1) / each;
 }
 
-verify_image verify_image_copy(const verify_image *image) {
-    verify_image copy = {.memory = collwise_allocate(image->bytes, MPI_COMM_WORLD), .bytes = image->bytes};
-    memcpy(copy.memory, image->memory, image->bytes);
-    return copy;
+size_t verify_message_bytes(verify_kind kind, int ints) {
+    int maps_in_all = kind == VERIFY_WHOLE ? ints : verify_elements(kind, ints);
+    return (size_t)maps_in_all * map_bytes(kind);
 }
 
-void verify_image_free(verify_image *image) {
-    free(image->memory);
-    image->memory = NULL;
+verify_kind verify_kind_of_six(MPI_Datatype type) {
+    int integers, addresses, types, combiner;
+    MPI_Aint low, extent;
+    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    MPI_Type_get_extent(type, &low, &extent);
+    if (low < 0) { /* SimGrid has another combiner for resized types */
+        return VERIFY_NEGATIVE;
+    }
+    switch (combiner) {
+    case MPI_COMBINER_CONTIGUOUS:
+        return extent == maps[VERIFY_CONTIGUOUS].extent ? VERIFY_CONTIGUOUS : VERIFY_NESTED;
+    case MPI_COMBINER_VECTOR:
+        return VERIFY_VECTOR;
+    case MPI_COMBINER_INDEXED:
+        return VERIFY_INDEXED;
+    case MPI_COMBINER_HINDEXED:
+        return VERIFY_HINDEXED;
+    default:
+        return VERIFY_KINDS;
+    }
 }
 
-char *verify_image_buffer(const verify_image *image) { return image->memory + MARGIN_BYTES; }
-
-static char pattern(unsigned serial, int rank, unsigned i) {
-    unsigned mixed = (serial * 2654435761u) ^ ((unsigned)rank * 2246822519u) ^ (i * 3266489917u);
-    mixed ^= mixed >> 15;
-    mixed *= 668265263u;
-    return (char)(mixed >> 17);
+void verify_places_of_six(verify_kind kind, ptrdiff_t places[VERIFY_SIX]) {
+    int found = 0;
+    for (size_t i = 0; i < maps[kind].run_count; i++) {
+        const run *run = &maps[kind].runs[i];
+        for (size_t byte = 0; byte < run->bytes; byte += sizeof(int)) {
+            places[found++] = run->offset + (ptrdiff_t)byte;
+        }
+    }
 }
 
-void verify_image_write(verify_image *image, const verify_layout *layout, int index, unsigned serial, int rank) {
-    char *element = verify_image_buffer(image) + index * layout->extent;
-    unsigned i = 0;
-    for (size_t repeat = 0; repeat < layout->repeats; repeat++, element += layout->stride) {
-        for (const verify_run *run = layout->runs; run < layout->runs + layout->run_count; run++) {
-            for (size_t byte = 0; byte < run->bytes; byte++) {
-                element[run->offset + (ptrdiff_t)byte] = pattern(serial, rank, i++);
+/* Everything but where the blocks are. */
+static verify_buffer start_buffer(verify_kind kind, int ints, int blocks) {
+    verify_buffer buffer = {.kind = kind,
+                            .type = make_type(kind, ints),
+                            .blocks = blocks,
+                            .counts = collwise_allocate((size_t)blocks * sizeof(int), MPI_COMM_WORLD),
+                            .displacements = collwise_allocate((size_t)blocks * sizeof(int), MPI_COMM_WORLD),
+                            .repeats = 1,
+                            .extent = maps[kind].extent};
+    if (kind == VERIFY_WHOLE && ints > 0) {
+        buffer.repeats = ints;
+        buffer.extent = ints * maps[kind].extent - (ptrdiff_t)sizeof(int); /* the last int has no gap behind it */
+    }
+    return buffer;
+}
+
+/* `elements` are what the blocks and their gaps take in all, `before` those of them that lie before element 0. */
+static void guard(verify_buffer *buffer, int elements, int before) {
+    buffer->bytes = (size_t)(elements * buffer->extent) + 2 * (size_t)MARGIN_BYTES;
+    buffer->origin = MARGIN_BYTES + before * buffer->extent;
+    buffer->found = collwise_allocate(buffer->bytes, MPI_COMM_WORLD);
+    buffer->expected = collwise_allocate(buffer->bytes, MPI_COMM_WORLD);
+    memset(buffer->found, GUARD, buffer->bytes);
+    memset(buffer->expected, GUARD, buffer->bytes);
+}
+
+verify_buffer verify_buffer_of_blocks(verify_kind kind, int ints, int blocks) {
+    verify_buffer buffer = start_buffer(kind, ints, blocks);
+    int elements = verify_elements(kind, ints);
+    for (int i = 0; i < blocks; i++) {
+        buffer.counts[i] = elements;
+        buffer.displacements[i] = i * elements;
+    }
+    guard(&buffer, blocks * elements, 0);
+    return buffer;
+}
+
+verify_buffer verify_buffer_of_one(verify_kind kind, int ints) { return verify_buffer_of_blocks(kind, ints, 1); }
+
+verify_buffer verify_buffer_of_scattered(verify_kind kind, const int *ints, int blocks, unsigned serial) {
+    verify_kind usable = kind == VERIFY_WHOLE ? VERIFY_STRIDED : kind;
+    verify_buffer buffer = start_buffer(usable, 0, blocks);
+    bool in_order = serial % 4 == 0;
+    int before = (int)(serial % 3), next = in_order ? 2 : 0;
+    for (int i = 0; i < blocks; i++) {
+        int block = in_order ? i : (int)(((unsigned)(blocks - 1 - i) + serial) % (unsigned)blocks);
+        next += in_order ? 0 : (int)((serial + (unsigned)i) % 3);
+        buffer.counts[block] = verify_elements(usable, ints[block]);
+        buffer.displacements[block] = next - before;
+        next += buffer.counts[block];
+    }
+    guard(&buffer, next, before);
+    return buffer;
+}
+
+void verify_buffer_free(verify_buffer *buffer) {
+    if (!is_named(buffer->kind)) {
+        MPI_Type_free(&buffer->type);
+    }
+    free(buffer->counts);
+    free(buffer->displacements);
+    free(buffer->found);
+    free(buffer->expected);
+}
+
+void *verify_buffer_pointer(const verify_buffer *buffer) { return buffer->found + buffer->origin; }
+
+static void write_block(const verify_buffer *buffer, char *memory, int block, const char *packed) {
+    const run *first = maps[buffer->kind].runs, *end = first + maps[buffer->kind].run_count;
+    char *element = memory + buffer->origin + buffer->displacements[block] * buffer->extent;
+    for (int i = 0; i < buffer->counts[block]; i++, element += buffer->extent) {
+        for (int repeat = 0; repeat < buffer->repeats; repeat++) {
+            for (const run *run = first; run < end; packed += run->bytes, run++) {
+                memcpy(element + repeat * maps[buffer->kind].extent + run->offset, packed, run->bytes);
             }
         }
     }
 }
 
-bool verify_image_differs(const verify_image *expected, const verify_image *found, ptrdiff_t *where) {
-    if (memcmp(expected->memory, found->memory, expected->bytes) == 0) {
-        return false;
+void verify_buffer_write(verify_buffer *buffer, verify_time when, int block, const char *packed) {
+    if (when & VERIFY_BEFORE) {
+        write_block(buffer, buffer->found, block, packed);
+    }
+    if (when & VERIFY_AFTER) {
+        write_block(buffer, buffer->expected, block, packed);
+    }
+}
+
+uint32_t verify_mix(unsigned serial, int message, unsigned index) {
+    uint32_t mixed = (serial * 2654435761u) ^ ((unsigned)message * 2246822519u) ^ (index * 3266489917u);
+    mixed ^= mixed >> 15;
+    mixed *= 668265263u;
+    return mixed ^ mixed >> 17;
+}
+
+void verify_buffer_fill(verify_buffer *buffer, verify_time when, int block, unsigned serial, int message) {
+    size_t bytes = (size_t)buffer->counts[block] * (size_t)buffer->repeats * map_bytes(buffer->kind);
+    char *packed = collwise_allocate(bytes, MPI_COMM_WORLD);
+    for (size_t i = 0; i < bytes; i++) {
+        packed[i] = (char)verify_mix(serial, message, (unsigned)i);
+    }
+    verify_buffer_write(buffer, when, block, packed);
+    free(packed);
+}
+
+bool verify_buffer_is_right(const verify_buffer *buffer, const char *name, MPI_Comm comm, char *complaint) {
+    if (memcmp(buffer->expected, buffer->found, buffer->bytes) == 0) {
+        return true;
     }
     size_t i = 0;
-    while (expected->memory[i] == found->memory[i]) {
+    while (buffer->expected[i] == buffer->found[i]) {
         i++;
     }
-    *where = (ptrdiff_t)i - MARGIN_BYTES;
-    return true;
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    snprintf(complaint, VERIFY_TEXT, "rank %d has a wrong byte at offset %td of its %s buffer", rank,
+             (ptrdiff_t)i - buffer->origin, name);
+    return false;
 }

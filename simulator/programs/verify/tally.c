@@ -5,9 +5,14 @@
 
 void verify_start(verify_tally *tally) { *tally = (verify_tally){.first_failed = VERIFY_MOST_CASES}; }
 
-void verify_count(verify_tally *tally, const char *what, const char *complaint) {
+void verify_count(verify_tally *tally, const char *what, verify_outcome outcome, const char *complaint) {
     int index = tally->cases++;
-    if (complaint == NULL || index >= VERIFY_MOST_CASES) {
+    if (index >= VERIFY_MOST_CASES) {
+        fprintf(stderr, "verify: more than %d cases\n", VERIFY_MOST_CASES);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    tally->not_applicable += outcome == VERIFY_NOT_APPLICABLE;
+    if (outcome != VERIFY_WRONG) {
         return;
     }
     tally->failed[index] = 1;
@@ -44,9 +49,10 @@ void verify_report(const verify_tally *tally, const char *collective, const char
         failures += failed[i];
     }
     const char *quote = failures > 0 ? "\"" : "";
-    printf("{\"collective\": \"%s\", \"algorithm\": \"%s\", \"cases\": %d, \"failures\": %d, "
-           "\"first_failure\": %s%s%s}\n",
-           collective, algorithm, tally->cases, failures, quote, failures > 0 ? first_failure : "null", quote);
+    printf("{\"collective\": \"%s\", \"algorithm\": \"%s\", \"cases\": %d, \"skipped\": %d, "
+           "\"failures\": %d, \"first_failure\": %s%s%s}\n",
+           collective, algorithm, tally->cases - tally->not_applicable, tally->not_applicable, failures, quote,
+           failures > 0 ? first_failure : "null", quote);
     fflush(stdout);
 }
 

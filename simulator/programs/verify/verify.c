@@ -3,8 +3,9 @@
  *     verify [--collective NAME] [--algorithm NAME] [--procs 1,2,5] [--quick] [--skip N]
  *
  * Without --procs it takes every process count up to the number of processes started. One JSON line an algorithm:
- *     {"collective": .., "algorithm": .., "cases": N, "failures": N, "first_failure": text or null}
- * and one for each test of communicators, as the collective "isolation". At the end comes {"finished": true}.
+ *     {"collective": .., "algorithm": .., "cases": N, "skipped": N, "failures": N, "first_failure": text or null}
+ * where those skipped are cases to which the algorithm does not apply, and one for each test of communicators, as the
+ * collective "isolation". At the end comes {"finished": true}.
  *
  * A wrong algorithm may also hang or crash the run. A line {"collective": .., "algorithm": .., "started": text} before
  * the cases of each communicator says where it was, and a second run with --skip goes on behind it: N algorithms are
@@ -15,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LISTED = 64, CASES = 19, QUICK_CASES = 6, MOST_SEGMENTS = 64 };
+enum { MOST_LISTED = 64, MOST_SEGMENTS = 64 };
+
+/* Cases on each communicator: fewer on large ones, whose calls take longer to simulate. */
+enum { QUICK_CASES = 8, CASES = 19, CASES_OF_LARGE = 10, LARGE_PROCS = 18 };
 
 typedef struct {
     const char *collective, *algorithm; /* NULL: all */
@@ -28,16 +32,20 @@ typedef struct {
 typedef enum { PLAIN, REVERSED, DUPLICATE, COMMUNICATORS } communicator;
 static const char *const communicator_names[] = {"ranks as started", "ranks reversed", "duplicated communicator"};
 
-/* What a case is made of. The lengths of these lists (3, 7, 8, 11, 13) have no common factor: case i takes entry
- * i modulo the length of each, and any two lists are combined in full by as many cases in a row as their product. */
+/* What a case is made of. The lengths of these lists (3, 7, 8, 11, 13, and 5 by twos for in place) have no common
+ * factor: case i takes entry i modulo the length of each, and any two lists are combined in full by as many cases in a
+ * row as their product. */
 enum { ROOTS = 3 };
-enum { ONE_BELOW_PROCS = -1 };
-static const int int_counts[] = {0, 1, 2, 7, 1009, ONE_BELOW_PROCS, 50000};
+enum { ONE_BELOW_PROCS = -1, MOST_INTS = 50000 };
+static const int int_counts[] = {0, 1, 2, 7, 1009, ONE_BELOW_PROCS, MOST_INTS};
 static const size_t segment_sizes[] = {0, 1, 7, 100, 1024, 4097, 8192, 10000000};
 static const int fanouts[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 31, 100};
-static const struct {
-    verify_kind at_root, elsewhere;
-} kinds[] = {
+#ifdef SMPI_SHARED_MALLOC /* SimGrid packs contiguous types of others with holes as if they had none */
+#define NESTED VERIFY_HINDEXED
+#else
+#define NESTED VERIFY_NESTED
+#endif
+static const verify_kind kinds[][2] = {
     {VERIFY_INT, VERIFY_INT},
     {VERIFY_BYTE, VERIFY_BYTE},
     {VERIFY_DOUBLE_INT, VERIFY_DOUBLE_INT},
@@ -50,49 +58,72 @@ static const struct {
     {VERIFY_WHOLE, VERIFY_INT},
     {VERIFY_INT, VERIFY_WHOLE},
     {VERIFY_VECTOR, VERIFY_NEGATIVE},
-#ifdef SMPI_SHARED_MALLOC /* SimGrid packs contiguous types of others with holes as if they had none */
-    {VERIFY_HINDEXED, VERIFY_INDEXED},
-#else
-    {VERIFY_NESTED, VERIFY_INDEXED},
-#endif
+    {NESTED, VERIFY_INDEXED},
+};
+/* As many as kinds, which reductions do not look at. */
+static const struct {
+    verify_operation operation;
+    verify_kind operand;
+} reductions[] = {
+    {VERIFY_SUM, VERIFY_INT},          {VERIFY_COMPOSE, VERIFY_CONTIGUOUS}, {VERIFY_MAXLOC, VERIFY_DOUBLE_INT},
+    {VERIFY_COMPOSE, VERIFY_NEGATIVE}, {VERIFY_ROUNDED_SUM, VERIFY_DOUBLE}, {VERIFY_CIRCLE, VERIFY_INT},
+    {VERIFY_COMPOSE, VERIFY_VECTOR},   {VERIFY_XOR, VERIFY_BYTE},           {VERIFY_CIRCLE, VERIFY_NEGATIVE},
+    {VERIFY_COMPOSE, VERIFY_INDEXED},  {VERIFY_MAX, VERIFY_DOUBLE},         {VERIFY_COMPOSE, VERIFY_HINDEXED},
+    {VERIFY_COMPOSE, NESTED},
 };
 
 #define ENTRY(list, index) (list)[(index) % (sizeof(list) / sizeof *(list))]
 
 static size_t largest(size_t a, size_t b) { return a > b ? a : b; }
 
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* What a process holds in all is bounded, as is the work of its references. */
+static int bounded(int ints, const collwise_algorithm *algorithm, int procs) {
+    bool blocks_of_all = (algorithm->kind >= COLLWISE_ALLGATHER && algorithm->kind <= COLLWISE_ALLTOALLV) ||
+                         algorithm->kind == COLLWISE_REDUCE_SCATTER || algorithm->kind == COLLWISE_REDUCE_SCATTER_BLOCK;
+    return least(ints, MOST_INTS / procs * (blocks_of_all ? 1 : 8));
+}
+
 static verify_call call_of(const collwise_algorithm *algorithm, unsigned index, int procs) {
     const int roots[ROOTS] = {0, procs / 2, procs - 1};
+    int ints = ENTRY(int_counts, index);
     verify_call call = {.algorithm = algorithm,
                         .serial = index,
                         .root = ENTRY(roots, index),
-                        .ints = ENTRY(int_counts, index),
-                        .at_root = ENTRY(kinds, index).at_root,
-                        .elsewhere = ENTRY(kinds, index).elsewhere,
+                        .ints = ints == ONE_BELOW_PROCS ? procs - 1 : bounded(ints, algorithm, procs),
+                        .kinds = {ENTRY(kinds, index)[0], ENTRY(kinds, index)[1]},
+                        .operation = ENTRY(reductions, index).operation,
+                        .operand = ENTRY(reductions, index).operand,
                         .in_place = index % 5 < 2,
                         .with = {.segment_bytes = ENTRY(segment_sizes, index), .fanout = ENTRY(fanouts, index)}};
-    if (call.ints == ONE_BELOW_PROCS) {
-        call.ints = procs - 1;
-    }
     if (call.with.segment_bytes > 0) { /* tiny segments of a large message would take minutes to simulate */
-        size_t bytes = verify_message_bytes(call.at_root, call.ints);
+        size_t bytes = verify_message_bytes(call.kinds[0], call.ints);
         call.with.segment_bytes = largest(call.with.segment_bytes, bytes / MOST_SEGMENTS);
     }
     return call;
 }
 
 static void describe(const verify_call *call, int procs, communicator kind, char text[VERIFY_TEXT]) {
-    snprintf(text, VERIFY_TEXT,
-             "P = %d (%s), root %d, %d items as %s at the root and %s elsewhere, segments of %zu bytes, "
-             "fanout %d%s",
-             procs, communicator_names[kind], call->root, call->ints, verify_kind_name(call->at_root),
-             verify_kind_name(call->elsewhere), call->with.segment_bytes, call->with.fanout,
-             call->in_place ? ", in place where that exists" : "");
+    char data[VERIFY_TEXT / 2];
+    if (call->algorithm->kind == COLLWISE_BARRIER) {
+        snprintf(text, VERIFY_TEXT, "P = %d (%s), case %u", procs, communicator_names[kind], call->serial);
+        return;
+    }
+    if (verify_is_reduction(call->algorithm->kind)) {
+        snprintf(data, sizeof data, "%s of %s", verify_operation_name(call->operation),
+                 verify_kind_name(call->operand));
+    } else {
+        snprintf(data, sizeof data, "%s and %s", verify_kind_name(call->kinds[0]), verify_kind_name(call->kinds[1]));
+    }
+    snprintf(text, VERIFY_TEXT, "P = %d (%s), case %u, root %d, %d items, %s, segments of %zu bytes, fanout %d%s",
+             procs, communicator_names[kind], call->serial, call->root, call->ints, data, call->with.segment_bytes,
+             call->with.fanout, call->in_place ? ", in place" : "");
 }
 
 /* A duplicate outlives its original, which has a private duplicate already. */
 static MPI_Comm make_communicator(int procs, communicator kind) {
-    MPI_Comm comm = verify_first_processes(procs, kind == REVERSED);
+    MPI_Comm comm = verify_processes(MPI_COMM_WORLD, 0, procs, kind == REVERSED);
     if (kind == DUPLICATE && comm != MPI_COMM_NULL) {
         MPI_Comm original = comm;
         collwise_private(original);
@@ -110,18 +141,29 @@ static void run_cases(const collwise_algorithm *algorithm, MPI_Comm comm, commun
     for (unsigned i = 0; i < cases; i++) {
         verify_call call = call_of(algorithm, first + i, procs);
         describe(&call, procs, kind, what);
-        verify_count(tally, what, verify_call_is_right(&call, comm, complaint) ? NULL : complaint);
+        verify_count(tally, what, verify_call_run(&call, comm, complaint), complaint);
     }
     snprintf(what, VERIFY_TEXT, "P = %d (%s), after all cases", procs, communicator_names[kind]);
-    verify_count(tally, what, verify_has_leftovers(comm) ? "a message was left unreceived" : NULL);
+    verify_outcome outcome = collwise_procs_objection(algorithm, procs) != NULL ? VERIFY_NOT_APPLICABLE
+                             : verify_has_leftovers(comm)                       ? VERIFY_WRONG
+                                                                                : VERIFY_RIGHT;
+    verify_count(tally, what, outcome, "a message was left unreceived");
 }
 
+static unsigned cases_on(int procs, const options *options) {
+    return options->quick ? QUICK_CASES : procs >= LARGE_PROCS ? CASES_OF_LARGE : CASES;
+}
+
+/* Quick runs see one kind of communicator of each size, the kinds by turns. */
 static void run_algorithm(const collwise_algorithm *algorithm, const options *options) {
     verify_tally tally;
-    unsigned cases = options->quick ? QUICK_CASES : CASES, first = 0;
+    unsigned first = 0;
     verify_start(&tally);
     for (int i = 0; i < options->listed; i++) {
-        for (communicator kind = PLAIN; kind < COMMUNICATORS; kind++, first += cases) {
+        unsigned cases = cases_on(options->procs[i], options);
+        communicator kind = options->quick ? (communicator)(i % COMMUNICATORS) : PLAIN;
+        communicator end = options->quick ? kind + 1 : COMMUNICATORS;
+        for (; kind < end; kind++, first += cases) {
             verify_say_started(algorithm->collective, algorithm->name, options->procs[i], communicator_names[kind]);
             MPI_Comm comm = make_communicator(options->procs[i], kind);
             if (comm == MPI_COMM_NULL) {
@@ -194,8 +236,8 @@ static bool is_wanted(const options *options, const char *collective, const char
 }
 
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    int world_procs, rank, wanted = 0;
+    int world_procs, rank, granted, wanted = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     options options = parse(argc, argv, world_procs);

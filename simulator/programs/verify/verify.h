@@ -5,18 +5,17 @@
 #include "internal.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
-/* A run of a datatype's bytes: they lie together in memory and follow one another in the signature. */
-typedef struct {
-    ptrdiff_t offset;
-    size_t bytes;
-} verify_run;
+/* --- Data (data.c) ----------------------------------------------------------------------------------------------- */
 
 /* The ways to describe the data. Those of one family have equal signatures for the same message. */
 typedef enum {
     VERIFY_INT,
     VERIFY_BYTE,
+    VERIFY_DOUBLE,
     VERIFY_DOUBLE_INT,   /* a named type with a hole at its end */
+    VERIFY_STRIDED,      /* ints with a hole behind each */
     VERIFY_PAIR,         /* a struct of a double and an int */
     VERIFY_SWAPPED_PAIR, /* the same signature, the int first in memory */
     VERIFY_CONTIGUOUS,
@@ -25,56 +24,74 @@ typedef enum {
     VERIFY_HINDEXED, /* holes, and out of memory order */
     VERIFY_NEGATIVE, /* a struct resized to a negative lower bound */
     VERIFY_NESTED,   /* contiguous of a duplicate of a vector */
-    VERIFY_WHOLE     /* one strided type for the whole message */
+    VERIFY_WHOLE,    /* one strided type for the whole message */
+    VERIFY_KINDS     /* how many there are */
 } verify_kind;
 
-/* A message as one process describes it: `count` elements of `type` for MPI; for the checks, `repeats` copies of
- * the runs, `stride` bytes apart. `extent` is what the whole message takes in memory. */
+const char *verify_kind_name(verify_kind kind);
+/* How many elements make a message of about `ints` ints (pairs, bytes), and the bytes of its signature. Kinds that
+ * need six ints an element make it a multiple of six. */
+int verify_elements(verify_kind kind, int ints);
+size_t verify_message_bytes(verify_kind kind, int ints);
+
+/* Elements of six ints: the kind that a datatype is, VERIFY_KINDS if it is none of these, and where in an element of
+ * that kind the ints lie, in signature order. */
+enum { VERIFY_SIX = 6 };
+verify_kind verify_kind_of_six(MPI_Datatype type);
+void verify_places_of_six(verify_kind kind, ptrdiff_t places[VERIFY_SIX]);
+
+/* A buffer of the program: blocks of elements of one datatype, and around and between them guard bytes. It is kept
+ * twice: as the program has it, and as it should be after the call. */
 typedef struct {
     verify_kind kind;
     MPI_Datatype type;
-    int count;
-    const verify_run *runs;
-    size_t run_count, repeats;
-    ptrdiff_t stride, extent;
-} verify_layout;
-
-/* The layout of about `ints` ints (pairs, bytes): kinds that need six make it a multiple of six. */
-verify_layout verify_layout_make(verify_kind kind, int ints);
-void verify_layout_free(verify_layout *layout);
-const char *verify_kind_name(verify_kind kind);
-/* The bytes of the signature of a message of about `ints` ints. */
-size_t verify_message_bytes(verify_kind kind, int ints);
-
-/* Memory for `messages` messages in a row, with room before and after, all of it guard bytes. */
-typedef struct {
-    char *memory;
+    int blocks;
+    int *counts, *displacements; /* of the blocks, in elements */
+    int repeats;                 /* of the kind's map in an element of `type` */
+    ptrdiff_t extent, origin;
     size_t bytes;
-} verify_image;
+    char *found, *expected;
+} verify_buffer;
 
-verify_image verify_image_make(const verify_layout *layout, int messages);
-verify_image verify_image_copy(const verify_image *image);
-void verify_image_free(verify_image *image);
-/* Where the program's buffer starts in the image. */
-char *verify_image_buffer(const verify_image *image);
-/* Writes message `index`: byte i of the signature is a function of (serial, rank, i). */
-void verify_image_write(verify_image *image, const verify_layout *layout, int index, unsigned serial, int rank);
-/* The first byte that differs, counted from the buffer's start; false if there is none. */
-bool verify_image_differs(const verify_image *expected, const verify_image *found, ptrdiff_t *where);
+/* One block. */
+verify_buffer verify_buffer_of_one(verify_kind kind, int ints);
+/* Blocks of equal size in order. */
+verify_buffer verify_buffer_of_blocks(verify_kind kind, int ints, int blocks);
+/* Blocks of `ints[i]`, for most values of `serial` out of order and with gaps between them; displacements may be
+ * negative. VERIFY_WHOLE, which fits only one size, becomes VERIFY_STRIDED. */
+verify_buffer verify_buffer_of_scattered(verify_kind kind, const int *ints, int blocks, unsigned serial);
+void verify_buffer_free(verify_buffer *buffer);
+/* What the program passes to MPI. */
+void *verify_buffer_pointer(const verify_buffer *buffer);
+
+/* Writes a block's signature bytes in their places: as the program's data, or as what it should become, or both. */
+typedef enum { VERIFY_BEFORE = 1, VERIFY_AFTER = 2, VERIFY_THROUGHOUT = 3 } verify_time;
+void verify_buffer_write(verify_buffer *buffer, verify_time when, int block, const char *packed);
+/* The same with a message of its own for each (serial, message). */
+void verify_buffer_fill(verify_buffer *buffer, verify_time when, int block, unsigned serial, int message);
+/* False, with the reason in `complaint`, if a byte is not what it should be. */
+bool verify_buffer_is_right(const verify_buffer *buffer, const char *name, MPI_Comm comm, char *complaint);
+
+/* A number that looks random. */
+uint32_t verify_mix(unsigned serial, int message, unsigned index);
+
+/* --- Counting (tally.c) ------------------------------------------------------------------------------------------ */
 
 enum { VERIFY_MOST_CASES = 4096, VERIFY_TEXT = 320 };
 
+typedef enum { VERIFY_RIGHT, VERIFY_WRONG, VERIFY_NOT_APPLICABLE } verify_outcome;
+
 /* What this process knows of the cases so far. All processes count the same cases, those that take no part too. */
 typedef struct {
-    int cases;
+    int cases, not_applicable;
     int failed[VERIFY_MOST_CASES]; /* 0 or 1 */
     int first_failed;              /* a case, or VERIFY_MOST_CASES */
     char first_failure[VERIFY_TEXT];
 } verify_tally;
 
 void verify_start(verify_tally *tally);
-/* Counts one case, described by `what`; `complaint` is NULL if this process found it right. */
-void verify_count(verify_tally *tally, const char *what, const char *complaint);
+/* Counts one case, described by `what`. */
+void verify_count(verify_tally *tally, const char *what, verify_outcome outcome, const char *complaint);
 /* Counts cases that other processes run. */
 void verify_skip(verify_tally *tally, int cases);
 /* Collective over the world: one JSON line from its first process, of what all processes found. */
@@ -82,29 +99,73 @@ void verify_report(const verify_tally *tally, const char *collective, const char
 /* A JSON line from the first process of the world: where the program is. */
 void verify_say_started(const char *collective, const char *algorithm, int procs, const char *what);
 
-/* One call of a collective. The root describes its data as `at_root`, the others as `elsewhere`. */
+/* --- One call of a collective (call.c, movement.c, reductions.c, barrier.c) -------------------------------------- */
+
+typedef enum {
+    VERIFY_SUM,         /* of ints */
+    VERIFY_MAX,         /* of doubles */
+    VERIFY_XOR,         /* of bytes */
+    VERIFY_MAXLOC,      /* of double_int */
+    VERIFY_ROUNDED_SUM, /* of doubles, where the order of additions shows in the last bits */
+    VERIFY_CIRCLE,      /* x + y + x y: the program's own, commutes; ints, also six an element */
+    VERIFY_COMPOSE      /* affine maps one after the other: the program's own, does not commute; six ints */
+} verify_operation;
+
+/* The root, or every other process in collectives without one, describes its data as the first of the two kinds. */
 typedef struct {
     const collwise_algorithm *algorithm;
     unsigned serial;
     int root, ints;
-    verify_kind at_root, elsewhere;
+    verify_kind kinds[2];
+    verify_operation operation; /* of reductions, */
+    verify_kind operand;        /* and the kind of their elements on all processes */
     bool in_place;
     collwise_parameters with;
 } verify_call;
 
-/* Makes the call and compares with the definition. False, with the reason in `complaint`, if this process's data is
- * not what it should be. */
-bool verify_call_is_right(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]);
+bool verify_is_reduction(collwise_collective kind);
+const char *verify_operation_name(verify_operation operation);
+
+/* Makes the call, if the algorithm applies to it, and compares with the definition. Where this process's data is not
+ * what it should be, the reason is in `complaint`. */
+verify_outcome verify_call_run(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]);
+
+/* The definitions, one a collective: each makes a call and is true if all came out as it should. */
+typedef bool verify_definition(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]);
+verify_definition verify_bcast, verify_gather, verify_gatherv, verify_scatter, verify_scatterv, verify_allgather,
+    verify_allgatherv, verify_alltoall, verify_alltoallv, verify_barrier, verify_reduce, verify_allreduce,
+    verify_reduce_scatter, verify_reduce_scatter_block, verify_scan, verify_exscan;
+
+/* A call whose every argument is wrong but root and communicator, for those that a process need not give. */
+collwise_call verify_blank_call(const verify_call *call, MPI_Comm comm);
+
+/* Sizes of blocks that differ, some of them zero. */
+int verify_differing_size(int ints, unsigned which);
+
+MPI_Op verify_operation_make(verify_operation operation);
+void verify_operation_free(verify_operation operation, MPI_Op *op);
+
+/* --- Communicators (isolation.c, threads.c) ---------------------------------------------------------------------- */
 
 /* Whether the communicator and its private duplicate hold messages that nobody received. Collective. */
 bool verify_has_leftovers(MPI_Comm comm);
 
-/* The communicator of the first `procs` processes, ranks reversed if wanted; MPI_COMM_NULL for the others. */
-MPI_Comm verify_first_processes(int procs, bool reversed);
+/* The communicator of the processes from `first` up to before `end`, ranks reversed if wanted; MPI_COMM_NULL for the
+ * others. */
+MPI_Comm verify_processes(MPI_Comm world, int first, int end, bool reversed);
 
-/* The tests of communicators, on the first `procs` processes, each reported as an algorithm of "isolation". The name
- * of a test that does not exist is NULL. */
+/* The tests of communicators, on some of `world_procs` processes, each reported as an algorithm of "isolation". The
+ * name of a test that does not exist is NULL. */
 const char *verify_isolation_name(int test);
-void verify_isolation(int test, int procs);
+void verify_isolation(int test, int world_procs);
+
+/* One of them: two threads at once, each with a communicator of its own. */
+typedef verify_outcome verify_isolation_test(const collwise_algorithm *algorithm, MPI_Comm world,
+                                             char complaint[VERIFY_TEXT]);
+verify_isolation_test verify_two_threads;
+
+/* A call like any other. */
+verify_outcome verify_some_call(const collwise_algorithm *algorithm, unsigned serial, MPI_Comm comm,
+                                char complaint[VERIFY_TEXT]);
 
 #endif

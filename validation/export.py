@@ -186,7 +186,7 @@ def _check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
     if len(row) > 1 or (row and row[0][0] > 0):
         name = table.collective
         raise UsageError(
-            f"{whose} cannot choose a {name} algorithm by message size, which P = {procs} needs; make the table with "
+            f"{whose} cannot choose for {name} by message size, which P = {procs} needs; make the table with "
             f"'collwise select --one-choice' or leave {name} out"
         )
 

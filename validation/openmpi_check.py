@@ -1,8 +1,8 @@
 """What the installed Open MPI really does with a rules file: which process sends how much to which in one call.
 
 The program `call` makes the call, Open MPI's own monitoring counts the messages, and the counts are compared with
-those of the algorithm that the file asks for: for broadcast and gather as known here, for other collectives as seen
-when Open MPI is made to run the algorithm by its own option.
+those of the algorithm that the file asks for: some are known here, the others are seen when Open MPI is made to run the
+algorithm by its own option.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ from collwise.validation.targets import rule_message, series
 Traffic = Mapping[tuple[int, int], tuple[int, int]]
 
 _TIME_LIMIT_SECONDS = 60.0
-# Collectives whose messages are known here.
-_MODELLED = ("bcast", "gather")
+# Algorithms whose messages are known here.
+KNOWN_TRAFFIC = {
+    "bcast": ("linear", "chain", "k_chain", "binary", "split_binary", "binomial"),
+    "gather": ("linear", "linear_sync", "binomial"),
+}
 _FANOUTS = ("tree_fanout", "chain_fanout")
 _SENT = re.compile(r"^I\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
 
@@ -69,9 +72,9 @@ class RulesCheck:
         return f"{self.openmpi} accepted the rules and ran {self.expected.algorithm} for {call} ({control})"
 
     def _recognised(self, observed: Traffic) -> str:
-        if self.collective in _MODELLED:
+        if self.collective in KNOWN_TRAFFIC:
             return recognise(self.collective, self.procs, self.message_bytes, observed)
-        return "what it runs without them" if dict(observed) == dict(self.without_rules) else "something else"
+        return "its own choice" if dict(observed) == dict(self.without_rules) else "something else"
 
 
 def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> RulesCheck:
@@ -97,7 +100,7 @@ def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> 
         if rule.algorithm not in names:
             raise UsageError(f"{path}: collwise has no {collective} algorithm with the id {rule.algorithm}")
         expected = Choice(names[rule.algorithm], rule.segment_bytes, rule.fanout)
-        if collective in _MODELLED:
+        if expected.algorithm in KNOWN_TRAFFIC.get(collective, ()):
             expected_traffic = traffic(collective, expected, procs, message_bytes)
         else:
             expected_traffic = observe(collective, procs, message_bytes, forced=rule)
@@ -149,7 +152,7 @@ def recognise(collective: str, procs: int, message_bytes: int, observed: Traffic
     """The algorithms, of any segment size, that send these bytes along these edges: 'binary', or 'no known one'."""
     sizes = {edge: size for edge, (_, size) in observed.items()}
     fitting = []
-    for name in Catalogue.load().collective(collective).selectable:
+    for name in KNOWN_TRAFFIC[collective]:
         usual = traffic(collective, Choice(name), procs, message_bytes)
         if {edge: size for edge, (_, size) in usual.items()} == sizes:
             fitting.append(name)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.export import parse_rules
 
 SMALL = """
@@ -84,6 +85,17 @@ SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--proc
         (("demo", "-o", "/proc/none"), r"cannot write into /proc/none"),
         (("report", "--platform", "grisou", "--procs", "4", "-o", "/proc/none"), r"cannot write into /proc/none"),
         (("select", "--collective", "bcast", "--procs", "4"), r"--by model needs --parameters"),
+        (
+            ("select", "--collective", "bcast,barrier", "--procs", "4"),
+            r"formulas for barrier; bcast, gather have",
+        ),
+        (("select", "--collective", "all,bcast", "--procs", "4"), r"--collective: unknown collective 'all'"),
+        (
+            ("compare", "--platform", "grisou", "--collective", "barrier", "--procs", "4"),
+            r"no cost formulas for barrier",
+        ),
+        (("select", "--collective", "bcast", "--procs", "4", "--for", "mpich"), r"--for.*'mpich'.*openmpi-4\.1"),
+        ((*SIMULATE[:4], "bcast,gather", *SIMULATE[5:], "--algorithms", "linear"), r"names belong to one collective"),
         (("verify", "--engines", "smpy"), r"unknown engine 'smpy'; did you mean smpi"),
         (("verify", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),
         (
@@ -151,6 +163,41 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
     assert exported.stdout.count("accepted the rules and ran") == 4
     rules = parse_rules((here / "toy.rules").read_text(), "toy.rules")
     assert set(rules.collectives) == {7, 9}
+
+
+def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
+    catalogue = Catalogue.load()
+    sweep = ("simulate", "--platform", "toy.toml", "--collective", "all", "--procs", "3,8", "--sizes", "64KiB")
+    simulated = collwise(*sweep, "--json", cwd=here)
+    assert simulated.returncode == 0, simulated.stderr
+    records = json.loads(simulated.stdout)
+    runs = {
+        (name, algorithm.name, procs)
+        for name, entry in catalogue.collectives.items()
+        for algorithm in entry.algorithms.values()
+        for procs in (3, 8)
+        if algorithm.selectable and not algorithm.objection(procs)
+    }
+    assert {(row["collective"], row["algorithm"], row["procs"]) for row in records} == runs
+    again = collwise(*sweep, cwd=here)
+    assert f"{len(runs)} cases, {len(runs)} of them from" in again.stdout
+    bound = [a for entry in catalogue.collectives.values() for a in entry.algorithms.values() if a.objection(3)]
+    assert again.stdout.count("not simulated for P = 3") == len(bound)
+
+    select = ("select", "--collective", "all", "--by", "simulation", *sweep[1:3], "--procs", "3,8", "--sizes", "64KiB")
+    for target, options in (("openmpi-4.1", ("--version", "4.1")), ("collwise", ("--format", "collwise"))):
+        selected = collwise(*select, "--for", target, "--segments", "8KiB", "-o", f"{target}.json", cwd=here)
+        assert selected.returncode == 0, selected.stderr
+        exported = collwise("export", f"{target}.json", *options, "-o", f"{target}.rules", cwd=here)
+        assert exported.returncode == 0, exported.stderr
+    ids = {
+        entry.openmpi_collective
+        for entry in catalogue.collectives.values()
+        if any("4.1" in algorithm.openmpi for algorithm in entry.algorithms.values())
+    }
+    assert set(parse_rules((here / "openmpi-4.1.rules").read_text()).collectives) == ids
+    lines = (here / "collwise.rules").read_text().splitlines()
+    assert {line.split()[0] for line in lines if line and line[0] != "#"} == set(catalogue.collectives)
 
 
 def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:

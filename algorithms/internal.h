@@ -52,6 +52,15 @@ collwise_barrier_function collwise_barrier_bruck;
 /* The tree of `comm` as the calling process sees it. */
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
 
+/* Equal blocks run through the algorithms for blocks of any size: their P + 1 offsets, freed with free(). */
+size_t *collwise_equal_offsets(size_t block_bytes, MPI_Comm comm);
+collwise_allgatherv_function collwise_allgatherv_bruck, collwise_allgatherv_ring, collwise_allgatherv_neighbor_exchange;
+collwise_alltoallv_function collwise_alltoallv_linear, collwise_alltoallv_pairwise;
+
+/* The two phases of the linear allgathers. */
+collwise_gather_function collwise_gather_linear;
+collwise_bcast_function collwise_bcast_binomial;
+
 /* Memory for what algorithms keep in their books: lists, sizes, requests. No memory ends the program: there is no way
  * to go on with half the processes. Freed with free(). */
 void *collwise_allocate(size_t bytes, MPI_Comm comm);

@@ -1,0 +1,12 @@
+/* In step i every process sends to the one i ranks ahead and receives from the one i behind:
+ *     T = (P - 1) (alpha + m beta) */
+#include "internal.h"
+
+#include <stdlib.h>
+
+void collwise_alltoall_pairwise(const char *send, char *receive, size_t block_bytes, MPI_Comm comm,
+                                collwise_parameters with) {
+    size_t *offsets = collwise_equal_offsets(block_bytes, comm);
+    collwise_alltoallv_pairwise(send, offsets, receive, offsets, comm, with);
+    free(offsets);
+}

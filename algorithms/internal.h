@@ -85,6 +85,50 @@ void collwise_combine_left(const collwise_operation *op, char *left, char *right
 /* The segment size in whole elements, at least one; all of `elements` for 0. */
 size_t collwise_segment_elements(const collwise_operation *op, size_t elements, size_t segment_bytes);
 
+/* --- Reductions and allreductions -------------------------------------------------------------------------------- */
+
+/* Reduces up a tree; the tree's root passes the result on where it is not `root`. */
+void collwise_tree_reduce(const char *data, char *result, size_t elements, const collwise_operation *op,
+                          const collwise_tree *tree, int root, size_t segment_bytes, MPI_Comm comm);
+
+/* An allreduce of two parts, neither of them segmented. */
+void collwise_reduce_then_bcast(char *data, size_t elements, const collwise_operation *op,
+                                collwise_reduce_function *reduce, collwise_bcast_function *bcast, MPI_Comm comm);
+collwise_reduce_function collwise_reduce_linear, collwise_reduce_binomial;
+collwise_bcast_function collwise_bcast_linear, collwise_bcast_binomial;
+
+/* Around a ring and around again; 0: blocks are not segmented. */
+void collwise_ring_allreduce(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,
+                             MPI_Comm comm);
+
+/* The core (core.c): 2^steps of the processes, numbered in rank order. The first 2 `pairs` ranks are pairs, of which
+ * one is in the core and acts for both. */
+typedef struct {
+    int steps, pairs;
+    int kept, kept_index; /* this rank is in the core, under this number */
+    int rank, index;      /* the calling process: its number in the core, -1 outside */
+    int partner;          /* the other of its pair, -1 if there is none */
+    MPI_Comm comm;
+} collwise_core;
+
+collwise_core collwise_core_of(int kept, MPI_Comm comm);
+int collwise_core_rank(const collwise_core *core, int index);
+
+/* Those outside the core get `data` from their partners. */
+void collwise_core_hand_out(char *data, size_t bytes, const collwise_core *core);
+
+/* Consecutive elements of a message. */
+typedef struct {
+    size_t first, count;
+} collwise_part;
+
+/* What is left to number `index` of the core after this many halvings. */
+collwise_part collwise_part_of(size_t elements, int index, int steps);
+
+/* Recursive halving, rank order kept; each process of the core ends with the sum of its part after all steps. What else
+ * is in `data` is undefined then. */
+void collwise_core_reduce_scatter(char *data, size_t elements, const collwise_operation *op, const collwise_core *core);
+
 /* --- User buffers as bytes (bytes.c) ----------------------------------------------------------------------------- */
 
 /* The bytes of a user buffer's type signature. Contiguous data is used where it lies, other data in a copy. */

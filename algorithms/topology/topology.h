@@ -1,16 +1,18 @@
 /* Virtual topologies: which rank is whose parent and child. Pure arithmetic, no MPI.
  *
- * Trees are defined on virtual ranks, where the root is 0; a real rank is (virtual + root) mod P. */
+ * Trees are defined on virtual ranks, where the root is 0; a real rank is (virtual + root) mod P. Those of the in-order
+ * binary tree count downwards: (root - virtual) mod P. */
 #ifndef COLLWISE_TOPOLOGY_H
 #define COLLWISE_TOPOLOGY_H
 
 typedef enum {
-    COLLWISE_FLAT,             /* the root has every other process as child */
-    COLLWISE_CHAIN,            /* every process has one child, the next */
-    COLLWISE_K_CHAIN,          /* the root heads `fanout` chains of equal length, give or take one */
-    COLLWISE_BINARY,           /* balanced binary; odd virtual ranks are one subtree, even ones the other */
-    COLLWISE_BINOMIAL,         /* balanced binomial: children v + 2^k with 2^k > v */
-    COLLWISE_IN_ORDER_BINOMIAL /* in-order binomial: a subtree holds consecutive virtual ranks */
+    COLLWISE_FLAT,              /* the root has every other process as child */
+    COLLWISE_CHAIN,             /* every process has one child, the next */
+    COLLWISE_K_CHAIN,           /* the root heads `fanout` chains of equal length, give or take one */
+    COLLWISE_BINARY,            /* balanced binary; odd virtual ranks are one subtree, even ones the other */
+    COLLWISE_BINOMIAL,          /* balanced binomial: children v + 2^k with 2^k > v */
+    COLLWISE_IN_ORDER_BINOMIAL, /* in-order binomial: a subtree holds consecutive virtual ranks */
+    COLLWISE_IN_ORDER_BINARY    /* balanced binary, a subtree holds consecutive virtual ranks */
 } collwise_topology;
 
 typedef struct {

@@ -37,6 +37,42 @@ static int in_order_span(int virtual_rank, int procs) {
     return span;
 }
 
+/* In-order binary: a subtree is its head, then half of its processes below one child, then the others below another.
+ * Found on the way down from the root. */
+typedef struct {
+    int parent, size;
+} in_order_place;
+
+static in_order_place in_order_binary_place(int virtual_rank, int procs) {
+    in_order_place place = {.parent = -1, .size = procs};
+    for (int head = 0; head != virtual_rank;) {
+        int second = head + 1 + place.size / 2;
+        place.parent = head;
+        place.size = virtual_rank < second ? place.size / 2 : (place.size - 1) / 2;
+        head = virtual_rank < second ? head + 1 : second;
+    }
+    return place;
+}
+
+static int in_order_binary_child(int virtual_rank, int procs, int index) {
+    int size = in_order_binary_place(virtual_rank, procs).size, second = 1 + size / 2;
+    if (index > 1) {
+        return procs;
+    }
+    int behind = index == 0 ? 1 : second;
+    return behind < size ? virtual_rank + behind : procs;
+}
+
+static int real_rank(const collwise_tree *tree, int virtual_rank) {
+    int steps = tree->topology == COLLWISE_IN_ORDER_BINARY ? tree->procs - virtual_rank : virtual_rank;
+    return (tree->root + steps) % tree->procs;
+}
+
+static int virtual_rank_of(const collwise_tree *tree, int rank) {
+    int up = (rank - tree->root + tree->procs) % tree->procs;
+    return tree->topology == COLLWISE_IN_ORDER_BINARY ? (tree->procs - up) % tree->procs : up;
+}
+
 static int virtual_parent(const collwise_tree *tree) {
     int v = tree->virtual_rank;
     if (v == 0) {
@@ -57,6 +93,8 @@ static int virtual_parent(const collwise_tree *tree) {
         return v - (1 << collwise_log2(v));
     case COLLWISE_IN_ORDER_BINOMIAL:
         return v & (v - 1);
+    case COLLWISE_IN_ORDER_BINARY:
+        return in_order_binary_place(v, tree->procs).parent;
     }
     return -1;
 }
@@ -85,6 +123,8 @@ static int virtual_child(const collwise_tree *tree, int index) {
     }
     case COLLWISE_IN_ORDER_BINOMIAL:
         return (1 << index) < in_order_span(v, tree->procs) ? v + (1 << index) : tree->procs;
+    case COLLWISE_IN_ORDER_BINARY:
+        return in_order_binary_child(v, tree->procs, index);
     }
     return tree->procs;
 }
@@ -93,10 +133,10 @@ collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, 
     collwise_tree tree = {.topology = topology,
                           .procs = procs,
                           .root = root,
-                          .fanout = fanout < 1 ? 1 : least(fanout, procs > 1 ? procs - 1 : 1),
-                          .virtual_rank = (rank - root + procs) % procs};
+                          .fanout = fanout < 1 ? 1 : least(fanout, procs > 1 ? procs - 1 : 1)};
+    tree.virtual_rank = virtual_rank_of(&tree, rank);
     int parent = virtual_parent(&tree);
-    tree.parent = parent < 0 ? -1 : (parent + root) % procs;
+    tree.parent = parent < 0 ? -1 : real_rank(&tree, parent);
     if (topology == COLLWISE_FLAT) {
         tree.child_count = tree.virtual_rank == 0 ? procs - 1 : 0;
     } else {
@@ -107,9 +147,7 @@ collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, 
     return tree;
 }
 
-int collwise_tree_child(const collwise_tree *tree, int index) {
-    return (virtual_child(tree, index) + tree->root) % tree->procs;
-}
+int collwise_tree_child(const collwise_tree *tree, int index) { return real_rank(tree, virtual_child(tree, index)); }
 
 int collwise_tree_child_size(const collwise_tree *tree, int index) {
     return least(1 << index, tree->procs - virtual_child(tree, index));

@@ -19,7 +19,8 @@ typedef struct {
     tally *count;
 } shape;
 
-static const char *const names[] = {"flat", "chain", "k_chain", "binary", "binomial", "in_order_binomial"};
+static const char *const names[] = {"flat",           "chain", "k_chain", "binary", "binomial", "in_order_binomial",
+                                    "in_order_binary"};
 
 static void check(shape *tree, bool holds, const char *what, int line, int rank) {
     tree->count->checks++;
@@ -170,6 +171,31 @@ static void check_in_order(shape *tree) {
     CHECK(tree, tree->root, collwise_tree_size(&tree->at[tree->root]) == tree->procs);
 }
 
+static int process_count(const shape *tree, int head) {
+    int procs = 1;
+    for (int i = 0; i < tree->at[head].child_count; i++) {
+        procs += process_count(tree, collwise_tree_child(&tree->at[head], i));
+    }
+    return procs;
+}
+
+/* The same for the binary tree, where virtual ranks count down from the root; with the last process as root, all
+ * subtrees hold consecutive real ranks. */
+static void check_in_order_binary(shape *tree) {
+    CHECK(tree, tree->root, tree->height == floor_log2(tree->procs));
+    for (int rank = 0; rank < tree->procs; rank++) {
+        const collwise_tree *at = &tree->at[rank];
+        int next = at->virtual_rank + 1;
+        CHECK(tree, rank, at->child_count <= 2);
+        CHECK(tree, rank, (at->virtual_rank + rank) % tree->procs == tree->root);
+        for (int i = 0; i < at->child_count; i++) {
+            int child = collwise_tree_child(at, i);
+            CHECK(tree, rank, tree->at[child].virtual_rank == next);
+            next += process_count(tree, child);
+        }
+    }
+}
+
 static void check_shape(shape *tree) {
     build(tree);
     check_tree(tree);
@@ -193,6 +219,9 @@ static void check_shape(shape *tree) {
         check_binomial(tree);
         check_in_order(tree);
         break;
+    case COLLWISE_IN_ORDER_BINARY:
+        check_in_order_binary(tree);
+        break;
     }
 }
 
@@ -214,7 +243,7 @@ static void check_procs(int procs, tally *count) {
     tree.procs = procs;
     for (unsigned i = 0; i < sizeof roots / sizeof *roots; i++) {
         tree.root = roots[i] % procs;
-        for (int topology = COLLWISE_FLAT; topology <= COLLWISE_IN_ORDER_BINOMIAL; topology++) {
+        for (int topology = COLLWISE_FLAT; topology <= COLLWISE_IN_ORDER_BINARY; topology++) {
             tree.topology = (collwise_topology)topology;
             if (tree.topology == COLLWISE_K_CHAIN) {
                 check_fanouts(&tree);

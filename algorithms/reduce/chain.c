@@ -1,0 +1,10 @@
+/* K pipelines that end at the root, which receives from them by turns. Operations that do not commute go to process 0,
+ * which passes the result on; without that:
+ *     T = (ceil((P - 1) / K) - 1 + K n_s) (alpha + m_s beta + m_s gamma) */
+#include "internal.h"
+
+void collwise_reduce_chain(const char *data, char *result, size_t elements, const collwise_operation *op, int root,
+                           MPI_Comm comm, collwise_parameters with) {
+    collwise_tree tree = collwise_tree_of(COLLWISE_K_CHAIN, op->commutative ? root : 0, comm, with.fanout);
+    collwise_tree_reduce(data, result, elements, op, &tree, root, with.segment_bytes, comm);
+}

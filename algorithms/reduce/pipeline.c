@@ -1,0 +1,10 @@
+/* A pipeline through all processes that ends at the root. Operations that do not commute go to process 0, which passes
+ * the result on; without that:
+ *     T = (P + n_s - 2) (alpha + m_s beta + m_s gamma) */
+#include "internal.h"
+
+void collwise_reduce_pipeline(const char *data, char *result, size_t elements, const collwise_operation *op, int root,
+                              MPI_Comm comm, collwise_parameters with) {
+    collwise_tree tree = collwise_tree_of(COLLWISE_CHAIN, op->commutative ? root : 0, comm, 0);
+    collwise_tree_reduce(data, result, elements, op, &tree, root, with.segment_bytes, comm);
+}

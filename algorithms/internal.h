@@ -49,6 +49,16 @@ void collwise_split_binary_exchange(char *data, size_t bytes, int root, MPI_Comm
 /* The barrier behind collwise_barrier(). */
 collwise_barrier_function collwise_barrier_bruck;
 
+/* Reduce-scatter by vector halving, between the furthest processes first, or the nearest, which keeps rank order. */
+void collwise_reduce_scatter_by_halving(char *data, const size_t *offsets, char *mine, const collwise_operation *op,
+                                        int nearest_first, MPI_Comm comm);
+
+/* Scans, or exclusive ones. */
+void collwise_pipelined_scan(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,
+                             int exclusive, MPI_Comm comm);
+void collwise_doubling_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm);
+void collwise_binomial_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm);
+
 /* The tree of `comm` as the calling process sees it. */
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
 

@@ -1,0 +1,8 @@
+/* One process after another, as a pipeline of n_s segments of m_s bytes; the last process only receives.
+ *     T = (P + n_s - 2) (alpha + m_s beta) + (P + n_s - 3) m_s gamma */
+#include "internal.h"
+
+void collwise_exscan_segmented_linear(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,
+                                      collwise_parameters with) {
+    collwise_pipelined_scan(data, elements, op, with.segment_bytes, 1, comm);
+}

@@ -46,6 +46,13 @@ void collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *tree, si
 /* The second phase of split-binary: pairs of the two subtrees exchange the halves of the message. */
 void collwise_split_binary_exchange(char *data, size_t bytes, int root, MPI_Comm comm);
 
+/* Where block `index` begins of a message cut into one block a process, all of one size, give or take a byte. */
+size_t collwise_block_start(size_t bytes, int procs, int index);
+
+/* The first phase of the scatter-allgather broadcasts: virtual rank v gets block v, and in passing those of its subtree
+ * in the in-order binomial tree, each at its place in the message. */
+void collwise_scatter_message(char *data, size_t bytes, int root, MPI_Comm comm);
+
 /* The barrier behind collwise_barrier(). */
 collwise_barrier_function collwise_barrier_bruck;
 
@@ -184,5 +191,8 @@ void collwise_blocks_pack(const collwise_blocks *blocks, int rank);
 void collwise_blocks_pack_all(const collwise_blocks *blocks);
 void collwise_blocks_unpack_all(const collwise_blocks *blocks);
 void collwise_blocks_release(collwise_blocks *blocks);
+
+/* The largest of `count` sizes; 0 of none. */
+size_t collwise_largest(const size_t *sizes, int count);
 
 #endif

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -71,6 +71,11 @@ class OpenmpiRow:
     problem: str = ""
 
     @property
+    def ratio(self) -> float:
+        """1: times are not compared here."""
+        return 1.0
+
+    @property
     def differs(self) -> bool:
         """Whether Open MPI sent other messages than ours."""
         return not self.same_traffic
@@ -85,9 +90,10 @@ def forced_algorithms(version: str, collective: str | None = None) -> list[Algor
 
 def compare_with_openmpi(
     collective: str | None = None,
-    procs: Sequence[int] = PROCS,
-    sizes: Sequence[int] = SIZES,
+    procs: Sequence[int] | None = None,
+    sizes: Sequence[int] | None = None,
     *,
+    algorithms: Sequence[str] | None = None,
     tell: Callable[[str], object] = lambda _: None,
 ) -> list[OpenmpiRow]:
     """Rows by algorithm, segment size and process count; none where an algorithm does not apply.
@@ -97,11 +103,14 @@ def compare_with_openmpi(
     version = series(engine("openmpi").version)
     rows = []
     for algorithm in forced_algorithms(version, collective):
+        if algorithms is not None and algorithm.name not in algorithms:
+            continue
+        sizes_here = (0,) if algorithm.collective == "barrier" else sizes or SIZES
         tell(f"{algorithm.collective} {algorithm.name}")
         for segment_bytes in _SEGMENTS if algorithm.segmented else (0,):
             rows += [
-                _compare(algorithm, version, count, segment_bytes, (0,) if algorithm.collective == "barrier" else sizes)
-                for count in procs
+                _compare(algorithm, version, count, segment_bytes, sizes_here)
+                for count in procs or PROCS
                 if count > 1 and applies(algorithm, count)
             ]
     return rows
@@ -121,11 +130,12 @@ def openmpi_names() -> dict[str, dict[int, str]]:
     }
 
 
-def misnamed(algorithms: Iterable[Algorithm], version: str) -> list[str]:
-    """A line for each algorithm whose id Open MPI gives to another one."""
+def misnamed_algorithms(collective: str | None = None) -> list[str]:
+    """A line for each algorithm whose id the installed Open MPI gives to another one."""
     names = openmpi_names()
+    version = series(engine("openmpi").version)
     lines = []
-    for algorithm in algorithms:
+    for algorithm in forced_algorithms(version, collective):
         number = algorithm.openmpi[version]
         expected = THEIR_NAMES.get((algorithm.collective, algorithm.name), algorithm.name)
         found = names.get(algorithm.collective, {}).get(number, "nothing")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,6 +44,11 @@ class SmpiRow:
         return self.ours_seconds / self.theirs_seconds if self.theirs_seconds > 0 else float("nan")
 
     @property
+    def results_agree(self) -> bool:
+        """True: in such simulations data has no values."""
+        return True
+
+    @property
     def differs(self) -> bool:
         """Whether the times are further apart than the tolerance."""
         return not abs(self.ratio - 1) <= TOLERANCE
@@ -58,10 +63,11 @@ def compared_algorithms(collective: str | None = None) -> list[Algorithm]:
 
 def compare_with_smpi(
     platform: HostPlatform,
-    algorithms: Iterable[Algorithm],
-    procs: Sequence[int] = PROCS,
-    sizes: Sequence[int] = SIZES,
+    collective: str | None = None,
+    procs: Sequence[int] | None = None,
+    sizes: Sequence[int] | None = None,
     *,
+    algorithms: Sequence[str] | None = None,
     engine_version: str | None = None,
     tell: Callable[[str], object] = lambda _: None,
 ) -> list[SmpiRow]:
@@ -72,13 +78,15 @@ def compare_with_smpi(
     """
     platform = without_reduction_costs(platform)
     rows: list[SmpiRow] = []
-    for algorithm in algorithms:
+    for algorithm in compared_algorithms(collective):
+        if algorithms is not None and algorithm.name not in algorithms:
+            continue
         tell(f"{algorithm.collective} {algorithm.name}")
         cases = [
             _case(algorithm, count, size)
-            for count in procs
+            for count in procs or PROCS
             if applies(algorithm, count)
-            for size in ((0,) if algorithm.collective == "barrier" else sizes)
+            for size in ((0,) if algorithm.collective == "barrier" else sizes or SIZES)
         ]
         if not cases:
             continue

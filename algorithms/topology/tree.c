@@ -73,6 +73,31 @@ static int virtual_rank_of(const collwise_tree *tree, int rank) {
     return tree->topology == COLLWISE_IN_ORDER_BINARY ? (tree->procs - up) % tree->procs : up;
 }
 
+/* K-nomial: the weight of the lowest digit that is not 0, in base `radix`; for 0, the least power that reaches P. */
+static long knomial_weight(int virtual_rank, int procs, int radix) {
+    long weight = 1;
+    while (weight < procs && virtual_rank % (weight * radix) == 0) {
+        weight *= radix;
+    }
+    return weight;
+}
+
+static int knomial_parent(int virtual_rank, int procs, int radix) {
+    return virtual_rank - (int)(virtual_rank % (knomial_weight(virtual_rank, procs, radix) * radix));
+}
+
+/* One child for each value of each lower digit, those of high weight, who have most to pass on, first. */
+static int knomial_child(int virtual_rank, int procs, int radix, int index) {
+    for (long weight = knomial_weight(virtual_rank, procs, radix) / radix; weight > 0; weight /= radix) {
+        int children = least(radix - 1, (int)((procs - 1 - virtual_rank) / weight));
+        if (index < children) {
+            return virtual_rank + (index + 1) * (int)weight;
+        }
+        index -= children;
+    }
+    return procs;
+}
+
 static int virtual_parent(const collwise_tree *tree) {
     int v = tree->virtual_rank;
     if (v == 0) {
@@ -95,6 +120,8 @@ static int virtual_parent(const collwise_tree *tree) {
         return v & (v - 1);
     case COLLWISE_IN_ORDER_BINARY:
         return in_order_binary_place(v, tree->procs).parent;
+    case COLLWISE_KNOMIAL:
+        return knomial_parent(v, tree->procs, tree->fanout);
     }
     return -1;
 }
@@ -125,15 +152,23 @@ static int virtual_child(const collwise_tree *tree, int index) {
         return (1 << index) < in_order_span(v, tree->procs) ? v + (1 << index) : tree->procs;
     case COLLWISE_IN_ORDER_BINARY:
         return in_order_binary_child(v, tree->procs, index);
+    case COLLWISE_KNOMIAL:
+        return knomial_child(v, tree->procs, tree->fanout, index);
     }
     return tree->procs;
 }
 
+/* A k-nomial tree of radix P is flat, and one of radix 1 would have no digits. */
+static int fanout_in_use(collwise_topology topology, int procs, int fanout) {
+    int most = topology == COLLWISE_KNOMIAL ? procs : procs - 1;
+    int fewest = topology == COLLWISE_KNOMIAL ? 2 : 1;
+    int bounded = least(fanout, most);
+    return bounded < fewest ? fewest : bounded;
+}
+
 collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, int rank, int fanout) {
-    collwise_tree tree = {.topology = topology,
-                          .procs = procs,
-                          .root = root,
-                          .fanout = fanout < 1 ? 1 : least(fanout, procs > 1 ? procs - 1 : 1)};
+    collwise_tree tree = {
+        .topology = topology, .procs = procs, .root = root, .fanout = fanout_in_use(topology, procs, fanout)};
     tree.virtual_rank = virtual_rank_of(&tree, rank);
     int parent = virtual_parent(&tree);
     tree.parent = parent < 0 ? -1 : real_rank(&tree, parent);

@@ -19,8 +19,15 @@ typedef struct {
     tally *count;
 } shape;
 
-static const char *const names[] = {"flat",           "chain", "k_chain", "binary", "binomial", "in_order_binomial",
-                                    "in_order_binary"};
+/* Both trees of the two-tree broadcast. */
+typedef struct {
+    int procs, root;
+    collwise_two_tree at[2][MOST_PROCS]; /* by tree and real rank */
+    tally *count;
+} two_trees;
+
+static const char *const names[] = {
+    "flat", "chain", "k_chain", "binary", "binomial", "in_order_binomial", "in_order_binary", "knomial"};
 
 static void check(shape *tree, bool holds, const char *what, int line, int rank) {
     tree->count->checks++;
@@ -31,6 +38,16 @@ static void check(shape *tree, bool holds, const char *what, int line, int rank)
 }
 
 #define CHECK(tree, rank, condition) check(tree, condition, #condition, __LINE__, rank)
+
+static void check_two(two_trees *trees, bool holds, const char *what, int line, int rank) {
+    trees->count->checks++;
+    if (!holds && trees->count->failures++ < SHOWN_FAILURES) {
+        printf("%s:%d: not so: %s (two_tree, %d processes, root %d, rank %d)\n", __FILE__, line, what, trees->procs,
+               trees->root, rank);
+    }
+}
+
+#define CHECK_TWO(trees, rank, condition) check_two(trees, condition, #condition, __LINE__, rank)
 
 static int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 
@@ -196,6 +213,34 @@ static void check_in_order_binary(shape *tree) {
     }
 }
 
+static int ceil_log(int value, int base) {
+    int log = 0;
+    for (long power = 1; power < value; power *= base) {
+        log++;
+    }
+    return log;
+}
+
+/* Each step down changes one more digit from 0. */
+static void check_knomial(shape *tree) {
+    int radix = tree->fanout < 2 ? 2 : tree->fanout;
+    int digits = ceil_log(tree->procs, radix);
+    CHECK(tree, tree->root, tree->height <= digits);
+    CHECK(tree, tree->root, tree->height + 1 >= digits);
+    for (int rank = 0; rank < tree->procs; rank++) {
+        const collwise_tree *at = &tree->at[rank];
+        int nonzero = 0;
+        for (int rest = at->virtual_rank; rest > 0; rest /= radix) {
+            nonzero += rest % radix != 0;
+        }
+        CHECK(tree, rank, tree->depth[rank] == nonzero);
+        CHECK(tree, rank, at->child_count <= (radix - 1) * digits);
+    }
+    if (radix == 2) {
+        check_binomial(tree);
+    }
+}
+
 static void check_shape(shape *tree) {
     build(tree);
     check_tree(tree);
@@ -222,6 +267,9 @@ static void check_shape(shape *tree) {
     case COLLWISE_IN_ORDER_BINARY:
         check_in_order_binary(tree);
         break;
+    case COLLWISE_KNOMIAL:
+        check_knomial(tree);
+        break;
     }
 }
 
@@ -236,6 +284,76 @@ static void check_fanouts(shape *tree) {
     }
 }
 
+/* Steps up to the root in one of the two trees, or -1. */
+static int two_tree_depth(const two_trees *trees, int tree, int rank) {
+    int depth = 0;
+    while (rank != trees->root && depth <= trees->procs) {
+        rank = trees->at[tree][rank].parent;
+        if (rank < 0 || rank >= trees->procs) {
+            return -1;
+        }
+        depth++;
+    }
+    return depth <= trees->procs ? depth : -1;
+}
+
+/* One of them: all hang below the root, once and not too deep, and receive before they send. */
+static void check_one_of_two(two_trees *trees, int tree) {
+    int named[MOST_PROCS] = {0};
+    int height = trees->procs > 1 ? 1 + floor_log2(trees->procs - 1) : 0;
+    for (int rank = 0; rank < trees->procs; rank++) {
+        const collwise_two_tree *at = &trees->at[tree][rank];
+        int depth = two_tree_depth(trees, tree, rank);
+        CHECK_TWO(trees, rank, (at->parent < 0) == (rank == trees->root));
+        CHECK_TWO(trees, rank, depth >= 0 && depth <= height);
+        CHECK_TWO(trees, rank, at->first_step <= 2 * height - 1);
+        CHECK_TWO(trees, rank, at->child_count <= (rank == trees->root ? 1 : 2));
+        for (int i = 0; i < at->child_count; i++) {
+            const collwise_two_tree *child = &trees->at[tree][at->children[i]];
+            CHECK_TWO(trees, rank, child->parent == rank);
+            CHECK_TWO(trees, rank, child->first_step == at->child_first_steps[i]);
+            CHECK_TWO(trees, rank, child->first_step > at->first_step);
+            named[at->children[i]]++;
+        }
+        CHECK_TWO(trees, rank, at->child_count < 2 || at->children[0] != at->children[1]);
+        CHECK_TWO(trees, rank, at->child_count < 2 || (at->child_first_steps[0] + at->child_first_steps[1]) % 2 == 1);
+    }
+    for (int rank = 0; rank < trees->procs; rank++) {
+        CHECK_TWO(trees, rank, named[rank] == (rank != trees->root));
+    }
+}
+
+/* Together: nobody but the root is an inner node twice, no edge is used twice in the same direction (unless the root's
+ * only one), and nobody has two segments to receive, or two to send, in one step. */
+static void check_both(two_trees *trees) {
+    for (int rank = 0; rank < trees->procs; rank++) {
+        const collwise_two_tree *first = &trees->at[0][rank], *second = &trees->at[1][rank];
+        if (rank == trees->root) {
+            CHECK_TWO(trees, rank, first->child_count == second->child_count);
+            CHECK_TWO(trees, rank,
+                      first->child_count == 0 || first->child_first_steps[0] % 2 != second->child_first_steps[0] % 2);
+        } else {
+            CHECK_TWO(trees, rank, first->child_count == 0 || second->child_count == 0);
+            CHECK_TWO(trees, rank, first->parent != second->parent || trees->procs == 2);
+            CHECK_TWO(trees, rank, first->first_step % 2 != second->first_step % 2);
+        }
+    }
+}
+
+static void check_two_trees(int procs, int root, tally *count) {
+    static two_trees trees; /* too large for the stack */
+    trees.count = count;
+    trees.procs = procs;
+    trees.root = root;
+    for (int tree = 0; tree < 2; tree++) {
+        for (int rank = 0; rank < procs; rank++) {
+            trees.at[tree][rank] = collwise_two_tree_at(tree, procs, root, rank);
+        }
+        check_one_of_two(&trees, tree);
+    }
+    check_both(&trees);
+}
+
 static void check_procs(int procs, tally *count) {
     static shape tree; /* too large for the stack */
     const int roots[] = {0, 1, procs / 2, procs - 1};
@@ -243,9 +361,10 @@ static void check_procs(int procs, tally *count) {
     tree.procs = procs;
     for (unsigned i = 0; i < sizeof roots / sizeof *roots; i++) {
         tree.root = roots[i] % procs;
-        for (int topology = COLLWISE_FLAT; topology <= COLLWISE_IN_ORDER_BINARY; topology++) {
+        check_two_trees(procs, tree.root, count);
+        for (int topology = COLLWISE_FLAT; topology <= COLLWISE_KNOMIAL; topology++) {
             tree.topology = (collwise_topology)topology;
-            if (tree.topology == COLLWISE_K_CHAIN) {
+            if (tree.topology == COLLWISE_K_CHAIN || tree.topology == COLLWISE_KNOMIAL) {
                 check_fanouts(&tree);
             } else {
                 tree.fanout = 0;
@@ -270,7 +389,7 @@ int main(void) {
     const int larger[] = {127, 128, 129, 1000, 1023, 1024};
     tally count = {0, 0};
     check_log2(&count);
-    for (int procs = 1; procs <= 70; procs++) {
+    for (int procs = 1; procs <= 200; procs++) {
         check_procs(procs, &count);
     }
     for (unsigned i = 0; i < sizeof larger / sizeof *larger; i++) {

@@ -1,0 +1,43 @@
+/* Blocks flow down an in-order binomial tree, whose subtrees hold consecutive ranks: each process sends every child the
+ * blocks of its subtree, the largest subtree first.
+ *     T = ceil(log2 P) alpha + (P - 1) m beta */
+#include "internal.h"
+
+/* Virtual order starts at the root; the blocks lie in rank order. */
+static void put_in_virtual_order(char *by_virtual_rank, const char *all, size_t block_bytes, int procs, int root) {
+    size_t until_last_rank = (size_t)(procs - root) * block_bytes;
+    collwise_copy(by_virtual_rank, all + (size_t)root * block_bytes, until_last_rank);
+    collwise_copy(by_virtual_rank + until_last_rank, all, (size_t)root * block_bytes);
+}
+
+static void send_to_children(const char *blocks, size_t block_bytes, const collwise_tree *tree, MPI_Comm comm) {
+    for (int child = tree->child_count - 1; child >= 0; child--) {
+        collwise_send(blocks + ((size_t)1 << child) * block_bytes,
+                      (size_t)collwise_tree_child_size(tree, child) * block_bytes, collwise_tree_child(tree, child),
+                      comm);
+    }
+}
+
+void collwise_scatter_binomial(const char *all, char *mine, size_t block_bytes, int root, MPI_Comm comm,
+                               collwise_parameters with) {
+    (void)with;
+    collwise_tree tree = collwise_tree_of(COLLWISE_IN_ORDER_BINOMIAL, root, comm, 0);
+    if (tree.child_count == 0) {
+        collwise_receive(mine, block_bytes, tree.parent, comm);
+        return;
+    }
+    if (tree.parent < 0 && root == 0) {
+        send_to_children(all, block_bytes, &tree, comm);
+        return;
+    }
+    size_t subtree_bytes = (size_t)collwise_tree_size(&tree) * block_bytes;
+    char *blocks = collwise_scratch(subtree_bytes, comm);
+    if (tree.parent < 0) {
+        put_in_virtual_order(blocks, all, block_bytes, tree.procs, root);
+    } else {
+        collwise_receive(blocks, subtree_bytes, tree.parent, comm);
+        collwise_copy(mine, blocks, block_bytes);
+    }
+    send_to_children(blocks, block_bytes, &tree, comm);
+    collwise_scratch_free(blocks);
+}

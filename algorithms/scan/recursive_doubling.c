@@ -1,6 +1,7 @@
 /* Groups of 1, 2, 4, ... consecutive ranks join in pairs: partners exchange their groups' totals, and the upper one
- * puts what it gets on the left of its result, too. A total lacks what its last group, cut off at P, had no partner to
- * send; but nobody above needs it. T = ceil(log2 P) (alpha + m beta + 2 m gamma) */
+ * puts what it gets on the left of its result, too. Only totals of groups that hold the last process can miss
+ * something, for want of a partner; nobody is above to need them.
+ *     T = ceil(log2 P) (alpha + m beta + 2 m gamma) */
 #include "internal.h"
 
 void collwise_doubling_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm) {

@@ -25,7 +25,8 @@ from collwise.simulator.launch import run_program
 from collwise.validation.crosscheck_smpi import applies
 from collwise.validation.export import series
 
-PROCS = (4, 5, 8)
+# An odd count, an even one and a power of two.
+PROCS = (5, 6, 8)
 SIZES = (8, 4096, 100000)
 # Of algorithms that cut messages: whole, and in pieces. Whole elements, so that both cut at the same places.
 _SEGMENTS = (0, 1024)
@@ -41,7 +42,29 @@ THEIR_NAMES = {
     ("bcast", "chain"): "pipeline",
     ("bcast", "split_binary"): "split_binary_tree",
     ("bcast", "binary"): "binary_tree",
+    ("bcast", "scatter_ring_allgather"): "scatter_allgather_ring",
     ("gather", "linear"): "basic_linear",
+    ("scatter", "linear"): "basic_linear",
+    ("scatter", "linear_nonblocking"): "linear_nb",
+    ("allgather", "neighbor_exchange"): "neighbor",
+    ("allgatherv", "linear"): "default",
+    ("allgatherv", "neighbor_exchange"): "neighbor",
+    ("alltoall", "bruck"): "modified_bruck",
+    ("alltoallv", "linear"): "basic_linear",
+    ("reduce", "in_order_binary"): "in-order_binary",
+    ("allreduce", "linear"): "basic_linear",
+    ("allreduce", "non_overlapping"): "nonoverlapping",
+    ("reduce_scatter", "non_overlapping"): "non-overlapping",
+    ("reduce_scatter_block", "non_overlapping"): "basic_linear",
+}
+
+# What Open MPI leaves to other collectives has to be forced in these, too.
+_PARTS = {
+    ("allgather", "linear"): (("gather", "linear"), ("bcast", "binomial")),
+    ("allgatherv", "linear"): (("bcast", "binomial"),),
+    ("allreduce", "non_overlapping"): (("reduce", "binomial"), ("bcast", "binomial")),
+    ("reduce_scatter", "non_overlapping"): (("reduce", "binomial"),),
+    ("reduce_scatter_block", "non_overlapping"): (("reduce", "binomial"), ("scatter", "linear")),
 }
 
 # (messages, bytes) by (source, destination).
@@ -85,7 +108,9 @@ def forced_algorithms(version: str, collective: str | None = None) -> list[Algor
     """The algorithms that this version of Open MPI ('4.1') can be made to run."""
     catalogue = Catalogue.load()
     collectives = catalogue.collectives.values() if collective is None else [catalogue.collective(collective)]
-    return [algorithm for entry in collectives for algorithm in entry.algorithms.values() if version in algorithm.openmpi]
+    return [
+        algorithm for entry in collectives for algorithm in entry.algorithms.values() if version in algorithm.openmpi
+    ]
 
 
 def compare_with_openmpi(
@@ -148,7 +173,9 @@ def _compare(algorithm: Algorithm, version: str, procs: int, segment_bytes: int,
     number = algorithm.openmpi[version]
     name = openmpi_names().get(algorithm.collective, {}).get(number, "")
     found = (algorithm.collective, algorithm.name, number, name, procs, segment_bytes)
-    settings = _settings(algorithm, number, segment_bytes)
+    settings = _settings(algorithm, version, segment_bytes)
+    for part in _PARTS.get((algorithm.collective, algorithm.name), ()):
+        settings |= _settings(Catalogue.load().algorithm(*part), version, 0)
     records, sent, problem = _run(algorithm, procs, segment_bytes, sizes, settings)
     if problem:
         return OpenmpiRow(*found, problem=problem)
@@ -166,10 +193,10 @@ def _compare(algorithm: Algorithm, version: str, procs: int, segment_bytes: int,
     )
 
 
-def _settings(algorithm: Algorithm, number: int, segment_bytes: int) -> dict[str, str]:
+def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[str, str]:
     """Open MPI's options that force an algorithm."""
     prefix = f"coll_tuned_{algorithm.collective}_algorithm"
-    settings = {"coll_tuned_use_dynamic_rules": "1", prefix: str(number)}
+    settings = {"coll_tuned_use_dynamic_rules": "1", prefix: str(algorithm.openmpi[version])}
     if algorithm.segmented:
         settings[f"{prefix}_segmentsize"] = str(segment_bytes)
     if algorithm.default_fanout:

@@ -40,7 +40,9 @@ class SmpiRow:
 
     @property
     def ratio(self) -> float:
-        """Ours over theirs."""
+        """Ours over theirs; 1 where both are 0."""
+        if self.ours_seconds == self.theirs_seconds:
+            return 1.0
         return self.ours_seconds / self.theirs_seconds if self.theirs_seconds > 0 else float("nan")
 
     @property

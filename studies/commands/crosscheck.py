@@ -17,7 +17,18 @@ from collwise.validation import crosscheck as judge
 from collwise.validation.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
 from collwise.validation.crosscheck_smpi import SmpiRow, compare_with_smpi
 
-SMPI_COLUMNS = ("collective", "algorithm", "in SMPI", "P", "bytes", "segment", "fan-out", "ours, s", "theirs, s", "ratio")
+SMPI_COLUMNS = (
+    "collective",
+    "algorithm",
+    "in SMPI",
+    "P",
+    "bytes",
+    "segment",
+    "fan-out",
+    "ours, s",
+    "theirs, s",
+    "ratio",
+)
 OPENMPI_COLUMNS = (
     *("collective", "algorithm", "id", "in Open MPI", "P", "segment", "calls", "results agree"),
     *("messages, ours", "theirs", "bytes, ours", "theirs", "same traffic"),
@@ -55,9 +66,7 @@ def crosscheck(
             if engine != "openmpi"
             else []
         )
-        openmpi = (
-            compare_with_openmpi(collective, procs, sizes, tell=status.update) if engine != "smpi" else []
-        )
+        openmpi = compare_with_openmpi(collective, procs, sizes, tell=status.update) if engine != "smpi" else []
     if engine != "openmpi":
         found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
         document["smpi"] = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
@@ -102,5 +111,3 @@ def openmpi_cells(row: OpenmpiRow) -> tuple[object, ...]:
         row.problem or ("yes" if row.results_agree else "NO"),
         *(row.our_messages, row.their_messages, row.our_bytes, row.their_bytes, "yes" if row.same_traffic else "no"),
     )
-
-

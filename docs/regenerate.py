@@ -24,7 +24,7 @@ from collwise.studies.tuning import Tuning, summary_line, table_columns, table_r
 from collwise.validation import crosscheck
 from collwise.validation.calibration import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.crosscheck_openmpi import compare_with_openmpi
-from collwise.validation.crosscheck_smpi import SIZES, TOLERANCE, SmpiRow, compare_with_smpi
+from collwise.validation.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.verification import verify
 
 DOCS = Path(__file__).resolve().parent
@@ -87,15 +87,15 @@ def crosscheck_page() -> str:
         "\n## SMPI\n\nBoth simulated on Grisou by SimGrid, by one program; SMPI's with `smpi/COLLECTIVE` set to its "
         "name. Ours takes the segment size and fan-out that SMPI's source has, and combining is free, as in SMPI. "
         f"Ratios of simulated times, ours over theirs; those more than {TOLERANCE * 100:.0f} % from 1 are bold.\n\n",
-        markdown(["collective", "algorithm", "in SMPI", "P", *map(format_size, SIZES)], smpi_ratios(smpi)),
+        smpi_ratios(smpi),
         "\nWhy they differ:\n\n",
         *(f"- {name}: {text}\n" for name, text in crosscheck.explained(smpi, crosscheck.SMPI)),
         "\nNot compared, although SMPI has something of the kind:\n\n",
         *(f"- {' '.join(key)}: {text}\n" for key, text in crosscheck.NOT_IN_SMPI.items()),
-        "\n## Open MPI\n\nEach algorithm forced by `coll_tuned_COLLECTIVE_algorithm`, on the same data as ours; "
-        "results are compared byte by byte. Messages and bytes are those that Open MPI's monitoring counts, over calls "
-        "of 8 B, 4 KiB and 100000 B with each of two roots. The traffic is the same if every process sends as many "
-        "messages and bytes to every other one: then the forced algorithm is the one that ran.\n\n",
+        "\n## Open MPI\n\nEach algorithm forced by `coll_tuned_COLLECTIVE_algorithm`, on the same data as ours. "
+        "*agree*: all results are the same, byte by byte. Messages and bytes, ours and theirs, are what Open MPI's "
+        "monitoring counts, over calls of these sizes with each of two roots. *same*: every process sends as many "
+        "messages and bytes to every other one; then the forced algorithm is the one that ran.\n\n",
         markdown(OPENMPI_COLUMNS, [openmpi_cells(row) for row in openmpi]),
         "\nWhy they differ:\n\n",
         *(f"- {name}: {text}\n" for name, text in crosscheck.explained(openmpi, crosscheck.OPENMPI)),
@@ -103,15 +103,16 @@ def crosscheck_page() -> str:
     return "".join(parts)
 
 
-def smpi_ratios(rows: Sequence[SmpiRow]) -> list[list[object]]:
-    """One line an algorithm and process count, with a ratio for each size. A barrier has one."""
-    lines: dict[tuple[object, ...], list[str]] = {}
+def smpi_ratios(rows: Sequence[SmpiRow]) -> str:
+    """One line an algorithm and process count, with the ratio for each size. A barrier has one."""
+    sizes = sorted({row.message_bytes for row in rows})
+    ratios = {(row.collective, row.algorithm, row.smpi, row.procs): dict.fromkeys(sizes, "") for row in rows}
     for row in rows:
         ratio = f"{row.ratio:.3f}"
-        lines.setdefault((row.collective, row.algorithm, row.smpi, row.procs), []).append(
-            f"**{ratio}**" if row.differs else ratio
-        )
-    return [[*key, *ratios, *[""] * (len(SIZES) - len(ratios))] for key, ratios in lines.items()]
+        line = ratios[row.collective, row.algorithm, row.smpi, row.procs]
+        line[row.message_bytes] = f"**{ratio}**" if row.differs else ratio
+    columns = ["collective", "algorithm", "in SMPI", "P", *map(format_size, sizes)]
+    return markdown(columns, [[*key, *line.values()] for key, line in ratios.items()])
 
 
 def draw_figures(tuning: Tuning) -> None:

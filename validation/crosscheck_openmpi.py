@@ -25,9 +25,11 @@ from collwise.simulator.launch import run_program
 from collwise.validation.crosscheck_smpi import applies
 from collwise.validation.export import series
 
-# An odd count, an even one and a power of two.
+# An odd count, an even one and a power of two, all with sizes that give each process as much; and a message of fewer
+# elements than processes, for which libraries often take another way.
 PROCS = (5, 6, 8)
-SIZES = (8, 4096, 100000)
+SIZES = (3840, 99840)
+_TINY = (6, (8,))
 # Of algorithms that cut messages: whole, and in pieces. Whole elements, so that both cut at the same places.
 _SEGMENTS = (0, 1024)
 
@@ -73,7 +75,7 @@ Sent = dict[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class OpenmpiRow:
-    """One algorithm on so many processes, over all sizes, and over two roots where there is one.
+    """One algorithm on so many processes, over these message sizes, and over two roots where there is one.
 
     Messages and bytes are sums over these calls. `problem` says why a run failed.
     """
@@ -84,6 +86,7 @@ class OpenmpiRow:
     openmpi_name: str
     procs: int
     segment_bytes: int
+    message_bytes: tuple[int, ...]
     calls: int = 0
     results_agree: bool = False
     our_messages: int = 0
@@ -130,15 +133,24 @@ def compare_with_openmpi(
     for algorithm in forced_algorithms(version, collective):
         if algorithms is not None and algorithm.name not in algorithms:
             continue
-        sizes_here = (0,) if algorithm.collective == "barrier" else sizes or SIZES
         tell(f"{algorithm.collective} {algorithm.name}")
         for segment_bytes in _SEGMENTS if algorithm.segmented else (0,):
             rows += [
-                _compare(algorithm, version, count, segment_bytes, sizes_here)
-                for count in procs or PROCS
+                _compare(algorithm, version, count, segment_bytes, some)
+                for count, some in _calls(algorithm, procs, sizes)
                 if count > 1 and applies(algorithm, count)
             ]
     return rows
+
+
+def _calls(
+    algorithm: Algorithm, procs: Sequence[int] | None, sizes: Sequence[int] | None
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Process counts with the sizes that one run takes."""
+    if algorithm.collective == "barrier":
+        return [(count, (0,)) for count in procs or PROCS]
+    ordinary = [(count, tuple(sizes or SIZES)) for count in procs or PROCS]
+    return ordinary if procs or sizes else [*ordinary, _TINY]
 
 
 @cache
@@ -169,10 +181,10 @@ def misnamed_algorithms(collective: str | None = None) -> list[str]:
     return lines
 
 
-def _compare(algorithm: Algorithm, version: str, procs: int, segment_bytes: int, sizes: Sequence[int]) -> OpenmpiRow:
+def _compare(algorithm: Algorithm, version: str, procs: int, segment_bytes: int, sizes: tuple[int, ...]) -> OpenmpiRow:
     number = algorithm.openmpi[version]
     name = openmpi_names().get(algorithm.collective, {}).get(number, "")
-    found = (algorithm.collective, algorithm.name, number, name, procs, segment_bytes)
+    found = (algorithm.collective, algorithm.name, number, name, procs, segment_bytes, sizes)
     settings = _settings(algorithm, version, segment_bytes)
     for part in _PARTS.get((algorithm.collective, algorithm.name), ()):
         settings |= _settings(Catalogue.load().algorithm(*part), version, 0)

@@ -30,15 +30,15 @@ SMPI_COLUMNS = (
     "ratio",
 )
 OPENMPI_COLUMNS = (
-    *("collective", "algorithm", "id", "in Open MPI", "P", "segment", "calls", "results agree"),
-    *("messages, ours", "theirs", "bytes, ours", "theirs", "same traffic"),
+    *("collective", "algorithm", "id", "in Open MPI", "P", "sizes", "segment", "agree"),
+    *("messages", "theirs", "bytes", "theirs", "same"),
 )
 
 
 @click.command()
 @click.option("--engine", type=click.Choice(["smpi", "openmpi"]), help="Only this one.")
 @click.option("--collective", help="Only this one.")
-@click.option("--procs", type=COUNTS, help="Process counts. Default: 15,16,30 simulated, 4,5,8 for real.")
+@click.option("--procs", type=COUNTS, help="Process counts. Default: 15,16,30 simulated, 5,6,8 for real.")
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: some that all of these counts divide.")
 @click.option("--platform", type=PLATFORM, default="grisou", show_default=True, help="Where SMPI simulates both.")
 @click.option("--simgrid", metavar="VERSION", help="SimGrid version. Default: the system's.")
@@ -107,7 +107,8 @@ def openmpi_cells(row: OpenmpiRow) -> tuple[object, ...]:
     """A row of the table against Open MPI."""
     return (
         *(row.collective, row.algorithm, row.openmpi_id, row.openmpi_name, row.procs),
-        *(format_size(row.segment_bytes) if row.segment_bytes else "-", row.calls),
+        ", ".join(map(format_size, row.message_bytes)),
+        format_size(row.segment_bytes) if row.segment_bytes else "-",
         row.problem or ("yes" if row.results_agree else "NO"),
         *(row.our_messages, row.their_messages, row.our_bytes, row.their_bytes, "yes" if row.same_traffic else "no"),
     )

@@ -23,7 +23,7 @@ need_openmpi = pytest.mark.skipif(shutil.which("mpirun.openmpi") is None, reason
 
 SAME = SmpiRow("gather", "linear", "ompi_basic_linear", 16, 1920, 0, 0, 1e-3, 1.01e-3)
 SLOWER = replace(SAME, algorithm="binomial", ours_seconds=1.3e-3, theirs_seconds=1e-3)
-FORCED = OpenmpiRow("bcast", "chain", 3, "pipeline", 5, 0, 6, True, 24, 24, 800, 800, True)
+FORCED = OpenmpiRow("bcast", "chain", 3, "pipeline", 5, 0, (3840,), 2, True, 24, 24, 800, 800, True)
 WHY = Explanation("Other order.", 1.0, 1.4)
 
 
@@ -35,6 +35,7 @@ WHY = Explanation("Other order.", 1.0, 1.4)
         ([SLOWER], {}, ["differs for no known reason"]),
         ([SLOWER], {("gather", "binomial"): replace(WHY, most_ratio=1.2)}, ["differs for no known reason"]),
         ([SAME], {("gather", "linear"): WHY}, ["gather linear: explained, but nothing differs"]),
+        ([SAME], {("gather", "linear"): replace(WHY, by_default=False)}, []),
         ([replace(SAME, theirs_seconds=float("nan"), problem="deadlock")], {}, ["deadlock"]),
         ([FORCED], {}, []),
         ([replace(FORCED, results_agree=False)], {}, ["results differ"]),

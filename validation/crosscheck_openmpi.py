@@ -60,6 +60,14 @@ THEIR_NAMES = {
     ("reduce_scatter_block", "non_overlapping"): "basic_linear",
 }
 
+# The option that is our fan-out.
+_FANOUTS = {
+    "k_chain": "chain_fanout",
+    "chain": "chain_fanout",
+    "knomial": "knomial_radix",
+    "linear_sync": "max_requests",
+}
+
 # What Open MPI leaves to other collectives has to be forced in these, too.
 _PARTS = {
     ("allgather", "linear"): (("gather", "linear"), ("bcast", "binomial")),
@@ -212,7 +220,7 @@ def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[st
     if algorithm.segmented:
         settings[f"{prefix}_segmentsize"] = str(segment_bytes)
     if algorithm.default_fanout:
-        fanout = {"k_chain": "chain_fanout", "knomial": "knomial_radix"}.get(algorithm.name, "tree_fanout")
+        fanout = _FANOUTS[algorithm.name]
         settings[f"{prefix}_{fanout}"] = str(algorithm.default_fanout)
     return settings
 

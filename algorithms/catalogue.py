@@ -35,6 +35,8 @@ class Algorithm:
     openmpi: Mapping[str, int]
     reference: str
     default_fanout: int = 0
+    smpi: str = ""
+    smpi_segment_bytes: int = 0
 
     @property
     def segmented(self) -> bool:

@@ -14,14 +14,19 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.common.units import format_size
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.studies import figures as draw
 from collwise.studies.commands.algorithms import ids_text, parameters_text, requirements_text
+from collwise.studies.commands.crosscheck import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.commands.demo import CLUSTERS, SHOWN
 from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
+from collwise.validation import crosscheck
 from collwise.validation.calibration import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.targets import OPENMPI_VERSIONS
+from collwise.validation.crosscheck_openmpi import compare_with_openmpi
+from collwise.validation.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.verification import verify
 
 DOCS = Path(__file__).resolve().parent
@@ -31,6 +36,7 @@ NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
 
 def main() -> int:
     (DOCS / "algorithms.md").write_text(algorithms_page(), encoding="utf-8")
+    (DOCS / "crosscheck.md").write_text(crosscheck_page(), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         tunings = [
             tune(load(name), ("bcast", "gather"), procs, store, progress=lambda _: nullcontext(lambda *_: None))
@@ -85,6 +91,42 @@ def algorithms_page() -> str:
         heads = ["name", "algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
         parts.append(markdown(heads, rows))
     return "".join(parts)
+
+
+def crosscheck_page() -> str:
+    smpi, openmpi = compare_with_smpi(load("grisou")), compare_with_openmpi()
+    parts = [
+        NOTE,
+        "# Cross-check\n\nOur algorithms against the same ones that others wrote: `collwise crosscheck`.\n",
+        "\n## SMPI\n\nBoth simulated on Grisou by SimGrid, by one program; SMPI's with `smpi/COLLECTIVE` set to its "
+        "name. Ours takes the segment size and fan-out that SMPI's source has, and combining is free, as in SMPI. "
+        f"Ratios of simulated times, ours over theirs; those more than {TOLERANCE * 100:.0f} % from 1 are bold.\n\n",
+        smpi_ratios(smpi),
+        "\nWhy they differ:\n\n",
+        *(f"- {name}: {text}\n" for name, text in crosscheck.explained(smpi, crosscheck.SMPI)),
+        "\nNot compared, although SMPI has something of the kind:\n\n",
+        *(f"- {' '.join(key)}: {text}\n" for key, text in crosscheck.NOT_IN_SMPI.items()),
+        "\n## Open MPI\n\nEach algorithm forced by `coll_tuned_COLLECTIVE_algorithm`, on the same data as ours. "
+        "*agree*: all results are the same, byte by byte. Messages and bytes, ours and theirs, are what Open MPI's "
+        "monitoring counts, over calls of these sizes with each of two roots. *same*: every process sends as many "
+        "messages and bytes to every other one; then the forced algorithm is the one that ran.\n\n",
+        markdown(OPENMPI_COLUMNS, [openmpi_cells(row) for row in openmpi]),
+        "\nWhy they differ:\n\n",
+        *(f"- {name}: {text}\n" for name, text in crosscheck.explained(openmpi, crosscheck.OPENMPI)),
+    ]
+    return "".join(parts)
+
+
+def smpi_ratios(rows: Sequence[SmpiRow]) -> str:
+    """One line an algorithm and process count, with the ratio for each size. A barrier has one."""
+    sizes = sorted({row.message_bytes for row in rows})
+    ratios = {(row.collective, row.algorithm, row.smpi, row.procs): dict.fromkeys(sizes, "") for row in rows}
+    for row in rows:
+        ratio = f"{row.ratio:.3f}"
+        line = ratios[row.collective, row.algorithm, row.smpi, row.procs]
+        line[row.message_bytes] = f"**{ratio}**" if row.differs else ratio
+    columns = ["collective", "algorithm", "in SMPI", "P", *map(format_size, sizes)]
+    return markdown(columns, [[*key, *line.values()] for key, line in ratios.items()])
 
 
 def draw_figures(tuning: Tuning) -> None:

@@ -176,6 +176,7 @@ def run_program(
             raise ValueError("running under SMPI needs a platform")
         with smpi_files(platform, procs, processes_per_node) as (platform_file, host_file):
             command = smpi_command(chosen, platform_file, host_file, procs, binary, args)
+            command[1:1] = extra_launcher_args
             environment = smpi_environment(chosen)
             run = run_command(command, timeout_seconds=timeout_seconds, on_line=on_line, environment=environment)
     else:

@@ -19,6 +19,7 @@ _COMMANDS = {
     "platforms": ("platforms", "platforms"),
     "algorithms": ("algorithms", "algorithms"),
     "verify": ("verify", "verify"),
+    "crosscheck": ("crosscheck", "crosscheck"),
     "simulate": ("simulate", "simulate"),
     "measure": ("measure", "measure"),
     "fit": ("models", "fit"),

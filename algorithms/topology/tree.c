@@ -37,25 +37,27 @@ static int in_order_span(int virtual_rank, int procs) {
     return span;
 }
 
-/* In-order binary: a subtree is its head, then half of its processes below one child, then the others below another.
- * Found on the way down from the root. */
+/* In-order binary: a subtree is its head, then the lesser half of the others below one child, then the rest below
+ * another; a single one is the first child's. Found on the way down from the root. */
 typedef struct {
     int parent, size;
 } in_order_place;
 
+static int first_half(int size) { return size == 2 ? 1 : (size - 1) / 2; }
+
 static in_order_place in_order_binary_place(int virtual_rank, int procs) {
     in_order_place place = {.parent = -1, .size = procs};
     for (int head = 0; head != virtual_rank;) {
-        int second = head + 1 + place.size / 2;
+        int first = first_half(place.size), second = head + 1 + first;
         place.parent = head;
-        place.size = virtual_rank < second ? place.size / 2 : (place.size - 1) / 2;
+        place.size = virtual_rank < second ? first : place.size - 1 - first;
         head = virtual_rank < second ? head + 1 : second;
     }
     return place;
 }
 
 static int in_order_binary_child(int virtual_rank, int procs, int index) {
-    int size = in_order_binary_place(virtual_rank, procs).size, second = 1 + size / 2;
+    int size = in_order_binary_place(virtual_rank, procs).size, second = 1 + first_half(size);
     if (index > 1) {
         return procs;
     }

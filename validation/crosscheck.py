@@ -1,0 +1,198 @@
+"""Our algorithms against the same ones that others wrote: what differs, why, and what nobody has explained yet.
+
+Each difference needs an explanation here, and each explanation a difference: one that is out of date is a finding, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Row(Protocol):
+    """What the comparisons with both engines have in common."""
+
+    @property
+    def collective(self) -> str:
+        """Its name in the catalogue."""
+
+    @property
+    def algorithm(self) -> str:
+        """Its name in the catalogue."""
+
+    @property
+    def procs(self) -> int:
+        """Number of processes."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is something to explain."""
+
+    @property
+    def ratio(self) -> float:
+        """Our time over theirs; 1 where no times are compared."""
+
+    @property
+    def results_agree(self) -> bool:
+        """Whether both end with the same data, as far as that was compared."""
+
+    @property
+    def problem(self) -> str:
+        """Why there is nothing to compare."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why ours and theirs differ; and where times do, between which ratios of ours to theirs.
+
+    `by_default`: whether they do for the default process counts and sizes.
+    """
+
+    text: str
+    least_ratio: float = 0.0
+    most_ratio: float = float("inf")
+    by_default: bool = True
+
+
+Explanations = Mapping[tuple[str, str], Explanation]
+
+_FOLD = Explanation(
+    "Where P is no power of two, the processes too many first meet others. SMPI's send their whole vector; ours trade "
+    "halves, combine one each and bring it together, as in Open MPI: one message more on the way, but half the "
+    "combining, which SMPI does not charge.",
+    1.0,
+    1.5,
+)
+_LEFT_OVER = Explanation(
+    "What is left over when P does not divide the elements, SMPI reduces by a second allreduce; ours deals it out.",
+    0.5,
+    1.02,
+    by_default=False,
+)
+
+SMPI: Explanations = {
+    ("bcast", "chain"): Explanation(
+        "With several segments, a process of SMPI's has posted the receive of the next one while it passes one on, so "
+        "that a rendezvous starts earlier; ours receives, then sends, like the model's Algorithm 1. With that "
+        "receive in ours the times are equal.",
+        1.0,
+        2.0,
+    ),
+    ("bcast", "scatter_allgather"): Explanation(
+        "Where P is no power of two, blocks that a process has no partner for come from another one of its group: in "
+        "SMPI from one that may itself have waited for such a block, in ours from the first, which never does. With "
+        "SMPI's way in ours the times are equal.",
+        0.75,
+        1.0,
+    ),
+    ("gather", "linear_sync"): Explanation(
+        "SMPI's root goes on to the next process when it has the first part of a block, and waits for all second parts "
+        "at the end, so that these overlap; ours has both parts before it goes on, as formulas (13) and (14) describe. "
+        "With one wait at the end in ours the times are equal.",
+        1.0,
+        1.6,
+    ),
+    ("scatter", "binomial"): Explanation(
+        "SMPI serves the child with the smallest subtree first, ours the one with the largest, which has most to pass "
+        "on. With SMPI's order in ours the times are equal.",
+        0.5,
+        1.0,
+    ),
+    ("reduce", "rabenseifner"): _FOLD,
+    ("allreduce", "rabenseifner"): _FOLD,
+    ("allreduce", "ring"): _LEFT_OVER,
+    ("allreduce", "segmented_ring"): _LEFT_OVER,
+}
+
+# What SMPI seems to have, too, but what cannot be compared.
+NOT_IN_SMPI: Mapping[tuple[str, str], str] = {
+    ("bcast", "binomial"): "'binomial_tree' is another tree: the child of the largest subtree first, and one blocking "
+    "send after another.",
+    ("bcast", "split_binary"): "'ompi_split_bintree' makes a linear broadcast of messages below two segments. That one "
+    "leaves messages behind, and SMPI's broadcast of four bytes whenever a communicator is made is enough to fail.",
+    ("allgather", "linear"): "'GB' has other parts: a gather that starts all receives at once, and 'binomial_tree'.",
+    ("allgatherv", "linear"): "'GB', as for allgather.",
+    ("allreduce", "non_overlapping"): "'redbcast' has other parts, 'binomial_tree' among them.",
+}
+
+_PERSISTENT = Explanation(
+    "Open MPI starts persistent requests, and its monitoring does not count these: no message is seen at all, which is "
+    "so for this algorithm only."
+)
+_BLOCKS = (
+    "Open MPI cuts the message into blocks of ceil(m / P) bytes, the last ones being shorter or empty, and sends no "
+    "empty ones; the lengths of ours differ by a byte at most."
+)
+_FEW = "Of fewer elements than processes Open MPI makes"
+
+OPENMPI: Explanations = {
+    ("bcast", "split_binary"): Explanation(
+        "A message of which a half is shorter than a segment goes down a chain in Open MPI; ours splits every message."
+    ),
+    ("bcast", "scatter_allgather"): Explanation(
+        f"{_BLOCKS} Where P is no power of two, blocks that a process has no partner for come from another process."
+    ),
+    ("bcast", "scatter_ring_allgather"): Explanation(_BLOCKS),
+    ("gather", "linear_sync"): Explanation(
+        "Where the first part is the whole block, Open MPI sends an empty second part; ours sends none."
+    ),
+    ("alltoall", "linear"): _PERSISTENT,
+    ("alltoallv", "linear"): _PERSISTENT,
+    ("reduce", "rabenseifner"): Explanation(
+        f"{_FEW} a linear reduction. Where P is no power of two and the root would be left out of the power of two, it "
+        "takes its neighbour's place in ours, and process 0's in Open MPI."
+    ),
+    ("allreduce", "recursive_doubling"): Explanation(
+        "Where P is no power of two, of two neighbours the first takes part for both in ours, the second in Open MPI."
+    ),
+    ("allreduce", "ring"): Explanation(f"{_FEW} a recursive doubling."),
+    ("allreduce", "segmented_ring"): Explanation(
+        f"{_FEW} a recursive doubling. It rounds the number of segments to the nearest, so that they may be half as "
+        "long again as asked for; ours are never longer."
+    ),
+    ("allreduce", "rabenseifner"): Explanation(f"{_FEW} a linear reduction and broadcast."),
+    ("reduce_scatter", "recursive_halving"): Explanation("Open MPI leaves out empty messages; ours sends them."),
+    ("reduce_scatter", "non_overlapping"): Explanation("Open MPI leaves out empty messages; ours sends them."),
+    ("reduce_scatter_block", "butterfly"): Explanation(
+        "Where P is a power of two Open MPI halves in an order that leaves each process with its own block; ours makes "
+        "one exchange more at the end, as both do for other P."
+    ),
+}
+
+
+def findings(rows: Sequence[Row], explanations: Explanations, complete: bool) -> list[str]:
+    """A line for each run that failed, each wrong result, each unexplained difference and each idle explanation.
+
+    `complete`: the rows are all that there are; only then an explanation without a difference is out of date.
+    """
+    lines = [f"{_call(row)}: {row.problem}" for row in rows if row.problem]
+    lines += [f"{_call(row)}: results differ" for row in rows if not row.problem and not row.results_agree]
+    lines += [f"{_call(row)}: differs for no known reason" for row in rows if unexplained(row, explanations)]
+    if complete:
+        differing = {_key(row) for row in rows if row.differs}
+        idle = [key for key, why in explanations.items() if why.by_default and key not in differing]
+        lines += [f"{' '.join(key)}: explained, but nothing differs" for key in idle]
+    return lines
+
+
+def unexplained(row: Row, explanations: Explanations) -> bool:
+    """Whether a row differs for no known reason, or further than that explains."""
+    if row.problem or not row.differs:
+        return False
+    explanation = explanations.get(_key(row))
+    return explanation is None or not explanation.least_ratio <= row.ratio <= explanation.most_ratio
+
+
+def explained(rows: Iterable[Row], explanations: Explanations) -> list[tuple[str, str]]:
+    """The explanations that these rows need: 'collective algorithm' and the text."""
+    keys = dict.fromkeys(_key(row) for row in rows if row.differs)
+    return [(" ".join(key), explanations[key].text) for key in keys if key in explanations]
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row.collective, row.algorithm
+
+
+def _call(row: Row) -> str:
+    return f"{row.collective} {row.algorithm} on {row.procs} processes"

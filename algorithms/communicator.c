@@ -1,8 +1,8 @@
 /* The private duplicate of a communicator, kept on it as an attribute.
  *
  * The one static here is the attribute's key. It is written once and never changes, which is also right where
- * simulated processes share it: the key is an engine-wide handle there, and the duplicates themselves hang on each
- * process's own communicator object. */
+ * simulated processes share it: the key is an engine-wide handle there, and the duplicates themselves hang on
+ * communicators. */
 #include "internal.h"
 
 #include <stdatomic.h>
@@ -34,6 +34,33 @@ static int attribute_key(void) {
     return expected;
 }
 
+#ifdef SMPI_SHARED_MALLOC
+
+/* All simulated processes may hold one object as `comm`, as they do with MPI_COMM_WORLD. Then the duplicate of the
+ * first one is for all, and none keeps it before all have come to see that there is none yet. */
+static MPI_Comm *keep(MPI_Comm comm, int key, MPI_Comm *private) {
+    MPI_Comm *earlier;
+    int found;
+    PMPI_Barrier(*private);
+    MPI_Comm_get_attr(comm, key, &earlier, &found);
+    if (found) {
+        MPI_Comm_free(private);
+        free(private);
+        return earlier;
+    }
+    MPI_Comm_set_attr(comm, key, private);
+    return private;
+}
+
+#else
+
+static MPI_Comm *keep(MPI_Comm comm, int key, MPI_Comm *private) {
+    MPI_Comm_set_attr(comm, key, private);
+    return private;
+}
+
+#endif
+
 MPI_Comm collwise_private(MPI_Comm comm) {
     MPI_Comm *private;
     int found;
@@ -43,7 +70,7 @@ MPI_Comm collwise_private(MPI_Comm comm) {
         private = collwise_allocate(sizeof *private, comm);
         MPI_Comm_dup(comm, private);
         MPI_Comm_set_errhandler(*private, MPI_ERRORS_ARE_FATAL);
-        MPI_Comm_set_attr(comm, key, private);
+        private = keep(comm, key, private);
     }
     return *private;
 }

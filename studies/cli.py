@@ -21,6 +21,7 @@ _COMMANDS = {
     "verify": ("verify", "verify"),
     "simulate": ("simulate", "simulate"),
     "measure": ("measure", "measure"),
+    "run": ("run", "run"),
     "fit": ("models", "fit"),
     "predict": ("models", "predict"),
     "compare": ("comparison", "compare"),

@@ -11,7 +11,7 @@ static int is_root(const collwise_call *call) {
 
 #ifdef SMPI_SHARED_MALLOC
 
-static MPI_Count element_bytes(MPI_Datatype type) {
+MPI_Count interpose_ask_element_bytes(MPI_Datatype type) {
     int bytes;
     PMPI_Type_size(type, &bytes);
     return bytes;
@@ -19,11 +19,7 @@ static MPI_Count element_bytes(MPI_Datatype type) {
 
 #else
 
-static MPI_Count ask_element_bytes(MPI_Datatype type) {
-    MPI_Count bytes;
-    PMPI_Type_size_x(type, &bytes);
-    return bytes;
-}
+_Thread_local interpose_known_type interpose_last_type;
 
 static int is_named(MPI_Datatype type) {
     int integers, addresses, types, combiner;
@@ -31,21 +27,11 @@ static int is_named(MPI_Datatype type) {
     return combiner == MPI_COMBINER_NAMED;
 }
 
-/* Remembers the last named datatype: those are never freed, so their handles never come to mean another one. */
-static MPI_Count element_bytes(MPI_Datatype type) {
-    static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
-        int known;
-        MPI_Datatype type;
-        MPI_Count bytes;
-    } last;
-    if (last.known && last.type == type) {
-        return last.bytes;
-    }
-    MPI_Count bytes = ask_element_bytes(type);
+MPI_Count interpose_ask_element_bytes(MPI_Datatype type) {
+    MPI_Count bytes;
+    PMPI_Type_size_x(type, &bytes);
     if (is_named(type)) {
-        last.known = 1;
-        last.type = type;
-        last.bytes = bytes;
+        interpose_last_type = (interpose_known_type){1, type, bytes};
     }
     return bytes;
 }
@@ -57,7 +43,7 @@ static int product(int64_t count, MPI_Datatype type, uint64_t *bytes) {
     if (count < 0 || type == MPI_DATATYPE_NULL) {
         return 0;
     }
-    MPI_Count each = element_bytes(type);
+    MPI_Count each = interpose_element_bytes(type);
     *bytes = (uint64_t)count * (uint64_t)each;
     return each >= 0;
 }

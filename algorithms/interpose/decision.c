@@ -57,7 +57,30 @@ static size_t alike(run rules, key_of *key) {
 
 static run behind(run rules, size_t count) { return (run){rules.first + count, rules.count - count}; }
 
-static int bit_length(uint64_t value) { return value == 0 ? 0 : 64 - __builtin_clzll(value); }
+/* Slots enough that few keys share one, for keys that lie evenly over their logarithm. */
+static int fine_bits(uint32_t count) {
+    int bits = 0;
+    while (bits < 10 && (32u << bits) < count) {
+        bits++;
+    }
+    return bits;
+}
+
+static int fill_slots(decision_steps *steps) {
+    steps->fine = fine_bits(steps->count);
+    uint32_t slots = (uint32_t)65 << steps->fine;
+    steps->below = malloc((slots + 1) * sizeof *steps->below);
+    if (steps->below == NULL) {
+        return 0;
+    }
+    for (uint32_t place = 0, slot = 0; slot <= slots; slot++) {
+        while (place < steps->count && decision_slot(steps->keys[place], steps->fine) < slot) {
+            place++;
+        }
+        steps->below[slot] = place;
+    }
+    return 1;
+}
 
 /* One key for each group of rules that share it; 0 if memory runs out. */
 static int make_steps(decision_steps *steps, run rules, key_of *key) {
@@ -68,13 +91,12 @@ static int make_steps(decision_steps *steps, run rules, key_of *key) {
     for (run rest = rules; rest.count > 0; rest = behind(rest, alike(rest, key))) {
         steps->keys[steps->count++] = key(rest.first[0]);
     }
-    for (uint32_t place = 0, bits = 0; bits < 66; bits++) {
-        while (place < steps->count && bit_length(steps->keys[place]) < (int)bits) {
-            place++;
-        }
-        steps->shorter[bits] = place;
-    }
-    return 1;
+    return fill_slots(steps);
+}
+
+static void free_steps(decision_steps *steps) {
+    free(steps->keys);
+    free(steps->below);
 }
 
 static int make_row(decision_row *row, run rules) {
@@ -82,10 +104,15 @@ static int make_row(decision_row *row, run rules) {
     if (row->choices == NULL || !make_steps(&row->sizes, rules, bytes_of)) {
         return 0;
     }
+    row->ours_from = UINT64_MAX;
     decision_choice *next = row->choices;
     for (run rest = rules; rest.count > 0;) {
         size_t same = alike(rest, bytes_of);
-        *next++ = rest.first[same - 1]->choice;
+        *next = rest.first[same - 1]->choice;
+        if (next->algorithm != DECISION_DEFAULT && row->ours_from == UINT64_MAX) {
+            row->ours_from = rest.first[0]->message_bytes;
+        }
+        next++;
         rest = behind(rest, same);
     }
     return 1;
@@ -159,11 +186,11 @@ decision_table *decision_table_make(const decision_rule *rules, size_t count, in
 
 static void free_procs_level(procs_level *level) {
     for (uint32_t i = 0; level->rows != NULL && i < level->per_node.count; i++) {
-        free(level->rows[i].sizes.keys);
+        free_steps(&level->rows[i].sizes);
         free(level->rows[i].choices);
     }
     free(level->rows);
-    free(level->per_node.keys);
+    free_steps(&level->per_node);
 }
 
 static void free_collective_level(collective_level *level) {
@@ -171,7 +198,7 @@ static void free_collective_level(collective_level *level) {
         free_procs_level(&level->levels[i]);
     }
     free(level->levels);
-    free(level->procs.keys);
+    free_steps(&level->procs);
 }
 
 void decision_table_free(decision_table *table) {
@@ -197,4 +224,18 @@ const decision_row *decision_table_row(const decision_table *table, int collecti
 int decision_table_asks_nodes(const decision_table *table, int collective, uint64_t procs) {
     const procs_level *level = level_of(table, collective, procs);
     return level != NULL && level->per_node.keys[level->per_node.count - 1] > 1;
+}
+
+static int row_has(const procs_level *level, uint32_t row) { return level->rows[row].ours_from != UINT64_MAX; }
+
+int decision_table_has(const decision_table *table, int collective) {
+    const collective_level *level = &table->list[collective];
+    for (uint32_t i = 0; i < level->procs.count; i++) {
+        for (uint32_t j = 0; j < level->levels[i].per_node.count; j++) {
+            if (row_has(&level->levels[i], j)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
 }

@@ -20,17 +20,20 @@ typedef struct {
     decision_choice choice;
 } decision_rule;
 
-/* Ascending keys. A value's place among them is found through its bit length, then by halving what is left. */
+/* Ascending keys. They are divided into slots by bit length and the `fine` bits behind the leading one, about as many
+ * as there are keys; what a slot still holds is halved. */
 typedef struct {
     uint64_t *keys;
+    uint32_t *below; /* below[s]: how many keys lie in slots before s */
     uint32_t count;
-    uint32_t shorter[66]; /* shorter[b]: how many keys have fewer than b bits */
+    int fine;
 } decision_steps;
 
 /* The rules of a collective, a number of processes and one of processes per node. */
 typedef struct {
     decision_steps sizes;
     decision_choice *choices;
+    uint64_t ours_from; /* below this it is MPI's own; UINT64_MAX if always */
 } decision_row;
 
 typedef struct decision_table decision_table;
@@ -48,10 +51,22 @@ const decision_row *decision_table_row(const decision_table *table, int collecti
 /* Whether processes per node make a difference: the rules for `procs` name more of them than 1. */
 int decision_table_asks_nodes(const decision_table *table, int collective, uint64_t procs);
 
+/* Whether the collective has a rule that is not MPI's own. */
+int decision_table_has(const decision_table *table, int collective);
+
+static inline uint32_t decision_slot(uint64_t value, int fine) {
+    if (value == 0) {
+        return 0;
+    }
+    int zeros = __builtin_clzll(value);
+    uint64_t behind_leading_one = value << zeros << 1;
+    return (uint32_t)(64 - zeros) << fine | (uint32_t)(behind_leading_one >> 1 >> (63 - fine));
+}
+
 /* The place of the largest key that is not above the value; -1 if there is none. */
 static inline int64_t decision_place(const decision_steps *steps, uint64_t value) {
-    int bits = value == 0 ? 0 : 64 - __builtin_clzll(value);
-    uint32_t low = steps->shorter[bits], high = steps->shorter[bits + 1];
+    uint32_t slot = decision_slot(value, steps->fine);
+    uint32_t low = steps->below[slot], high = steps->below[slot + 1];
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (steps->keys[middle] <= value) {

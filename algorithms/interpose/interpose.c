@@ -101,16 +101,38 @@ static __attribute__((noinline)) int judge_and_run(const interpose_settings *set
 }
 
 /* Runs the call if an algorithm of ours is to; else it is PMPI's. */
-static inline int ran(collwise_collective kind, const collwise_call *call) {
+static __attribute__((noinline)) int ran(collwise_collective kind, const collwise_call *call) {
     const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
-    if (settings == NULL) {
-        return 0;
+    return settings != NULL && judge_and_run(settings, state_of(settings, call->comm), kind, call);
+}
+
+/* What most calls of most programs pay for is the look here: whether any rule that is not MPI's own may be for the
+ * call. The row with such rules, or NULL; where calls are watched, all of them are looked at closer. */
+static inline const decision_row *row_of(collwise_collective kind, MPI_Comm comm, int *is_watched) {
+    const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
+    *is_watched = settings != NULL && settings->watch != 0;
+    if (settings == NULL || *is_watched || (settings->kinds >> kind & 1) == 0) {
+        return NULL;
     }
-    const interpose_state *state = state_of(settings, call->comm);
-    if (settings->watch == 0 && (state == NULL || state->rows[kind] == NULL)) {
-        return 0;
+    const interpose_state *state = state_of(settings, comm);
+    return state == NULL ? NULL : state->rows[kind];
+}
+
+/* Whether it is clear already that MPI's own runs. */
+static inline int passes(collwise_collective kind, MPI_Comm comm) {
+    int is_watched;
+    return row_of(kind, comm, &is_watched) == NULL && !is_watched;
+}
+
+/* The same where the message is `count` elements: also if it is shorter than any that is not MPI's own. */
+static inline int passes_sized(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm) {
+    int is_watched;
+    const decision_row *row = row_of(kind, comm, &is_watched);
+    if (row == NULL || count < 0 || type == MPI_DATATYPE_NULL) {
+        return !is_watched;
     }
-    return judge_and_run(settings, state, kind, call);
+    MPI_Count bytes = count * interpose_element_bytes(type);
+    return bytes < 0 || (uint64_t)bytes < row->ours_from;
 }
 
 static int began(int status) {
@@ -133,12 +155,18 @@ int MPI_Finalize(void) {
 }
 
 int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+    if (passes_sized(COLLWISE_BCAST, count, type, comm)) {
+        return PMPI_Bcast(buffer, count, type, root, comm);
+    }
     collwise_call call = {.receive = buffer, .receive_count = count, .receive_type = type, .root = root, .comm = comm};
     return ran(COLLWISE_BCAST, &call) ? MPI_SUCCESS : PMPI_Bcast(buffer, count, type, root, comm);
 }
 
 int MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
                MPI_Datatype receive_type, int root, MPI_Comm comm) {
+    if (passes(COLLWISE_GATHER, comm)) {
+        return PMPI_Gather(send, send_count, send_type, receive, receive_count, receive_type, root, comm);
+    }
     collwise_call call = {.send = send,
                           .send_count = send_count,
                           .send_type = send_type,
@@ -154,6 +182,10 @@ int MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *r
 
 int MPI_Gatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive, const int receive_counts[],
                 const int displacements[], MPI_Datatype receive_type, int root, MPI_Comm comm) {
+    if (passes(COLLWISE_GATHERV, comm)) {
+        return PMPI_Gatherv(send, send_count, send_type, receive, receive_counts, displacements, receive_type, root,
+                            comm);
+    }
     collwise_call call = {.send = send,
                           .send_count = send_count,
                           .send_type = send_type,
@@ -170,6 +202,9 @@ int MPI_Gatherv(const void *send, int send_count, MPI_Datatype send_type, void *
 
 int MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
                 MPI_Datatype receive_type, int root, MPI_Comm comm) {
+    if (passes(COLLWISE_SCATTER, comm)) {
+        return PMPI_Scatter(send, send_count, send_type, receive, receive_count, receive_type, root, comm);
+    }
     collwise_call call = {.send = send,
                           .send_count = send_count,
                           .send_type = send_type,
@@ -185,6 +220,10 @@ int MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *
 
 int MPI_Scatterv(const void *send, const int send_counts[], const int displacements[], MPI_Datatype send_type,
                  void *receive, int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
+    if (passes(COLLWISE_SCATTERV, comm)) {
+        return PMPI_Scatterv(send, send_counts, displacements, send_type, receive, receive_count, receive_type, root,
+                             comm);
+    }
     collwise_call call = {.send = send,
                           .send_counts = send_counts,
                           .send_displacements = displacements,
@@ -201,6 +240,9 @@ int MPI_Scatterv(const void *send, const int send_counts[], const int displaceme
 
 int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
                   MPI_Datatype receive_type, MPI_Comm comm) {
+    if (passes_sized(COLLWISE_ALLGATHER, receive_count, receive_type, comm)) {
+        return PMPI_Allgather(send, send_count, send_type, receive, receive_count, receive_type, comm);
+    }
     collwise_call call = {.send = send,
                           .send_count = send_count,
                           .send_type = send_type,
@@ -215,6 +257,9 @@ int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void
 
 int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive, const int receive_counts[],
                    const int displacements[], MPI_Datatype receive_type, MPI_Comm comm) {
+    if (passes(COLLWISE_ALLGATHERV, comm)) {
+        return PMPI_Allgatherv(send, send_count, send_type, receive, receive_counts, displacements, receive_type, comm);
+    }
     collwise_call call = {.send = send,
                           .send_count = send_count,
                           .send_type = send_type,
@@ -230,6 +275,9 @@ int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, voi
 
 int MPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
                  MPI_Datatype receive_type, MPI_Comm comm) {
+    if (passes_sized(COLLWISE_ALLTOALL, receive_count, receive_type, comm)) {
+        return PMPI_Alltoall(send, send_count, send_type, receive, receive_count, receive_type, comm);
+    }
     collwise_call call = {.send = send,
                           .send_count = send_count,
                           .send_type = send_type,
@@ -245,6 +293,10 @@ int MPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void 
 int MPI_Alltoallv(const void *send, const int send_counts[], const int send_displacements[], MPI_Datatype send_type,
                   void *receive, const int receive_counts[], const int receive_displacements[],
                   MPI_Datatype receive_type, MPI_Comm comm) {
+    if (passes(COLLWISE_ALLTOALLV, comm)) {
+        return PMPI_Alltoallv(send, send_counts, send_displacements, send_type, receive, receive_counts,
+                              receive_displacements, receive_type, comm);
+    }
     collwise_call call = {.send = send,
                           .send_counts = send_counts,
                           .send_displacements = send_displacements,
@@ -260,11 +312,17 @@ int MPI_Alltoallv(const void *send, const int send_counts[], const int send_disp
 }
 
 int MPI_Barrier(MPI_Comm comm) {
+    if (passes(COLLWISE_BARRIER, comm)) {
+        return PMPI_Barrier(comm);
+    }
     collwise_call call = {.comm = comm};
     return ran(COLLWISE_BARRIER, &call) ? MPI_SUCCESS : PMPI_Barrier(comm);
 }
 
 int MPI_Reduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
+    if (passes_sized(COLLWISE_REDUCE, count, type, comm)) {
+        return PMPI_Reduce(send, receive, count, type, op, root, comm);
+    }
     collwise_call call = {.send = send,
                           .receive = receive,
                           .receive_count = count,
@@ -276,6 +334,9 @@ int MPI_Reduce(const void *send, void *receive, int count, MPI_Datatype type, MP
 }
 
 int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    if (passes_sized(COLLWISE_ALLREDUCE, count, type, comm)) {
+        return PMPI_Allreduce(send, receive, count, type, op, comm);
+    }
     collwise_call call = {
         .send = send, .receive = receive, .receive_count = count, .receive_type = type, .op = op, .comm = comm};
     return ran(COLLWISE_ALLREDUCE, &call) ? MPI_SUCCESS : PMPI_Allreduce(send, receive, count, type, op, comm);
@@ -283,6 +344,9 @@ int MPI_Allreduce(const void *send, void *receive, int count, MPI_Datatype type,
 
 int MPI_Reduce_scatter(const void *send, void *receive, const int receive_counts[], MPI_Datatype type, MPI_Op op,
                        MPI_Comm comm) {
+    if (passes(COLLWISE_REDUCE_SCATTER, comm)) {
+        return PMPI_Reduce_scatter(send, receive, receive_counts, type, op, comm);
+    }
     collwise_call call = {.send = send,
                           .receive = receive,
                           .receive_counts = receive_counts,
@@ -295,6 +359,9 @@ int MPI_Reduce_scatter(const void *send, void *receive, const int receive_counts
 
 int MPI_Reduce_scatter_block(const void *send, void *receive, int receive_count, MPI_Datatype type, MPI_Op op,
                              MPI_Comm comm) {
+    if (passes_sized(COLLWISE_REDUCE_SCATTER_BLOCK, receive_count, type, comm)) {
+        return PMPI_Reduce_scatter_block(send, receive, receive_count, type, op, comm);
+    }
     collwise_call call = {
         .send = send, .receive = receive, .receive_count = receive_count, .receive_type = type, .op = op, .comm = comm};
     return ran(COLLWISE_REDUCE_SCATTER_BLOCK, &call)
@@ -303,12 +370,18 @@ int MPI_Reduce_scatter_block(const void *send, void *receive, int receive_count,
 }
 
 int MPI_Scan(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    if (passes_sized(COLLWISE_SCAN, count, type, comm)) {
+        return PMPI_Scan(send, receive, count, type, op, comm);
+    }
     collwise_call call = {
         .send = send, .receive = receive, .receive_count = count, .receive_type = type, .op = op, .comm = comm};
     return ran(COLLWISE_SCAN, &call) ? MPI_SUCCESS : PMPI_Scan(send, receive, count, type, op, comm);
 }
 
 int MPI_Exscan(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    if (passes_sized(COLLWISE_EXSCAN, count, type, comm)) {
+        return PMPI_Exscan(send, receive, count, type, op, comm);
+    }
     collwise_call call = {
         .send = send, .receive = receive, .receive_count = count, .receive_type = type, .op = op, .comm = comm};
     return ran(COLLWISE_EXSCAN, &call) ? MPI_SUCCESS : PMPI_Exscan(send, receive, count, type, op, comm);

@@ -19,6 +19,7 @@ enum { WATCH_REPORT = 1, WATCH_PROOF = 2 };
 typedef struct {
     decision_table *table; /* NULL: MPI's own everywhere */
     int watch;
+    unsigned kinds; /* a bit for each collective for which it is not always MPI's own */
 } interpose_settings;
 
 /* The settings; NULL before MPI_Init, after MPI_Finalize, and where nothing was asked for. */
@@ -75,6 +76,32 @@ long long interpose_calls(void);
 void interpose_note_init(void);
 
 /* --- Arguments (arguments.c) ------------------------------------------------------------------------------------- */
+
+/* The bytes of one element; below 0 for more than MPI can say. */
+MPI_Count interpose_ask_element_bytes(MPI_Datatype type);
+
+#ifdef SMPI_SHARED_MALLOC
+
+static inline MPI_Count interpose_element_bytes(MPI_Datatype type) { return interpose_ask_element_bytes(type); }
+
+#else
+
+/* The last named datatype of this thread. Those are never freed, so their handles never come to mean another one. */
+typedef struct {
+    int known;
+    MPI_Datatype type;
+    MPI_Count bytes;
+} interpose_known_type;
+
+extern _Thread_local __attribute__((tls_model("initial-exec"), visibility("hidden")))
+interpose_known_type interpose_last_type;
+
+static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
+    return interpose_last_type.known && interpose_last_type.type == type ? interpose_last_type.bytes
+                                                                         : interpose_ask_element_bytes(type);
+}
+
+#endif
 
 /* The message bytes of a call, as the catalogue defines them for the collective; 0 where not all processes know them.
  * Returns 0 if arguments that it reads are for MPI to judge. Called on an intracommunicator of `procs` processes. */

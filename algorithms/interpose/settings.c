@@ -158,6 +158,14 @@ static decision_table *make_table(const wishes *asked, int speaks) {
     return table;
 }
 
+static unsigned kinds_of(const decision_table *table) {
+    unsigned kinds = 0;
+    for (int kind = 0; table != NULL && kind < COLLWISE_COLLECTIVES; kind++) {
+        kinds |= (unsigned)decision_table_has(table, kind) << kind;
+    }
+    return kinds;
+}
+
 /* Publishes the settings unless that was done already, or there is nothing to do. */
 static void publish(wishes *asked, int speaks) {
     decision_table *table = make_table(asked, speaks);
@@ -166,7 +174,7 @@ static void publish(wishes *asked, int speaks) {
     interpose_settings *settings = malloc(sizeof *settings);
     const interpose_settings *none = NULL;
     if (settings != NULL && (table != NULL || asked->watch != 0)) {
-        *settings = (interpose_settings){table, asked->watch};
+        *settings = (interpose_settings){table, asked->watch, kinds_of(table)};
         if (atomic_compare_exchange_strong(&interpose_published, &none, settings)) {
             return;
         }

@@ -76,10 +76,15 @@ static options read_options(int argc, char **argv) {
     for (int i = 1; fine && i + 1 < argc; i += 2) {
         fine = read_option(&chosen, argv[i], argv[i + 1]);
     }
-    if (!fine) {
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!fine && rank == 0) {
         fprintf(stderr, "usage: latency [--collectives bcast,allreduce,...|all] [--sizes MIN:MAX] [--iterations N] "
                         "[--warmup N]\n");
-        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (!fine) {
+        MPI_Finalize();
+        exit(2);
     }
     return chosen;
 }

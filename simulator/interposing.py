@@ -148,7 +148,9 @@ def run_interposed(
             if platform is None:
                 raise UsageError("running under SMPI needs --platform NAME|FILE (see 'collwise platforms list')")
             paths = files.enter_context(smpi_files(platform, procs, processes_per_node))
-            quick = smpi_environment(chosen)
+            # Programs loaded in SimGrid 3.32's own way would free with one allocator what another one gave, so
+            # nothing else is preloaded unless our library is, which changes that way.
+            quick = {} if plain else smpi_environment(chosen)
             wrapper = f"env LD_PRELOAD={_with_others(preloaded, quick.get('LD_PRELOAD', ''))}" if preloaded else ""
             command = smpi_command(chosen, *paths, procs, binary, args, privatize=True, wrapper=wrapper)
             code = _run(command, told | quick)

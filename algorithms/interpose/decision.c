@@ -84,13 +84,14 @@ static int fill_slots(decision_steps *steps) {
 
 /* One key for each group of rules that share it; 0 if memory runs out. */
 static int make_steps(decision_steps *steps, run rules, key_of *key) {
-    steps->keys = malloc((rules.count + 1) * sizeof *steps->keys);
+    steps->keys = calloc(rules.count + 1, sizeof *steps->keys);
     if (steps->keys == NULL) {
         return 0;
     }
     for (run rest = rules; rest.count > 0; rest = behind(rest, alike(rest, key))) {
         steps->keys[steps->count++] = key(rest.first[0]);
     }
+    steps->least = steps->keys[0];
     return fill_slots(steps);
 }
 

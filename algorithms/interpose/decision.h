@@ -25,6 +25,7 @@ typedef struct {
 typedef struct {
     uint64_t *keys;
     uint32_t *below; /* below[s]: how many keys lie in slots before s */
+    uint64_t least;  /* the first key */
     uint32_t count;
     int fine;
 } decision_steps;
@@ -65,6 +66,9 @@ static inline uint32_t decision_slot(uint64_t value, int fine) {
 
 /* The place of the largest key that is not above the value; -1 if there is none. */
 static inline int64_t decision_place(const decision_steps *steps, uint64_t value) {
+    if (value < steps->least || steps->count < 2) {
+        return value < steps->least || steps->count == 0 ? -1 : 0;
+    }
     uint32_t slot = decision_slot(value, steps->fine);
     uint32_t low = steps->below[slot], high = steps->below[slot + 1];
     while (low < high) {

@@ -15,8 +15,10 @@ import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
+from collwise.platforms import load
 from collwise.simulator.engines import REPOSITORY, Engine, engine
 from collwise.simulator.interposing import Wishes
+from collwise.simulator.launch import smpi_files
 
 ALGORITHMS = [
     algorithm for collective in Catalogue.load().collectives.values() for algorithm in collective.algorithms.values()
@@ -106,7 +108,7 @@ def most_algorithms() -> int:
 
 
 @each_engine
-@pytest.mark.parametrize("procs", [3, 4])
+@pytest.mark.parametrize("procs", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_results_are_those_of_mpi_for_every_algorithm(name: str, procs: int, compiled) -> None:
     program = compiled(name, str(HERE / "both.c"))
     for pick in range(most_algorithms()):
@@ -262,6 +264,38 @@ def test_linked_behind_mpi_is_an_error(name: str, tmp_path: Path) -> None:
     done = subprocess.run([str(target)], capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 1
     assert "libcollwise was asked for but is not what this program calls: MPI_Init is that of" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "is_called"), [("smpi", (), True), ("smpi", ("-no-privatize",), False), ("smpi-4.1", (), False)]
+)
+def test_linked_in_simulation(name: str, options: Sequence[str], is_called: bool, tmp_path: Path) -> None:
+    """Right in SimGrid 3.32 as it loads programs unless told otherwise, and an error elsewhere."""
+    chosen = engine_of(name)
+    if is_called and chosen.version != "3.32":
+        pytest.skip("linking alone is for SimGrid 3.32")
+    target, library = tmp_path / "program", chosen.program("libcollwise.so")
+    command = [
+        str(chosen.launcher.with_name("smpicc")),
+        "-std=gnu11",
+        f"-I{REPOSITORY / 'algorithms'}",
+        str(HERE / "both.c"),
+    ]
+    link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]
+    done = subprocess.run([*command, *link], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    report = tmp_path / "report"
+    environment = os.environ | {"COLLWISE_ALGORITHMS": "bcast=binomial", "COLLWISE_REPORT": str(report)}
+    with smpi_files(load("gros"), 3, 1) as (platform, hosts):
+        run_options = [*options, "-platform", str(platform), "-hostfile", str(hosts), "-np", "3", str(target)]
+        done = subprocess.run([str(chosen.launcher), *run_options], capture_output=True, text=True, env=environment)
+    assert "ok " in done.stdout
+    if is_called:
+        assert done.returncode == 0
+        assert counts_of(report.read_text())["bcast", "binomial"] > 0
+    else:
+        assert done.returncode == 1
+        assert "is not what this program calls" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["openmpi", "mpich", "smpi"])

@@ -190,12 +190,12 @@ static int merge(record *list, int count) {
 
 /* The sizes of a bit length: "0", "1", "2 to 3", "4 to 7". */
 static void describe_sizes(char *text, size_t room, int bits) {
-    unsigned long long low = bits < 2 ? (unsigned long long)bits : 1ULL << (bits - 1);
     if (bits == INTERPOSE_NO_SIZE) {
         snprintf(text, room, "-");
     } else if (bits < 2) {
-        snprintf(text, room, "%llu", low);
+        snprintf(text, room, "%d", bits);
     } else {
+        unsigned long long low = 1ULL << (bits - 1);
         snprintf(text, room, "%llu to %llu", low, low + (low - 1));
     }
 }

@@ -47,13 +47,25 @@ class ProgramRun:
 
 
 def smpi_command(
-    smpi: Engine, platform_file: Path, host_file: Path, procs: int, program: Path, args: Sequence[str]
+    smpi: Engine,
+    platform_file: Path,
+    host_file: Path,
+    procs: int,
+    program: Path,
+    args: Sequence[str],
+    *,
+    privatize: bool = False,
+    wrapper: str = "",
 ) -> list[str]:
-    """The smpirun command line. The program must have no mutable statics: globals are not privatised."""
+    """The smpirun command line. Unless `privatize`, the program must have no mutable statics.
+
+    The simulator is run by the command `wrapper`, where there is one: words by blanks.
+    """
     settings = [f"--cfg={name}:{value}" for name, value in SMPI_OPTIONS.items()]
     return [
         str(smpi.launcher),
-        "-no-privatize",
+        *([] if privatize else ["-no-privatize"]),
+        *(["-wrapper", wrapper] if wrapper else []),
         *("-platform", str(platform_file)),
         *("-hostfile", str(host_file)),
         *("-np", str(procs)),

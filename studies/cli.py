@@ -22,6 +22,7 @@ _COMMANDS = {
     "crosscheck": ("crosscheck", "crosscheck"),
     "simulate": ("simulate", "simulate"),
     "measure": ("measure", "measure"),
+    "run": ("run", "run"),
     "fit": ("models", "fit"),
     "predict": ("models", "predict"),
     "compare": ("comparison", "compare"),

@@ -1,0 +1,36 @@
+"""One look-up in a decision table, for tables of growing size; random queries, medians of 101 blocks.
+
+.venv/bin/python benchmarks/decision_lookup.py
+
+"row" is the look-up that a call makes, by size in what its communicator keeps; "table" goes through collective,
+processes and processes per node first, as the first call on a communicator does.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from collwise.simulator.engines import MPI_LIBRARIES, mpi_engine
+
+# Collectives, process counts, sizes.
+TABLES = [(10, 30, 30), (10, 300, 30), (10, 30, 300), (16, 30, 3000)]
+AIM_NANOSECONDS = 20
+
+
+def main() -> int:
+    program = mpi_engine(MPI_LIBRARIES[0]).program("decision_lookup")
+    print(f"{'collectives':>11} {'processes':>10} {'sizes':>6} {'rules':>8} {'row (ns)':>9} {'table (ns)':>11}")
+    slowest = 0.0
+    for shape in TABLES:
+        done = subprocess.run([str(program), *map(str, shape)], capture_output=True, text=True, check=True)
+        took = json.loads(done.stdout)
+        slowest = max(slowest, took["row"])
+        print("{:>11} {:>10} {:>6}".format(*shape) + f" {took['rules']:>8} {took['row']:>9.1f} {took['table']:>11.1f}")
+    print(f"slowest look-up of a call: {slowest:.1f} ns; the aim is less than {AIM_NANOSECONDS} ns")
+    return 0 if slowest < AIM_NANOSECONDS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

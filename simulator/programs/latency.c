@@ -1,0 +1,150 @@
+/* Latency of MPI's own collectives by message size, as a user's program would measure it: nothing here knows of
+ * collwise's algorithms.
+ *
+ *     latency [--collectives bcast,allreduce,...|all] [--sizes MIN:MAX] [--iterations N] [--warmup N]
+ *
+ * Sizes are bytes as the catalogue defines them for each collective, doubled from MIN to MAX. Of each process's mean
+ * over the iterations: average, minimum and maximum over the processes. */
+#include "workload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    int wanted[COLLWISE_COLLECTIVES];
+    size_t least, most;
+    long iterations, warmup;
+} options;
+
+static int want(options *chosen, const char *names) {
+    while (*names != '\0') {
+        size_t length = strcspn(names, ",");
+        int found = 0;
+        for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
+            const char *name = workload_name((collwise_collective)kind);
+            if (strncmp(names, "all", length) == 0 && length == strlen("all")) {
+                found = chosen->wanted[kind] = 1;
+            } else if (strlen(name) == length && strncmp(names, name, length) == 0) {
+                found = chosen->wanted[kind] = 1;
+            }
+        }
+        if (!found) {
+            return 0;
+        }
+        names += length + (names[length] == ',');
+    }
+    return 1;
+}
+
+static int read_count(const char *text, char end, long low, long *value, const char **rest) {
+    char *stop;
+    *value = strtol(text, &stop, 10);
+    *rest = stop + (*stop != '\0');
+    return stop != text && *stop == end && *value >= low;
+}
+
+static int read_sizes(options *chosen, const char *text) {
+    long least, most;
+    const char *rest;
+    if (!read_count(text, ':', 0, &least, &rest) || !read_count(rest, '\0', least, &most, &rest) || most > 1L << 30) {
+        return 0;
+    }
+    chosen->least = (size_t)least;
+    chosen->most = (size_t)most;
+    return 1;
+}
+
+static int read_option(options *chosen, const char *name, const char *value) {
+    const char *rest;
+    if (strcmp(name, "--collectives") == 0) {
+        memset(chosen->wanted, 0, sizeof chosen->wanted);
+        return want(chosen, value);
+    }
+    if (strcmp(name, "--sizes") == 0) {
+        return read_sizes(chosen, value);
+    }
+    if (strcmp(name, "--iterations") == 0) {
+        return read_count(value, '\0', 1, &chosen->iterations, &rest);
+    }
+    return strcmp(name, "--warmup") == 0 && read_count(value, '\0', 0, &chosen->warmup, &rest);
+}
+
+static options read_options(int argc, char **argv) {
+    options chosen = {.least = 1, .most = 65536, .iterations = 20, .warmup = 2};
+    int fine = want(&chosen, "all") && argc % 2 == 1;
+    for (int i = 1; fine && i + 1 < argc; i += 2) {
+        fine = read_option(&chosen, argv[i], argv[i + 1]);
+    }
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!fine && rank == 0) {
+        fprintf(stderr, "usage: latency [--collectives bcast,allreduce,...|all] [--sizes MIN:MAX] [--iterations N] "
+                        "[--warmup N]\n");
+    }
+    if (!fine) {
+        MPI_Finalize();
+        exit(2);
+    }
+    return chosen;
+}
+
+static void *allocate(size_t bytes) { return calloc(bytes, 1); }
+
+/* This process's mean seconds of one call. */
+static double mean_seconds(const workload *load, const options *chosen) {
+    double total = 0;
+    for (long i = 0; i < chosen->warmup + chosen->iterations; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime();
+        workload_call_mpi(load);
+        total += i < chosen->warmup ? 0 : MPI_Wtime() - start;
+    }
+    return total / (double)chosen->iterations;
+}
+
+static void measure(collwise_collective kind, size_t bytes, const options *chosen, int procs, int rank) {
+    workload load;
+    if (!workload_make(&load, kind, bytes, 0, MPI_COMM_WORLD, (workload_memory){allocate, free})) {
+        fprintf(stderr, "latency: out of memory\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    double mean = mean_seconds(&load, chosen), least, most, sum;
+    MPI_Reduce(&mean, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&mean, &least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&mean, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("%-12zu %16.2f %16.2f %16.2f\n", bytes, 1e6 * sum / procs, 1e6 * least, 1e6 * most);
+        fflush(stdout);
+    }
+    workload_free(&load);
+}
+
+static void measure_sizes(collwise_collective kind, const options *chosen) {
+    int procs, rank;
+    MPI_Comm_size(MPI_COMM_WORLD, &procs);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) {
+        printf("# %s, %d processes\n%-12s %16s %16s %16s\n", workload_name(kind), procs, "# bytes", "average (us)",
+               "minimum (us)", "maximum (us)");
+    }
+    if (kind == COLLWISE_BARRIER) {
+        measure(kind, 0, chosen, procs, rank);
+        return;
+    }
+    for (size_t bytes = chosen->least; bytes <= chosen->most; bytes = bytes == 0 ? 1 : 2 * bytes) {
+        measure(kind, bytes, chosen, procs, rank);
+    }
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    options chosen = read_options(argc, argv);
+    for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
+        if (chosen.wanted[kind]) {
+            measure_sizes((collwise_collective)kind, &chosen);
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,135 @@
+/* Texts of tables: what they mean, and what is said where they are malformed. */
+#include "interpose/table_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const collectives[] = {"bcast", "gather", "allreduce"};
+static const table_algorithm algorithms[] = {{0, "binomial"}, {0, "split_binary"}, {1, "binomial"}, {2, "ring"}};
+static const table_names names = {collectives, 3, algorithms, 4};
+
+typedef int reader(const char *text, const table_names *names, table_rules *rules, table_problem *problem);
+
+static long complain(const char *text, const char *what) {
+    printf("'%s': %s\n", text, what);
+    return 1;
+}
+
+/* The last rule of the text, against the expected one. */
+static long right(reader *read, const char *text, size_t count, decision_rule expected) {
+    table_rules rules = {0};
+    table_problem problem = {0};
+    long failures = 0;
+    if (!read(text, &names, &rules, &problem)) {
+        failures = complain(text, problem.text);
+    } else if (rules.count != count) {
+        failures = complain(text, "another number of rules");
+    } else if (count > 0) {
+        const decision_rule *last = &rules.list[count - 1];
+        int same = last->collective == expected.collective && last->procs == expected.procs &&
+                   last->processes_per_node == expected.processes_per_node &&
+                   last->message_bytes == expected.message_bytes &&
+                   last->choice.algorithm == expected.choice.algorithm &&
+                   last->choice.segment_bytes == expected.choice.segment_bytes &&
+                   last->choice.fanout == expected.choice.fanout;
+        failures = same ? 0 : complain(text, "another rule");
+    }
+    free(rules.list);
+    return failures;
+}
+
+static long malformed(reader *read, const char *text, int line, const char *said) {
+    table_rules rules = {0};
+    table_problem problem = {0};
+    long failures = 0;
+    if (read(text, &names, &rules, &problem)) {
+        failures = complain(text, "taken as right");
+    } else if (problem.line != line || strstr(problem.text, said) == NULL) {
+        failures = complain(text, problem.text);
+    }
+    free(rules.list);
+    return failures;
+}
+
+static long check_tables(void) {
+    decision_rule none = {0};
+    decision_rule rule = {0, 2, 1, 8192, {1, 0, 8192}}, wide = {2, 4, 2, 0, {3, 5, 0}};
+    decision_rule own = {1, 2, 1, 0, {DECISION_DEFAULT, 0, 0}};
+    decision_rule large = {0, 1, 1, 9223372036854775807u, {0, 0, 0}};
+    return right(table_read, "", 0, none) + right(table_read, "# nothing\n\n  \t\r\n", 0, none) +
+           right(table_read, "bcast 2 1 8192 split_binary segment_bytes=8192", 1, rule) +
+           right(table_read, "# a\r\nbcast 2 1 8192 split_binary segment_bytes=8192 # why\r\n", 1, rule) +
+           right(table_read, "gather 2 1 0 default\n\tallreduce\t4 2 0 ring fanout=5\n", 2, wide) +
+           right(table_read, "gather 2 1 0 default", 1, own) +
+           right(table_read, "bcast 1 1 9223372036854775807 binomial", 1, large) +
+           malformed(table_read, "bcst 2 1 0 default", 1, "unknown collective 'bcst'; did you mean bcast?") +
+           malformed(table_read, "\n\nbcast 2 1 0 split_binry", 3, "did you mean split_binary?") +
+           malformed(table_read, "gather 2 1 0 split_binary", 1, "unknown gather algorithm 'split_binary'") +
+           malformed(table_read, "bcast 2 1 default", 1, "4 of 5 columns") +
+           malformed(table_read, "bcast", 1, "1 of 5 columns") +
+           malformed(table_read, "bcast two 1 0 default", 1, "procs is 'two'") +
+           malformed(table_read, "bcast 0 1 0 default", 1, "procs is '0'") +
+           malformed(table_read, "bcast 2 0 0 default", 1, "processes_per_node is '0'") +
+           malformed(table_read, "bcast 2 1 -1 default", 1, "message_bytes is '-1'") +
+           malformed(table_read, "bcast 2 1 8KiB default", 1, "message_bytes is '8KiB'") +
+           malformed(table_read, "bcast 2 1 9223372036854775808 default", 1, "message_bytes is") +
+           malformed(table_read, "bcast 2 1 99999999999999999999999 default", 1, "message_bytes is") +
+           malformed(table_read, "bcast 3000000000 1 0 default", 1, "procs is '3000000000'") +
+           malformed(table_read, "bcast 2 1 0 binomial segmnt_bytes=1", 1, "did you mean segment_bytes?") +
+           malformed(table_read, "bcast 2 1 0 binomial segment_bytes", 1, "segment_bytes is ''") +
+           malformed(table_read, "bcast 2 1 0 binomial fanout=0", 1, "fanout is '0'") +
+           malformed(table_read,
+                     "\x7f"
+                     "ELF\x02\x01",
+                     1, "unknown collective");
+}
+
+static long check_algorithms(void) {
+    decision_rule ring = {2, 1, 1, 0, {3, 0, 0}}, split = {0, 1, 1, 0, {1, 2, 64}};
+    return right(table_read_algorithms, "allreduce=ring", 1, ring) +
+           right(table_read_algorithms, " ; allreduce = ring ; ", 1, ring) +
+           right(table_read_algorithms, "allreduce=ring;bcast=split_binary,segment_bytes=64,fanout=2", 2, split) +
+           right(table_read_algorithms, "bcast=binomial;bcast=split_binary,segment_bytes=64,fanout=2", 1, split) +
+           malformed(table_read_algorithms, "bcast", 1, "'bcast' is not COLLECTIVE=ALGORITHM") +
+           malformed(table_read_algorithms, "bcast=binomial;bcast=", 2, "unknown bcast algorithm ''") +
+           malformed(table_read_algorithms, "allreduce=rng", 1, "did you mean ring?") +
+           malformed(table_read_algorithms, "bcast=binomial,64", 1, "unknown parameter '64'");
+}
+
+/* A list goes before the table for the collectives that it names, and for no others. */
+static long check_precedence(void) {
+    table_rules rules = {0};
+    table_problem problem = {0};
+    long failures =
+        !table_read("bcast 2 1 0 default\ngather 2 1 0 binomial\nbcast 9 1 0 binomial", &names, &rules, &problem) +
+        !table_read_algorithms("bcast=split_binary", &names, &rules, &problem);
+    failures += rules.count != 2 || rules.list[0].collective != 1 || rules.list[1].choice.algorithm != 1;
+    free(rules.list);
+    return failures;
+}
+
+/* Any one byte of a table changed: read or refused, never worse (the sanitizers watch). */
+static long check_damage(void) {
+    static const char whole[] = "bcast 2 1 8192 split_binary segment_bytes=8192 fanout=3\ngather 2 1 0 default # x\n";
+    char text[sizeof whole];
+    long failures = 0;
+    for (size_t place = 0; place + 1 < sizeof whole; place++) {
+        for (int byte = 0; byte < 256; byte++) {
+            table_rules rules = {0};
+            table_problem problem = {0};
+            memcpy(text, whole, sizeof whole);
+            text[place] = (char)byte;
+            int taken = table_read(text, &names, &rules, &problem);
+            failures += !taken && (problem.line < 1 || problem.line > 3 || problem.text[0] == '\0');
+            free(rules.list);
+        }
+    }
+    return failures;
+}
+
+int main(void) {
+    long failures = check_tables() + check_algorithms() + check_precedence() + check_damage();
+    printf("%ld failures\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,347 @@
+"""libcollwise.so under every engine: it is what programs call, its results are MPI's, and it says what it did."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import UsageError
+from collwise.platforms import load
+from collwise.simulator.engines import REPOSITORY, Engine, engine
+from collwise.simulator.interposing import Wishes
+from collwise.simulator.launch import smpi_files
+
+ALGORITHMS = [
+    algorithm for collective in Catalogue.load().collectives.values() for algorithm in collective.algorithms.values()
+]
+REQUIRES = {"power_of_two": lambda procs: procs & (procs - 1) == 0, "even": lambda procs: procs % 2 == 0}
+HERE = Path(__file__).parent
+# Both have SimGrid's two ways of loading programs in them: 3.32 looks past what is preloaded unless told otherwise.
+ENGINES = ["openmpi", "mpich", "smpi", "smpi-4.1"]
+COMPILERS = {"openmpi": "mpicc.openmpi", "mpich": "mpicc.mpich", "smpi": "smpicc"}
+each_engine = pytest.mark.parametrize("name", ENGINES)
+FUNCTIONS = (
+    "Init Init_thread Finalize Bcast Gather Gatherv Scatter Scatterv Allgather Allgatherv Alltoall Alltoallv Barrier "
+    "Reduce Allreduce Reduce_scatter Reduce_scatter_block Scan Exscan"
+)
+
+
+@cache
+def engine_of(name: str) -> Engine:
+    library, _, version = name.partition("-")
+    try:
+        found = engine(library, version or None)
+    except UsageError as problem:
+        pytest.skip(str(problem))
+    build = subprocess.run(["cmake", "--build", str(found.build_directory)], capture_output=True, text=True)
+    assert build.returncode == 0, build.stdout + build.stderr
+    return found
+
+
+def arguments_of(name: str) -> list[str]:
+    library, _, version = name.partition("-")
+    arguments = ["--engine", library]
+    if library == "smpi":
+        arguments += ["--platform", "gros", *(["--simgrid", version] if version else [])]
+    return arguments
+
+
+def run(name: str, procs: int, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    engine_of(name)
+    command = [sys.executable, "-P", "-m", "collwise.studies", "run", *arguments_of(name), "--procs", str(procs)]
+    variables = os.environ | environment
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=300, env=variables)
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory):
+    """Compiles a C program as a user would, once an engine."""
+
+    @cache
+    def compile_for(name: str, source: str) -> Path:
+        chosen = engine_of(name)
+        compiler = COMPILERS[chosen.library]
+        if chosen.library == "smpi":
+            compiler = str(chosen.launcher.with_name("smpicc"))
+        target = tmp_path_factory.mktemp(name) / Path(source).stem
+        command = [compiler, "-std=gnu11", "-O1", f"-I{REPOSITORY / 'algorithms'}", source, "-o", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return target
+
+    return compile_for
+
+
+def counts_of(report: str) -> dict[tuple[str, str], int]:
+    """Calls by collective and what ran, over all sizes."""
+    assert "collwise: collectives of this run" in report, report
+    found: dict[tuple[str, str], int] = {}
+    for line in report.splitlines():
+        row = re.fullmatch(r"([a-z_]+) {2,}(\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)", line)
+        if row is not None:
+            key = row.group(1), row.group(2)
+            found[key] = found.get(key, 0) + int(row.group(4))
+    return found
+
+
+def chosen_algorithms(pick: int) -> list[Algorithm]:
+    """One algorithm for each collective, such that going on with `pick` gets at all of them."""
+    collectives = Catalogue.load().collectives.values()
+    return [list(known.algorithms.values())[pick % len(known.algorithms)] for known in collectives]
+
+
+def as_list(algorithms: Sequence[Algorithm]) -> str:
+    return ";".join(f"{a.collective}={a.name}" + (",segment_bytes=1024" if a.segmented else "") for a in algorithms)
+
+
+def most_algorithms() -> int:
+    return max(len(known.algorithms) for known in Catalogue.load().collectives.values())
+
+
+@each_engine
+@pytest.mark.parametrize("procs", [3, pytest.param(4, marks=pytest.mark.slow)])
+def test_results_are_those_of_mpi_for_every_algorithm(name: str, procs: int, compiled) -> None:
+    program = compiled(name, str(HERE / "both.c"))
+    for pick in range(most_algorithms()):
+        algorithms = chosen_algorithms(pick)
+        done = run(name, procs, "--report", "--algorithms", as_list(algorithms), str(program))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.startswith("ok "), done.stdout
+        counted = counts_of(done.stderr)
+        for algorithm in algorithms:
+            if all(REQUIRES[need](procs) for need in algorithm.requires if need in REQUIRES):
+                assert counted.get((algorithm.collective, algorithm.name), 0) > 0, (algorithm.name, counted)
+
+
+@each_engine
+def test_latency_runs_with_and_without_the_library(name: str) -> None:
+    arguments = ["latency", "--sizes", "64:256", "--iterations", "2", "--warmup", "1"]
+    plain = run(name, 3, "--plain", *arguments)
+    ours = run(name, 3, "--report", "--algorithms", "bcast=binomial", *arguments)
+    for done in (plain, ours):
+        assert done.returncode == 0, done.stderr
+        assert len(re.findall(r"^# [a-z_]+, 3 processes$", done.stdout, re.MULTILINE)) == 16
+    assert "collwise" not in plain.stderr
+    counted = counts_of(ours.stderr)
+    assert counted["bcast", "binomial"] == 9
+    assert counted["alltoall", "MPI's own: no rule"] == 9
+
+
+@each_engine
+def test_every_reason_to_fall_back_is_reported(name: str, compiled) -> None:
+    program = compiled(name, str(HERE / "both.c"))
+    done = run(name, 3, "--report", "--algorithms", "bcast=binomial;barrier=default", str(program), "threads")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^ok \d+, threads [0-3]$", done.stdout, re.MULTILINE)
+    reasons = {what for collective, what in counts_of(done.stderr)}
+    expected = {"binomial", "MPI's own: no rule", "MPI's own: one process", "MPI's own: the rule says default"}
+    if not name.startswith("smpi"):
+        expected |= {"MPI's own: an intercommunicator", "MPI's own: arguments for MPI to judge"}
+    assert expected <= reasons
+
+
+@pytest.mark.parametrize("need", ["power_of_two", "even", "commutative"])
+def test_requirements_that_do_not_hold(need: str, compiled) -> None:
+    demanding = [algorithm for algorithm in ALGORITHMS if need in algorithm.requires]
+    if not demanding:
+        pytest.skip(f"no algorithm requires {need}")
+    program = compiled("openmpi", str(HERE / "both.c"))
+    for algorithm in {algorithm.collective: algorithm for algorithm in demanding}.values():
+        done = run("openmpi", 3, "--report", "--algorithms", as_list([algorithm]), str(program))
+        assert done.returncode == 0, done.stdout + done.stderr
+        whats = {what for collective, what in counts_of(done.stderr) if collective == algorithm.collective}
+        assert any(what.startswith("MPI's own: needs") for what in whats), whats
+
+
+@each_engine
+def test_a_table_decides_by_procs_and_size(name: str, tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    table.write_text(
+        "# ours from 1 KiB on\nbcast 2 1 0 default\nbcast 2 1 1024 split_binary segment_bytes=256\n"
+        "bcast 4 1 0 chain\ngather 9 1 0 binomial\n"
+    )
+    arguments = ["--report", "--table", str(table), "latency", "--collectives", "bcast,gather", "--sizes", "512:1024"]
+    few, more = run(name, 3, *arguments), run(name, 4, *arguments)
+    counted = counts_of(few.stderr)
+    assert (counted["bcast", "split_binary"], counted["bcast", "MPI's own: the rule says default"]) == (22, 22)
+    assert counted["gather", "MPI's own: no rule"] == 44
+    assert counts_of(more.stderr)["bcast", "chain"] == 44
+
+
+def test_processes_per_node_decide(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    table.write_text("bcast 2 1 0 chain\nbcast 2 3 0 binomial\n")
+    arguments = ["--report", "--table", str(table), "latency", "--collectives", "bcast", "--sizes", "8:8"]
+    assert counts_of(run("openmpi", 3, *arguments).stderr)["bcast", "binomial"] == 22
+    for ppn, expected in (("1", "chain"), ("2", "chain"), ("3", "binomial")):
+        assert counts_of(run("smpi", 4, "--ppn", ppn, *arguments).stderr)["bcast", expected] == 22
+
+
+MALFORMED = [
+    ("bcst 2 1 0 default", r"unknown collective 'bcst'; did you mean bcast\?"),
+    ("bcast 2 1 0 binomal", r"unknown bcast algorithm 'binomal'; did you mean binomial\?"),
+    ("bcast 2 1 default", r"4 of 5 columns"),
+    ("bcast 2 one 0 default", r"processes_per_node is 'one'"),
+    ("bcast 2 1 0 binomial segment=1", r"unknown parameter 'segment'"),
+]
+
+
+@each_engine
+@pytest.mark.parametrize(("line", "said"), MALFORMED[:1] if os.environ.get("CI") else MALFORMED)
+def test_a_malformed_table_is_one_warning(name: str, line: str, said: str, tmp_path: Path) -> None:
+    """The command refuses the table before the run; a table that the library itself finds is worth one warning."""
+    table = tmp_path / "table"
+    table.write_text(f"bcast 1 1 0 binomial\n{line}\n")
+    refused = run(name, 2, "--table", str(table), "latency")
+    assert refused.returncode == 2
+    assert re.search(rf"^collwise: --table: {re.escape(str(table))}:2: ", refused.stderr)
+    arguments = ["--report", "latency", "--collectives", "bcast", "--sizes", "8:8"]
+    done = run(name, 2, *arguments, COLLWISE_TABLE=str(table))
+    assert done.returncode == 0
+    assert len(re.findall("collwise: warning", done.stderr)) == 1
+    assert re.search(rf"^collwise: warning: {re.escape(str(table))}:2: .*{said}.*MPI's own", done.stderr, re.MULTILINE)
+    assert counts_of(done.stderr)["bcast", "MPI's own: no rule"] == 22
+
+
+@each_engine
+def test_a_table_that_cannot_be_read_is_one_warning(name: str, tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    done = run(name, 2, "latency", "--collectives", "barrier", COLLWISE_TABLE=str(missing))
+    assert done.returncode == 0
+    assert done.stderr.count(f"collwise: warning: {missing}: No such file or directory; using MPI's own") == 1
+
+
+@each_engine
+def test_a_list_goes_before_the_table(name: str, tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    table.write_text("bcast 1 1 0 chain\ngather 1 1 0 binomial\n")
+    wishes = ["--table", str(table), "--algorithms", "bcast=linear", "--report"]
+    done = run(name, 2, *wishes, "latency", "--collectives", "bcast,gather", "--sizes", "8:8")
+    counted = counts_of(done.stderr)
+    assert (counted["bcast", "linear"], counted["gather", "binomial"]) == (22, 22)
+
+
+def test_a_report_goes_to_a_file(tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    done = run("openmpi", 2, "latency", "--collectives", "scan", "--sizes", "8:8", COLLWISE_REPORT=str(report))
+    assert done.returncode == 0
+    assert counts_of(report.read_text())["scan", "MPI's own: no rule"] == 22
+    assert "collectives of this run" not in done.stderr
+
+
+# --- Asked for, and not the one called -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_a_program_that_does_not_call_it_fails(name: str) -> None:
+    done = run(name, 2, shutil.which("true") or "true")
+    assert done.returncode == 1
+    assert "libcollwise was asked for, but" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_linked_behind_mpi_is_an_error(name: str, tmp_path: Path) -> None:
+    chosen = engine_of(name)
+    source = HERE / "both.c"
+    target, library = tmp_path / "program", chosen.program("libcollwise.so")
+    mpi = "mpi" if name == "openmpi" else "mpich"
+    command = [COMPILERS[name], "-std=gnu11", f"-I{REPOSITORY / 'algorithms'}", str(source), f"-l{mpi}"]
+    link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]
+    done = subprocess.run([*command, *link], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    silent = subprocess.run([str(target)], capture_output=True, text=True, timeout=60)
+    assert (silent.returncode, silent.stdout[:3]) == (0, "ok "), silent.stderr
+    environment = os.environ | {"COLLWISE_ALGORITHMS": "bcast=binomial"}
+    done = subprocess.run([str(target)], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 1
+    assert "libcollwise was asked for but is not what this program calls: MPI_Init is that of" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "is_called"), [("smpi", (), True), ("smpi", ("-no-privatize",), False), ("smpi-4.1", (), False)]
+)
+def test_linked_in_simulation(name: str, options: Sequence[str], is_called: bool, tmp_path: Path) -> None:
+    """Right in SimGrid 3.32 as it loads programs unless told otherwise, and an error elsewhere."""
+    chosen = engine_of(name)
+    if is_called and chosen.version != "3.32":
+        pytest.skip("linking alone is for SimGrid 3.32")
+    target, library = tmp_path / "program", chosen.program("libcollwise.so")
+    command = [
+        str(chosen.launcher.with_name("smpicc")),
+        "-std=gnu11",
+        f"-I{REPOSITORY / 'algorithms'}",
+        str(HERE / "both.c"),
+    ]
+    link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]
+    done = subprocess.run([*command, *link], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    report = tmp_path / "report"
+    environment = os.environ | {"COLLWISE_ALGORITHMS": "bcast=binomial", "COLLWISE_REPORT": str(report)}
+    with smpi_files(load("gros"), 3, 1) as (platform, hosts):
+        run_options = [*options, "-platform", str(platform), "-hostfile", str(hosts), "-np", "3", str(target)]
+        done = subprocess.run([str(chosen.launcher), *run_options], capture_output=True, text=True, env=environment)
+    assert "ok " in done.stdout
+    if is_called:
+        assert done.returncode == 0
+        assert counts_of(report.read_text())["bcast", "binomial"] > 0
+    else:
+        assert done.returncode == 1
+        assert "is not what this program calls" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["openmpi", "mpich", "smpi"])
+def test_it_shows_only_what_it_has_to(name: str) -> None:
+    library = engine_of(name).program("libcollwise.so")
+    done = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+    shown = {line.split()[-1] for line in done.stdout.splitlines()}
+    mpi = {f"MPI_{function}" for function in FUNCTIONS.split()}
+    ours = {"run", "find", "registry", "objection", "procs_objection", "barrier", "private"}
+    loader = {"dlopen"} if name == "smpi" else set()
+    assert shown == mpi | {f"collwise_{function}" for function in ours} | loader
+
+
+# --- The command -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--engine", "openmp", "--procs", "2", "latency"], r"unknown engine 'openmp'; did you mean openmpi"),
+        (["--engine", "openmpi", "--procs", "0", "latency"], r"--procs"),
+        (["--engine", "openmpi", "--procs", "2", "latncy"], r"no program 'latncy'; valid: a file, latency"),
+        (["--engine", "openmpi", "--procs", "2", "--ppn", "2", "latency"], r"are for --engine smpi"),
+        (["--engine", "smpi", "--procs", "2", "latency"], r"needs --platform"),
+        (["--engine", "openmpi", "--procs", "2", "--algorithms", "bcast", "latency"], r"is not COLLECTIVE=ALGORITHM"),
+        (["--engine", "openmpi", "--procs", "2", "--table", "nowhere", "latency"], r"nowhere: No such file"),
+        (["--engine", "openmpi", "--procs", "2", "--plain", "--report", "latency"], r"--plain leaves the library away"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
+    command = [sys.executable, "-P", "-m", "collwise.studies", "run", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert re.fullmatch(rf"collwise: .*{said}.*\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    "algorithms",
+    ["", "bcast=default", " bcast = binomial ,segment_bytes=64; gather=linear;", "bcast=k_chain,fanout=3"],
+)
+def test_lists_that_are_right(algorithms: str) -> None:
+    Wishes(algorithms=algorithms).check()
+
+
+@each_engine
+def test_the_exit_code_is_the_programs(name: str) -> None:
+    done = run(name, 2, "latency", "--sizes", "no")
+    assert done.returncode != 0
+    assert "usage: latency" in done.stderr

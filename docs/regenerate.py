@@ -24,9 +24,9 @@ from collwise.studies.commands.demo import CLUSTERS, SHOWN
 from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
 from collwise.validation import crosscheck
 from collwise.validation.calibration import PAPER_GATHER_PROCS, calibrate
-from collwise.validation.targets import OPENMPI_VERSIONS
 from collwise.validation.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
+from collwise.validation.targets import OPENMPI_VERSIONS
 from collwise.validation.verification import verify
 
 DOCS = Path(__file__).resolve().parent

@@ -111,6 +111,27 @@ static void put_in_place(one_call *made, int rank) {
     }
 }
 
+/* How much of the receive buffer MPI says anything about. The first process's exscan is undefined, and in place a
+ * reduce_scatter may end with anything behind the process's own block. SimGrid's own scan (3.32) is wrong for
+ * operations that do not commute. */
+static size_t defined_ints(const one_call *made, const elements *of, size_t ints, int in_place, int rank) {
+#ifdef SMPI_SHARED_MALLOC
+    if ((made->kind == COLLWISE_SCAN || made->kind == COLLWISE_EXSCAN) && of->ints > 1) {
+        return 0;
+    }
+#endif
+    if (made->kind == COLLWISE_EXSCAN && rank == 0) {
+        return 0;
+    }
+    if (in_place && made->kind == COLLWISE_REDUCE_SCATTER) {
+        return (size_t)(made->call.receive_counts[rank] * of->ints);
+    }
+    if (in_place && made->kind == COLLWISE_REDUCE_SCATTER_BLOCK) {
+        return (size_t)(made->call.receive_count * of->ints);
+    }
+    return ints;
+}
+
 /* Both calls on the same data; `ints` is the room in each buffer. */
 static void compare(tally *found, one_call made, const elements *of, size_t ints, int in_place, int procs, int rank) {
     int *send = malloc(ints * sizeof *send), *first = malloc(ints * sizeof *first);
@@ -129,8 +150,8 @@ static void compare(tally *found, one_call made, const elements *of, size_t ints
     }
     int status = by_mpi(&made), expected = by_pmpi(&again);
     found->compared++;
-    int is_undefined = made.kind == COLLWISE_EXSCAN && rank == 0;
-    if (status != expected || (!is_undefined && memcmp(first, second, ints * sizeof *first) != 0)) {
+    if (status != expected ||
+        memcmp(first, second, defined_ints(&made, of, ints, in_place, rank) * sizeof *first) != 0) {
         found->wrong++;
         printf("different: collective %d, %s, count %d, root %d, %s, rank %d of %d\n", (int)made.kind, of->name,
                made.call.receive_count, made.call.root, in_place ? "in place" : "not in place", rank, procs);

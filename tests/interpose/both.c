@@ -112,7 +112,7 @@ static void put_in_place(one_call *made, int rank) {
 }
 
 /* How much of the receive buffer MPI says anything about. The first process's exscan is undefined, and in place a
- * reduce_scatter may end with anything behind the process's own block. SimGrid's own scan (3.32) is wrong for
+ * reduce_scatter may end with anything behind the process's own block. SimGrid's own scans (3.32, 4.1) are wrong for
  * operations that do not commute. */
 static size_t defined_ints(const one_call *made, const elements *of, size_t ints, int in_place, int rank) {
 #ifdef SMPI_SHARED_MALLOC

@@ -34,6 +34,8 @@ void collwise_start_receive(collwise_requests *requests, char *data, size_t byte
 void collwise_wait(collwise_requests *requests);
 void collwise_requests_free(collwise_requests *requests);
 
+static inline size_t collwise_least(size_t a, size_t b) { return a < b ? a : b; }
+
 /* How many segments a message has (0 bytes have none), and how long segment `index` is. */
 size_t collwise_segment_count(size_t bytes, size_t segment_bytes);
 size_t collwise_segment_length(size_t bytes, size_t segment_bytes, size_t index);

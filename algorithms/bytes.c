@@ -42,7 +42,7 @@ static size_t elements_at_once(MPI_Datatype type) {
 static size_t elements_at_once(MPI_Datatype type) {
     int size;
     MPI_Type_size(type, &size);
-    return size == 0 ? COLLWISE_PIECE_BYTES : 1 + COLLWISE_PIECE_BYTES / (size_t)size;
+    return size == 0 ? COLLWISE_PIECE_BYTES : 1 + (COLLWISE_PIECE_BYTES - 1) / (size_t)size;
 }
 #endif
 

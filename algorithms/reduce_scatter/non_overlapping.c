@@ -1,4 +1,4 @@
-/* A reduction of everything to the first process, up an in-order binomial tree, and then a linear scatter.
+/* A reduction of everything to the first process, up an in-order binomial tree, and then a linear scatter:
  *     T = ceil(log2 P) (alpha + m beta + m gamma) + (P - 1) (alpha + m / P beta) */
 #include "internal.h"
 

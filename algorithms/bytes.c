@@ -42,7 +42,7 @@ static size_t elements_at_once(MPI_Datatype type) {
 static size_t elements_at_once(MPI_Datatype type) {
     int size;
     MPI_Type_size(type, &size);
-    return size == 0 ? COLLWISE_PIECE_BYTES : 1 + COLLWISE_PIECE_BYTES / (size_t)size;
+    return size == 0 ? COLLWISE_PIECE_BYTES : 1 + (COLLWISE_PIECE_BYTES - 1) / (size_t)size;
 }
 #endif
 
@@ -57,7 +57,7 @@ void collwise_pack(char *packed, const void *buffer, size_t count, MPI_Datatype 
     MPI_Type_size(type, &size);
     size_t at_once = elements_at_once(type);
     for (size_t first = 0; first < count; first += at_once) {
-        size_t elements = count - first < at_once ? count - first : at_once;
+        size_t elements = collwise_least(count - first, at_once);
         int position = 0;
         MPI_Pack(element(buffer, first, type), (int)elements, type, packed + first * (size_t)size,
                  (int)(elements * (size_t)size), &position, comm);
@@ -69,7 +69,7 @@ void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatyp
     MPI_Type_size(type, &size);
     size_t at_once = elements_at_once(type);
     for (size_t first = 0; first < count; first += at_once) {
-        size_t elements = count - first < at_once ? count - first : at_once;
+        size_t elements = collwise_least(count - first, at_once);
         int position = 0;
         MPI_Unpack(packed + first * (size_t)size, (int)(elements * (size_t)size), &position,
                    element(buffer, first, type), (int)elements, type, comm);

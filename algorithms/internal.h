@@ -34,6 +34,8 @@ void collwise_start_receive(collwise_requests *requests, char *data, size_t byte
 void collwise_wait(collwise_requests *requests);
 void collwise_requests_free(collwise_requests *requests);
 
+static inline size_t collwise_least(size_t a, size_t b) { return a < b ? a : b; }
+
 /* How many segments a message has (0 bytes have none), and how long segment `index` is. */
 size_t collwise_segment_count(size_t bytes, size_t segment_bytes);
 size_t collwise_segment_length(size_t bytes, size_t segment_bytes, size_t index);
@@ -46,8 +48,9 @@ void collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *tree, si
 /* The second phase of split-binary: pairs of the two subtrees exchange the halves of the message. */
 void collwise_split_binary_exchange(char *data, size_t bytes, int root, MPI_Comm comm);
 
-/* Where block `index` begins of a message cut into one block a process, all of one size, give or take a byte. */
-size_t collwise_block_start(size_t bytes, int procs, int index);
+/* Where block `index` begins of a message cut into one block a process, all of one size, the first ones one longer.
+ * Sizes are bytes or elements. */
+size_t collwise_block_start(size_t size, int procs, int index);
 
 /* The first phase of the scatter-allgather broadcasts: virtual rank v gets block v, and in passing those of its subtree
  * in the in-order binomial tree, each at its place in the message. */
@@ -76,6 +79,7 @@ collwise_alltoallv_function collwise_alltoallv_linear, collwise_alltoallv_pairwi
 
 /* The two phases of the linear allgathers. */
 collwise_gather_function collwise_gather_linear;
+collwise_gatherv_function collwise_gatherv_linear;
 collwise_bcast_function collwise_bcast_binomial;
 
 /* Memory for what algorithms keep in their books: lists, sizes, requests. No memory ends the program: there is no way
@@ -112,7 +116,7 @@ void collwise_tree_reduce(const char *data, char *result, size_t elements, const
 void collwise_reduce_then_bcast(char *data, size_t elements, const collwise_operation *op,
                                 collwise_reduce_function *reduce, collwise_bcast_function *bcast, MPI_Comm comm);
 collwise_reduce_function collwise_reduce_linear, collwise_reduce_binomial;
-collwise_bcast_function collwise_bcast_linear, collwise_bcast_binomial;
+collwise_bcast_function collwise_bcast_linear;
 
 /* Around a ring and around again; 0: blocks are not segmented. */
 void collwise_ring_allreduce(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 /* A message of no bytes is one piece. */
 static size_t piece_count(size_t bytes) { return bytes == 0 ? 1 : collwise_segment_count(bytes, COLLWISE_PIECE_BYTES); }
 
@@ -88,7 +86,7 @@ void collwise_requests_free(collwise_requests *requests) {
 }
 
 size_t collwise_segment_bytes(size_t segment_bytes) {
-    return segment_bytes == 0 ? COLLWISE_PIECE_BYTES : least(segment_bytes, COLLWISE_PIECE_BYTES);
+    return segment_bytes == 0 ? COLLWISE_PIECE_BYTES : collwise_least(segment_bytes, COLLWISE_PIECE_BYTES);
 }
 
 size_t collwise_segment_count(size_t bytes, size_t segment_bytes) {
@@ -98,7 +96,7 @@ size_t collwise_segment_count(size_t bytes, size_t segment_bytes) {
 
 size_t collwise_segment_length(size_t bytes, size_t segment_bytes, size_t index) {
     size_t segment = collwise_segment_bytes(segment_bytes);
-    return least(segment, bytes - index * segment);
+    return collwise_least(segment, bytes - index * segment);
 }
 
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {

@@ -68,12 +68,12 @@ static char *make_layout(const collwise_operation *op, size_t elements, char **f
 }
 
 static void compute_in_layout(const collwise_operation *op, const char *left, char *right, size_t elements) {
-    size_t at_once = elements < ELEMENTS_AT_ONCE ? elements : ELEMENTS_AT_ONCE;
+    size_t at_once = collwise_least(elements, ELEMENTS_AT_ONCE);
     char *left_layout, *right_layout;
     char *left_memory = make_layout(op, at_once, &left_layout);
     char *right_memory = make_layout(op, at_once, &right_layout);
     for (size_t first = 0; first < elements; first += at_once) {
-        size_t count = elements - first < at_once ? elements - first : at_once;
+        size_t count = collwise_least(elements - first, at_once);
         size_t place = first * op->element_bytes;
         collwise_unpack(left + place, left_layout, count, op->type, op->comm);
         collwise_unpack(right + place, right_layout, count, op->type, op->comm);
@@ -91,7 +91,7 @@ static void compute(const collwise_operation *op, const char *left, char *right,
     }
     size_t at_once = COLLWISE_PIECE_BYTES; /* counts are ints */
     for (size_t first = 0; first < elements; first += at_once) {
-        size_t count = elements - first < at_once ? elements - first : at_once, place = first * op->element_bytes;
+        size_t count = collwise_least(elements - first, at_once), place = first * op->element_bytes;
         MPI_Reduce_local(left + place, right + place, (int)count, op->type, op->op);
     }
 }

@@ -37,7 +37,7 @@ _TAIL_STEP = 32
 _TAIL_END_PROCS = 2**20
 # linear_sync sends two halves, Open MPI a first part of fixed size: half of a power of two within these bounds.
 _HALVED_BYTES = tuple(2**exponent for exponent in range(12, 23))
-# K of Open MPI's k-nomial trees is an option of its own (coll_tuned_bcast_algorithm_knomial_radix), 4 unless set.
+# K of Open MPI's k-nomial trees is an option of its own (coll_tuned_COLLECTIVE_algorithm_knomial_radix), 4 unless set.
 _KNOMIAL_FANOUT = 4
 
 # Open MPI's reductions that keep the order of operands; of the others its rules do not ask whether operations commute

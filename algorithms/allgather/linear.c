@@ -8,5 +8,5 @@ void collwise_allgather_linear(char *all, size_t block_bytes, MPI_Comm comm, col
     MPI_Comm_size(comm, &procs);
     MPI_Comm_rank(comm, &rank);
     collwise_gather_linear(all + (size_t)rank * block_bytes, all, block_bytes, 0, comm, with);
-    collwise_bcast_binomial(all, (size_t)procs * block_bytes, 0, comm, with);
+    collwise_bcast_binomial(all, (size_t)procs * block_bytes, 0, comm, (collwise_parameters){0});
 }

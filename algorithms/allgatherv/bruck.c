@@ -3,8 +3,6 @@
  *     T = ceil(log2 P) alpha + (P - 1) / P M beta */
 #include "internal.h"
 
-static int least(int a, int b) { return a < b ? a : b; }
-
 /* How many bytes `count` blocks have, from block `first` on and around. */
 static size_t span(const size_t *offsets, int procs, int first, int count) {
     int end = first + count;
@@ -20,7 +18,7 @@ void collwise_allgatherv_bruck(char *all, const size_t *offsets, MPI_Comm comm, 
     char *rotated = collwise_scratch(offsets[procs], comm);
     collwise_copy(rotated, all + offsets[rank], offsets[rank + 1] - offsets[rank]);
     for (int held = 1; held < procs; held *= 2) {
-        int count = least(held, procs - held);
+        int count = held < procs - held ? held : procs - held;
         int ahead = (rank + held) % procs, behind = (rank - held + procs) % procs;
         collwise_sendrecv(rotated, span(offsets, procs, rank, count), behind,
                           rotated + span(offsets, procs, rank, held), span(offsets, procs, ahead, count), ahead, comm);

@@ -4,21 +4,10 @@
  *         + sum of gamma(k) for k = 2 to floor(log2 P) - 1 times (alpha + M beta) */
 #include "internal.h"
 
-static void gather(char *all, const size_t *offsets, MPI_Comm comm) {
-    collwise_tree tree = collwise_tree_of(COLLWISE_FLAT, 0, comm, 0);
-    int rank = tree.virtual_rank;
-    if (rank != 0) {
-        collwise_send(all + offsets[rank], offsets[rank + 1] - offsets[rank], 0, comm);
-        return;
-    }
-    for (int source = 1; source < tree.procs; source++) {
-        collwise_receive(all + offsets[source], offsets[source + 1] - offsets[source], source, comm);
-    }
-}
-
 void collwise_allgatherv_linear(char *all, const size_t *offsets, MPI_Comm comm, collwise_parameters with) {
-    int procs;
+    int procs, rank;
     MPI_Comm_size(comm, &procs);
-    gather(all, offsets, comm);
-    collwise_bcast_binomial(all, offsets[procs], 0, comm, with);
+    MPI_Comm_rank(comm, &rank);
+    collwise_gatherv_linear(all + offsets[rank], offsets[rank + 1] - offsets[rank], all, offsets, 0, comm, with);
+    collwise_bcast_binomial(all, offsets[procs], 0, comm, (collwise_parameters){0});
 }

@@ -3,26 +3,19 @@
  * the first round is made with one segment of every block, then with the next ones. */
 #include "internal.h"
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 typedef struct {
     int procs, rank;
     size_t elements;
     MPI_Comm comm;
 } ring;
 
-/* The first elements % P blocks are one longer. */
-static size_t block_start(const ring *in, int block) {
-    size_t procs = (size_t)in->procs, number = (size_t)block;
-    return number * (in->elements / procs) + least(number, in->elements % procs);
-}
-
 /* `count` elements of a block from its element `first` on, or what there is of them. Blocks count on beyond P - 1. */
 static collwise_part part_of(const ring *in, int block, size_t first, size_t count) {
     block %= in->procs;
-    size_t start = block_start(in, block), end = block_start(in, block + 1);
-    size_t from = least(start + first, end);
-    return (collwise_part){.first = from, .count = least(count, end - from)};
+    size_t start = collwise_block_start(in->elements, in->procs, block);
+    size_t end = collwise_block_start(in->elements, in->procs, block + 1);
+    size_t from = collwise_least(start + first, end);
+    return (collwise_part){.first = from, .count = collwise_least(count, end - from)};
 }
 
 static void pass(const ring *in, const char *send, size_t send_bytes, char *receive, size_t receive_bytes) {
@@ -56,8 +49,8 @@ void collwise_ring_allreduce(char *data, size_t elements, const collwise_operati
     ring in = {.elements = elements, .comm = comm};
     MPI_Comm_size(comm, &in.procs);
     MPI_Comm_rank(comm, &in.rank);
-    size_t longest = block_start(&in, 1);
-    size_t segment = least(collwise_segment_elements(op, longest, segment_bytes), longest);
+    size_t longest = collwise_block_start(elements, in.procs, 1);
+    size_t segment = collwise_least(collwise_segment_elements(op, longest, segment_bytes), longest);
     char *arrived = collwise_scratch(segment * op->element_bytes, comm);
     for (size_t first = 0; first < longest; first += segment) {
         reduce_segments(&in, data, first, segment, arrived, op);

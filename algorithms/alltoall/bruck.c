@@ -31,7 +31,7 @@ void collwise_alltoall_bruck(const char *send, char *receive, size_t block_bytes
     int procs, rank;
     MPI_Comm_size(comm, &procs);
     MPI_Comm_rank(comm, &rank);
-    size_t most_packed = (size_t)(procs / 2 + 1) * block_bytes;
+    size_t most_packed = (size_t)(procs / 2) * block_bytes;
     char *blocks = collwise_scratch((size_t)procs * block_bytes, comm);
     char *outgoing = collwise_scratch(most_packed, comm), *incoming = collwise_scratch(most_packed, comm);
     for (int distance = 1; distance < procs; distance++) {

@@ -5,14 +5,12 @@
 
 #include <stdlib.h>
 
-static int least(int a, int b) { return a < b ? a : b; }
-
 void collwise_alltoall_linear_sync(const char *send, char *receive, size_t block_bytes, MPI_Comm comm,
                                    collwise_parameters with) {
     int procs, rank;
     MPI_Comm_size(comm, &procs);
     MPI_Comm_rank(comm, &rank);
-    int window = least(with.fanout, procs - 1);
+    int window = with.fanout < procs ? with.fanout : procs - 1;
     collwise_requests *exchanges = collwise_allocate((size_t)window * sizeof *exchanges, comm);
     for (int i = 0; i < window; i++) {
         exchanges[i] = collwise_requests_make(2, comm);

@@ -1,4 +1,4 @@
-/* Dissemination: in round k every process signals the one 2^k ahead and waits for the one 2^k behind.
+/* Dissemination: in round k every process signals the one 2^k ahead and waits for the one 2^k behind:
  *     T = ceil(log2 P) alpha */
 #include "internal.h"
 

@@ -3,9 +3,9 @@
  *     T = ceil(log2 P) alpha + (P - 1) / P m beta */
 #include "internal.h"
 
-size_t collwise_block_start(size_t bytes, int procs, int index) {
-    size_t at = (size_t)index, longer = bytes % (size_t)procs;
-    return at * (bytes / (size_t)procs) + (at < longer ? at : longer);
+size_t collwise_block_start(size_t size, int procs, int index) {
+    size_t at = (size_t)index, longer = size % (size_t)procs;
+    return at * (size / (size_t)procs) + collwise_least(at, longer);
 }
 
 void collwise_scatter_message(char *data, size_t bytes, int root, MPI_Comm comm) {

@@ -1,4 +1,4 @@
-/* One process after another receives, adds its contribution on the right, and sends; the last one only receives.
+/* One process after another receives, adds its contribution on the right, and sends; the last one only receives:
  *     T = (P - 1) (alpha + m beta) + (P - 2) m gamma */
 #include "internal.h"
 

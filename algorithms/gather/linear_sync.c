@@ -5,8 +5,7 @@
 
 /* The first `segment_bytes` of a block, or half of it for 0. */
 static size_t first_part(size_t block_bytes, size_t segment_bytes) {
-    size_t first = segment_bytes == 0 ? block_bytes / 2 : segment_bytes;
-    return first < block_bytes ? first : block_bytes;
+    return collwise_least(segment_bytes == 0 ? block_bytes / 2 : segment_bytes, block_bytes);
 }
 
 static void receive_two_parts(char *block, size_t first, size_t second, int rank, collwise_requests *requests) {

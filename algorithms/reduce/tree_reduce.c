@@ -4,8 +4,6 @@
  * ranks, and children come nearest first, rank order is kept. */
 #include "internal.h"
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 /* What flows in from the children: all their first segments, then all their second ones. */
 typedef struct {
     const collwise_tree *tree;
@@ -19,8 +17,8 @@ static void start_next(inflow *in) {
     size_t children = (size_t)in->tree->child_count, first = in->started / children * in->segment;
     if (first < in->elements) {
         collwise_start_receive(&in->requests[in->started % 2], in->buffers[in->started % 2],
-                               least(in->segment, in->elements - first) * in->element_bytes,
-                               collwise_tree_child(in->tree, (int)(in->started % children)));
+                               collwise_least(in->segment, in->elements - first) * in->element_bytes,
+                               collwise_tree_source(in->tree, (int)(in->started % children)));
     }
     in->started++;
 }
@@ -54,7 +52,8 @@ static void inflow_free(inflow *in) {
 static void send_own(const char *data, size_t elements, size_t segment, size_t element_bytes, int parent,
                      MPI_Comm comm) {
     for (size_t first = 0; first < elements; first += segment) {
-        collwise_send(data + first * element_bytes, least(segment, elements - first) * element_bytes, parent, comm);
+        collwise_send(data + first * element_bytes, collwise_least(segment, elements - first) * element_bytes, parent,
+                      comm);
     }
 }
 
@@ -63,12 +62,12 @@ static void combine_and_send(const char *data, char *sum, size_t elements, size_
                              const collwise_tree *tree, int rank, MPI_Comm comm) {
     inflow in = inflow_make(tree, elements, segment, op, comm);
     for (size_t first = 0; first < elements; first += segment) {
-        size_t count = least(segment, elements - first);
+        size_t count = collwise_least(segment, elements - first);
         char *part = tree->parent < 0 ? sum + first * op->element_bytes : sum;
         collwise_copy(part, data + first * op->element_bytes, count * op->element_bytes);
         for (int child = 0; child < tree->child_count; child++) {
             char *arrived = take(&in);
-            if (collwise_tree_child(tree, child) < rank) {
+            if (collwise_tree_source(tree, child) < rank) {
                 collwise_combine(op, arrived, part, count);
             } else {
                 collwise_combine_left(op, part, arrived, count);
@@ -85,7 +84,7 @@ void collwise_tree_reduce(const char *data, char *result, size_t elements, const
                           const collwise_tree *tree, int root, size_t segment_bytes, MPI_Comm comm) {
     int rank;
     MPI_Comm_rank(comm, &rank);
-    size_t segment = least(collwise_segment_elements(op, elements, segment_bytes), elements);
+    size_t segment = collwise_least(collwise_segment_elements(op, elements, segment_bytes), elements);
     size_t bytes = elements * op->element_bytes;
     int is_head = tree->parent < 0, passes_on = is_head && rank != root;
     if (tree->child_count == 0) {

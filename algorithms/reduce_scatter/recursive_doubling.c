@@ -1,5 +1,5 @@
 /* Groups of 1, 2, 4, ... consecutive ranks join in pairs: partners exchange their groups' partial results of all blocks
- * but those of the sender's group. Where the upper group, cut off at P, is smaller, its partners hand on what they got.
+ * but those of the sender's group. Where the upper group, cut off at P, is smaller, its partners hand on what they got:
  *     T = log2 P alpha + (log2 P - (P - 1) / P) m (beta + gamma)        if P is a power of two */
 #include "internal.h"
 

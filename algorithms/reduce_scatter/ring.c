@@ -1,5 +1,5 @@
 /* Each block goes once round the ring, from the process after its owner to its owner, and every process that it comes
- * to adds its contribution.
+ * to adds its contribution:
  *     T = (P - 1) (alpha + m / P (beta + gamma)) */
 #include "internal.h"
 

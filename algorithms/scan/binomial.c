@@ -1,5 +1,5 @@
 /* Counting ranks from 1: in the sweep up, every multiple of 2 d gets the sum of the d ranks up to the one d below; in
- * the sweep down, it sends the sum of all ranks up to itself to the one d above.
+ * the sweep down, it sends the sum of all ranks up to itself to the one d above:
  *     T = 2 floor(log2 P) (alpha + m beta + m gamma)        at most */
 #include "internal.h"
 

@@ -1,4 +1,4 @@
-/* One process after another receives, adds its contribution on the right, and sends.
+/* One process after another receives, adds its contribution on the right, and sends:
  *     T = (P - 1) (alpha + m beta + m gamma) */
 #include "internal.h"
 

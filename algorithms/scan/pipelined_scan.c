@@ -13,7 +13,7 @@ void collwise_pipelined_scan(char *data, size_t elements, const collwise_operati
     }
     collwise_requests sends = collwise_requests_make(1, comm);
     for (size_t first = 0; first < elements; first += at_once) {
-        size_t count = elements - first < at_once ? elements - first : at_once, place = first * op->element_bytes;
+        size_t count = collwise_least(elements - first, at_once), place = first * op->element_bytes;
         if (chain.parent >= 0) {
             collwise_receive(before + place, count * op->element_bytes, chain.parent, comm);
         }

@@ -1,6 +1,6 @@
 /* Groups of 1, 2, 4, ... consecutive ranks join in pairs: partners exchange their groups' totals, and the upper one
  * puts what it gets on the left of its result, too. Only totals of groups that hold the last process can miss
- * something, for want of a partner; nobody is above to need them.
+ * something, for want of a partner; nobody is above to need them:
  *     T = ceil(log2 P) (alpha + m beta + 2 m gamma) */
 #include "internal.h"
 

@@ -1,4 +1,4 @@
-/* One process after another, as a pipeline of n_s segments of m_s bytes.
+/* One process after another, as a pipeline of n_s segments of m_s bytes:
  *     T = (P + n_s - 2) (alpha + m_s beta + m_s gamma) */
 #include "internal.h"
 

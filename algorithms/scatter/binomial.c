@@ -1,5 +1,5 @@
 /* Blocks flow down an in-order binomial tree, whose subtrees hold consecutive ranks: each process sends every child the
- * blocks of its subtree, the largest subtree first.
+ * blocks of its subtree, the largest subtree first:
  *     T = ceil(log2 P) alpha + (P - 1) m beta */
 #include "internal.h"
 

@@ -32,6 +32,9 @@ collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, 
 /* The real rank of child `index`, 0 <= index < child_count, in the order in which a broadcast sends to them. */
 int collwise_tree_child(const collwise_tree *tree, int index);
 
+/* The same children, nearest first by virtual rank: the order in which a reduction receives from them. */
+int collwise_tree_source(const collwise_tree *tree, int index);
+
 /* How many processes the subtree of `rank`'s child `index` holds, in an in-order binomial tree. */
 int collwise_tree_child_size(const collwise_tree *tree, int index);
 

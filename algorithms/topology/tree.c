@@ -100,6 +100,18 @@ static int knomial_child(int virtual_rank, int procs, int radix, int index) {
     return procs;
 }
 
+/* The same children, those of low weight first. */
+static int knomial_nearest_child(const collwise_tree *tree, int index) {
+    long weight = 1;
+    int behind = tree->procs - 1 - tree->virtual_rank, children = least(tree->fanout - 1, behind);
+    while (index >= children) {
+        index -= children;
+        weight *= tree->fanout;
+        children = least(tree->fanout - 1, (int)(behind / weight));
+    }
+    return tree->virtual_rank + (index + 1) * (int)weight;
+}
+
 static int virtual_parent(const collwise_tree *tree) {
     int v = tree->virtual_rank;
     if (v == 0) {
@@ -185,6 +197,11 @@ collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, 
 }
 
 int collwise_tree_child(const collwise_tree *tree, int index) { return real_rank(tree, virtual_child(tree, index)); }
+
+int collwise_tree_source(const collwise_tree *tree, int index) {
+    int is_knomial = tree->topology == COLLWISE_KNOMIAL;
+    return real_rank(tree, is_knomial ? knomial_nearest_child(tree, index) : virtual_child(tree, index));
+}
 
 int collwise_tree_child_size(const collwise_tree *tree, int index) {
     return least(1 << index, tree->procs - virtual_child(tree, index));

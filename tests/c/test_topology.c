@@ -108,6 +108,21 @@ static void check_tree(shape *tree) {
     }
 }
 
+/* A reduction receives from all children, the nearest first. */
+static void check_sources(shape *tree) {
+    for (int rank = 0; rank < tree->procs; rank++) {
+        const collwise_tree *at = &tree->at[rank];
+        int named[MOST_PROCS] = {0}, before = 0;
+        for (int i = 0; i < at->child_count; i++) {
+            int child = collwise_tree_source(at, i), virtual_child = tree->at[child].virtual_rank;
+            CHECK(tree, rank, tree->at[child].parent == rank);
+            CHECK(tree, rank, named[child]++ == 0);
+            CHECK(tree, rank, virtual_child > before);
+            before = virtual_child;
+        }
+    }
+}
+
 static int chain_length(const shape *tree, int head) {
     int length = 1;
     while (tree->at[head].child_count > 0 && length <= tree->procs) {
@@ -244,6 +259,7 @@ static void check_knomial(shape *tree) {
 static void check_shape(shape *tree) {
     build(tree);
     check_tree(tree);
+    check_sources(tree);
     switch (tree->topology) {
     case COLLWISE_FLAT:
         CHECK(tree, tree->root, tree->height == (tree->procs > 1));

@@ -43,7 +43,7 @@ OPENMPI = {
     "exscan": (8, "times_procs", 2, 2, 2),
     "gather": (9, "times_procs", 3, 3, 3),
     "gatherv": (10, "times_procs", 0, 0, 0),
-    "reduce": (11, "same", 7, 7, 8),
+    "reduce": (11, "same", 7, 7, 7),
     "reduce_scatter": (12, "same", 4, 4, 4),
     "reduce_scatter_block": (13, "times_procs", 4, 4, 4),
     "scan": (14, "times_procs", 2, 2, 2),

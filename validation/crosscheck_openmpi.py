@@ -23,7 +23,7 @@ from collwise.common.errors import UsageError
 from collwise.simulator.engines import engine
 from collwise.simulator.launch import run_program
 from collwise.validation.crosscheck_smpi import applies
-from collwise.validation.export import series
+from collwise.validation.targets import series
 
 # An odd count, an even one and a power of two, all with sizes that give each process as much; and a message of fewer
 # elements than processes, for which libraries often take another way.

@@ -92,13 +92,13 @@ def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> 
         raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not a text file'}") from None
     entry = Catalogue.load().collective(collective)
     rule = rules.lookup(entry.openmpi_collective, procs, rule_message(collective, version, procs, message_bytes))
+    names = {algorithm.openmpi.get(version): name for name, algorithm in entry.algorithms.items()}
+    if rule is not None and rule.algorithm not in names:
+        raise UsageError(f"{path}: collwise has no {collective} algorithm with the id {rule.algorithm}")
     without_rules = observe(collective, procs, message_bytes)
     observed = observe(collective, procs, message_bytes, path)
     expected, expected_traffic = None, without_rules
     if rule is not None:
-        names = {algorithm.openmpi.get(version): name for name, algorithm in entry.algorithms.items()}
-        if rule.algorithm not in names:
-            raise UsageError(f"{path}: collwise has no {collective} algorithm with the id {rule.algorithm}")
         expected = Choice(names[rule.algorithm], rule.segment_bytes, rule.fanout)
         if expected.algorithm in KNOWN_TRAFFIC.get(collective, ()):
             expected_traffic = traffic(collective, expected, procs, message_bytes)

@@ -196,8 +196,9 @@ def test_what_openmpi_compares() -> None:
     }
     assert found == {
         "bcast": (800,) * 3, "gather": (80, 8000, 8000), "barrier": (0,) * 3, "allgatherv": (8000, 800, 800),
-        "allreduce": (800,) * 3, "alltoall": (8000,) * 3, "alltoallv": (0,) * 3, "exscan": (80,) * 3,
-        "gatherv": (8000,) * 3, "reduce": (800,) * 3, "scan": (80,) * 3, "scatter": (80, 8000, 8000),
+        "allgather": (8000,) * 3, "allreduce": (800,) * 3, "alltoall": (8000,) * 3, "alltoallv": (0,) * 3,
+        "exscan": (80,) * 3, "gatherv": (8000,) * 3, "reduce": (800,) * 3, "reduce_scatter": (800,) * 3,
+        "reduce_scatter_block": (8000,) * 3, "scan": (80,) * 3, "scatter": (80, 8000, 8000), "scatterv": (8000,) * 3,
     }  # fmt: skip
 
 
@@ -208,8 +209,8 @@ def test_where_one_choice_has_to_do() -> None:
 
     blind = {"alltoallv", "barrier", "exscan", "scan"}
     assert single("openmpi-4.0") == single("openmpi-4.1") == single("openmpi-5.0") == blind | {"gather", "scatter"}
-    assert single("collwise") == {"alltoallv", "gatherv"}
-    assert single(None) == blind | {"gather", "scatter", "gatherv"}
+    assert single("collwise") == {"alltoallv", "gatherv", "scatterv"}
+    assert single(None) == blind | {"gather", "scatter", "gatherv", "scatterv"}
 
 
 @pytest.mark.usefixtures("all_collectives")

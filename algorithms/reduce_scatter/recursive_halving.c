@@ -1,5 +1,5 @@
-/* Partners, half of the processes apart and then nearer and nearer, give each other half of what they still hold. Odd
- * ranks beyond a power of two first hand all their data to the rank before, and get their block from it in the end:
+/* Partners, half of the processes apart and then nearer and nearer, give each other half of what they still hold. Even
+ * ranks beyond a power of two first hand all their data to the next rank, and get their block from it in the end:
  *     T = log2 P alpha + (P - 1) / P m (beta + gamma)
  *     T = (floor(log2 P) + 2) alpha + (2 m + m / P) beta + 2 m gamma        at most, if P is not a power of two */
 #include "internal.h"

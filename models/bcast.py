@@ -153,20 +153,20 @@ def knomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     """K-nomial tree: gamma(c + 1), then gamma((K - 1) k + 1) for k = d, d - 1, ..., 1 to fill; gamma(c + 1) (n_s - 1).
 
     c is the number of the root's children, K - 1 for every digit of P - 1 but the first, which counts by its value.
-    On the way to the deepest process each one has K - 1 children less than the one before. The tree is as deep as the
-    longest number below P without a zero digit; d is one less.
+    On the way to the deepest process each one is taken to have K - 1 children less than the one before. The tree is as
+    deep as the longest number below P without a zero digit; d is one less.
     """
     segment = points.message_bytes / points.segments
-    radix = np.clip(points.fanout, 2.0, np.maximum(points.procs, 2.0))
+    radix = max(points.fanout, 2)
     digits, leading, depth = _knomial_shape(points.procs, radix)
-    children = (radix - 1) * (digits - 1) + leading
-    fill = gamma(children + 1, segment)
+    root_step = gamma((radix - 1) * (digits - 1) + leading + 1, segment)
+    fill = root_step
     for k in range(1, int(np.max(depth, initial=1.0))):
         fill = fill + np.where(k < depth, gamma((radix - 1) * k + 1, segment), 0.0)
-    return _pipeline(points.procs, fill, gamma(children + 1, segment) * (points.segments - 1), segment)
+    return _pipeline(points.procs, fill, root_step * (points.segments - 1), segment)
 
 
-def _knomial_shape(procs: Array, radix: Array) -> tuple[Array, Array, Array]:
+def _knomial_shape(procs: Array, radix: int) -> tuple[Array, Array, Array]:
     """Of P - 1 in base `radix`: how many digits and the first of them; and how many 1 1 1 ... up to P - 1 may have."""
     last = np.maximum(procs - 1, 1.0)
     digits, leading, depth = np.ones_like(last), last, np.ones_like(last)
@@ -180,7 +180,11 @@ def _knomial_shape(procs: Array, radix: Array) -> tuple[Array, Array, Array]:
 
 
 def two_tree(points: Points, gamma: Gamma) -> Sequence[Part]:
-    """Two binary trees: 2 floor(log2(P - 1)) + 2 steps to fill both, then 2 (n - 1) for the n segments of a half."""
+    """Two binary trees: 2 floor(log2(P - 1)) + 2 steps to fill both, then 2 (n - 1) for the n segments of a half.
+
+    While the trees fill, some steps of the schedule have no message to wait for; how many varies with P, by up to a
+    fifth of them, and the fit takes them for cheaper ones.
+    """
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
     fill = 2 * floor_log2(np.maximum(points.procs - 1, 1.0)) + 2
@@ -192,8 +196,9 @@ def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
 
     Where a group of w = 2^(i-1) processes meets a smaller one, of r, those without a partner get its blocks from the
     others, whose number doubles: ceil(log2(w / r)) messages of r blocks. Of all such rows of messages only the longest
-    is waited for, and its first one comes while others exchange, so latencies count floor(log2(w / r)) times, once at
-    least; bytes count in full. A step of the scatter and one of the allgather cost the same.
+    is waited for, and those who begin it are not the last that the scatter reached, so latencies count
+    floor(log2(w / r)) times, once at least; bytes count in full. A step of the scatter and one of the allgather are
+    taken to cost the same: over P their numbers hardly differ, so that no fit could tell them apart.
     """
     block = points.message_bytes / points.procs
     parts = _scatter("main", points)

@@ -1,4 +1,4 @@
-"""Cost formulas of the broadcast algorithms: Nuriyev & Lastovetsky 2021, section III-A.
+"""Cost formulas of the broadcast algorithms: Nuriyev & Lastovetsky 2021, section III-A, and others in their manner.
 
 `AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them: one alpha and beta an algorithm, and gamma of
 p alone, at the segment size.
@@ -10,6 +10,10 @@ p alone, at the segment size.
 - split-binary's two phases, with whole segments of each half; the exchange may cross the eager limit while segments
   do not;
 - the linear tree: eager sends return at once and run side by side as in formula (3), rendezvous ones as in (1).
+
+Four more are not in the paper: `knomial` follows formula (7)'s derivation for another radix, `two_tree` has fill and
+flow as well, and the two that scatter the message first count their messages step by step, since these grow and shrink
+across the eager limit. Rendezvous for the first part of a scatter holds up the others, as in the linear tree.
 
 On formula (7): its two lines stand without a sign between them; a sum is what formula (6) says, and is taken here (the
 study nuriyev2021 shows what a product would choose). Equation (5) has floor(log2 P) + n_s - 1 stages, and (7) has that
@@ -145,6 +149,96 @@ def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Part]:
     return [Part("exchange", np.where(points.procs > 1, 1.0, 0.0), points.message_bytes / 2)]
 
 
+def knomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """K-nomial tree: gamma(c + 1), then gamma((K - 1) k + 1) for k = d, d - 1, ..., 1 to fill; gamma(c + 1) (n_s - 1).
+
+    c is the number of the root's children, K - 1 for every digit of P - 1 but the first, which counts by its value.
+    On the way to the deepest process each one is taken to have K - 1 children less than the one before. The tree is as
+    deep as the longest number below P without a zero digit; d is one less.
+    """
+    segment = points.message_bytes / points.segments
+    radix = max(points.fanout, 2)
+    digits, leading, depth = _knomial_shape(points.procs, radix)
+    root_step = gamma((radix - 1) * (digits - 1) + leading + 1, segment)
+    fill = root_step
+    for k in range(1, int(np.max(depth, initial=1.0))):
+        fill = fill + np.where(k < depth, gamma((radix - 1) * k + 1, segment), 0.0)
+    return _pipeline(points.procs, fill, root_step * (points.segments - 1), segment)
+
+
+def _knomial_shape(procs: Array, radix: int) -> tuple[Array, Array, Array]:
+    """Of P - 1 in base `radix`: how many digits and the first of them; and how many 1 1 1 ... up to P - 1 may have."""
+    last = np.maximum(procs - 1, 1.0)
+    digits, leading, depth = np.ones_like(last), last, np.ones_like(last)
+    weight, ones = radix, radix + 1
+    while np.any(weight <= last):
+        digits = digits + (weight <= last)
+        leading = np.where(weight <= last, np.floor(last / weight), leading)
+        depth = depth + (ones <= last)
+        weight, ones = weight * radix, ones * radix + 1
+    return digits, leading, depth
+
+
+def two_tree(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Two binary trees: 2 floor(log2(P - 1)) + 2 steps to fill both, then 2 (n - 1) for the n segments of a half.
+
+    While the trees fill, some steps of the schedule have no message to wait for; how many varies with P, by up to a
+    fifth of them, and the fit takes them for cheaper ones.
+    """
+    half = points.message_bytes / 2
+    segments = segment_count(half, points.segment_bytes)
+    fill = 2 * floor_log2(np.maximum(points.procs - 1, 1.0)) + 2
+    return _pipeline(points.procs, fill, 2 * (segments - 1), half / segments)
+
+
+def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Scatter, then recursive doubling: its i-th step exchanges 2^(i-1) blocks of m / P.
+
+    Where a group of w = 2^(i-1) processes meets a smaller one, of r, those without a partner get its blocks from the
+    others, whose number doubles: ceil(log2(w / r)) messages of r blocks. Of all such rows of messages only the longest
+    is waited for, and those who begin it are not the last that the scatter reached, so latencies count
+    floor(log2(w / r)) times, once at least; bytes count in full. A step of the scatter and one of the allgather are
+    taken to cost the same: over P their numbers hardly differ, so that no fit could tell them apart.
+    """
+    block = points.message_bytes / points.procs
+    parts = _scatter("main", points)
+    longest, passed_on = np.zeros_like(block), np.zeros_like(block)
+    for step in range(_steps(points)):
+        width = 2.0**step
+        parts.append(Part("main", np.where(width < points.procs, 1.0, 0.0), width * block))
+        smaller = np.mod(points.procs, 2 * width) - width
+        ratio = np.where(smaller > 0, width / np.maximum(smaller, 1.0), 1.0)
+        longest = np.maximum(longest, np.where(ratio > 1, np.maximum(floor_log2(ratio), 1.0), 0.0))
+        passed_on = passed_on + np.ceil(np.log2(ratio)) * smaller * block
+    return [*parts, Part("main", longest, passed_on / np.maximum(longest, 1.0))]
+
+
+def scatter_ring_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Scatter, then P - 1 steps with a block of m / P each."""
+    return [*_scatter("scatter", points), Part("ring", points.procs - 1, points.message_bytes / points.procs)]
+
+
+def _scatter(name: str, points: Points) -> list[Part]:
+    """2^(f-1), ..., 2, 1 blocks of m / P go down the binomial tree to the deepest process, f = floor(log2 P).
+
+    The blocks of the places from 2^f on leave the root before. With rendezvous the others wait for that; eager
+    messages leave side by side.
+    """
+    block = points.message_bytes / points.procs
+    parts = []
+    for step in range(_steps(points)):
+        width = 2.0**step
+        carried = np.clip(points.procs - width, 0.0, width) * block
+        waited_for = (points.procs >= 2 * width) | (carried >= points.eager_limit_bytes)
+        parts.append(Part(name, np.where(waited_for & (points.procs > width), 1.0, 0.0), carried))
+    return parts
+
+
+def _steps(points: Points) -> int:
+    """ceil(log2 P) of the largest P."""
+    return int(np.max(ceil_log2(points.procs), initial=0.0))
+
+
 def traditional_binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Section III-C: ceil(log2 P) (alpha + m beta)."""
     return [Part("main", ceil_log2(points.procs), points.message_bytes)]
@@ -171,5 +265,9 @@ BY_PARTS: dict[str, Formula] = {
     "binary": binary,
     "split_binary": split_binary,
     "binomial": binomial,
+    "knomial": knomial,
+    "scatter_allgather": scatter_allgather,
+    "scatter_ring_allgather": scatter_ring_allgather,
+    "two_tree": two_tree,
 }
 TRADITIONAL: dict[str, Formula] = {"binomial": traditional_binomial, "binary": traditional_binary}

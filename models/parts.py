@@ -43,16 +43,20 @@ class Gamma:
 
     def __call__(self, procs: ArrayLike, message_bytes: ArrayLike = 0.0) -> Array:
         """gamma at every (p, m), arrays that broadcast against each other; 1 for p <= 2."""
-        p, m = np.broadcast_arrays(np.asarray(procs, dtype=float), np.asarray(message_bytes, dtype=float))
-        by_size = [_extended(p, np.asarray(row)) for row in self.values]
-        if len(by_size) == 1:
-            return by_size[0]
+        p, m = np.asarray(procs, dtype=float), np.asarray(message_bytes, dtype=float)
+        if p.ndim > 0:
+            p, m = np.broadcast_arrays(p, m)
+        table = np.stack([_extended(p, np.asarray(row)) for row in self.values])
+        if len(table) == 1:
+            return np.asarray(table[0] + np.zeros_like(m))
         sizes = np.asarray(self.message_bytes)
         position = np.interp(m, sizes, np.arange(len(sizes), dtype=float))
         below = np.minimum(position.astype(int), len(sizes) - 2)
-        table = np.stack(by_size)
-        low = np.take_along_axis(table, below[None], axis=0)[0]
-        high = np.take_along_axis(table, below[None] + 1, axis=0)[0]
+        if p.ndim == 0:
+            low, high = table[below], table[below + 1]
+        else:
+            low = np.take_along_axis(table, below[None], axis=0)[0]
+            high = np.take_along_axis(table, below[None] + 1, axis=0)[0]
         return np.asarray(low + (high - low) * (position - below))
 
 

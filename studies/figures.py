@@ -22,8 +22,8 @@ from collwise.common.units import format_size
 from collwise.models.parts import Array
 from collwise.validation.selection import Comparison
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 plt.rcParams |= {
     "font.size": 10,
     "axes.grid": True,

@@ -125,7 +125,7 @@ def percent(degradation: float) -> str:
 
 
 def summary_line(result: ComparisonResult) -> str:
-    """Mean and worst degradation of each pick, in one sentence."""
+    """Mean and worst degradation of each pick, in one sentence; a line more names algorithms that were left out."""
     sources = [("model", "model"), ("openmpi", "Open MPI"), ("openmpi_shipped", "with its segments")]
     if chooses_segments(result.rows):
         sources = [("model", "model"), ("openmpi_shipped", "Open MPI 3.1")]
@@ -133,4 +133,4 @@ def summary_line(result: ComparisonResult) -> str:
     for source, name in sources:
         values = result.degradations(source) * 100
         parts.append(f"{name} {np.mean(values):.1f} % on average, {np.max(values):.1f} % at worst")
-    return "Cost against the best: " + "; ".join(parts)
+    return "Cost against the best: " + "; ".join(parts) + (f".\n{result.left_out}" if result.left_out else "")

@@ -37,22 +37,25 @@ _SHORT_SEGMENT_COUNTS = (2, 8, 32)
 
 @dataclass(frozen=True)
 class Plan:
-    """What to simulate for a fit. `procs`: the process counts of the experiments."""
+    """What to simulate for a fit. `procs`: the process counts of the experiments; `broadcasts`: which are fitted."""
 
     procs: tuple[int, ...]
     processes_per_node: int
     segment_bytes: int = SEGMENT_BYTES
     fanout: int = 0
     more_segments: tuple[int, ...] = MORE_SEGMENTS
+    broadcasts: tuple[str, ...] = tuple(FORMULAS[BY_PARTS]["bcast"])
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
-    """About half of what the platform holds, as in the paper, a quarter, and four nodes, where locality weighs most.
+    """About half of what the platform holds, as in the paper, a quarter, and five nodes, where locality weighs most.
 
+    Four would be a power of two of processes on most platforms: there trees have a single deepest process, reached
+    through a neighbour on the root's own node, so that filling looks faster than it is for nearly every other P.
     More than 128 processes take time and change nothing: section IV-C of the paper found so, too.
     """
     most = min(platform.max_procs(processes_per_node), 2 * _MOST_FIT_PROCS)
-    return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 4 * processes_per_node))}))
+    return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 5 * processes_per_node))}))
 
 
 def eager_limit_of(platform: HostPlatform) -> int:
@@ -104,7 +107,7 @@ class _Experiments:
         self.roundtrip_cases = [Case("-", "-", 2, size, experiment="roundtrip") for size in _ROUNDTRIP_SIZES]
         self.by_algorithm: dict[tuple[str, str], list[Case]] = {}
         catalogue = Catalogue.load()
-        for name in FORMULAS[BY_PARTS]["bcast"]:
+        for name in plan.broadcasts:
             if catalogue.algorithm("bcast", name).selectable:
                 self.by_algorithm["bcast", name] = self._bcast_cases(name)
         for name in FORMULAS[BY_PARTS]["gather"]:
@@ -174,6 +177,8 @@ class _Experiments:
             own = [self._observation(case, sweep) for case in cases]
             observations.setdefault(collective, {})[name] = own
             for model in (BY_PARTS, AS_PRINTED):
+                if name not in FORMULAS[model][collective]:
+                    continue
                 used = _as_paper(own) if model == AS_PRINTED else own
                 if model == BY_PARTS and collective == "bcast":
                     used = [*own, *closing]

@@ -327,6 +327,8 @@ CLUSTERS = (
     Cluster("gros", (80, 100, 124), (124,), 1, (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 124)),
 )
 COMPARED_MODELS = (BY_PARTS, AS_PRINTED)
+# The algorithms of the paper, by collective; the catalogue has more.
+PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in FORMULAS[AS_PRINTED].items()}
 # The paper's figure 6 does not say its message size. One where segments are few, one where they are many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
 
@@ -357,6 +359,14 @@ class FittedTable:
         return float(np.mean(values)), float(np.max(values))
 
 
+def plan_of(cluster: Cluster) -> Plan:
+    """The experiments of the paper's fit, for its algorithms."""
+    return Plan(
+        cluster.fit_procs, cluster.processes_per_node, SEGMENT_BYTES,
+        more_segments=(), broadcasts=PAPER_ALGORITHMS["bcast"],
+    )  # fmt: skip
+
+
 def fitted_tables(
     store: Store,
     *,
@@ -373,11 +383,12 @@ def fitted_tables(
         platform = load(cluster.name)
         with progress(f"{cluster.name}: fitting models") as advance:
             parameters = fit(
-                platform, Plan(cluster.fit_procs, cluster.processes_per_node, SEGMENT_BYTES, more_segments=()), store,
+                platform, plan_of(cluster), store,
                 engine_version=engine_version, jobs=jobs, on_progress=advance,
             )  # fmt: skip
         for collective, sizes in PAPER_SIZES.items():
-            plan = ComparisonPlan(collective, cluster.procs, sizes, cluster.processes_per_node, SEGMENT_BYTES)
+            names = PAPER_ALGORITHMS[collective]
+            plan = ComparisonPlan(collective, cluster.procs, sizes, cluster.processes_per_node, SEGMENT_BYTES, names)
             with progress(f"{cluster.name}: simulating {collective}") as advance:
                 by_model = {
                     model: compare(
@@ -410,8 +421,9 @@ def picks_over_procs(
     """Figure 6: broadcast with m fixed and P varying. Raises CollwiseError when a case fails."""
     cluster = table.cluster
     plan = ComparisonPlan(
-        "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, SEGMENT_BYTES
-    )
+        "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, SEGMENT_BYTES,
+        PAPER_ALGORITHMS["bcast"],
+    )  # fmt: skip
     with progress(f"{cluster.name}: varying P") as advance:
         result = compare(
             load(cluster.name), plan, table.parameters, store,

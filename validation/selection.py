@@ -6,7 +6,7 @@ Degradation of a pick is T(pick) / T(best) - 1 in simulated time, as in tables 2
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,10 +53,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """All rows, and the cases that failed (their rows are left out)."""
+    """All rows, and the cases that failed (their rows are left out).
+
+    `left_out` is a line for the user on algorithms that were not compared (see `covered_by_model`), mostly empty.
+    """
 
     rows: tuple[Comparison, ...]
     sweep: SweepResult
+    left_out: str = ""
 
     def degradations(self, source: str) -> Array:
         """Degradation of 'model', 'openmpi' or 'openmpi_shipped', one value a row."""
@@ -145,8 +149,9 @@ def compare(
 ) -> ComparisonResult:
     """Simulates what is missing and sets simulated, predicted and Open MPI's picks side by side.
 
-    Raises UsageError when the plan does not fit on the platform.
+    Only algorithms that the model covers are compared. Raises UsageError when the plan does not fit on the platform.
     """
+    plan, left_out = covered_by_model(parameters, plan, model)
     sweep = simulate(platform, plan.cases(), store, engine_version=engine_version, jobs=jobs, on_progress=on_progress)
     rows = []
     for procs in plan.procs:
@@ -155,20 +160,32 @@ def compare(
             row = _row(plan, sweep, procs, message_bytes, {name: float(t[index]) for name, t in predicted.items()})
             if row is not None:
                 rows.append(row)
-    return ComparisonResult(tuple(rows), sweep)
+    return ComparisonResult(tuple(rows), sweep, left_out)
+
+
+def covered_by_model(parameters: ModelParameters, plan: ComparisonPlan, model: str) -> tuple[ComparisonPlan, str]:
+    """The plan with the algorithms that the model can predict, and a line for the user that names the others.
+
+    The line is empty where there are none. Raises UsageError if the model can predict no algorithm of the plan.
+    """
+    known = parameters.algorithms(model, plan.collective)
+    covered = tuple(name for name in plan.names() if name in known)
+    others = [name for name in plan.names() if name not in known]
+    if not covered:
+        raise UsageError(f"model '{model}' covers none of the {plan.collective} algorithms asked for")
+    line = f"{plan.collective}: left out, as model {model} has no formula or parameters for them: {', '.join(others)}"
+    return replace(plan, algorithms=covered), line if others else ""
 
 
 def predict_all(
     parameters: ModelParameters, plan: ComparisonPlan, procs: ArrayLike, message_bytes: ArrayLike, model: str
 ) -> dict[str, Array]:
-    """Predicted seconds of every candidate that the model covers, arrays over the points."""
-    covered = parameters.algorithms(model, plan.collective)
+    """Predicted seconds of every candidate, arrays over the points. Raises UsageError if the model lacks one."""
     return {
         label: parameters.predict(
             plan.collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, model=model
         )
         for label, choice in plan.candidates().items()
-        if choice.algorithm in covered
     }
 
 
@@ -218,13 +235,12 @@ def select_by_model(
 
     With `one_choice` each P has one algorithm for all m: the one whose worst degradation over the plan's sizes is
     least (see `targets.one_choice_a_count` for where that is needed). A choice that does not run on every P holds
-    only where it was decided: at P + 1 the best one without such a requirement follows it. Raises UsageError if the
-    model covers no algorithm.
+    only where it was decided: at P + 1 the best one without such a requirement follows it. Algorithms that the model
+    does not cover are no choice (see `covered_by_model`). Raises UsageError if it covers none.
     """
+    plan, _ = covered_by_model(parameters, plan, model)
     sizes, procs = np.array(plan.message_bytes), np.array(plan.procs)
     predicted = predict_all(parameters, plan, procs[:, None], sizes[None, :], model)
-    if not predicted:
-        raise UsageError(f"model '{model}' covers none of the {plan.collective} algorithms asked for")
     rules = _decide(plan, list(predicted), np.stack(list(predicted.values())), one_choice)
     made_by = f"model {model}"
     return DecisionTable(plan.collective, parameters.platform, plan.processes_per_node, made_by, rules)

@@ -42,7 +42,13 @@ from collwise.validation.export import collwise_rules, openmpi_rules
 from collwise.validation.fitting import Plan, default_procs, fit
 from collwise.validation.grid import DECISION_SIZES
 from collwise.validation.grid import SIZES as USUAL_SIZES
-from collwise.validation.selection import Comparison, ComparisonPlan, select_by_model, select_by_simulation
+from collwise.validation.selection import (
+    Comparison,
+    ComparisonPlan,
+    covered_by_model,
+    select_by_model,
+    select_by_simulation,
+)
 from collwise.validation.selection import compare as run_comparison
 from collwise.validation.targets import COLLWISE, OPENMPI_VERSIONS, TARGETS, candidates, one_choice_a_count
 
@@ -124,6 +130,8 @@ def compare(
         _write_figures(figures, platform, collective, result.rows)
     if as_json:
         print_json([_row_record(row) for row in result.rows])
+        if result.left_out:
+            click.echo(f"collwise: {result.left_out}", err=True)
     elif result.rows:
         widths = ", ".join(map(format_size, segments))
         title = f"{collective} on {platform.title}, segments of {widths}, {result.sweep.configuration.maker}"
@@ -222,9 +230,11 @@ def select(
         if parameters is None:
             raise click.UsageError("--by model needs --parameters FILE (make one: collwise fit)")
         fitted = ModelParameters.load(parameters)
-        tables = [
-            select_by_model(fitted, plan, model, single(plan.collective)) for plan in plans(fitted.processes_per_node)
-        ]
+        asked = plans(fitted.processes_per_node)
+        for _, left_out in (covered_by_model(fitted, plan, model) for plan in asked):
+            if left_out:
+                click.echo(f"collwise: {left_out}", err=True)
+        tables = [select_by_model(fitted, plan, model, single(plan.collective)) for plan in asked]
     else:
         if platform is None:
             raise click.UsageError("--by simulation needs --platform")

@@ -60,7 +60,7 @@ def comparison(parameters: ModelParameters, store: Store, collective: str, model
 
 
 def test_the_plan_by_default() -> None:
-    assert default_procs(load_description("grisou"), 2) == (8, 25, 51)
+    assert default_procs(load_description("grisou"), 2) == (10, 25, 51)
     assert default_procs(replace(PLATFORM, nodes=2), 1) == (2,)
     assert eager_limit_of(PLATFORM) == 65536
     assert eager_limit_of(replace(PLATFORM, calibration=Calibration(eager_limit_bytes=4000))) == 4000
@@ -71,8 +71,10 @@ def test_what_a_fit_holds(parameters: ModelParameters) -> None:
     assert (parameters.eager_limit_bytes, parameters.segment_bytes) == (65536, 8192)
     assert parameters.made_by.startswith("SimGrid ")
     broadcasts = {"linear", "chain", "k_chain", "binary", "split_binary", "binomial"}
+    newer = {"knomial", "scatter_allgather", "scatter_ring_allgather", "two_tree"}
+    assert set(parameters.algorithms(BY_PARTS, "bcast")) == broadcasts | newer
+    assert set(parameters.algorithms(AS_PRINTED, "bcast")) == broadcasts
     for model in (BY_PARTS, AS_PRINTED):
-        assert set(parameters.algorithms(model, "bcast")) == broadcasts
         assert set(parameters.algorithms(model, "gather")) == {"linear", "linear_sync", "binomial"}
     split_binary = parameters.fits[BY_PARTS]["bcast"]["split_binary"]
     assert {"exchange/eager", "exchange/rendezvous"} <= set(split_binary.parameters)
@@ -95,15 +97,17 @@ def test_gamma_and_hockney_are_those_of_the_links(parameters: ModelParameters) -
 def test_fits_by_parts_describe_their_experiments(parameters: ModelParameters) -> None:
     for by_name in parameters.fits[BY_PARTS].values():
         for name, fitted in by_name.items():
-            assert fitted.mean_residual < 0.02, name
-            assert fitted.worst_residual < 0.1, name
+            # Of two trees it varies with P how many steps of the schedule are waited for.
+            assert fitted.mean_residual < (0.03 if name == "two_tree" else 0.02), name
+            assert fitted.worst_residual < (0.2 if name == "two_tree" else 0.1), name
 
 
 @pytest.mark.parametrize("collective", ["bcast", "gather"])
 def test_predictions_are_near_simulation(parameters: ModelParameters, store: Store, collective: str) -> None:
     for row in comparison(parameters, store, collective).rows:
         for name, seconds in row.simulated.items():
-            assert row.predicted[name] == pytest.approx(seconds, rel=0.1), (name, row.procs, row.message_bytes)
+            within = 0.25 if name == "two_tree" else 0.1
+            assert row.predicted[name] == pytest.approx(seconds, rel=within), (name, row.procs, row.message_bytes)
 
 
 @pytest.mark.parametrize("collective", ["bcast", "gather"])
@@ -152,7 +156,7 @@ def test_choosing_the_segment_too_costs_little(store: Store) -> None:
     procs, sizes = GRIDS["bcast"]
     plan = ComparisonPlan("bcast", procs, sizes, 1, 8192, more_segments=WIDE_PLAN.more_segments)
     result = compare(PLATFORM, plan, parameters, store, jobs=1)
-    assert len(plan.candidates()) == 6 + 5 * len(WIDE_PLAN.more_segments)
+    assert len(plan.candidates()) == 10 + 7 * len(WIDE_PLAN.more_segments)
     chosen = {row.best.choice.segment_bytes for row in result.rows}
     assert len(chosen) > 1, "the best segment size should depend on the message"
     cost = result.degradations("model")

@@ -26,6 +26,7 @@ from collwise.validation.selection import (
     ComparisonPlan,
     ComparisonResult,
     compare,
+    covered_by_model,
     select_by_model,
     select_by_simulation,
 )
@@ -224,6 +225,22 @@ def test_a_model_that_covers_nothing() -> None:
         select_by_model(parameters(linear=1e-5), plan)
     with pytest.raises(UsageError, match="unknown collective 'bcast'"):
         select_by_model(MODEL, ComparisonPlan("bcast", (4,), (10,), 1, SEGMENT))
+
+
+def test_only_what_the_model_covers_is_compared(made_up: Callable[..., ComparisonResult]) -> None:
+    """The fastest by far has no parameters: it is no candidate, and the user is told so."""
+    plan = ComparisonPlan("gather", (20,), (1000,), 1, SEGMENT)
+    model = parameters(binomial=4e-5, linear_sync=1e-2)
+    result = made_up(lambda case: 1e-9 if case.algorithm == "linear" else by_name(case), plan, model)
+    (row,) = result.rows
+    assert set(row.simulated) == set(row.predicted) == {"linear_sync", "binomial"}
+    assert row.best.choice == row.model.choice == Choice("binomial")
+    assert result.left_out == "gather: left out, as model by_parts has no formula or parameters for them: linear"
+    assert select_by_model(model, plan).choose(20, 1000) == Choice("binomial")
+    covered, line = covered_by_model(MODEL, plan, BY_PARTS)
+    assert (covered.names(), line) == (plan.names(), "")
+    asked = ComparisonPlan("gather", (20,), (1000,), 1, SEGMENT, ("binomial",))
+    assert covered_by_model(model, asked, BY_PARTS) == (asked, "")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from collwise.validation.selection import (
     compare,
     select_by_model,
 )
-from collwise.validation.targets import one_choice_a_count
+from collwise.validation.targets import TARGETS, candidates, one_choice_a_count
 
 ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
 
@@ -58,7 +58,8 @@ def tune(
 ) -> Tuning:
     """Fits the models on the platform, compares picks at the paper's sizes, and selects for every P up to the largest.
 
-    A choice is an algorithm and one of the `segments` (bytes); the least of them is the common one. Raises UsageError
+    A choice is an algorithm and one of the `segments` (bytes); the least of them is the common one. Decisions hold
+    only what every target can be told to run, so that all kinds of rules can be written from them. Raises UsageError
     when P does not fit on the platform.
     """
     ppn = processes_per_node or platform.default_processes_per_node
@@ -80,11 +81,16 @@ def tune(
                 engine_version=engine_version, jobs=jobs, on_progress=advance,
             )  # fmt: skip
         everywhere = tuple(range(2, platform.max_procs(ppn) + 1))
-        wide = ComparisonPlan(
-            collective, everywhere, DECISION_SIZES[collective], ppn, segment_bytes, more_segments=more
-        )
+        names = _known_to_all(collective)
+        wide = ComparisonPlan(collective, everywhere, DECISION_SIZES[collective], ppn, segment_bytes, names, more)
         decisions[collective] = select_by_model(parameters, wide, one_choice=one_choice_a_count(collective))
     return Tuning(platform, parameters, comparisons, decisions)
+
+
+def _known_to_all(collective: str) -> tuple[str, ...]:
+    """The algorithms that every target can be told to run."""
+    by_target = [candidates(collective, target) for target in TARGETS]
+    return tuple(name for name in candidates(collective, None) if all(name in names for names in by_target))
 
 
 def table_columns(rows: Sequence[Comparison]) -> tuple[str, ...]:

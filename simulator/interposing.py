@@ -140,8 +140,8 @@ def run_interposed(
     """
     chosen = engine(library, engine_version, procs)
     binary = find_program(program, chosen)
-    preloaded = "" if plain else _preloadable(chosen.program(LIBRARY))
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory, contextlib.ExitStack() as files:
+        preloaded = "" if plain else _preloadable(chosen.program(LIBRARY), Path(directory))
         proof = Path(directory, "proof")
         told = {} if plain else wishes.environment | {"COLLWISE_PROOF": str(proof)}
         if library == "smpi":
@@ -163,10 +163,15 @@ def run_interposed(
     return code
 
 
-def _preloadable(path: Path) -> str:
-    if set(str(path)) & set(" :"):
-        raise UsageError(f"{path} cannot be preloaded: LD_PRELOAD takes no path with a blank or a colon")
-    return str(path)
+def _preloadable(path: Path, directory: Path) -> str:
+    """The library's path, or that of a link to it in `directory`: LD_PRELOAD takes none with a blank or a colon."""
+    if not set(str(path)) & set(" :"):
+        return str(path)
+    link = directory / path.name
+    if set(str(link)) & set(" :"):
+        raise UsageError(f"{link} cannot be preloaded: LD_PRELOAD takes no path with a blank or a colon; set TMPDIR")
+    link.symlink_to(path)
+    return str(link)
 
 
 def _with_others(first: str, others: str) -> str:

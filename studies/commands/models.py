@@ -40,7 +40,7 @@ _MOST_ROWS = 60
 
 @click.command()
 @platform_option
-@click.option("--procs", type=COUNTS, help="P of the experiments. Default: five nodes, a quarter and half of the platform.")
+@click.option("--procs", type=COUNTS, help="P of the experiments. Default: five nodes, a quarter and half of all.")
 @click.option("--segment", type=SEGMENT, default="8KiB", show_default=True, help="Segment size of the broadcasts.")
 @click.option("--fanout", type=click.IntRange(1), help="Chains of the K-chain tree. Default: 4.")
 @ppn_option

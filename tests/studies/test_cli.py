@@ -153,7 +153,7 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
     assert all(len(rows) == 7 and len(rows[0]) == 10 for rows in predicted["seconds"].values())
     for collective in ("bcast", "gather"):
         selected = collwise(
-            *("select", "--collective", collective, "--parameters", "toy.parameters.toml"),
+            *("select", "--collective", collective, "--parameters", "toy.parameters.toml", "--for", "openmpi-4.1"),
             *("--procs", "2:8:+1", "-o", f"{collective}.json"),
             cwd=here,
         )

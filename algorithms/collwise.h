@@ -112,6 +112,9 @@ typedef enum {
     COLLWISE_COLLECTIVES /* how many there are */
 } collwise_collective;
 
+/* "bcast", "gather" and so on, as in the catalogue. */
+extern const char *const collwise_collective_names[COLLWISE_COLLECTIVES];
+
 typedef struct {
     collwise_collective kind;
     const char *collective; /* the kind's name: "bcast" */

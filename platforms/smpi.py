@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 ENVELOPE_BYTES = 16
 """SMPI sends this many bytes with every message and looks its latency and bandwidth factors up with them included."""
@@ -75,3 +75,9 @@ def list_problems(option: str, value: str) -> list[str]:
     if len(set(filter(None, sizes))) < len(list(filter(None, sizes))):
         return [f"{option}: a size is given twice (valid: each size once)"]
     return []
+
+
+def charges_overheads(options: Mapping[str, str]) -> bool:
+    """Whether sends or receives take the processor any time (os, or, ois); by default they take none."""
+    rows = [row for name in ("smpi/os", "smpi/or", "smpi/ois") for row in options.get(name, "").split(";") if row]
+    return any(float(number) > 0 for row in rows for number in row.split(":")[1:])

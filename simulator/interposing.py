@@ -20,11 +20,16 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.platforms import HostPlatform
 from collwise.simulator.engines import Engine, engine
-from collwise.simulator.launch import smpi_command, smpi_environment, smpi_files
+from collwise.simulator.launch import SMPI_OPTIONS, smpi_command, smpi_environment, smpi_files
 
 LIBRARY = "libcollwise.so"
 ENGINES = ("smpi", "openmpi", "mpich")
 _OURS = ("latency",)  # programs of this project that a bare name may mean
+# Reading the clock takes SimGrid's 10 ns here: programs that wait for it to go on would wait for ever.
+_OPTIONS = {name: value for name, value in SMPI_OPTIONS.items() if name != "smpi/wtime"}
+_GRACE_SECONDS = 10.0
+# What a program needs that is built for each engine.
+_BUILT_FOR = {"smpi": "libsimgrid.so", "openmpi": "libmpi.so.40", "mpich": "libmpich.so"}
 _COLUMNS = "collective procs processes_per_node message_bytes algorithm [segment_bytes=N] [fanout=N]"
 
 
@@ -121,6 +126,19 @@ def find_program(name: str, chosen: Engine) -> Path:
     return Path(found)
 
 
+def _check_program(program: Path, library: str) -> None:
+    """Raises UsageError for a file that cannot be run, or a program that is plainly another engine's."""
+    if not os.access(program, os.X_OK):
+        raise UsageError(f"{program} is not an executable program (compile it, or chmod +x)")
+    try:
+        done = subprocess.run(["readelf", "-d", str(program)], capture_output=True, text=True, check=False)
+    except OSError:
+        return
+    others = [other for other, needed in _BUILT_FOR.items() if other != library and f"[{needed}" in done.stdout]
+    if others and f"[{_BUILT_FOR[library]}" not in done.stdout:
+        raise UsageError(f"{program} is built for {others[0]}, not for {library}")
+
+
 def run_interposed(
     library: str,
     program: str,
@@ -140,6 +158,7 @@ def run_interposed(
     """
     chosen = engine(library, engine_version, procs)
     binary = find_program(program, chosen)
+    _check_program(binary, library)
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory, contextlib.ExitStack() as files:
         preloaded = "" if plain else _preloadable(chosen.program(LIBRARY), Path(directory))
         proof = Path(directory, "proof")
@@ -152,7 +171,9 @@ def run_interposed(
             # nothing else is preloaded unless our library is, which changes that way.
             quick = {} if plain else smpi_environment(chosen)
             wrapper = f"env LD_PRELOAD={_with_others(preloaded, quick.get('LD_PRELOAD', ''))}" if preloaded else ""
-            command = smpi_command(chosen, *paths, procs, binary, args, privatize=True, wrapper=wrapper)
+            command = smpi_command(
+                chosen, *paths, procs, binary, args, privatize=True, wrapper=wrapper, options=_OPTIONS
+            )
             code = _run(command, told | quick)
         else:
             others = os.environ.get("LD_PRELOAD", "")
@@ -206,6 +227,12 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
     child = subprocess.Popen(command, start_new_session=True, env=os.environ | environment)
     try:
         code = child.wait()
+    except KeyboardInterrupt:
+        # mpirun has put the processes into groups of their own, and ends them if it is given the time.
+        with contextlib.suppress(ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
+            os.killpg(child.pid, signal.SIGTERM)
+            child.wait(_GRACE_SECONDS)
+        code = 130
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)

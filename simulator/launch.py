@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,12 +56,13 @@ def smpi_command(
     *,
     privatize: bool = False,
     wrapper: str = "",
+    options: Mapping[str, str] = SMPI_OPTIONS,
 ) -> list[str]:
     """The smpirun command line. Unless `privatize`, the program must have no mutable statics.
 
     The simulator is run by the command `wrapper`, where there is one: words by blanks.
     """
-    settings = [f"--cfg={name}:{value}" for name, value in SMPI_OPTIONS.items()]
+    settings = [f"--cfg={name}:{value}" for name, value in options.items()]
     return [
         str(smpi.launcher),
         *([] if privatize else ["-no-privatize"]),

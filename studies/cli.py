@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -58,6 +59,10 @@ def collwise() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line; every error becomes one line on stderr and an exit code."""
+    # Batch systems and timeouts end commands so; what runs under them has to end, too.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
+            signal.signal(number, signal.default_int_handler)
     try:
         code = collwise.main(args=arguments, prog_name="collwise", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

@@ -112,8 +112,6 @@ int interpose_arguments_hold(collwise_collective kind, const collwise_call *call
 
 /* --- Everything else --------------------------------------------------------------------------------------------- */
 
-const char *interpose_collective_name(collwise_collective kind);
-
 /* An attribute key, made on first use and kept in *key for all. */
 int interpose_key(atomic_int *key, MPI_Comm_delete_attr_function *free_value);
 

@@ -212,8 +212,8 @@ static void print(FILE *to, const record *list, int count) {
     for (int i = 0; i < count; i++) {
         char sizes[64];
         describe_sizes(sizes, sizeof sizes, list[i].size_bits);
-        fprintf(to, "%-20s  %-*s  %24s  %10lld\n", interpose_collective_name((collwise_collective)list[i].kind), width,
-                list[i].what, sizes, list[i].calls);
+        fprintf(to, "%-20s  %-*s  %24s  %10lld\n", collwise_collective_names[list[i].kind], width, list[i].what, sizes,
+                list[i].calls);
     }
     if (count == 0) {
         fprintf(to, "none was called\n");

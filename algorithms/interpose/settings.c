@@ -10,28 +10,6 @@
 
 _Atomic(const interpose_settings *) interpose_published;
 
-/* In the order of collwise_collective. */
-static const char *const collectives[COLLWISE_COLLECTIVES] = {
-    [COLLWISE_BCAST] = "bcast",
-    [COLLWISE_GATHER] = "gather",
-    [COLLWISE_GATHERV] = "gatherv",
-    [COLLWISE_SCATTER] = "scatter",
-    [COLLWISE_SCATTERV] = "scatterv",
-    [COLLWISE_ALLGATHER] = "allgather",
-    [COLLWISE_ALLGATHERV] = "allgatherv",
-    [COLLWISE_ALLTOALL] = "alltoall",
-    [COLLWISE_ALLTOALLV] = "alltoallv",
-    [COLLWISE_BARRIER] = "barrier",
-    [COLLWISE_REDUCE] = "reduce",
-    [COLLWISE_ALLREDUCE] = "allreduce",
-    [COLLWISE_REDUCE_SCATTER] = "reduce_scatter",
-    [COLLWISE_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
-    [COLLWISE_SCAN] = "scan",
-    [COLLWISE_EXSCAN] = "exscan",
-};
-
-const char *interpose_collective_name(collwise_collective kind) { return collectives[kind]; }
-
 /* What is handed round: the texts, and what to watch for. NULL where there is none. */
 typedef struct {
     char *table, *algorithms;
@@ -129,7 +107,7 @@ static int make_names(table_names *names) {
     for (int i = 0; algorithms != NULL && i < count; i++) {
         algorithms[i] = (table_algorithm){(int)collwise_registry[i].kind, collwise_registry[i].name};
     }
-    *names = (table_names){collectives, COLLWISE_COLLECTIVES, algorithms, count};
+    *names = (table_names){collwise_collective_names, COLLWISE_COLLECTIVES, algorithms, count};
     return algorithms != NULL;
 }
 

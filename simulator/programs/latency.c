@@ -22,7 +22,7 @@ static int want(options *chosen, const char *names) {
         size_t length = strcspn(names, ",");
         int found = 0;
         for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
-            const char *name = workload_name((collwise_collective)kind);
+            const char *name = collwise_collective_names[kind];
             if (strncmp(names, "all", length) == 0 && length == strlen("all")) {
                 found = chosen->wanted[kind] = 1;
             } else if (strlen(name) == length && strncmp(names, name, length) == 0) {
@@ -125,8 +125,8 @@ static void measure_sizes(collwise_collective kind, const options *chosen) {
     MPI_Comm_size(MPI_COMM_WORLD, &procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) {
-        printf("# %s, %d processes\n%-12s %16s %16s %16s\n", workload_name(kind), procs, "# bytes", "average (us)",
-               "minimum (us)", "maximum (us)");
+        printf("# %s, %d processes\n%-12s %16s %16s %16s\n", collwise_collective_names[kind], procs, "# bytes",
+               "average (us)", "minimum (us)", "maximum (us)");
     }
     if (kind == COLLWISE_BARRIER) {
         measure(kind, 0, chosen, procs, rank);

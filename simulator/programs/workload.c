@@ -3,34 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[COLLWISE_COLLECTIVES] = {
-    [COLLWISE_BCAST] = "bcast",
-    [COLLWISE_GATHER] = "gather",
-    [COLLWISE_GATHERV] = "gatherv",
-    [COLLWISE_SCATTER] = "scatter",
-    [COLLWISE_SCATTERV] = "scatterv",
-    [COLLWISE_ALLGATHER] = "allgather",
-    [COLLWISE_ALLGATHERV] = "allgatherv",
-    [COLLWISE_ALLTOALL] = "alltoall",
-    [COLLWISE_ALLTOALLV] = "alltoallv",
-    [COLLWISE_BARRIER] = "barrier",
-    [COLLWISE_REDUCE] = "reduce",
-    [COLLWISE_ALLREDUCE] = "allreduce",
-    [COLLWISE_REDUCE_SCATTER] = "reduce_scatter",
-    [COLLWISE_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
-    [COLLWISE_SCAN] = "scan",
-    [COLLWISE_EXSCAN] = "exscan",
-};
-
 collwise_collective workload_kind(const char *collective) {
     collwise_collective kind = 0;
-    while (kind < COLLWISE_COLLECTIVES && strcmp(names[kind], collective) != 0) {
+    while (kind < COLLWISE_COLLECTIVES && strcmp(collwise_collective_names[kind], collective) != 0) {
         kind++;
     }
     return kind;
 }
-
-const char *workload_name(collwise_collective kind) { return names[kind]; }
 
 int workload_is_rooted(collwise_collective kind) {
     return kind == COLLWISE_BCAST || kind == COLLWISE_GATHER || kind == COLLWISE_GATHERV || kind == COLLWISE_SCATTER ||

@@ -19,7 +19,6 @@ typedef struct {
 
 /* The collective of this name; COLLWISE_COLLECTIVES if there is none. */
 collwise_collective workload_kind(const char *collective);
-const char *workload_name(collwise_collective kind);
 int workload_is_rooted(collwise_collective kind);
 int workload_reduces(collwise_collective kind);
 

@@ -25,7 +25,7 @@ def algorithms(collective: str | None, as_json: bool) -> None:
         rows = [_row(algorithm) for algorithm in entry.algorithms.values()]
         columns = ["algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
         title = f"{entry.title}: {entry.name} (message bytes: {entry.message_bytes})"
-        stdout_console().print(table(title, columns, rows, left=len(columns)))
+        stdout_console().print(table(title, columns, rows, left=len(columns), wrap=True))
 
 
 def _row(algorithm: Algorithm) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.common.units import format_size
 from collwise.models.parameters import MODELS, ModelParameters
 from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import simulate as run_sweep
 from collwise.studies.commands.shared import (
@@ -213,6 +214,8 @@ def select(
     from P + 1 on the best one that always runs follows it.
     """
     chosen = _candidates(collectives, target)
+    if by == "simulation" and platform is not None:
+        chosen = _without_free_barrier(chosen, platform)
     if output is not None:
         writable_file(output)
 
@@ -271,6 +274,18 @@ def _candidates(collectives: Sequence[str], target: str | None) -> dict[str, tup
     for left_out in missing:
         click.echo(f"collwise: {left_out}; left out", err=True)
     return found
+
+
+def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlatform) -> dict[str, tuple[str, ...]]:
+    """Leaves the barrier out, and says so, where short messages cost nothing: the one with most of them would win."""
+    if "barrier" not in chosen or charges_overheads(platform.smpi_options()):
+        return chosen
+    why = f"{platform.name} has no smpi/os, or, ois, so that the linear barrier's many short messages look free"
+    if list(chosen) == ["barrier"]:
+        click.echo(f"collwise: warning: {why}", err=True)
+        return chosen
+    click.echo(f"collwise: barrier left out: {why}", err=True)
+    return {name: names for name, names in chosen.items() if name != "barrier"}
 
 
 def _print_decisions(decisions: DecisionTable) -> None:

@@ -176,11 +176,13 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> Table:
-    """A table whose first `left` columns are aligned left, the others right."""
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1, wrap: bool = False
+) -> Table:
+    """A table whose first `left` columns are aligned left, the others right; `wrap` breaks long cells into lines."""
     made = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for number, column in enumerate(columns):
-        made.add_column(column, justify="left" if number < left else "right", no_wrap=True)
+        made.add_column(column, justify="left" if number < left else "right", no_wrap=not wrap, overflow="fold")
     for row in rows:
         made.add_row(*map(str, row))
     return made

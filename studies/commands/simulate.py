@@ -136,7 +136,8 @@ def _print_table(
         for p, m, segment in points
     ]
     heads = ["P", "m", *(["segment"] if len(segments) > 1 else []), *names]
-    stdout_console().print(table(f"{collective} on {platform.title}, simulated", heads, rows, left=0))
+    common = f", segments of {format_size(next(iter(segments)))}" if len(segments) == 1 else ""
+    stdout_console().print(table(f"{collective} on {platform.title}, simulated{common}", heads, rows, left=0))
     for algorithm in algorithms:
         without = [p for p in procs if algorithm.objection(p)]
         if without:

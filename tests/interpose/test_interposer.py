@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -304,7 +306,7 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
     done = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
     shown = {line.split()[-1] for line in done.stdout.splitlines()}
     mpi = {f"MPI_{function}" for function in FUNCTIONS.split()}
-    ours = {"run", "find", "registry", "objection", "procs_objection", "barrier", "private"}
+    ours = {"run", "find", "registry", "collective_names", "objection", "procs_objection", "barrier", "private"}
     loader = {"dlopen"} if name == "smpi" else set()
     assert shown == mpi | {f"collwise_{function}" for function in ours} | loader
 
@@ -345,3 +347,58 @@ def test_the_exit_code_is_the_programs(name: str) -> None:
     done = run(name, 2, "latency", "--sizes", "no")
     assert done.returncode != 0
     assert "usage: latency" in done.stderr
+
+
+def test_a_program_of_another_mpi_is_refused() -> None:
+    openmpi, mpich = (engine_of(name).program("latency") for name in ("openmpi", "mpich"))
+    for library, program, told in (
+        ("openmpi", mpich, "is built for mpich, not for openmpi"),
+        ("mpich", openmpi, "is built for openmpi, not for mpich"),
+        ("openmpi", Path(__file__).resolve(), "is not an executable program"),
+    ):
+        done = run(library, 2, "--", str(program))
+        assert done.returncode == 2
+        assert told in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_waiting_for_the_clock_ends_in_simulation(tmp_path: Path) -> None:
+    source = tmp_path / "wait.c"
+    source.write_text(
+        "#include <mpi.h>\n"
+        "int main(int argc, char **argv) {\n"
+        "    MPI_Init(&argc, &argv);\n"
+        "    double start = MPI_Wtime();\n"
+        "    while (MPI_Wtime() - start < 1e-5) {\n"
+        "    }\n"
+        "    MPI_Finalize();\n"
+        "    return 0;\n"
+        "}\n"
+    )
+    smpicc = engine_of("smpi").launcher.with_name("smpicc")
+    subprocess.run([str(smpicc), "-o", "wait", "wait.c"], cwd=tmp_path, check=True)
+    done = run("smpi", 2, "--", str(tmp_path / "wait"))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_nothing_is_left_behind_when_it_is_ended(number: signal.Signals, tmp_path: Path) -> None:
+    marker = f"{tmp_path}/sleeper"
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", marker)
+    command = [sys.executable, "-P", "-m", "collwise.studies", "run", "--engine", "openmpi", "--procs", "2", "--plain"]
+    child = subprocess.Popen([*command, "--", marker, "300"], stderr=subprocess.DEVNULL)
+
+    def sleepers() -> str:
+        return subprocess.run(["pgrep", "-f", marker], capture_output=True, text=True, check=False).stdout
+
+    for _ in range(100):
+        if sleepers().count("\n") >= 4:  # ours, mpirun and two processes
+            break
+        time.sleep(0.1)
+    child.send_signal(number)
+    assert child.wait(timeout=30) == 130
+    for _ in range(50):
+        if not sleepers():
+            break
+        time.sleep(0.1)
+    assert sleepers() == ""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from collwise.platforms import Calibration, Platform, load_description
+from collwise.platforms.smpi import charges_overheads
 
 _SMPICC = os.environ.get("SMPICC", "smpicc")
 _SMPIRUN = os.environ.get("SMPIRUN", "smpirun")
@@ -135,3 +136,17 @@ def test_the_calibration_holds_from_its_exact_sizes_on(program: Path) -> None:
             expected += 1e-5 + 1e-9 * size if size < 500 else 2e-5 + 2e-9 * size
             expected += 1e-6 if size < 700 else 4e-6
         assert one_way == pytest.approx(expected, rel=1e-6), size
+
+
+@pytest.mark.parametrize(
+    ("options", "charged"),
+    [
+        ({}, False),
+        ({"smpi/os": "0:0:0:0:0"}, False),
+        ({"smpi/os": "0:0.0:0.0;1024:5e-06:1e-10"}, True),
+        ({"smpi/or": "0:1e-6:0"}, True),
+        ({"smpi/async-small-thresh": "5"}, False),
+    ],
+)
+def test_whether_overheads_are_charged(options: dict[str, str], charged: bool) -> None:
+    assert charges_overheads(options) is charged

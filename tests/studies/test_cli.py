@@ -188,16 +188,18 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     for target, options in (("openmpi-4.1", ("--version", "4.1")), ("collwise", ("--format", "collwise"))):
         selected = collwise(*select, "--for", target, "--segments", "8KiB", "-o", f"{target}.json", cwd=here)
         assert selected.returncode == 0, selected.stderr
+        assert "barrier left out" in selected.stderr
         exported = collwise("export", f"{target}.json", *options, "-o", f"{target}.rules", cwd=here)
         assert exported.returncode == 0, exported.stderr
     ids = {
         entry.openmpi_collective
         for entry in catalogue.collectives.values()
+        if entry.name != "barrier"  # short messages cost nothing on this platform
         if any("4.1" in algorithm.openmpi for algorithm in entry.algorithms.values())
     }
     assert set(parse_rules((here / "openmpi-4.1.rules").read_text()).collectives) == ids
     lines = (here / "collwise.rules").read_text().splitlines()
-    assert {line.split()[0] for line in lines if line and line[0] != "#"} == set(catalogue.collectives)
+    assert {line.split()[0] for line in lines if line and line[0] != "#"} == set(catalogue.collectives) - {"barrier"}
 
 
 def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:

@@ -10,7 +10,7 @@ enum { WHAT_LENGTH = 96 };
 
 /* Calls of one kind; what travels to the process that prints. */
 typedef struct {
-    int kind, size_bits;
+    int kind, procs, size_bits;
     long long calls;
     char what[WHAT_LENGTH]; /* the algorithm, or why it was MPI's own */
 } record;
@@ -76,8 +76,10 @@ void interpose_counts_free(void) {
     }
 }
 
-static record make_record(collwise_collective kind, const char *algorithm, const char *reason, int size_bits) {
+static record make_record(collwise_collective kind, const char *algorithm, const char *reason, int size_bits,
+                          MPI_Comm comm) {
     record made = {.kind = (int)kind, .size_bits = size_bits, .calls = 1};
+    PMPI_Comm_size(comm, &made.procs);
     if (algorithm != NULL) {
         snprintf(made.what, sizeof made.what, "%s", algorithm);
     } else {
@@ -89,7 +91,10 @@ static record make_record(collwise_collective kind, const char *algorithm, const
 static int compare(const void *left, const void *right) {
     const record *a = left, *b = right;
     int by_what = strcmp(a->what, b->what);
-    return a->kind != b->kind ? a->kind - b->kind : by_what != 0 ? by_what : a->size_bits - b->size_bits;
+    return a->kind != b->kind     ? a->kind - b->kind
+           : a->procs != b->procs ? a->procs - b->procs
+           : by_what != 0         ? by_what
+                                  : a->size_bits - b->size_bits;
 }
 
 /* A call for which memory runs out is not counted. */
@@ -131,7 +136,7 @@ void interpose_count(const interpose_settings *settings, collwise_collective kin
     pthread_mutex_lock(&own->lock);
     own->calls++;
     if (is_counted) {
-        add(own, make_record(kind, algorithm, reason, size_bits));
+        add(own, make_record(kind, algorithm, reason, size_bits, comm));
     }
     pthread_mutex_unlock(&own->lock);
 }
@@ -208,12 +213,13 @@ static void print(FILE *to, const record *list, int count) {
         width = length > width ? length : width;
     }
     fprintf(to, "collwise: collectives of this run of %d processes, counted once a call\n", procs);
-    fprintf(to, "%-20s  %-*s  %24s  %10s\n", "collective", width, "algorithm", "message bytes", "calls");
+    fprintf(to, "%-20s  %9s  %-*s  %24s  %10s\n", "collective", "processes", width, "algorithm", "message bytes",
+            "calls");
     for (int i = 0; i < count; i++) {
         char sizes[64];
         describe_sizes(sizes, sizeof sizes, list[i].size_bits);
-        fprintf(to, "%-20s  %-*s  %24s  %10lld\n", collwise_collective_names[list[i].kind], width, list[i].what, sizes,
-                list[i].calls);
+        fprintf(to, "%-20s  %9d  %-*s  %24s  %10lld\n", collwise_collective_names[list[i].kind], list[i].procs, width,
+                list[i].what, sizes, list[i].calls);
     }
     if (count == 0) {
         fprintf(to, "none was called\n");

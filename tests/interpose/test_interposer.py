@@ -88,7 +88,7 @@ def counts_of(report: str) -> dict[tuple[str, str], int]:
     assert "collwise: collectives of this run" in report, report
     found: dict[tuple[str, str], int] = {}
     for line in report.splitlines():
-        row = re.fullmatch(r"([a-z_]+) {2,}(\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)", line)
+        row = re.fullmatch(r"([a-z_]+) +\d+  (\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)", line)
         if row is not None:
             key = row.group(1), row.group(2)
             found[key] = found.get(key, 0) + int(row.group(4))
@@ -177,6 +177,8 @@ def test_a_table_decides_by_procs_and_size(name: str, tmp_path: Path) -> None:
     assert (counted["bcast", "split_binary"], counted["bcast", "MPI's own: the rule says default"]) == (22, 22)
     assert counted["gather", "MPI's own: no rule"] == 44
     assert counts_of(more.stderr)["bcast", "chain"] == 44
+    assert re.search(r"^bcast +3  split_binary ", few.stderr, re.MULTILINE)
+    assert re.search(r"^bcast +4  chain ", more.stderr, re.MULTILINE)
 
 
 def test_processes_per_node_decide(tmp_path: Path) -> None:

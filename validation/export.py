@@ -119,10 +119,9 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
     yield "# A line of four: message size from which, algorithm, fan-out, segment size. Algorithm 0: Open MPI decides."
     totals = [table.collective for table in tables if multiplies_by_procs(table.collective, version)]
     if totals:
-        yield f"# Message sizes of {', '.join(totals)} are totals, bytes a process times processes. So"
-        yield "# these have rules for many more numbers of processes than decisions: behind the last decision the same one,"
-        yield f"# for up to {_TAIL_STEP + 1}/{_TAIL_STEP} times as many processes each."
-    yield "# More processes than the last decision was made for take that one: make the table for as many as are used."
+        yield f"# Message sizes are totals, bytes a process times processes, for {', '.join(totals)}."
+        yield "# Behind the last decision these repeat it, with the totals of more and more processes."
+    yield "# Communicators larger than any that was decided for take the last decision: decide for as many as are used."
     for table in tables:
         if table.collective in OWN_SEND_COUNT_COUNTS and table.collective in by_size:
             yield from _OWN_SEND_COUNT_WARNINGS[table.collective]

@@ -37,18 +37,6 @@ const char *collwise_objection(const collwise_algorithm *algorithm, const collwi
 
 void collwise_barrier(MPI_Comm comm) { collwise_barrier_bruck(collwise_private(comm), (collwise_parameters){0}); }
 
-static int size_of(MPI_Comm comm) {
-    int procs;
-    MPI_Comm_size(comm, &procs);
-    return procs;
-}
-
-static int rank_in(MPI_Comm comm) {
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    return rank;
-}
-
 /* Puts user data into packed bytes elsewhere: MPI_Pack where it has another layout, a copy where it has not. */
 static void put(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
     collwise_bytes view = collwise_bytes_of(buffer, count, type, comm);
@@ -71,10 +59,10 @@ static void take(const char *packed, void *buffer, size_t count, MPI_Datatype ty
 }
 
 static void run_bcast(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
-    int rank = rank_in(call->comm);
+    int rank = collwise_rank_in(call->comm);
     size_t count = (size_t)call->receive_count;
     collwise_bytes message = collwise_bytes_of(call->receive, count, call->receive_type, call->comm);
-    if (size_of(call->comm) > 1 && message.bytes > 0) {
+    if (collwise_size_of(call->comm) > 1 && message.bytes > 0) {
         if (rank == call->root) {
             collwise_bytes_pack(&message, call->receive, count, call->receive_type, call->comm);
         }
@@ -106,7 +94,7 @@ static collwise_blocks send_blocks(const collwise_call *call) {
 }
 
 static void run_gather(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
-    int rank = rank_in(call->comm), procs = size_of(call->comm);
+    int rank = collwise_rank_in(call->comm), procs = collwise_size_of(call->comm);
     if (rank != call->root) {
         collwise_bytes mine = collwise_bytes_of(call->send, (size_t)call->send_count, call->send_type, call->comm);
         collwise_bytes_pack(&mine, call->send, (size_t)call->send_count, call->send_type, call->comm);
@@ -129,7 +117,7 @@ static void run_gather(const collwise_algorithm *algorithm, const collwise_call 
 
 /* Here nobody but the root knows whether there is anything to send. */
 static void run_gatherv(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
-    int rank = rank_in(call->comm), procs = size_of(call->comm);
+    int rank = collwise_rank_in(call->comm), procs = collwise_size_of(call->comm);
     if (rank != call->root) {
         collwise_bytes mine = collwise_bytes_of(call->send, (size_t)call->send_count, call->send_type, call->comm);
         collwise_bytes_pack(&mine, call->send, (size_t)call->send_count, call->send_type, call->comm);
@@ -155,7 +143,7 @@ static void scatter_own_block(const collwise_blocks *all, const collwise_call *c
 }
 
 static void run_scatter(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
-    int rank = rank_in(call->comm), procs = size_of(call->comm);
+    int rank = collwise_rank_in(call->comm), procs = collwise_size_of(call->comm);
     size_t count = (size_t)call->receive_count;
     if (rank != call->root) {
         collwise_bytes mine = collwise_bytes_of(call->receive, count, call->receive_type, call->comm);
@@ -177,7 +165,7 @@ static void run_scatter(const collwise_algorithm *algorithm, const collwise_call
 }
 
 static void run_scatterv(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
-    int rank = rank_in(call->comm), procs = size_of(call->comm);
+    int rank = collwise_rank_in(call->comm), procs = collwise_size_of(call->comm);
     size_t count = (size_t)call->receive_count;
     if (rank != call->root) {
         collwise_bytes mine = collwise_bytes_of(call->receive, count, call->receive_type, call->comm);
@@ -197,7 +185,7 @@ static void run_scatterv(const collwise_algorithm *algorithm, const collwise_cal
 
 static void run_allgather(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
     collwise_blocks all = receive_blocks(call);
-    put_own_block(&all, call, rank_in(call->comm));
+    put_own_block(&all, call, collwise_rank_in(call->comm));
     if (all.procs > 1 && all.offsets[1] > 0) {
         algorithm->allgather(all.data, all.offsets[1], collwise_private(call->comm), with);
     }
@@ -207,7 +195,7 @@ static void run_allgather(const collwise_algorithm *algorithm, const collwise_ca
 
 static void run_allgatherv(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
     collwise_blocks all = receive_blocks(call);
-    put_own_block(&all, call, rank_in(call->comm));
+    put_own_block(&all, call, collwise_rank_in(call->comm));
     if (all.procs > 1 && all.offsets[all.procs] > 0) {
         algorithm->allgatherv(all.data, all.offsets, collwise_private(call->comm), with);
     }
@@ -232,7 +220,7 @@ static collwise_blocks alltoall_send_blocks(const collwise_call *call, const col
 
 static void run_alltoall_or_alltoallv(const collwise_algorithm *algorithm, const collwise_call *call,
                                       collwise_parameters with, int is_v) {
-    int rank = rank_in(call->comm);
+    int rank = collwise_rank_in(call->comm);
     char *sent;
     collwise_blocks receive = receive_blocks(call);
     collwise_blocks send = alltoall_send_blocks(call, &receive, &sent);
@@ -261,13 +249,13 @@ static void run_alltoallv(const collwise_algorithm *algorithm, const collwise_ca
 }
 
 static void run_barrier(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
-    if (size_of(call->comm) > 1) {
+    if (collwise_size_of(call->comm) > 1) {
         algorithm->barrier(collwise_private(call->comm), with);
     }
 }
 
 static void run_reduce(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
-    int at_root = rank_in(call->comm) == call->root;
+    int at_root = collwise_rank_in(call->comm) == call->root;
     size_t count = (size_t)call->receive_count;
     collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
     size_t bytes = count * op.element_bytes;
@@ -282,7 +270,7 @@ static void run_reduce(const collwise_algorithm *algorithm, const collwise_call 
     if (bytes > 0 && at_root && !op.contiguous) {
         result = result_copy = collwise_scratch(bytes, call->comm);
     }
-    if (bytes > 0 && size_of(call->comm) > 1) {
+    if (bytes > 0 && collwise_size_of(call->comm) > 1) {
         algorithm->reduce(data, result, count, &op, call->root, collwise_private(call->comm), with);
     } else if (bytes > 0) {
         collwise_copy(result, data, bytes);
@@ -313,7 +301,7 @@ static void run_allreduce(const collwise_algorithm *algorithm, const collwise_ca
         return;
     }
     char *copy, *data = contribution(call, &op, &copy);
-    if (size_of(call->comm) > 1) {
+    if (collwise_size_of(call->comm) > 1) {
         algorithm->allreduce(data, count, &op, collwise_private(call->comm), with);
     }
     if (copy != NULL) {
@@ -327,10 +315,10 @@ static void run_exscan(const collwise_algorithm *algorithm, const collwise_call 
     size_t count = (size_t)call->receive_count;
     collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
     size_t bytes = count * op.element_bytes;
-    if (bytes == 0 || size_of(call->comm) == 1) {
+    if (bytes == 0 || collwise_size_of(call->comm) == 1) {
         return;
     }
-    int is_first = rank_in(call->comm) == 0;
+    int is_first = collwise_rank_in(call->comm) == 0;
     char *copy = NULL, *data;
     if (is_first) {
         data = copy = collwise_scratch(bytes, call->comm);
@@ -348,7 +336,7 @@ static void run_exscan(const collwise_algorithm *algorithm, const collwise_call 
 /* `counts` are those of MPI_Reduce_scatter, or NULL for blocks of `receive_count` elements. */
 static void run_reduce_scatter_by(const collwise_algorithm *algorithm, const collwise_call *call,
                                   collwise_parameters with, const int *counts) {
-    int rank = rank_in(call->comm), procs = size_of(call->comm);
+    int rank = collwise_rank_in(call->comm), procs = collwise_size_of(call->comm);
     collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
     size_t *offsets = collwise_allocate(((size_t)procs + 1) * sizeof *offsets, call->comm);
     offsets[0] = 0;

@@ -69,6 +69,10 @@ void collwise_pipelined_scan(char *data, size_t elements, const collwise_operati
 void collwise_doubling_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm);
 void collwise_binomial_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm);
 
+/* The calling process's rank, and P. */
+int collwise_rank_in(MPI_Comm comm);
+int collwise_size_of(MPI_Comm comm);
+
 /* The tree of `comm` as the calling process sees it. */
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
 

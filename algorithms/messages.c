@@ -99,9 +99,18 @@ size_t collwise_segment_length(size_t bytes, size_t segment_bytes, size_t index)
     return collwise_least(segment, bytes - index * segment);
 }
 
-collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
+int collwise_rank_in(MPI_Comm comm) {
+    int rank;
     MPI_Comm_rank(comm, &rank);
-    return collwise_tree_at(topology, procs, root, rank, fanout);
+    return rank;
+}
+
+int collwise_size_of(MPI_Comm comm) {
+    int procs;
+    MPI_Comm_size(comm, &procs);
+    return procs;
+}
+
+collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
+    return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), fanout);
 }

@@ -22,7 +22,6 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.engines import engine
 from collwise.simulator.launch import run_program
-from collwise.validation.crosscheck_smpi import applies
 from collwise.validation.targets import series
 
 # An odd count, an even one and a power of two, all with sizes that give each process as much; and a message of fewer
@@ -146,7 +145,7 @@ def compare_with_openmpi(
             rows += [
                 _compare(algorithm, version, count, segment_bytes, some)
                 for count, some in _calls(algorithm, procs, sizes)
-                if count > 1 and applies(algorithm, count)
+                if count > 1 and not algorithm.objection(count)
             ]
     return rows
 

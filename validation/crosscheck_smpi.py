@@ -89,7 +89,7 @@ def compare_with_smpi(
         cases = [
             _case(algorithm, count, size)
             for count in procs or PROCS
-            if applies(algorithm, count)
+            if not algorithm.objection(count)
             for size in _sizes(algorithm, sizes)
         ]
         if not cases:
@@ -109,13 +109,6 @@ def _sizes(algorithm: Algorithm, asked: Sequence[int] | None) -> Sequence[int]:
     if algorithm.collective == "barrier":
         return (0,)
     return asked or (*SIZES, *_LONGER_SIZES.get((algorithm.collective, algorithm.smpi), ()))
-
-
-def applies(algorithm: Algorithm, procs: int) -> bool:
-    """Whether the algorithm runs on that many processes (any operation here commutes)."""
-    if "power_of_two" in algorithm.requires and procs & (procs - 1):
-        return False
-    return not ("even" in algorithm.requires and procs % 2)
 
 
 def without_reduction_costs(platform: HostPlatform) -> HostPlatform:

@@ -3,18 +3,6 @@
 
 #include <stdlib.h>
 
-static int rank_in(MPI_Comm comm) {
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    return rank;
-}
-
-static int size_of(MPI_Comm comm) {
-    int procs;
-    MPI_Comm_size(comm, &procs);
-    return procs;
-}
-
 /* How a process describes a message of its own: the kinds take turns, and the one after the root differs from it. */
 static verify_kind kind_at(const verify_call *call, int rank, int procs) {
     int behind_root = (rank - call->root + procs) % procs;
@@ -36,7 +24,7 @@ typedef enum { FROM, TO } direction;
 
 static verify_buffer blocks_of(const verify_call *call, bool is_v, verify_kind kind, direction direction, int of,
                                MPI_Comm comm) {
-    int procs = size_of(comm);
+    int procs = collwise_size_of(comm);
     if (!is_v) {
         return verify_buffer_of_blocks(kind, call->ints, procs);
     }
@@ -81,9 +69,9 @@ static void receive_blocks(collwise_call *made, const verify_buffer *buffer, boo
 
 /* Broadcast: everybody ends with the root's message. */
 bool verify_bcast(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    int rank = rank_in(comm);
-    verify_buffer message =
-        verify_buffer_of_one(rank == call->root ? call->kinds[0] : kind_at(call, rank, size_of(comm)), call->ints);
+    int rank = collwise_rank_in(comm);
+    verify_buffer message = verify_buffer_of_one(
+        rank == call->root ? call->kinds[0] : kind_at(call, rank, collwise_size_of(comm)), call->ints);
     verify_buffer_fill(&message, rank == call->root ? VERIFY_THROUGHOUT : VERIFY_AFTER, 0, call->serial, call->root);
     collwise_call made = verify_blank_call(call, comm);
     receive_one(&made, &message);
@@ -95,7 +83,7 @@ bool verify_bcast(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_
 
 /* Gather: the root ends with the blocks in rank order. Only the root names a receive buffer. */
 static bool gather(const verify_call *call, bool is_v, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    int rank = rank_in(comm), procs = size_of(comm), root = call->root;
+    int rank = collwise_rank_in(comm), procs = collwise_size_of(comm), root = call->root;
     verify_buffer all, mine = verify_buffer_of_one(kind_at(call, rank, procs), block_ints(call, is_v, rank, root));
     collwise_call made = verify_blank_call(call, comm);
     verify_buffer_fill(&mine, VERIFY_THROUGHOUT, 0, call->serial, rank);
@@ -133,7 +121,7 @@ bool verify_gatherv(const verify_call *call, MPI_Comm comm, char complaint[VERIF
 
 /* Scatter: everybody ends with its block of the root's. In place, the root's own stays where it is. */
 static bool scatter(const verify_call *call, bool is_v, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    int rank = rank_in(comm), procs = size_of(comm), root = call->root;
+    int rank = collwise_rank_in(comm), procs = collwise_size_of(comm), root = call->root;
     verify_buffer all, mine = verify_buffer_of_one(kind_at(call, rank, procs), block_ints(call, is_v, root, rank));
     bool receives = rank != root || !call->in_place;
     collwise_call made = verify_blank_call(call, comm);
@@ -175,7 +163,7 @@ static verify_kind receive_kind(const verify_call *call, int rank) { return call
 /* Allgather: everybody ends with all blocks in rank order. Blocks go to everybody, so their sizes are those to rank 0.
  */
 static bool allgather(const verify_call *call, bool is_v, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    int rank = rank_in(comm), procs = size_of(comm);
+    int rank = collwise_rank_in(comm), procs = collwise_size_of(comm);
     verify_buffer mine = verify_buffer_of_one(send_kind(call, rank), block_ints(call, is_v, rank, 0));
     verify_buffer all = blocks_of(call, is_v, receive_kind(call, rank), TO, 0, comm);
     collwise_call made = verify_blank_call(call, comm);
@@ -209,7 +197,7 @@ bool verify_allgatherv(const verify_call *call, MPI_Comm comm, char complaint[VE
 /* All-to-all: block i of process j ends as block j of process i. In place, the blocks to be sent lie in the receive
  * buffer. */
 static bool alltoall(const verify_call *call, bool is_v, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    int rank = rank_in(comm), procs = size_of(comm);
+    int rank = collwise_rank_in(comm), procs = collwise_size_of(comm);
     verify_buffer sent = blocks_of(call, is_v, send_kind(call, rank), FROM, rank, comm);
     verify_buffer received = blocks_of(call, is_v, receive_kind(call, rank), TO, rank, comm);
     collwise_call made = verify_blank_call(call, comm);

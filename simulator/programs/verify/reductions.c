@@ -286,42 +286,30 @@ static bool reduce_to(const verify_call *call, bool has_result, int end, MPI_Com
     return right;
 }
 
-static int rank_in(MPI_Comm comm) {
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    return rank;
-}
-
-static int size_of(MPI_Comm comm) {
-    int procs;
-    MPI_Comm_size(comm, &procs);
-    return procs;
-}
-
 /* Reduce: the root ends with everybody's. */
 bool verify_reduce(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    return reduce_to(call, rank_in(comm) == call->root, size_of(comm), comm, complaint);
+    return reduce_to(call, collwise_rank_in(comm) == call->root, collwise_size_of(comm), comm, complaint);
 }
 
 /* Scan: each process ends with that of itself and those before it. */
 bool verify_scan(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    return reduce_to(call, true, rank_in(comm) + 1, comm, complaint);
+    return reduce_to(call, true, collwise_rank_in(comm) + 1, comm, complaint);
 }
 
 /* Exscan: each process ends with that of those before it; the first's buffer is left alone. */
 bool verify_exscan(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    return reduce_to(call, true, rank_in(comm), comm, complaint);
+    return reduce_to(call, true, collwise_rank_in(comm), comm, complaint);
 }
 
 /* Allreduce: everybody ends with everybody's, all with the same bits. */
 bool verify_allreduce(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    return reduce_to(call, true, size_of(comm), comm, complaint);
+    return reduce_to(call, true, collwise_size_of(comm), comm, complaint);
 }
 
 /* Reduce-scatter: block i of everybody's ends at process i. In place, the result takes the start of the buffer, and
  * what is behind it stays. */
 static bool reduce_scatter(const verify_call *call, const int *ints, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    int rank = rank_in(comm), procs = size_of(comm), total = 0, first = 0;
+    int rank = collwise_rank_in(comm), procs = collwise_size_of(comm), total = 0, first = 0;
     int *counts = collwise_allocate((size_t)procs * sizeof *counts, comm);
     for (int i = 0; i < procs; i++) {
         counts[i] = verify_elements(call->operand, ints[i]);
@@ -352,7 +340,7 @@ static bool reduce_scatter(const verify_call *call, const int *ints, MPI_Comm co
 }
 
 static bool reduce_scatter_by(const verify_call *call, bool differ, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    int procs = size_of(comm);
+    int procs = collwise_size_of(comm);
     int *ints = collwise_allocate((size_t)procs * sizeof *ints, comm);
     for (int i = 0; i < procs; i++) {
         ints[i] = differ ? verify_differing_size(call->ints, call->serial + (unsigned)i) : call->ints;

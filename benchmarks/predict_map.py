@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from collwise.models.parameters import ModelParameters
+from collwise.models.implementation_aware.parameters import ModelParameters
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.models.parts import Array
+from collwise.models.implementation_aware.parts import Array
 from collwise.validation.selection import Comparison
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")

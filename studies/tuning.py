@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
-from collwise.models.parameters import ModelParameters
+from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import Progress

@@ -21,8 +21,8 @@ from scipy.optimize import least_squares
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
-from collwise.models import gather
-from collwise.models.parts import Gamma, Points
+from collwise.models.implementation_aware import gather
+from collwise.models.implementation_aware.parts import Gamma, Points
 from collwise.platforms import Platform
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import simulate

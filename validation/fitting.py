@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.estimation import (
+from collwise.models.implementation_aware.estimation import (
     AS_PRINTED,
     BY_PARTS,
     FORMULAS,
@@ -17,8 +17,8 @@ from collwise.models.estimation import (
     estimate_hockney,
     fit_algorithm,
 )
-from collwise.models.parameters import ModelParameters
-from collwise.models.parts import DEFAULT_EAGER_LIMIT_BYTES
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parts import DEFAULT_EAGER_LIMIT_BYTES
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import Progress, SweepResult, simulate

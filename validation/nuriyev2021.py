@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.common.errors import CollwiseError
-from collwise.models import bcast
-from collwise.models.estimation import AS_PRINTED, BY_PARTS, FORMULAS, Hockney
-from collwise.models.parameters import TRADITIONAL, ModelParameters
-from collwise.models.parts import Array, Formula, Gamma, Part, Points
+from collwise.models.implementation_aware import bcast
+from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS, FORMULAS, Hockney
+from collwise.models.implementation_aware.parameters import TRADITIONAL, ModelParameters
+from collwise.models.implementation_aware.parts import Array, Formula, Gamma, Part, Points
 from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import Progress

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collwise.models.estimation import Hockney
-from collwise.models.parts import Gamma
+from collwise.models.implementation_aware.estimation import Hockney
+from collwise.models.implementation_aware.parts import Gamma
 from collwise.validation.grid import SEGMENT_BYTES
 
 KIB = 1024

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.models.parameters import ModelParameters
-from collwise.models.parts import Array
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parts import Array
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import Progress, SweepResult, simulate

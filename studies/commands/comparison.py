@@ -11,7 +11,7 @@ import click
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.common.units import format_size
-from collwise.models.parameters import MODELS, ModelParameters
+from collwise.models.implementation_aware.parameters import MODELS, ModelParameters
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store

@@ -11,7 +11,7 @@ import numpy as np
 
 from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
-from collwise.models.parameters import MODELS, ModelParameters
+from collwise.models.implementation_aware.parameters import MODELS, ModelParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.studies.commands.shared import (

@@ -146,7 +146,7 @@ def several(collectives: Sequence[str]) -> str:
 
 def check_formulas(collectives: Sequence[str]) -> None:
     """Raises UsageError naming those of the collectives that no cost formula is known for."""
-    from collwise.models.estimation import BY_PARTS, FORMULAS
+    from collwise.models.implementation_aware.estimation import BY_PARTS, FORMULAS
 
     missing = [name for name in collectives if name not in FORMULAS[BY_PARTS]]
     if missing:

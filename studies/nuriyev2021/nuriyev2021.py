@@ -29,7 +29,7 @@
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
-from collwise.models.estimation import Hockney
+from collwise.models.implementation_aware.estimation import Hockney
 from collwise.simulator.store import Store
 from collwise.studies import figures as draw
 from collwise.studies.notebook import study

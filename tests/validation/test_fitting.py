@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.estimation import AS_PRINTED, BY_PARTS
-from collwise.models.parameters import ModelParameters
+from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS
+from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import Calibration, load_description
 from collwise.simulator import sweep
 from collwise.simulator.store import Case, Store, Timing

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from collwise.models import bcast
-from collwise.models.estimation import Hockney
-from collwise.models.parts import Points
+from collwise.models.implementation_aware import bcast
+from collwise.models.implementation_aware.estimation import Hockney
+from collwise.models.implementation_aware.parts import Points
 from collwise.validation import nuriyev2021 as paper
 from collwise.validation import nuriyev2021_tables as tables
 from collwise.validation.grid import SEGMENT_BYTES

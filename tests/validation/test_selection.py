@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
-from collwise.models.estimation import BY_PARTS, AlgorithmFit, Hockney
-from collwise.models.parameters import ModelParameters
-from collwise.models.parts import Gamma
+from collwise.models.implementation_aware.estimation import BY_PARTS, AlgorithmFit, Hockney
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parts import Gamma
 from collwise.platforms import load_description
 from collwise.simulator.store import Case, Configuration, Store, Timing
 from collwise.simulator.sweep import SweepResult

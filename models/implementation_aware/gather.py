@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.parts import Formula, Gamma, Part, Points, ceil_log2
+from collwise.models.implementation_aware.parts import Formula, Gamma, Part, Points, ceil_log2
 
 
 def linear(points: Points, gamma: Gamma) -> Sequence[Part]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models import bcast, gather
-from collwise.models.estimation import (
+from collwise.models.implementation_aware import bcast, gather
+from collwise.models.implementation_aware.estimation import (
     AS_PRINTED,
     BY_PARTS,
     FORMULAS,
@@ -21,8 +21,8 @@ from collwise.models.estimation import (
     estimate_hockney,
     fit_algorithm,
 )
-from collwise.models.parameters import MODELS, TRADITIONAL, ModelParameters
-from collwise.models.parts import Gamma, Points
+from collwise.models.implementation_aware.parameters import MODELS, TRADITIONAL, ModelParameters
+from collwise.models.implementation_aware.parts import Gamma, Points
 
 GAMMA = Gamma((1024.0, 8192.0, 65536.0), ((1.0, 1.02, 1.04, 1.06), (1.0, 1.11, 1.22, 1.28), (1.0, 1.5, 2.0, 2.5)))
 LIMIT = 65536

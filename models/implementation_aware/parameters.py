@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import write_text
-from collwise.models import bcast
-from collwise.models.estimation import (
+from collwise.models.implementation_aware import bcast
+from collwise.models.implementation_aware.estimation import (
     AS_PRINTED,
     BY_PARTS,
     FORMULAS,
@@ -25,7 +25,7 @@ from collwise.models.estimation import (
     Observation,
     protocol_sums,
 )
-from collwise.models.parts import Array, Gamma, Points
+from collwise.models.implementation_aware.parts import Array, Gamma, Points
 
 TRADITIONAL = "traditional"
 MODELS = (BY_PARTS, AS_PRINTED, TRADITIONAL)

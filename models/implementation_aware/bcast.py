@@ -28,7 +28,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.parts import Array, Formula, Gamma, Part, Points, ceil_log2, floor_log2, segment_count
+from collwise.models.implementation_aware.parts import (
+    Array,
+    Formula,
+    Gamma,
+    Part,
+    Points,
+    ceil_log2,
+    floor_log2,
+    segment_count,
+)
 
 
 def _printed(points: Points, steps: Array) -> list[Part]:

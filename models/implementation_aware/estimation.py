@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from collwise.common.errors import CollwiseError
-from collwise.models import bcast, gather
-from collwise.models.parts import EAGER, RENDEZVOUS, Array, Formula, Gamma, Part, Points
+from collwise.models.implementation_aware import bcast, gather
+from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Array, Formula, Gamma, Part, Points
 
 # Relative residuals up to this weigh by their square, larger ones linearly (Huber).
 HUBER_RELATIVE = 0.02

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.models import bcast, gather
-from collwise.models.parts import Formula, Gamma, Points
+from collwise.models.implementation_aware import bcast, gather
+from collwise.models.implementation_aware.parts import Formula, Gamma, Points
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ALPHA, BETA = 3.1e-5, 1.7e-9
 KNOWN_GAMMA = [1.0, 1.114, 1.219, 1.283, 1.451, 1.54]
 SLOPE = float(np.polyfit(range(2, 8), KNOWN_GAMMA, 1)[0])
@@ -237,7 +237,7 @@ def test_split_binary_between_two_processes_sends_a_half_twice_and_exchanges_it(
     assert time == pytest.approx(2 * (ALPHA + SEGMENT * BETA) + (ALPHA + SEGMENT * BETA))
 
 
-# By parts with one alpha and beta for all parts: the printed formulas, and where they differ, as models/bcast.py says.
+# By parts with one alpha and beta for all parts: the printed formulas, and where they differ, as bcast.py says.
 
 PIPELINED = [SEGMENT * n for n in (1, 2, 3, 8, 64, 512)]
 

@@ -1,0 +1,1 @@
+"""Formulas of collective algorithms in the parameters of point-to-point models: one file a collective."""

@@ -1,0 +1,90 @@
+"""The Hockney model: a message of m bytes takes alpha + beta m.
+
+R. Hockney, Parallel Computing 20, 1994; with alpha and beta as functions of m: Pješivac-Grbović et al. 2007, section
+3.1; with a pair of them for every two processors: O'Flynn 2009, section 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from collwise.models.piecewise import Array, PiecewiseLinear
+
+
+@dataclass(frozen=True)
+class Hockney:
+    """alpha (seconds) and beta (seconds a byte): floats, or arrays (n, n) over sender and receiver."""
+
+    alpha_seconds: float | Array
+    beta_seconds_per_byte: float | Array
+
+    @property
+    def heterogeneous(self) -> bool:
+        """Whether every pair has its own parameters."""
+        return np.ndim(self.alpha_seconds) == 2
+
+    def homogeneous(self) -> Hockney:
+        """The mean over all pairs."""
+        return Hockney(mean_of_pairs(self.alpha_seconds), mean_of_pairs(self.beta_seconds_per_byte))
+
+    def alpha(self, message_bytes: ArrayLike) -> Array:
+        """Seconds, the same at every size. Homogeneous only."""
+        return np.full(np.shape(message_bytes), self.alpha_seconds, dtype=float)
+
+    def beta(self, message_bytes: ArrayLike) -> Array:
+        """Seconds a byte, the same at every size. Homogeneous only."""
+        return np.full(np.shape(message_bytes), self.beta_seconds_per_byte, dtype=float)
+
+    def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
+        """Seconds of a message, at every size; the processors matter to the heterogeneous form only."""
+        alpha, beta = (
+            of_pair(self.alpha_seconds, sender, receiver),
+            of_pair(self.beta_seconds_per_byte, sender, receiver),
+        )
+        return np.asarray(alpha + beta * np.asarray(message_bytes, dtype=float))
+
+
+@dataclass(frozen=True)
+class HockneyBySize:
+    """alpha and beta as functions of m: those of the straight line on which the time of m lies. Homogeneous."""
+
+    time: PiecewiseLinear
+
+    @property
+    def heterogeneous(self) -> bool:
+        """False: this form is for equal pairs."""
+        return False
+
+    @classmethod
+    def fit(cls, message_bytes: Sequence[float], seconds: Sequence[float]) -> HockneyBySize:
+        """From one-way times at ascending sizes."""
+        return cls(PiecewiseLinear(tuple(map(float, message_bytes)), tuple(map(float, seconds))))
+
+    def alpha(self, message_bytes: ArrayLike) -> Array:
+        """Seconds: alpha of the line."""
+        return self.time.line(message_bytes)[0]
+
+    def beta(self, message_bytes: ArrayLike) -> Array:
+        """Seconds a byte: beta of the line."""
+        return self.time.line(message_bytes)[1]
+
+    def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
+        """Seconds of a message, at every size."""
+        return self.time(message_bytes)
+
+
+def of_pair(value: float | Array, sender: int, receiver: int) -> float:
+    """The value itself, or that of the pair."""
+    return float(value) if np.ndim(value) == 0 else float(np.asarray(value)[sender, receiver])
+
+
+def mean_of_pairs(value: float | Array) -> float:
+    """The value itself, or the mean off the diagonal."""
+    if np.ndim(value) == 0:
+        return float(value)
+    matrix = np.asarray(value, dtype=float)
+    return float(np.mean(matrix[~np.eye(len(matrix), dtype=bool)]))

@@ -1,0 +1,82 @@
+"""What every model of collectives can do, whatever its parameters are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from collwise.models.piecewise import Array
+
+
+class CollectiveModel(Protocol):
+    """Predicts collectives on one platform, from parameters that were estimated there.
+
+    The root is rank 0, and rank r runs on processor r where processors differ.
+    """
+
+    name: str
+    """As on the command line: 'hockney', 'lmo_heterogeneous', 'by_parts'."""
+    platform: str
+
+    def algorithms(self, collective: str) -> tuple[str, ...]:
+        """Those that the model has a formula and parameters for; none of a collective that it does not know."""
+
+    def predict(
+        self,
+        collective: str,
+        algorithm: str,
+        procs: ArrayLike,
+        message_bytes: ArrayLike,
+        segment_bytes: ArrayLike = 0,
+        fanout: int = 0,
+    ) -> Array:
+        """Seconds at every (P, m), arrays that broadcast against each other.
+
+        nan where the time is not deterministic, or beyond what was fitted. Raises UsageError for an algorithm without
+        a formula.
+        """
+
+
+@dataclass(frozen=True)
+class Points:
+    """Where formulas are evaluated: float arrays of one shape. Sizes in bytes.
+
+    `procs` P, `message_bytes` m, `segment_bytes` m_s (0: unsegmented), `reduce_seconds_per_byte` gamma.
+    """
+
+    procs: Array
+    message_bytes: Array
+    segment_bytes: Array
+    fanout: int = 0
+    reduce_seconds_per_byte: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        procs: ArrayLike,
+        message_bytes: ArrayLike,
+        segment_bytes: ArrayLike = 0,
+        fanout: int = 0,
+        reduce_seconds_per_byte: float = 0.0,
+    ) -> Points:
+        """Points from anything array-like, broadcast to one shape."""
+        p, m, s = np.broadcast_arrays(
+            np.asarray(procs, dtype=float),
+            np.asarray(message_bytes, dtype=float),
+            np.asarray(segment_bytes, dtype=float),
+        )
+        return cls(p, m, s, fanout, reduce_seconds_per_byte)
+
+    @property
+    def segments(self) -> Array:
+        """n_s, at least 1."""
+        whole = np.where(self.segment_bytes > 0, self.segment_bytes, np.inf)
+        return np.asarray(np.maximum(1.0, np.ceil(self.message_bytes / whole)))
+
+    @property
+    def bytes_each(self) -> Array:
+        """The size of a segment, m / n_s: the papers' m_s where it divides m."""
+        return np.asarray(self.message_bytes / self.segments)

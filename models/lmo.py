@@ -1,0 +1,89 @@
+"""The LMO model: constant and variable contributions of processors and of the network, apart.
+
+O'Flynn 2009, chapter 4: from i to j a message takes C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j). Thresholds say
+where linear scatter leaps (S) and where linear gather is not deterministic (from M1 to M2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from collwise.models.hockney import Hockney, mean_of_pairs, of_pair
+from collwise.models.piecewise import Array
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Message bytes; None where none was found.
+
+    `scatter_leap_bytes` S, `gather_irregular_from_bytes` M1, `gather_regular_from_bytes` M2.
+    """
+
+    scatter_leap_bytes: int | None = None
+    gather_irregular_from_bytes: int | None = None
+    gather_regular_from_bytes: int | None = None
+
+    def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
+        """Where linear gather takes a time that nobody can foretell: M1 <= m <= M2."""
+        m = np.asarray(message_bytes, dtype=float)
+        if self.gather_irregular_from_bytes is None:
+            return np.zeros(m.shape, dtype=bool)
+        last = np.inf if self.gather_regular_from_bytes is None else self.gather_regular_from_bytes
+        return (m >= self.gather_irregular_from_bytes) & (m <= last)
+
+    def large(self, message_bytes: ArrayLike) -> np.ndarray:
+        """Where linear gather goes by formula (4.3): m > M2."""
+        m = np.asarray(message_bytes, dtype=float)
+        if self.gather_regular_from_bytes is None:
+            return np.zeros(m.shape, dtype=bool)
+        return m > self.gather_regular_from_bytes
+
+
+@dataclass(frozen=True)
+class LMO:
+    """C (seconds), t (seconds a byte), L (seconds) and 1 / beta (seconds a byte).
+
+    Heterogeneous: C and t arrays (n,) over processors, L and 1 / beta symmetric arrays (n, n) over pairs; else floats.
+    """
+
+    processor_seconds: float | Array
+    processor_seconds_per_byte: float | Array
+    latency_seconds: float | Array
+    network_seconds_per_byte: float | Array
+    thresholds: Thresholds = Thresholds()
+
+    @property
+    def heterogeneous(self) -> bool:
+        """Whether processors and pairs have parameters of their own."""
+        return np.ndim(self.latency_seconds) == 2
+
+    def homogeneous(self) -> LMO:
+        """The means over processors and pairs."""
+        return LMO(
+            float(np.mean(self.processor_seconds)),
+            float(np.mean(self.processor_seconds_per_byte)),
+            mean_of_pairs(self.latency_seconds),
+            mean_of_pairs(self.network_seconds_per_byte),
+            self.thresholds,
+        )
+
+    def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
+        """Seconds of a message, at every size."""
+        return self.as_hockney().predict(message_bytes, sender, receiver)
+
+    def as_hockney(self) -> Hockney:
+        """alpha_ij = C_i + L_ij + C_j, beta_ij = t_i + 1 / beta_ij + t_j (section 4.1.1)."""
+        constant, per_byte = self.processor_seconds, self.processor_seconds_per_byte
+        if not self.heterogeneous:
+            return Hockney(
+                2 * float(constant) + of_pair(self.latency_seconds, 0, 1),
+                2 * float(per_byte) + of_pair(self.network_seconds_per_byte, 0, 1),
+            )
+        constants, rates = np.asarray(constant), np.asarray(per_byte)
+        return Hockney(
+            constants[:, None] + np.asarray(self.latency_seconds) + constants[None, :],
+            rates[:, None] + np.asarray(self.network_seconds_per_byte) + rates[None, :],
+        )

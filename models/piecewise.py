@@ -1,0 +1,55 @@
+"""Functions of the message size that are straight between knots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PiecewiseLinear:
+    """Seconds as a function of message bytes: `seconds[i]` at `message_bytes[i]`, ascending; straight in between.
+
+    Beyond the outer knots the outer lines go on; a single knot is a constant.
+    """
+
+    message_bytes: tuple[float, ...]
+    seconds: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        ascending = all(a < b for a, b in zip(self.message_bytes, self.message_bytes[1:], strict=False))
+        if not self.message_bytes or len(self.message_bytes) != len(self.seconds) or not ascending:
+            raise ValueError("knots: as many seconds as sizes, at least one, sizes ascending")
+
+    @classmethod
+    def constant(cls, seconds: float) -> PiecewiseLinear:
+        """The same at every size."""
+        return cls((0.0,), (seconds,))
+
+    def __call__(self, message_bytes: ArrayLike) -> Array:
+        """Seconds at every size."""
+        m = np.asarray(message_bytes, dtype=float)
+        intercept, slope = self.line(m)
+        return np.asarray(intercept + slope * m)
+
+    def line(self, message_bytes: ArrayLike) -> tuple[Array, Array]:
+        """Intercept (seconds) and slope (seconds a byte) of the line that each size lies on."""
+        m = np.asarray(message_bytes, dtype=float)
+        if len(self.message_bytes) == 1:
+            return np.full(m.shape, self.seconds[0]), np.zeros(m.shape)
+        sizes, times = np.asarray(self.message_bytes), np.asarray(self.seconds)
+        slopes = np.diff(times) / np.diff(sizes)
+        piece = np.clip(np.searchsorted(sizes, m, side="right") - 1, 0, len(slopes) - 1)
+        return np.asarray(times[piece] - slopes[piece] * sizes[piece]), np.asarray(slopes[piece])
+
+    @classmethod
+    def mean(cls, functions: Sequence[PiecewiseLinear]) -> PiecewiseLinear:
+        """Their mean, with the knots of all."""
+        knots = sorted({knot for function in functions for knot in function.message_bytes})
+        seconds = np.mean([function(knots) for function in functions], axis=0)
+        return cls(tuple(knots), tuple(float(value) for value in seconds))

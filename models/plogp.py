@@ -1,0 +1,79 @@
+"""The PLogP model: a message takes L + g(m); overheads and gap are piecewise linear functions of the message size.
+
+Kielmann et al. 2000, as in Pješivac-Grbović et al. 2007, section 3.1, and O'Flynn 2009, section 2.2.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from collwise.models.loggp import LogGP
+from collwise.models.piecewise import Array, PiecewiseLinear
+
+# Between this size and twice it, g is taken as straight where PLogP becomes LogGP.
+LARGE_BYTES = 65536
+
+
+@dataclass(frozen=True)
+class PLogP:
+    """End-to-end latency L (seconds) and the functions o_s(m), o_r(m), g(m), all between two processors."""
+
+    latency_seconds: float
+    send_overhead: PiecewiseLinear
+    receive_overhead: PiecewiseLinear
+    gap: PiecewiseLinear
+
+    @property
+    def heterogeneous(self) -> bool:
+        """False: see HeterogeneousPLogP."""
+        return False
+
+    def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
+        """Seconds of a message, at every size: L + g(m)."""
+        return np.asarray(self.latency_seconds + self.gap(message_bytes))
+
+    def as_loggp(self, least_bytes: int = 1, large_bytes: int = LARGE_BYTES) -> LogGP:
+        """LogGP as Kielmann et al. derive it: o and g of the smallest message, G the slope of g at large ones.
+
+        L is what keeps the time of the smallest message: L + g(1) = L' + o_s(1) + o_r(1).
+        """
+        smallest = float(least_bytes)
+        send, receive = float(self.send_overhead(smallest)), float(self.receive_overhead(smallest))
+        gap = float(self.gap(smallest))
+        per_byte = float(self.gap(2.0 * large_bytes) - self.gap(float(large_bytes))) / large_bytes
+        return LogGP(self.latency_seconds + gap - send - receive, send, receive, gap, per_byte)
+
+
+@dataclass(frozen=True)
+class HeterogeneousPLogP:
+    """PLogP for every pair, `pairs[sender][receiver]` (None on the diagonal); overheads belong to processors.
+
+    Overheads are averaged over the pairs that a processor is in, as O'Flynn 2009, section 5.2 has it.
+    """
+
+    pairs: tuple[tuple[PLogP | None, ...], ...]
+
+    @property
+    def heterogeneous(self) -> bool:
+        """True."""
+        return True
+
+    def homogeneous(self) -> PLogP:
+        """The mean over all pairs."""
+        all_pairs = [pair for row in self.pairs for pair in row if pair is not None]
+        return PLogP(
+            float(np.mean([pair.latency_seconds for pair in all_pairs])),
+            PiecewiseLinear.mean([pair.send_overhead for pair in all_pairs]),
+            PiecewiseLinear.mean([pair.receive_overhead for pair in all_pairs]),
+            PiecewiseLinear.mean([pair.gap for pair in all_pairs]),
+        )
+
+    def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
+        """Seconds of a message, at every size. Raises ValueError for a processor and itself."""
+        pair = self.pairs[sender][receiver]
+        if pair is None:
+            raise ValueError(f"no parameters between processor {sender} and itself")
+        return pair.predict(message_bytes)

@@ -15,7 +15,7 @@ from typing import Any
 
 from collwise.common.errors import UsageError
 
-_LAYOUT_VERSION = 1
+_LAYOUT_VERSION = 2
 _LOCK_SECONDS = 60
 
 
@@ -23,8 +23,10 @@ _LOCK_SECONDS = 60
 class Case:
     """One point to time. Sizes in bytes; `segment_bytes` 0 means unsegmented, `fanout` 0 the algorithm's default.
 
-    `experiment` is 'collective', or one of the experiments of parameter estimation (see programs/benchmark.c), whose
-    `gather_bytes` is the size m_g of the closing gather.
+    `experiment` is 'collective', or one of the experiments of parameter estimation: those of programs/benchmark.c,
+    whose `gather_bytes` is the size m_g of the closing gather, or those between few processes (common/experiments.py),
+    which `peers` names by commas, with `reply_bytes`, `count` and `delay_seconds`. `limit_bytes` is the size up to
+    which an algorithm cuts messages, 0 where it has no such parameter.
     """
 
     collective: str
@@ -37,6 +39,11 @@ class Case:
     root: int = 0
     experiment: str = "collective"
     gather_bytes: int = 0
+    limit_bytes: int = 0
+    peers: str = ""
+    reply_bytes: int = 0
+    count: int = 1
+    delay_seconds: float = 0.0
 
     @property
     def nodes(self) -> int:
@@ -84,6 +91,7 @@ class Timing:
 
 
 _CASE_COLUMNS = tuple(field.name for field in fields(Case))
+_COLUMN_TYPES = {"str": "text", "int": "integer", "float": "real"}
 _VALUE_COLUMNS = ("nodes", "seconds", "root_seconds", "half_width_seconds", "repetitions", "error")
 _TABLES = f"""
 begin immediate;
@@ -91,12 +99,7 @@ create table if not exists configurations (
   key text primary key, source text not null, platform text not null, maker text not null, details text not null);
 create table if not exists timings (
   configuration text not null references configurations(key),
-  {
-    ", ".join(
-        f"{name} {'text' if name in ('collective', 'algorithm', 'experiment') else 'integer'} not null"
-        for name in _CASE_COLUMNS
-    )
-},
+  {", ".join(f"{field.name} {_COLUMN_TYPES[str(field.type)]} not null" for field in fields(Case))},
   nodes integer not null, seconds real, root_seconds real, half_width_seconds real, repetitions integer, error text,
   made_at text default current_timestamp,
   primary key (configuration, {", ".join(_CASE_COLUMNS)}));

@@ -64,7 +64,7 @@ def test_the_schema(tmp_path: Path) -> None:
     ]  # fmt: skip
     key = {row[1] for row in connection.execute("pragma table_info(timings)") if row[5]}
     assert key == {"configuration", *(field.name for field in fields(Case))}
-    assert connection.execute("pragma user_version").fetchone() == (1,)
+    assert connection.execute("pragma user_version").fetchone() == (2,)
     assert connection.execute("select source, platform, maker from configurations").fetchall() == [
         ("simulated", "grisou", "SimGrid 3.32")
     ]
@@ -238,7 +238,7 @@ def test_a_store_with_a_damaged_page_is_left_untouched(tmp_path: Path) -> None:
     [
         "create table songs (title text); insert into songs values ('x');",
         "create table songs (title text); pragma user_version = 1;",
-        "create table configurations (x); create table timings (y); pragma user_version = 2;",
+        "create table configurations (x); create table timings (y); pragma user_version = 3;",
         "create table configurations (x); create table timings (y);",
         "pragma user_version = 1; create table timings (y);",
     ],

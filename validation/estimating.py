@@ -1,0 +1,204 @@
+"""Point-to-point models of a platform, by name: which procedure estimates which, and the fitted parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.experiments import Laboratory
+from collwise.models.estimators import lmo, thresholds
+from collwise.models.estimators.cost import with_effort
+from collwise.models.estimators.culler import culler_loggp, culler_logp
+from collwise.models.estimators.fitted_plogp import fitted_plogp
+from collwise.models.estimators.hockney import hockney_by_regression, hockney_by_size, hockney_by_two_sizes
+from collwise.models.estimators.hoefler import hoefler_loggp
+from collwise.models.estimators.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.hockney import Hockney
+from collwise.models.lmo import LMO
+from collwise.models.loggp import LogGP
+from collwise.models.parameter_file import FAMILIES, FittedParameters, Parameters
+from collwise.models.plogp import PLogP
+
+Pair = tuple[int, int]
+
+# Homogeneous models are averages over this many processes; more change nothing where all are alike.
+HOMOGENEOUS_PROCS = 6
+# Of more processes than these, each is paired with its successor only.
+_ALL_PAIRS_PROCS = 4
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to estimate: a family of models, by which procedure, one set of parameters or one a pair and processor."""
+
+    family: str
+    procedure: str
+    heterogeneous: bool = False
+
+
+@dataclass(frozen=True)
+class _Procedure:
+    what: str
+    homogeneous: Callable[[Laboratory, Sequence[Pair]], Parameters]
+    heterogeneous: Callable[[Laboratory], Parameters] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+def _hockney_by_two_sizes(lab: Laboratory, pairs: Sequence[Pair], heterogeneous: bool = False) -> Hockney:
+    return hockney_by_two_sizes(lab, _large_bytes(lab), None if heterogeneous else pairs, heterogeneous)
+
+
+def _culler_loggp(lab: Laboratory, pairs: Sequence[Pair], heterogeneous: bool = False) -> LogGP:
+    return culler_loggp(lab, _large_bytes(lab), None if heterogeneous else pairs, heterogeneous)
+
+
+def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair]) -> PLogP:
+    return fitted_plogp(lab, kielmann_plogp(lab, pairs=pairs))
+
+
+def _lmo(lab: Laboratory) -> LMO:
+    return lmo.estimate(lab, thresholds.estimate(lab))
+
+
+_LARGE_BYTES = 65536
+
+
+def _large_bytes(lab: Laboratory) -> int:
+    """64 KiB, or half of the eager limit where that is less: experiments stay on one protocol."""
+    return max(lab.least_bytes + 1, min(_LARGE_BYTES, lab.eager_limit_bytes // 2))
+
+
+PROCEDURES: Mapping[str, Mapping[str, _Procedure]] = {
+    "hockney": {
+        "regression": _Procedure(
+            "least squares over roundtrips of adaptively chosen sizes",
+            lambda lab, pairs: hockney_by_regression(lab, pairs=pairs),
+            lambda lab: hockney_by_regression(lab, heterogeneous=True),
+        ),
+        "two-sizes": _Procedure(
+            "roundtrips with empty and with large messages",
+            _hockney_by_two_sizes,
+            lambda lab: _hockney_by_two_sizes(lab, (), True),
+        ),
+    },
+    "hockney_by_size": {
+        "roundtrips": _Procedure(
+            "alpha and beta of the line between neighbouring sizes",
+            lambda lab, pairs: hockney_by_size(lab, pairs=pairs),
+        )
+    },
+    "logp": {
+        "culler": _Procedure(
+            "send time, delayed receive, saturation",
+            lambda lab, pairs: culler_logp(lab, pairs=pairs),
+            lambda lab: culler_logp(lab, heterogeneous=True),
+        )
+    },
+    "loggp": {
+        "culler": _Procedure(
+            "send time, delayed receive, saturation with small and large messages",
+            _culler_loggp,
+            lambda lab: _culler_loggp(lab, (), True),
+        ),
+        "hoefler": _Procedure(
+            "parametrised roundtrips PRTT(n, d, m)",
+            lambda lab, pairs: hoefler_loggp(lab, pairs=pairs),
+            lambda lab: hoefler_loggp(lab, heterogeneous=True),
+            ("one overhead for sending and receiving: the procedure cannot tell them apart",),
+        ),
+        "kielmann": _Procedure(
+            "from PLogP as Kielmann measures it",
+            lambda lab, pairs: kielmann_plogp(lab, pairs=pairs).as_loggp(lab.least_bytes),
+        ),
+        "fitted": _Procedure(
+            "from PLogP as fitted to the chain broadcast and the linear barrier",
+            lambda lab, pairs: _fitted_plogp(lab, pairs).as_loggp(lab.least_bytes),
+        ),
+    },
+    "plogp": {
+        "kielmann": _Procedure(
+            "one saturation, then two roundtrips a size, sizes chosen adaptively",
+            lambda lab, pairs: kielmann_plogp(lab, pairs=pairs),
+            lambda lab: kielmann_heterogeneous_plogp(lab),
+        ),
+        "saturation": _Procedure(
+            "the same with the gap of every size by saturation",
+            lambda lab, pairs: kielmann_plogp(lab, pairs=pairs, saturate=True),
+            lambda lab: kielmann_heterogeneous_plogp(lab, saturate=True),
+        ),
+        "fitted": _Procedure("gap and latency fitted to the chain broadcast and the linear barrier", _fitted_plogp),
+    },
+    "lmo": {
+        "triplets": _Procedure(
+            "roundtrips, one-to-two experiments, scatter and gather series",
+            lambda lab, pairs: _lmo(lab).homogeneous(),
+            _lmo,
+        )
+    },
+}
+"""By family and name; the first of a family is its default."""
+
+
+def default_procedure(family: str) -> str:
+    """The name of the family's default. Raises UsageError for an unknown family."""
+    if family not in PROCEDURES:
+        raise unknown_name("model", family, FAMILIES)
+    return next(iter(PROCEDURES[family]))
+
+
+def request(family: str, procedure: str | None = None, heterogeneous: bool = False) -> Request:
+    """A request with the default procedure filled in. Raises UsageError for what does not exist."""
+    name = procedure or default_procedure(family)
+    if family not in PROCEDURES or name not in PROCEDURES[family]:
+        default_procedure(family)
+        raise unknown_name(f"procedure for {family}", name, PROCEDURES[family])
+    chosen = PROCEDURES[family][name]
+    if heterogeneous and chosen.heterogeneous is None:
+        others = [f"{family} by {other}" for other, one in PROCEDURES[family].items() if one.heterogeneous]
+        valid = f"valid: {', '.join(others)}" if others else "leave --heterogeneous away"
+        raise UsageError(f"{family} by {name} has no heterogeneous form; {valid}")
+    return Request(family, name, heterogeneous)
+
+
+def most_useful_procs(wanted: Request, available: int) -> int:
+    """How many processes the experiments take unless told otherwise: all where each has parameters of its own."""
+    return available if wanted.heterogeneous else min(available, HOMOGENEOUS_PROCS)
+
+
+def estimate(
+    wanted: Request, lab: Laboratory, platform: str, made_by: str, reduce_seconds_per_byte: float = 0.0
+) -> FittedParameters:
+    """Runs the procedure. Raises UsageError for fewer than two processes (LMO: three) and what the procedure raises."""
+    least = 3 if wanted.family == "lmo" else 2
+    if lab.procs < least:
+        raise UsageError(f"{wanted.family} by {wanted.procedure} needs {least} processes at least, not {lab.procs}")
+    procedure = PROCEDURES[wanted.family][wanted.procedure]
+    if wanted.heterogeneous:
+        assert procedure.heterogeneous is not None
+        heterogeneous = procedure.heterogeneous
+        parameters, effort = with_effort(lab, lambda: heterogeneous(lab))
+    else:
+        pairs = sample_pairs(lab.procs)
+        parameters, effort = with_effort(lab, lambda: procedure.homogeneous(lab, pairs))
+    return FittedParameters(
+        family=wanted.family,
+        procedure=wanted.procedure,
+        platform=platform,
+        made_by=made_by,
+        procs=lab.procs,
+        eager_limit_bytes=lab.eager_limit_bytes,
+        reduce_seconds_per_byte=reduce_seconds_per_byte,
+        parameters=parameters,
+        measurements=effort.measurements,
+        seconds=effort.seconds,
+        notes=procedure.notes,
+    )
+
+
+def sample_pairs(procs: int) -> list[Pair]:
+    """All pairs of few processes; of more, each process with its successor, so that all of them count alike."""
+    if procs <= _ALL_PAIRS_PROCS:
+        return [(i, j) for i in range(procs) for j in range(i + 1, procs)]
+    return [(i, (i + 1) % procs) for i in range(procs)]
+

@@ -170,8 +170,9 @@ class PointToPointModel:
         segment_bytes: ArrayLike = 0,
         fanout: int = 0,
     ) -> Array:
-        """Seconds at every (P, m); 0 for one process; `fanout` 0 is the catalogue's.
+        """Seconds at every (P, m); 0 for one process.
 
+        Segments count where the catalogue's algorithm has them; `fanout` 0 is the catalogue's default.
         nan where linear gather's time is not deterministic (LMO), and beyond the processors of a heterogeneous model.
         Raises UsageError for an algorithm without a formula.
         """
@@ -180,8 +181,10 @@ class PointToPointModel:
         formula = FORMULAS[self.name][collective][algorithm]
         if self.as_printed:
             formula = PRINTED.get(self.name, {}).get(collective, {}).get(algorithm, formula)
-        fanout = fanout or Catalogue.load().algorithm(collective, algorithm).default_fanout
-        points = Points.of(procs, message_bytes, segment_bytes, fanout, self.reduce_seconds_per_byte)
+        entry = Catalogue.load().algorithm(collective, algorithm)
+        segments = segment_bytes if entry.pipelined else np.zeros(np.shape(segment_bytes))
+        fanout = fanout or entry.default_fanout
+        points = Points.of(procs, message_bytes, segments, fanout, self.reduce_seconds_per_byte)
         known = (points.procs > 1) & (points.procs <= self._most_procs)
         # Formulas are for two processes and more, of those that there are parameters for.
         safe = replace(points, procs=np.where(known, points.procs, 2.0))
@@ -196,10 +199,8 @@ class PointToPointModel:
 
     @property
     def _most_procs(self) -> float:
-        if not self.parameters.heterogeneous:
-            return np.inf
-        pairs = self.parameters.alpha_seconds if isinstance(self.parameters, Hockney) else None
-        return len(np.asarray(self.parameters.latency_seconds if isinstance(self.parameters, LMO) else pairs))
+        pairs = self.parameters.as_hockney() if isinstance(self.parameters, LMO) else self.parameters
+        return len(np.asarray(pairs.alpha_seconds)) if isinstance(pairs, Hockney) and pairs.heterogeneous else np.inf
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,38 @@
+"""Barriers: Pješivac-Grbović et al. 2007, table 1, for P >= 2. Messages are empty, see `steps.EMPTY_BYTES`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collwise.models.collectives.steps import EMPTY_BYTES, Steps
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
+
+
+def linear(points: Points, steps: Steps, conservative: bool = False) -> Array:
+    """The flat tree: one report, and the release of P - 1 processes; T_min of the paper.
+
+    `conservative` gives T_max, in which the root takes in the other P - 2 reports one after another. The print has
+    (P - 1) alpha for Hockney; the paper's own description, one receive and P - 1 sends, is P alpha, as LogGP and PLogP
+    have it.
+    """
+    further = points.procs - 2
+    seconds = 2 * steps.message(EMPTY_BYTES) + further * steps.gap(EMPTY_BYTES)
+    return np.asarray(seconds + further * steps.receiving(EMPTY_BYTES) if conservative else seconds)
+
+
+def double_ring(points: Points, steps: Steps) -> Array:
+    """2 P steps. A message that nobody delays takes L + 2 o under LogGP; the print has L + o + g."""
+    return np.asarray(2 * points.procs * steps.round(EMPTY_BYTES))
+
+
+def recursive_doubling(points: Points, steps: Steps) -> Array:
+    """log2 P steps, or floor(log2 P) + 2 where P is not a power of two; the print lacks the floor under Hockney."""
+    whole = np.floor(np.log2(points.procs))
+    extra = np.where(2**whole == points.procs, 0.0, 2.0)
+    return np.asarray((whole + extra) * steps.round(EMPTY_BYTES))
+
+
+def bruck(points: Points, steps: Steps) -> Array:
+    """ceil(log2 P) steps."""
+    return np.asarray(np.ceil(np.log2(points.procs)) * steps.round(EMPTY_BYTES))

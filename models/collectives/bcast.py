@@ -1,0 +1,69 @@
+"""Broadcasts: Pješivac-Grbović et al. 2007, table 2, for P >= 2.
+
+Every tree sends a segment to all children before the next one, as the C code does. Below, `message` and `gap` are those
+of a segment of m_s bytes (`steps.Steps`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collwise.models.collectives.steps import Steps
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
+
+
+def linear(points: Points, steps: Steps) -> Array:
+    """n_s (P - 1) messages in a row.
+
+    LogGP: L + 2 o - g + n_s (P - 1) ((m_s - 1) G + g). The C code's blocking form knows no segments, the non-blocking
+    one does.
+    """
+    m = points.bytes_each
+    return np.asarray(steps.message(m) + (points.segments * (points.procs - 1) - 1) * steps.gap(m))
+
+
+def chain(points: Points, steps: Steps) -> Array:
+    """The pipeline: (P - 1) message + (n_s - 1) gap."""
+    m = points.bytes_each
+    return np.asarray((points.procs - 1) * steps.message(m) + (points.segments - 1) * steps.gap(m))
+
+
+def binomial(points: Points, steps: Steps) -> Array:
+    """ceil(log2 P) (message + (n_s - 1) gap).
+
+    The paper passes the whole message on before the next child; the C code's order takes the same time where P is a
+    power of two, since the root sends n_s ceil(log2 P) messages either way.
+    """
+    m = points.bytes_each
+    return np.asarray(np.ceil(np.log2(points.procs)) * (steps.message(m) + (points.segments - 1) * steps.gap(m)))
+
+
+def binary(points: Points, steps: Steps) -> Array:
+    """d (message + gap) + (n_s - 1) fork, d = ceil(log2(P + 1)) - 1; a chain where P = 2.
+
+    Departs from the print: Hockney's step is 2 (alpha + m_s beta) and not 2 alpha + m_s beta, since three processes
+    are a linear tree; LogGP's filling has one g a level, as split-binary's line has it, and its second summand the
+    factor n_s - 1. PLogP's max is for processes that receive and send, of which there are none for P <= 3.
+    """
+    return _down_binary_tree(points, steps, points.segments, points.bytes_each)
+
+
+def split_binary(points: Points, steps: Steps) -> Array:
+    """Binary with half the segments, then an exchange of m / 2.
+
+    Departs from the print as binary does; PLogP's lacks the exchange. The C code cuts the halves: an unsegmented
+    message goes down the tree as pieces of m / 2, not of m.
+    """
+    half = Points(points.procs, points.message_bytes / 2, points.segment_bytes)
+    return np.asarray(
+        _down_binary_tree(points, steps, half.segments, half.bytes_each) + steps.message(half.message_bytes)
+    )
+
+
+def _down_binary_tree(points: Points, steps: Steps, segments: Array, bytes_each: Array) -> Array:
+    levels = np.ceil(np.log2(points.procs + 1)) - 1
+    children = np.minimum(points.procs - 1, 2)
+    gap = steps.gap(bytes_each)
+    steady = np.where(points.procs > 3, steps.fork(bytes_each), children * gap)
+    return np.asarray(levels * (steps.message(bytes_each) + (children - 1) * gap) + (segments - 1) * steady)

@@ -1,0 +1,39 @@
+"""Gather: O'Flynn 2009, sections 4.3, 5.1 and 5.2, for P >= 2. m is the block of each process; the root is rank 0.
+
+The linear gather under Hockney between equal processors, LogGP and PLogP is `scatter.linear`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collwise.models.collectives.scatter import lmo_parts
+from collwise.models.collectives.trees import TreeModel, binomial_seconds, by_procs
+from collwise.models.hockney import Hockney
+from collwise.models.interface import Points
+from collwise.models.lmo import LMO
+from collwise.models.piecewise import Array
+
+
+def linear_between_pairs(points: Points, model: Hockney) -> Array:
+    """The sum of alpha_i0 + m beta_i0 (table 5.2)."""
+    return by_procs(points, lambda procs, m: np.sum([model.predict(m, i, 0) for i in range(1, procs)], axis=0))
+
+
+def linear_lmo(points: Points, model: LMO) -> Array:
+    """(4.2) below M1: as scatter; (4.3) above M2: the sum over i instead of the maximum; nan from M1 to M2.
+
+    Table 5.2 has m t_i twice, see `scatter.linear_lmo`.
+    """
+
+    def seconds(procs: int, m: Array) -> Array:
+        root, others = lmo_parts(model, procs, m)
+        together = np.where(model.thresholds.large(m), np.sum(others, axis=0), np.max(others, axis=0))
+        return np.where(model.thresholds.irregular(m), np.nan, (procs - 1) * root + together)
+
+    return by_procs(points, seconds)
+
+
+def binomial(points: Points, model: TreeModel) -> Array:
+    """By recursion, see `trees.binomial_seconds`; rank r is on processor r. Thresholds are the linear gather's."""
+    return by_procs(points, lambda procs, m: binomial_seconds(model, range(procs), m, gather=True))

@@ -1,0 +1,80 @@
+"""Scatter and gather over the in-order binomial tree, by recursion: for any P and any processors.
+
+O'Flynn 2009, (5.1): the largest subtree comes first (scatter) or last (gather). In the tree over n ranks from r on, the
+children are r + 2^i < r + n, each with the ranks up to the next one; this is the tree of the C code, for any n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from collwise.models.collectives.steps import steps_of
+from collwise.models.hockney import Hockney, HockneyBySize
+from collwise.models.interface import Points
+from collwise.models.lmo import LMO
+from collwise.models.loggp import LogGP
+from collwise.models.piecewise import Array
+from collwise.models.plogp import PLogP
+
+TreeModel = Hockney | HockneyBySize | LogGP | PLogP | LMO
+# Of parent, child (processors) and bytes: seconds that the message takes, and those the parent is taken up by it.
+Edge = Callable[[int, int, Array], tuple[Array, Array]]
+
+
+def binomial_seconds(model: TreeModel, mapping: Sequence[int], block_bytes: ArrayLike, gather: bool = False) -> Array:
+    """Seconds of a binomial scatter, or gather, of blocks of that many bytes (any shape).
+
+    `mapping[rank]` is the processor of each rank; the root is rank 0. A parent is taken up by one message after
+    another: under Hockney for all of its time, which is (5.1); under LogGP and PLogP for the gap; under LMO for its own
+    part, C + m t, while the message travels and the child processes it. The last three are derived; the papers have no
+    formula. A gather is a scatter backwards. Raises ValueError for heterogeneous LogGP, which has no formula.
+    """
+    edge, blocks_bytes = _edge(model, gather), np.asarray(block_bytes, dtype=float)
+
+    @cache
+    def subtree(first: int, size: int) -> Array:
+        done, free = np.zeros(blocks_bytes.shape), np.zeros(blocks_bytes.shape)
+        for power in reversed(range((size - 1).bit_length())):
+            child, blocks = first + 2**power, min(2**power, size - 2**power)
+            message, taken_up = edge(mapping[first], mapping[child], blocks * blocks_bytes)
+            below = subtree(child if model.heterogeneous else 0, blocks)
+            done, free = np.maximum(done, free + message + below), free + taken_up
+        return done
+
+    return subtree(0, len(mapping))
+
+
+def _edge(model: TreeModel, gather: bool) -> Edge:
+    if isinstance(model, LMO):
+        pairs = model.as_hockney()
+        constant, per_byte = np.atleast_1d(model.processor_seconds), np.atleast_1d(model.processor_seconds_per_byte)
+
+        def lmo(parent: int, child: int, m: Array) -> tuple[Array, Array]:
+            one = parent if model.heterogeneous else 0
+            return pairs.predict(m, parent, child), np.asarray(constant[one] + m * per_byte[one])
+
+        return lmo
+    if not model.heterogeneous:
+        steps = steps_of(model)
+        return lambda parent, child, m: (steps.message(m), steps.gap(m))
+    if not isinstance(model, Hockney):
+        raise ValueError("heterogeneous LogP models have no formula for collectives")
+
+    def hockney(parent: int, child: int, m: Array) -> tuple[Array, Array]:
+        seconds = model.predict(m, child, parent) if gather else model.predict(m, parent, child)
+        return seconds, seconds
+
+    return hockney
+
+
+def by_procs(points: Points, seconds: Callable[[int, Array], Array]) -> Array:
+    """The times at all points from a function of one P and of the message sizes there."""
+    result = np.empty(points.procs.shape)
+    for procs in np.unique(points.procs):
+        here = points.procs == procs
+        result[here] = seconds(int(procs), points.message_bytes[here])
+    return result

@@ -1,0 +1,62 @@
+"""PLogP with L and g fitted to two collectives: Pješivac-Grbović et al. 2007, section 6.1.
+
+The unsegmented chain broadcast takes (P - 1) (L + g(m)), the linear barrier at best P g(0) + 2 L (tables 1 and 2). Over
+several P and m this is linear in L and every g(m). Overheads stay as they were measured between two processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from collwise.common.errors import UsageError
+from collwise.common.experiments import CHAIN_BCAST, LINEAR_BARRIER, Experiment, Laboratory
+from collwise.models.piecewise import PiecewiseLinear
+from collwise.models.plogp import PLogP
+
+
+def fitted_plogp(
+    lab: Laboratory, measured: PLogP, sizes: Sequence[int] | None = None, procs: Sequence[int] | None = None
+) -> PLogP:
+    """`measured` with L and g in place of its own, by least squares of relative residuals.
+
+    `sizes` in bytes are the knots of the measured gap unless given, and the least message; `procs` are 2, 4, 8 and so
+    on, and all. With two processes alone, the barrier takes two messages' time, and L and g(0) cannot be told apart.
+    Raises UsageError for sizes and processes that do not fit.
+    """
+    communicators = _communicators(lab, procs)
+    knots = sorted({lab.least_bytes, *(int(knot) for knot in (sizes or measured.gap.message_bytes))})
+    if knots[0] < lab.least_bytes:
+        raise UsageError(f"messages of {knots[0]} bytes: at least {lab.least_bytes} is valid")
+    experiments, rows = [], []
+    for of in communicators:
+        experiments.append(Experiment(LINEAR_BARRIER, tuple(range(of)), lab.least_bytes))
+        rows.append(_row(len(knots), 2.0, 0, float(of)))
+        for index, size in enumerate(knots):
+            experiments.append(Experiment(CHAIN_BCAST, tuple(range(of)), size))
+            rows.append(_row(len(knots), of - 1.0, index, of - 1.0))
+    seconds = np.array([measurement.seconds for measurement in lab.run(experiments)])
+    latency, *gaps = np.linalg.lstsq(np.array(rows) / seconds[:, None], np.ones(len(rows)), rcond=None)[0]
+    gap = PiecewiseLinear(tuple(map(float, knots)), tuple(map(float, gaps)))
+    return replace(measured, latency_seconds=float(latency), gap=gap)
+
+
+def _communicators(lab: Laboratory, procs: Sequence[int] | None) -> list[int]:
+    chosen = sorted({*(1 << k for k in range(1, lab.procs.bit_length()) if 1 << k <= lab.procs), lab.procs})
+    if procs is not None:
+        chosen = sorted(set(procs))
+    if not chosen or chosen[0] < 2 or chosen[-1] > lab.procs or chosen[-1] < 3:
+        raise UsageError(
+            f"fitting PLogP on {', '.join(map(str, chosen)) or 'no'} processes: "
+            f"2 to {lab.procs} are valid, at least one of them 3 or more"
+        )
+    return chosen
+
+
+def _row(gaps: int, latencies: float, index: int, times: float) -> list[float]:
+    """How often L and each g(m) are in a time."""
+    row = [latencies, *([0.0] * gaps)]
+    row[1 + index] = times
+    return row

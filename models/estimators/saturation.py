@@ -16,11 +16,15 @@ from collwise.models.estimators.rounds import Pair, Procedure
 
 @dataclass(frozen=True)
 class Doubling:
-    """How many messages in a row: `first`, doubled until the gap changes by less than `change`, or `most` is passed."""
+    """How many messages in a row: `first`, doubled until the gap changes by less than `change`.
+
+    Not beyond `most` messages, nor `most_bytes` in all of them.
+    """
 
     first: int = 100
     change: float = 0.01
     most: int = 6400
+    most_bytes: int = 1 << 28
 
     def __post_init__(self) -> None:
         if not 2 <= self.first <= self.most or self.change <= 0:
@@ -42,6 +46,6 @@ def saturated_gap(
         (seconds,) = yield [Experiment(SATURATION, pair, message_bytes, reply_bytes, count)]
         gap = (seconds - single_seconds) / (count - 1)
         settled = before is not None and abs(gap - before) <= doubling.change * abs(gap)
-        if settled or 2 * count > doubling.most:
+        if settled or 2 * count > doubling.most or 2 * count * message_bytes > doubling.most_bytes:
             return gap
         count, before = 2 * count, gap

@@ -38,8 +38,15 @@ def loggp_machine(latency: float, send: float, receive: float, gap: float, per_b
 def eager_machine(
     send: float = 5e-6, receive: float = 8e-6, receive_per_byte: float = 1e-8, link_latency: float = 2e-5
 ) -> Machine:
-    """Infinite bandwidth, two links on the way, receivers that work on every byte: the gap is max(o_s, o_r(m))."""
-    return Machine(lambda p, m: send, lambda p, m: receive + receive_per_byte * m, lambda i, j, m: 2 * link_latency)
+    """Infinite bandwidth, two links on the way, receivers that work on every byte: the gap is max(o_s, o_r(m)).
+
+    Empty messages are free of overhead, as SMPI has it.
+    """
+    return Machine(
+        lambda p, m: send if m else 0.0,
+        lambda p, m: receive + receive_per_byte * m if m else 0.0,
+        lambda i, j, m: 2 * link_latency,
+    )
 
 
 @dataclass
@@ -82,9 +89,11 @@ class Run:
         root, *others = one.processes
         assert one.processes == tuple(range(len(one.processes)))
         if one.kind == kinds.CHAIN_BCAST:
+            assert one.message_bytes > 0, "an empty broadcast sends nothing"
             for i, j in zip(one.processes, others, strict=False):
                 self.take(j, self.put(i, j, one.message_bytes), one.message_bytes)
         elif one.kind == kinds.LINEAR_BARRIER:
+            assert one.message_bytes == 0
             for arrival in sorted(self.put(j, root, one.message_bytes) for j in others):
                 self.take(root, arrival, one.message_bytes)
             for j in others:

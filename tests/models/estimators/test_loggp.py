@@ -139,6 +139,12 @@ def test_saturation_stops_at_the_most() -> None:
     assert [one.count for one in lab.asked if one.kind == "saturation"] == [2, 4, 8, 16]
 
 
+def test_saturation_stops_at_the_most_bytes() -> None:
+    lab = LogGPLaboratory(MACHINE, noise=0.5)
+    culler_loggp(lab, large_bytes=1000, doubling=Doubling(first=2, change=1e-12, most=16, most_bytes=8999))
+    assert [one.count for one in lab.asked if one.kind == "saturation"] == [2, 4, 8, 16, 2, 4, 8]
+
+
 def test_all_pairs_of_a_step_are_one_run() -> None:
     few, many = (LogGPLaboratory(MACHINE, procs=procs) for procs in (2, 6))
     culler_loggp(few, heterogeneous=True)

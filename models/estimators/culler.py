@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import RECEIVE, ROUNDTRIP, SEND, Experiment, Laboratory
-from collwise.models.estimators.loggp import DELAY_ROUNDTRIPS, PairTimes, directions, loggp
+from collwise.models.estimators.loggp import DELAY_ROUNDTRIPS, PairTimes, directions, largest_eager, loggp
 from collwise.models.estimators.rounds import Pair, Procedure, chosen_pairs, together
 from collwise.models.estimators.saturation import Doubling, saturated_gap
 from collwise.models.loggp import LogGP
@@ -36,15 +36,16 @@ def culler_logp(
 
 def culler_loggp(
     lab: Laboratory,
-    large_bytes: int = 65536,
+    large_bytes: int | None = None,
     pairs: Sequence[Pair] | None = None,
     heterogeneous: bool = False,
     doubling: Doubling | None = None,
 ) -> LogGP:
-    """LogGP from the least message and, for G, from messages of `large_bytes`."""
-    if large_bytes <= lab.least_bytes:
-        raise UsageError(f"large messages of {large_bytes} bytes: more than {lab.least_bytes} is valid")
-    return _model(lab, lab.least_bytes, large_bytes, pairs, heterogeneous, doubling or Doubling())
+    """LogGP from the least message and, for G, from messages of `large_bytes`: the largest eager ones up to 64 KiB."""
+    large = largest_eager(lab) if large_bytes is None else large_bytes
+    if large <= lab.least_bytes:
+        raise UsageError(f"large messages of {large} bytes: more than {lab.least_bytes} is valid")
+    return _model(lab, lab.least_bytes, large, pairs, heterogeneous, doubling or Doubling())
 
 
 def _model(

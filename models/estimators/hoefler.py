@@ -16,36 +16,39 @@ from collections.abc import Sequence
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import PRTT, Experiment, Laboratory
-from collwise.models.estimators.loggp import PairTimes, directions, loggp
+from collwise.models.estimators.loggp import PairTimes, directions, largest_eager, loggp
 from collwise.models.estimators.regression import line
 from collwise.models.estimators.rounds import Pair, Procedure, chosen_pairs, together
 from collwise.models.loggp import LogGP
 
-LARGER_BYTES = (1024, 4096, 16384, 32768, 65536)
-
 
 def hoefler_loggp(
     lab: Laboratory,
-    larger_bytes: Sequence[int] = LARGER_BYTES,
+    larger_bytes: Sequence[int] | None = None,
     count: int = 16,
     pairs: Sequence[Pair] | None = None,
     heterogeneous: bool = False,
 ) -> LogGP:
     """LogGP from `count` messages in a row, of the least size and of the larger ones.
 
+    Those are up to the largest eager ones, at most 64 KiB, unless given.
     `pairs` are the pairs of processes measured, (0, 1) unless given, and the result is their mean; a heterogeneous
     model takes every pair. The delay is PRTT(1, 0, 1), or the gap if that is longer; delayed times are mostly delay,
     so that a small error of theirs is a large one of o. Raises UsageError for what does not fit.
     """
     if count < 2:
         raise UsageError(f"{count} messages in a row: at least 2 are needed")
-    if not larger_bytes or min(larger_bytes) <= lab.least_bytes:
+    most = largest_eager(lab)
+    larger = [size for size in (most // 64, most // 16, most // 4, most // 2, most) if size > lab.least_bytes]
+    if larger_bytes is not None:
+        larger = list(larger_bytes)
+    if not larger or min(larger) <= lab.least_bytes:
         raise UsageError(
-            f"larger messages of {', '.join(map(str, larger_bytes)) or 'no'} bytes: "
+            f"larger messages of {', '.join(map(str, larger)) or 'no'} bytes: "
             f"at least one size, each above {lab.least_bytes}, is valid"
         )
     measured = chosen_pairs(lab, pairs, heterogeneous)
-    least, sizes = lab.least_bytes, sorted({lab.least_bytes, *larger_bytes})
+    least, sizes = lab.least_bytes, sorted({lab.least_bytes, *larger})
 
     def procedure(pair: Pair) -> Procedure[PairTimes]:
         seconds = yield [Experiment(PRTT, pair, size, size, n) for size in sizes for n in (1, count)]

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collwise.common.experiments import Laboratory
 from collwise.models.estimators.rounds import Pair, by_processor, symmetric
 from collwise.models.loggp import LogGP
 
 # An answer is under way for about a roundtrip; whoever wants it to have come is busy for twice that.
 DELAY_ROUNDTRIPS = 2.0
+LARGE_BYTES = 65536
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,15 @@ class PairTimes:
     receive_overheads: tuple[float, ...]
     gap_seconds: float
     gap_seconds_per_byte: float = 0.0
+
+
+def largest_eager(lab: Laboratory) -> int:
+    """The size of large messages where nothing else is said: 64 KiB, or the largest that is sent without a handshake.
+
+    With a handshake in between, messages do not follow one another after g + (m - 1) G.
+    """
+    largest = min(LARGE_BYTES, lab.eager_limit_bytes - 1)
+    return largest if largest > lab.least_bytes else LARGE_BYTES
 
 
 def directions(pair: Pair, both: bool) -> list[Pair]:

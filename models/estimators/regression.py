@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.estimators.rounds import Procedure
+from collwise.models.estimators.rounds import Procedure, alongside
 from collwise.models.piecewise import PiecewiseLinear
 
 Predictor = Callable[[Sequence[int], Sequence[float], int], float]
@@ -89,19 +89,18 @@ class Sizes:
     ) -> Procedure[dict[int, float]]:
         """The values of `measure`, a procedure for one size, at the sizes chosen, ascending."""
         waiting = self.regular(least_bytes)
-        known: dict[int, float] = {}
+        known = dict(zip(waiting, (yield from alongside([measure(size) for size in waiting])), strict=True))
         settled: list[int] = []
         while waiting:
             size = waiting[0]
             if size not in known:
                 known[size] = yield from measure(size)
             values = [known[smaller] for smaller in settled]
-            unmeasured = sum(larger not in known for larger in waiting)
             if (
                 len(settled) >= 2
                 and abs(expected(settled, values, size) - known[size]) > self.tolerance * abs(known[size])
                 and size - settled[-1] >= 2 * self.least_step_bytes
-                and len(known) + unmeasured < self.most
+                and len(known) < self.most
             ):
                 waiting.insert(0, (settled[-1] + size) // 2)
             else:

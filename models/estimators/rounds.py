@@ -21,8 +21,8 @@ Pair = tuple[int, int]
 Procedure = Generator[list[Experiment], list[float], Result]
 
 
-def together(lab: Laboratory, procedures: Sequence[Procedure[Result]]) -> list[Result]:
-    """What the procedures return, in their order."""
+def alongside(procedures: Sequence[Procedure[Result]]) -> Procedure[list[Result]]:
+    """All of the procedures as one, which returns their results in their order."""
     results: dict[int, Result] = {}
     wanted: dict[int, list[Experiment]] = {}
 
@@ -36,10 +36,21 @@ def together(lab: Laboratory, procedures: Sequence[Procedure[Result]]) -> list[R
     for index in range(len(procedures)):
         advance(index, None)
     while wanted:
-        measured = iter(lab.run([experiment for experiments in wanted.values() for experiment in experiments]))
+        measured = iter((yield [experiment for experiments in wanted.values() for experiment in experiments]))
         for index, experiments in list(wanted.items()):
-            advance(index, [next(measured).seconds for _ in experiments])
+            advance(index, [next(measured) for _ in experiments])
     return [results[index] for index in range(len(procedures))]
+
+
+def together(lab: Laboratory, procedures: Sequence[Procedure[Result]]) -> list[Result]:
+    """What the procedures return, in their order, after as few calls of the laboratory as the longest of them takes."""
+    everything = alongside(procedures)
+    try:
+        wanted = next(everything)
+        while True:
+            wanted = everything.send([measurement.seconds for measurement in lab.run(wanted)])
+    except StopIteration as end:
+        return list(end.value)
 
 
 def chosen_pairs(lab: Laboratory, pairs: Sequence[Pair] | None, heterogeneous: bool) -> list[Pair]:

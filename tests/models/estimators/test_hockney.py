@@ -38,6 +38,7 @@ def test_a_straight_line_takes_few_sizes_and_a_bend_more() -> None:
     straight, bent = LogGPLaboratory(eager_machine()), LogGPLaboratory(bent_machine())
     hockney_by_regression(straight, sizes)
     hockney_by_size(bent, sizes)
+    assert straight.rounds == 1
     assert [one.message_bytes for one in straight.asked] == [1, *(1 << k for k in range(10, 18))]
     extra = {one.message_bytes for one in bent.asked} - {one.message_bytes for one in straight.asked}
     assert extra

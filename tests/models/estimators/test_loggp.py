@@ -117,6 +117,14 @@ def test_heterogeneous_arrays() -> None:
     assert there + back == pytest.approx(culler.predict(100, 1, 3) + culler.predict(100, 3, 1), rel=EXACT)
 
 
+@pytest.mark.parametrize(("limit", "largest"), [(1 << 30, 65536), (5000, 4999), (1, 65536)])
+def test_large_messages_are_eager(limit: int, largest: int) -> None:
+    for estimate in (culler_loggp, hoefler_loggp):
+        lab = LogGPLaboratory(MACHINE, eager_limit_bytes=limit)
+        assert estimate(lab).gap_seconds_per_byte == pytest.approx(9e-9, rel=EXACT)
+        assert max(one.message_bytes for one in lab.asked) == largest
+
+
 def test_saturation_goes_on_until_buffers_are_full() -> None:
     """The first 1000 messages find buffers and are as fast as the sender; after those, the gap is ten times that."""
 

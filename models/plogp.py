@@ -13,9 +13,6 @@ from numpy.typing import ArrayLike
 from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
 
-# Between this size and twice it, g is taken as straight where PLogP becomes LogGP.
-LARGE_BYTES = 65536
-
 
 @dataclass(frozen=True)
 class PLogP:
@@ -35,16 +32,24 @@ class PLogP:
         """Seconds of a message, at every size: L + g(m)."""
         return np.asarray(self.latency_seconds + self.gap(message_bytes))
 
-    def as_loggp(self, least_bytes: int = 1, large_bytes: int = LARGE_BYTES) -> LogGP:
-        """LogGP as Kielmann et al. derive it: o and g of the smallest message, G the slope of g at large ones.
+    def as_loggp(self, least_bytes: int = 1, large_bytes: int | None = None) -> LogGP:
+        """LogGP as Kielmann et al. derive it: o_s, o_r and g of the smallest message, L' = L + g(1) - o_s(1) - o_r(1).
 
-        L is what keeps the time of the smallest message: L + g(1) = L' + o_s(1) + o_r(1).
+        Their G is g(m) / m for a large m, in which g(1) / m is left over. Here it is (g(m) - g(1)) / (m - 1), the same
+        in the limit, so that a series of messages of m bytes, g + (m - 1) G each, keeps its gap; and, unlike the slope
+        between two large sizes, it does not magnify errors of measurement. m is the last knot of g unless given.
+        Raises ValueError if m is not larger than the smallest message.
         """
         smallest = float(least_bytes)
         send, receive = float(self.send_overhead(smallest)), float(self.receive_overhead(smallest))
         gap = float(self.gap(smallest))
-        per_byte = float(self.gap(2.0 * large_bytes) - self.gap(float(large_bytes))) / large_bytes
-        return LogGP(self.latency_seconds + gap - send - receive, send, receive, gap, per_byte)
+        latency = self.latency_seconds + gap - send - receive
+        if large_bytes is None and len(self.gap.message_bytes) == 1:
+            return LogGP(latency, send, receive, gap)
+        large = self.gap.message_bytes[-1] if large_bytes is None else float(large_bytes)
+        if large <= smallest:
+            raise ValueError(f"G needs a message of more than {least_bytes} bytes, not of {large:g}")
+        return LogGP(latency, send, receive, gap, (float(self.gap(large)) - gap) / (large - smallest))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ PROCS_WITH_ALL_TRIPLETS = 16
 # Beyond, every processor is in at least so many.
 TRIPLETS_EACH = 30
 
+NO_THRESHOLDS = Thresholds()
+
 # M: this part of the least size at which anything may change, and of this size at most.
 BELOW_THRESHOLD = 15 / 16
 LARGEST_MESSAGE_BYTES = 65536
@@ -25,7 +27,7 @@ LARGEST_MESSAGE_BYTES = 65536
 
 def estimate(
     lab: Laboratory,
-    thresholds: Thresholds = Thresholds(),
+    thresholds: Thresholds = NO_THRESHOLDS,
     message_bytes: int | None = None,
     triplets_each: int | None = None,
     in_parallel: bool = True,
@@ -87,7 +89,7 @@ def estimate(
     )
 
 
-def message_size(lab: Laboratory, thresholds: Thresholds = Thresholds()) -> int:
+def message_size(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> int:
     """M, bytes: slightly below the leap S and the eager limit, so that it is sent as an empty message is."""
     limits = [LARGEST_MESSAGE_BYTES, lab.eager_limit_bytes]
     if thresholds.scatter_leap_bytes is not None:

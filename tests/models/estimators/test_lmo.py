@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.models.estimators.lmo_laboratory import LMOLaboratory, random_machine
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP
 from collwise.models.estimators import lmo
 from collwise.models.lmo import LMO, Thresholds
+from tests.models.estimators.lmo_laboratory import LMOLaboratory, random_machine
 
 PARAMETERS = ("processor_seconds", "processor_seconds_per_byte", "latency_seconds", "network_seconds_per_byte")
 

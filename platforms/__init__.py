@@ -2,7 +2,8 @@
 
 from collwise.platforms.check import CheckReport, check_file
 from collwise.platforms.description import Calibration, Platform, Source
-from collwise.platforms.hosts import HostPlatform, parse_radical
+from collwise.platforms.heterogeneous import HeterogeneousPlatform, NodeType, Wire
+from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
 from collwise.platforms.loader import known, load, load_description
 from collwise.platforms.writer import write_description
 from collwise.platforms.xml import platform_xml
@@ -11,9 +12,13 @@ from collwise.platforms.xml_file import XmlPlatform
 __all__ = [
     "Calibration",
     "CheckReport",
+    "HeterogeneousPlatform",
     "HostPlatform",
+    "NodeType",
     "Platform",
+    "ReorderedPlatform",
     "Source",
+    "Wire",
     "XmlPlatform",
     "check_file",
     "known",

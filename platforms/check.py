@@ -8,7 +8,8 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.platforms.description import Platform
-from collwise.platforms.reader import Problem, read_description
+from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.reader import Problem, line_of, read_description
 from collwise.platforms.smpi import FACTOR_OPTIONS, KNOWN_OPTIONS, OVERHEAD_OPTIONS, list_problems
 from collwise.platforms.xml_file import (
     BANDWIDTH_UNITS,
@@ -107,7 +108,14 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
     platform, problems = read_description(text)
     if platform is None:
         return problems, []
-    return _slow_link_problems(platform, text) + _window_problems(platform, text), list(platform.hosts)
+    if isinstance(platform, HeterogeneousPlatform):
+        links, routes = _types_links(platform), _types_routes(platform)
+    else:
+        links, routes = _link(platform), _route(platform)
+    problems = [problem for link in links for problem in _slow_link_problems(*link, text)]
+    if platform.calibration.tcp_window:
+        problems += [problem for route in routes for problem in _window_problems(*route, text)]
+    return sorted(problems), list(platform.hosts)
 
 
 def _check_xml(text: str) -> tuple[list[Problem], list[str]]:
@@ -117,26 +125,53 @@ def _check_xml(text: str) -> tuple[list[Problem], list[str]]:
         return [Problem(error.line, str(error))], []
 
 
-def _slow_link_problems(platform: Platform, text: str) -> list[Problem]:
-    """A link below 1 MB/s is a slip of the unit: Gbit/s written where bytes a second are meant."""
-    if platform.link_bytes_per_second >= _LEAST_LINK_BYTES_PER_SECOND:
-        return []
-    line = next(n for n, line in enumerate(text.splitlines(), 1) if "link_bytes_per_second" in line)
-    what = f"network.link_bytes_per_second: {platform.link_bytes_per_second:g} bytes a second is no cluster's link"
-    return [Problem(line, f"{what} (valid: bytes a second, 3.125e9 for 25 Gbit/s)")]
+def _link(platform: Platform) -> list[tuple[str, float]]:
+    return [("network.link_bytes_per_second", platform.link_bytes_per_second)]
 
 
-def _window_problems(platform: Platform, text: str) -> list[Problem]:
+def _types_links(platform: HeterogeneousPlatform) -> list[tuple[str, float]]:
+    kinds = [
+        (f"node_types[{number}].link_bytes_per_second", kind.link_bytes_per_second)
+        for number, kind in enumerate(platform.node_types, start=1)
+    ]
+    wires = enumerate(platform.wires, start=1)
+    return kinds + [(f"network.wires[{number}].bytes_per_second", wire.bytes_per_second) for number, wire in wires]
+
+
+def _route(platform: Platform) -> list[tuple[str, float, float]]:
     latency = 2 * platform.link_latency_seconds + platform.backbone_latency_seconds
     bandwidth = platform.link_bytes_per_second * platform.links_per_node
     if platform.backbone_bytes_per_second is not None:
         bandwidth = min(bandwidth, platform.backbone_bytes_per_second)
+    return [("network.link_latency_seconds", latency, bandwidth)]
+
+
+def _types_routes(platform: HeterogeneousPlatform) -> list[tuple[str, float, float]]:
+    kinds = {kind.name: kind for kind in platform.node_types}
+    routes = []
+    for number, wire in enumerate(platform.wires, start=1):
+        ends = [kinds[name] for name in (wire.one, wire.other)]
+        latency = wire.latency_seconds + sum(kind.link_latency_seconds for kind in ends)
+        bandwidth = min(wire.bytes_per_second, *(kind.link_bytes_per_second for kind in ends))
+        routes.append((f"network.wires[{number}].latency_seconds", latency, bandwidth))
+    return routes
+
+
+def _slow_link_problems(key: str, bytes_per_second: float, text: str) -> list[Problem]:
+    """A link below 1 MB/s is a slip of the unit: Gbit/s written where bytes a second are meant."""
+    if bytes_per_second >= _LEAST_LINK_BYTES_PER_SECOND:
+        return []
+    what = f"{key}: {bytes_per_second:g} bytes a second is no cluster's link"
+    return [Problem(line_of(text, key), f"{what} (valid: bytes a second, 3.125e9 for 25 Gbit/s)")]
+
+
+def _window_problems(key: str, latency: float, bandwidth: float, text: str) -> list[Problem]:
     if 2 * latency * bandwidth <= DEFAULT_TCP_GAMMA_BYTES:
         return []
-    line = next(n for n, line in enumerate(text.splitlines(), 1) if "link_latency_seconds" in line)
     most = DEFAULT_TCP_GAMMA_BYTES / (2 * bandwidth)
-    what = f"network.link_latency_seconds: a route of {latency:g} s makes SimGrid's TCP window the bottleneck"
-    return [Problem(line, f"{what} (valid: routes of up to {most:.3g} s at {bandwidth:g} B/s)")]
+    what = f"{key}: a route of {latency:g} s makes SimGrid's TCP window the bottleneck"
+    valid = f"routes of up to {most:.3g} s at {bandwidth:g} B/s, or calibration.tcp_window = false"
+    return [Problem(line_of(text, key), f"{what} (valid: {valid})")]
 
 
 def _root_problems(root: Element) -> list[Problem]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from collwise.platforms.hosts import HostPlatform
+from collwise.platforms.hosts import HostPlatform, numbered_hosts
 from collwise.platforms.smpi import factor_list, overhead_list
 from collwise.platforms.xml import platform_xml
 
@@ -37,7 +37,8 @@ class Calibration:
     time in a blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the eager limit only,
     `ois` always, and nothing for empty messages. Messages of `eager_limit_bytes` and more use the rendezvous protocol.
     `crosstraffic`: a flow takes 5 % of its rate from the opposite direction, as acknowledgements do.
-    `reduce_seconds_per_byte` is the time to combine one byte in a reduction.
+    `reduce_seconds_per_byte` is the time to combine one byte in a reduction. `tcp_window`: a flow gets at most a TCP
+    window a round trip, SimGrid's default.
     """
 
     latency_factor: tuple[FactorRow, ...] = _NO_FACTOR
@@ -48,8 +49,22 @@ class Calibration:
     eager_limit_bytes: int = 65536
     crosstraffic: bool = True
     reduce_seconds_per_byte: float = 0.0
+    tcp_window: bool = True
     note: str = ""
     sources: tuple[Source, ...] = ()
+
+    def smpi_options(self) -> dict[str, str]:
+        """As SimGrid options, with names that SimGrid 3.32 to 4.1 understand."""
+        options = {
+            "smpi/lat-factor": factor_list(self.latency_factor),
+            "smpi/bw-factor": factor_list(self.bandwidth_factor),
+            "smpi/os": overhead_list(self.os),
+            "smpi/or": overhead_list(self.or_),
+            "smpi/ois": overhead_list(self.ois),
+            "smpi/send-is-detached-thresh": str(self.eager_limit_bytes),
+            "network/crosstraffic": "yes" if self.crosstraffic else "no",
+        }
+        return options if self.tcp_window else options | {"network/TCP-gamma": "0"}
 
 
 @dataclass(frozen=True)
@@ -58,8 +73,9 @@ class Platform(HostPlatform):
 
     `links_per_node` links carry one job's traffic together, as one link of their summed bandwidth. A loopback joins
     two processes on one node. With `backbone_bytes_per_second` None the switch never limits a flow; otherwise it
-    limits each flow by itself and adds `backbone_latency_seconds`. `published` holds the figures from the literature
-    that the calibration uses; its keys carry the units.
+    limits each flow by itself and adds `backbone_latency_seconds`. `processes_per_node` is how many run on each by
+    default: None for one a CPU. `published` holds the figures from the literature that the calibration uses; its keys
+    carry the units.
     """
 
     name: str
@@ -76,6 +92,7 @@ class Platform(HostPlatform):
     loopback_bytes_per_second: float
     loopback_latency_seconds: float
     first_host: int = 1
+    processes_per_node: int | None = None
     links_per_node: int = 1
     backbone_bytes_per_second: float | None = None
     backbone_latency_seconds: float = 0.0
@@ -86,26 +103,16 @@ class Platform(HostPlatform):
     @property
     def hosts(self) -> tuple[str, ...]:
         """Host names, first to last, for example grisou-1.nancy.grid5000.fr."""
-        numbers = range(self.first_host, self.first_host + self.nodes)
-        return tuple(f"{self.host_prefix}{number}{self.host_suffix}" for number in numbers)
+        return numbered_hosts(self.host_prefix, self.first_host, self.nodes, self.host_suffix)
 
     @property
     def default_processes_per_node(self) -> int:
-        """One process per CPU, as in the published measurements."""
-        return self.cpus_per_node
+        """As described, else one process per CPU."""
+        return self.processes_per_node or self.cpus_per_node
 
     def smpi_options(self) -> dict[str, str]:
         """The calibration as SimGrid options, with names that SimGrid 3.32 to 4.1 understand."""
-        calibration = self.calibration
-        return {
-            "smpi/lat-factor": factor_list(calibration.latency_factor),
-            "smpi/bw-factor": factor_list(calibration.bandwidth_factor),
-            "smpi/os": overhead_list(calibration.os),
-            "smpi/or": overhead_list(calibration.or_),
-            "smpi/ois": overhead_list(calibration.ois),
-            "smpi/send-is-detached-thresh": str(calibration.eager_limit_bytes),
-            "network/crosstraffic": "yes" if calibration.crosstraffic else "no",
-        }
+        return self.calibration.smpi_options()
 
     def xml_text(self) -> str:
         """The platform XML written from this description."""

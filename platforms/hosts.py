@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from collwise.common.errors import UsageError
 
@@ -65,6 +67,66 @@ class HostPlatform(ABC):
                 f" valid: 1 to {largest} ({len(hosts)} nodes)"
             )
         return tuple(hosts[rank // processes_per_node] for rank in range(procs))
+
+    def reordered(self, order: Sequence[int]) -> ReorderedPlatform:
+        """The same platform with its hosts in another order: first the one at position order[0]; ranks fill them so.
+
+        Raises UsageError unless `order` names each position once.
+        """
+        count = len(self.hosts)
+        if sorted(order) != list(range(count)):
+            raise UsageError(
+                f"platform '{self.name}': an order of {len(order)} hosts that is no permutation"
+                f" (valid: each of 0 to {count - 1} once)"
+            )
+        return ReorderedPlatform(self, tuple(order))
+
+
+@dataclass(frozen=True)
+class ReorderedPlatform(HostPlatform):
+    """`base` with its hosts in another order: `order[r]` is the position in `base` of host r."""
+
+    base: HostPlatform
+    order: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.base.name)
+        object.__setattr__(self, "title", self.base.title)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The base's host names in the new order."""
+        hosts = self.base.hosts
+        return tuple(hosts[position] for position in self.order)
+
+    @property
+    def default_processes_per_node(self) -> int:
+        """The base's."""
+        return self.base.default_processes_per_node
+
+    def reordered(self, order: Sequence[int]) -> ReorderedPlatform:
+        """Positions in `order` are those of this platform's hosts."""
+        picked = super().reordered(order).order
+        return self.base.reordered([self.order[position] for position in picked])
+
+    def smpi_options(self) -> dict[str, str]:
+        """The base's."""
+        return self.base.smpi_options()
+
+    def xml_text(self) -> str:
+        """The base's, unchanged: the order is that of the host file."""
+        return self.base.xml_text()
+
+    def digest(self) -> str:
+        """The base's where the order is; else SHA-256 (hex) of that and the order."""
+        if self.hosts == self.base.hosts:
+            return self.base.digest()
+        return hashlib.sha256("\n".join([self.base.digest(), *self.hosts]).encode()).hexdigest()
+
+
+def numbered_hosts(prefix: str, first: int, count: int, suffix: str) -> tuple[str, ...]:
+    """The names of `count` hosts, numbered from `first`."""
+    return tuple(f"{prefix}{number}{suffix}" for number in range(first, first + count))
 
 
 def parse_radical(text: str) -> tuple[int, ...]:

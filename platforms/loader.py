@@ -7,6 +7,7 @@ from pathlib import Path
 from collwise.common.errors import UsageError, unknown_name
 from collwise.platforms.check import read_text, xml_problems
 from collwise.platforms.description import Platform
+from collwise.platforms.heterogeneous import HeterogeneousPlatform
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.reader import Problem, read_description
 from collwise.platforms.xml_file import BrokenXmlError, XmlPlatform, config_options, read_elements
@@ -30,8 +31,10 @@ def load(name_or_path: str | Path) -> HostPlatform:
 
 
 def load_description(name_or_path: str | Path) -> Platform:
-    """Like `load`, for what needs the figures of a description: platform XML raises UsageError."""
+    """Like `load`, for what needs the figures of equal nodes: platform XML and nodes that differ raise UsageError."""
     platform = load(name_or_path)
+    if isinstance(platform, HeterogeneousPlatform):
+        raise UsageError(f"platform '{name_or_path}' has nodes that differ (valid: a platform of equal nodes)")
     if not isinstance(platform, Platform):
         raise UsageError(f"platform '{name_or_path}' has no description (valid: a .toml file or {', '.join(known())})")
     return platform
@@ -46,7 +49,7 @@ def _find(name_or_path: str | Path) -> Path:
     return _FOLDER / f"{name_or_path}.toml"
 
 
-def _from_toml(path: Path) -> Platform:
+def _from_toml(path: Path) -> Platform | HeterogeneousPlatform:
     platform, problems = read_description(read_text(path))
     if platform is None:
         raise _refusal(path, problems)

@@ -12,11 +12,17 @@ from typing import Any
 
 from collwise.platforms import schema
 from collwise.platforms.description import Calibration, Platform, Source
+from collwise.platforms.heterogeneous import HeterogeneousPlatform, NodeType, Wire, needed_wires
 from collwise.platforms.smpi import MOST_ROWS
 
 _HEADER = re.compile(r"""\s*(\[\[?)([\w."' -]+)\]\]?\s*(?:#.*)?$""")
 _ASSIGNMENT = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
+_ROW = re.compile(r"\s*\{")
 _TABLES = ("cluster", "network", "calibration", "published", "sources")
+_TYPES = "node_types"
+_WIRES = "one for every two types, and one within each type of several nodes"
+
+Description = Platform | HeterogeneousPlatform
 
 
 @dataclass(frozen=True, order=True)
@@ -27,8 +33,11 @@ class Problem:
     what: str
 
 
-def read_description(text: str) -> tuple[Platform | None, list[Problem]]:
-    """The platform that TOML text describes, and all that is wrong with it; the platform is None if anything is."""
+def read_description(text: str) -> tuple[Description | None, list[Problem]]:
+    """The platform that TOML text describes, and all that is wrong with it; the platform is None if anything is.
+
+    A description with node types is of a cluster whose nodes differ.
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -36,8 +45,13 @@ def read_description(text: str) -> tuple[Platform | None, list[Problem]]:
         line = int(place.group(1)) if place else max(1, len(text.splitlines()))
         return None, [Problem(line, f"broken TOML: {error}")]
     reader = _Reader(text)
-    platform = reader.platform(document)
+    platform = reader.heterogeneous(document) if _TYPES in document else reader.platform(document)
     return platform, sorted(reader.problems)
+
+
+def line_of(text: str, key: str) -> int:
+    """The line of a key such as network.link_latency_seconds or wires[3]; else that of what it stands in."""
+    return _nearest(_key_lines(text), key)
 
 
 class _Reader:
@@ -48,10 +62,10 @@ class _Reader:
         self._places = _key_lines(text)
 
     def platform(self, document: Mapping[str, Any]) -> Platform | None:
-        values = self._table(document, schema.TOP, "", extra=_TABLES)
+        values = self._table(document, schema.TOP, "", extra=(*_TABLES, _TYPES))
         values |= self._sub_table(document, "cluster", schema.CLUSTER)
         values |= self._sub_table(document, "network", schema.NETWORK)
-        calibration = self._calibration(document)
+        calibration = self._calibration(document, (*schema.FACTOR_LISTS, *schema.OVERHEAD_LISTS))
         published = self._published(document.get("published", {}), "published")
         sources = self._sources(document, "")
         self._check_relations(values)
@@ -59,10 +73,69 @@ class _Reader:
             return None
         return Platform(**values, calibration=Calibration(**calibration), published=published, sources=sources)
 
-    def _calibration(self, document: Mapping[str, Any]) -> dict[str, Any]:
+    def heterogeneous(self, document: Mapping[str, Any]) -> HeterogeneousPlatform | None:
+        values = self._table(document, schema.TOP, "", extra=(*_TABLES, _TYPES))
+        values |= self._sub_table(document, "cluster", schema.HETEROGENEOUS_CLUSTER)
+        values |= self._sub_table(document, "network", schema.HETEROGENEOUS_NETWORK, extra=("wires",))
+        calibration = self._calibration(document, schema.FACTOR_LISTS)
+        published = self._published(document.get("published", {}), "published")
+        sources = self._sources(document, "")
+        types = self._rows(document, _TYPES, schema.NODE_TYPE, "")
+        network = document.get("network")
+        wires = self._rows(network, "wires", schema.WIRE, "network") if isinstance(network, dict) else []
+        if self.problems:
+            return None
+        self._check_types(types)
+        self._check_wires(types, wires)
+        if self.problems:
+            return None
+        return HeterogeneousPlatform(
+            **values,
+            node_types=tuple(NodeType(**row) for row in types),
+            wires=tuple(Wire(**row) for row in wires),
+            calibration=Calibration(**calibration),
+            published=published,
+            sources=sources,
+        )
+
+    def _check_types(self, types: list[dict[str, Any]]) -> None:
+        if not types:
+            self._add("", _TYPES, "none (valid: at least one)")
+        seen: set[str] = set()
+        for number, row in enumerate(types, start=1):
+            where, cpus = f"{_TYPES}[{number}]", row["cpus_per_node"]
+            if row["cores_per_node"] < cpus:
+                what = f"{row['cores_per_node']} is fewer than the CPUs (valid: at least {cpus})"
+                self._add(where, "cores_per_node", what)
+            if row["name"] in seen:
+                self._add(where, "name", f"'{row['name']}' is given twice (valid: each name once)")
+            seen.add(row["name"])
+
+    def _check_wires(self, types: list[dict[str, Any]], wires: list[dict[str, Any]]) -> None:
+        names = {row["name"]: row["nodes"] for row in types}
+        missing = dict.fromkeys(frozenset(pair) for pair in needed_wires(names))
+        seen: set[frozenset[str]] = set()
+        for number, row in enumerate(wires, start=1):
+            pair = frozenset((row["one"], row["other"]))
+            for end in ("one", "other"):
+                if row[end] not in names:
+                    what = f"unknown node type '{row[end]}' (valid: {', '.join(names)})"
+                    self._add(f"network.wires[{number}]", end, what)
+            if pair <= set(names) and pair not in missing:
+                again = "given twice" if pair in seen else "between a single node and itself"
+                what = f"{again}: '{row['one']}' and '{row['other']}' (valid: {_WIRES})"
+                self._add("network", f"wires[{number}]", what)
+            missing.pop(pair, None)
+            seen.add(pair)
+        if missing:
+            first = sorted(next(iter(missing)))
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            what = f"none between '{first[0]}' and '{first[-1]}'{more} (valid: {_WIRES})"
+            self._add("network", "wires", what)
+
+    def _calibration(self, document: Mapping[str, Any], lists: tuple[str, ...]) -> dict[str, Any]:
         if "calibration" not in document:
             return {}
-        lists = (*schema.FACTOR_LISTS, *schema.OVERHEAD_LISTS)
         values = self._sub_table(document, "calibration", schema.CALIBRATION, extra=(*lists, "sources"))
         table = document["calibration"]
         if not isinstance(table, dict):
@@ -167,20 +240,24 @@ class _Reader:
         self.problems.append(Problem(self._line(key), f"{key}: {what}"))
 
     def _line(self, key: str) -> int:
-        # A missing key and a key inside a row have no line of their own: the nearest enclosing table's will do.
-        while key:
-            if key in self._places:
-                return self._places[key]
-            index = re.search(r"\[\d+\]$", key)
-            key = key[: index.start()] if index else key.rpartition(".")[0]
-        return 1
+        return _nearest(self._places, key)
+
+
+def _nearest(places: Mapping[str, int], key: str) -> int:
+    # A missing key and a key inside a row have no line of their own: the nearest enclosing table's will do.
+    while key:
+        if key in places:
+            return places[key]
+        index = re.search(r"\[\d+\]$", key)
+        key = key[: index.start()] if index else key.rpartition(".")[0]
+    return 1
 
 
 def _key_lines(text: str) -> dict[str, int]:
     """The line of each table header ('cluster'), list entry ('sources[2]') and key ('cluster.nodes')."""
     places: dict[str, int] = {}
     counts: dict[str, int] = {}
-    table = ""
+    table = last = ""
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
             table = re.sub(r"[\s\"']", "", header.group(2))
@@ -190,5 +267,9 @@ def _key_lines(text: str) -> dict[str, int]:
             places.setdefault(table, number)
         elif assignment := _ASSIGNMENT.match(line):
             name = assignment.group(1).strip("\"'")
-            places.setdefault(f"{table}.{name}" if table else name, number)
+            last = f"{table}.{name}" if table else name
+            places.setdefault(last, number)
+        elif _ROW.match(line):
+            counts[last] = counts.get(last, 0) + 1
+            places.setdefault(f"{last}[{counts[last]}]", number)
     return places

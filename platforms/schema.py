@@ -64,6 +64,7 @@ CLUSTER = {
     "cpus_per_node": _whole(1),
     "cores_per_node": _whole(1),
     "core_flops": _number(above=True),
+    "processes_per_node": _whole(1, required=False),
 }
 NETWORK = {
     "link_bytes_per_second": _number(above=True),
@@ -74,10 +75,34 @@ NETWORK = {
     "backbone_bytes_per_second": _number(above=True, required=False),
     "backbone_latency_seconds": _number(required=False),
 }
+NODE_TYPE = {
+    "name": _text(_HOST_PART.replace("*", "+"), "letters, digits, dots, - and _"),
+    "nodes": _whole(1, 10_000),
+    "cpus_per_node": _whole(1),
+    "cores_per_node": _whole(1),
+    "core_flops": _number(above=True),
+    "send_base_seconds": _number(),
+    "send_seconds_per_byte": _number(),
+    "receive_base_seconds": _number(),
+    "receive_seconds_per_byte": _number(),
+    "link_bytes_per_second": _number(above=True),
+    "link_latency_seconds": _number(),
+}
+WIRE = {
+    "one": _text(r".+", "the name of a node type"),
+    "other": _text(r".+", "the name of a node type"),
+    "latency_seconds": _number(),
+    "bytes_per_second": _number(above=True),
+}
+HETEROGENEOUS_CLUSTER = {
+    key: CLUSTER[key] for key in ("host_prefix", "host_suffix", "first_host", "processes_per_node")
+}
+HETEROGENEOUS_NETWORK = {key: NETWORK[key] for key in ("loopback_bytes_per_second", "loopback_latency_seconds")}
 CALIBRATION = {
     "eager_limit_bytes": _whole(0, LARGEST_BYTES, required=False),
     "crosstraffic": Key("true or false", lambda v: isinstance(v, bool), bool, required=False),
     "reduce_seconds_per_byte": _number(required=False),
+    "tcp_window": Key("true or false", lambda v: isinstance(v, bool), bool, required=False),
     "note": _ANY_TEXT,
 }
 FACTOR_LISTS = ("latency_factor", "bandwidth_factor")

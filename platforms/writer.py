@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tomli_w
 
 from collwise.platforms.description import Calibration, Platform, Source
-from collwise.platforms.schema import CLUSTER, FACTOR_COLUMNS, NETWORK, OVERHEAD_COLUMNS, TOP
+from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.schema import (
+    CLUSTER,
+    FACTOR_COLUMNS,
+    HETEROGENEOUS_CLUSTER,
+    HETEROGENEOUS_NETWORK,
+    NETWORK,
+    NODE_TYPE,
+    OVERHEAD_COLUMNS,
+    OVERHEAD_LISTS,
+    TOP,
+    WIRE,
+    Key,
+)
 
 
-def write_description(platform: Platform) -> str:
+def write_description(platform: Platform | HeterogeneousPlatform) -> str:
     """The platform as TOML text that reads back as an equal platform."""
-    document: dict[str, Any] = {key: getattr(platform, key) for key in TOP}
-    document["cluster"] = {key: getattr(platform, key) for key in CLUSTER}
-    document["network"] = _given(
-        {
-            key: getattr(platform, key)
-            for key in NETWORK
-            if key != "backbone_latency_seconds" or platform.backbone_bytes_per_second is not None
-        }
-    )
+    differ = isinstance(platform, HeterogeneousPlatform)
+    document = _values(platform, TOP)
+    document["cluster"] = _values(platform, HETEROGENEOUS_CLUSTER if differ else CLUSTER)
+    document["network"] = _values(platform, HETEROGENEOUS_NETWORK if differ else NETWORK)
     document["calibration"] = _calibration(platform.calibration)
+    if isinstance(platform, HeterogeneousPlatform):
+        for name in OVERHEAD_LISTS:
+            del document["calibration"][name]
+        document["node_types"] = [_values(kind, NODE_TYPE) for kind in platform.node_types]
+        document["network"]["wires"] = [_values(wire, WIRE) for wire in platform.wires]
+    elif platform.backbone_bytes_per_second is None:
+        del document["network"]["backbone_latency_seconds"]
     if platform.published:
         document["published"] = platform.published
     document["sources"] = _sources(platform.sources)
@@ -36,6 +51,7 @@ def _calibration(calibration: Calibration) -> dict[str, Any]:
             "eager_limit_bytes": calibration.eager_limit_bytes,
             "crosstraffic": calibration.crosstraffic,
             "reduce_seconds_per_byte": calibration.reduce_seconds_per_byte,
+            "tcp_window": None if calibration.tcp_window else False,
             "latency_factor": _rows(FACTOR_COLUMNS, calibration.latency_factor),
             "bandwidth_factor": _rows(FACTOR_COLUMNS, calibration.bandwidth_factor),
             "os": _rows(OVERHEAD_COLUMNS, calibration.os),
@@ -52,6 +68,10 @@ def _rows(columns: dict[str, Any], rows: Sequence[tuple[float, ...]]) -> list[di
 
 def _sources(sources: Sequence[Source]) -> list[dict[str, str]] | None:
     return [{"what": source.what, "where": source.where} for source in sources] or None
+
+
+def _values(described: object, keys: Mapping[str, Key]) -> dict[str, Any]:
+    return _given({key: getattr(described, key) for key in keys})
 
 
 def _given(table: dict[str, Any]) -> dict[str, Any]:

@@ -1,16 +1,27 @@
-"""Platform XML for SimGrid, in the shape of Grid'5000's own: a site zone that holds a cluster of real host names."""
+"""Platform XML for SimGrid.
+
+Equal nodes: in the shape of Grid'5000's own, a site zone that holds a cluster of real host names. Nodes that differ: a
+zone of hosts with a route for every two.
+"""
 
 from __future__ import annotations
 
+from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
+from collwise.platforms.smpi import overhead_list
+
 if TYPE_CHECKING:
     from collwise.platforms.description import Platform
+    from collwise.platforms.heterogeneous import HeterogeneousPlatform, NodeType
 
 _HEAD = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">"""
+
+# Programs read this property of their host where they reduce (algorithms/operation.c).
+_REDUCE = "collwise/reduce-seconds-per-byte"
 
 
 def platform_xml(platform: Platform) -> str:
@@ -18,12 +29,62 @@ def platform_xml(platform: Platform) -> str:
 
     It holds what a simulation depends on and nothing else, so that a better title or source is the same platform.
     """
-    lines = [_HEAD, '  <config id="smpi">']
-    lines += [f"    {_tag('prop', id=name, value=value)}" for name, value in platform.smpi_options().items()]
-    lines += ["  </config>", f'  <zone id={quoteattr(platform.site)} routing="Full">']
-    lines += [f"    {line}" for line in _cluster_lines(platform)]
-    lines += ["  </zone>", "</platform>"]
-    return "\n".join(lines) + "\n"
+    return _document(platform.site, platform.smpi_options(), _cluster_lines(platform))
+
+
+def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
+    """The platform as XML that SimGrid 3.32 to 4.1 read alike; like `platform_xml` for nodes that differ."""
+    hosts, kinds = platform.hosts, platform.types_of_hosts
+    lines: list[str] = []
+    for host, kind in zip(hosts, kinds, strict=True):
+        lines += _host_lines(platform, host, kind)
+        lines.append(_link(f"{host}_link", kind.link_bytes_per_second, kind.link_latency_seconds, "SPLITDUPLEX"))
+    lines.append(_link("loopback", platform.loopback_bytes_per_second, platform.loopback_latency_seconds, "FATPIPE"))
+    for one, other in combinations_with_replacement(platform.node_types, 2):
+        if one is not other or one.nodes > 1:
+            wire = platform.wire(one, other)
+            lines.append(_link(_wire_id(platform, one, other), wire.bytes_per_second, wire.latency_seconds, "FATPIPE"))
+    for host in hosts:
+        lines.append(f'<route src={quoteattr(host)} dst={quoteattr(host)} symmetrical="NO">')
+        lines += [f"  {_tag('link_ctn', id='loopback')}", "</route>"]
+    for (one_host, one), (other_host, other) in combinations(zip(hosts, kinds, strict=True), 2):
+        lines.append(f"<route src={quoteattr(one_host)} dst={quoteattr(other_host)}>")
+        lines.append(f"  {_tag('link_ctn', id=f'{one_host}_link', direction='UP')}")
+        lines.append(f"  {_tag('link_ctn', id=_wire_id(platform, one, other))}")
+        lines += [f"  {_tag('link_ctn', id=f'{other_host}_link', direction='DOWN')}", "</route>"]
+    return _document(platform.site, platform.smpi_options(), lines)
+
+
+def _document(site: str, options: dict[str, str], lines: list[str]) -> str:
+    written = [_HEAD, '  <config id="smpi">']
+    written += [f"    {_tag('prop', id=name, value=value)}" for name, value in options.items()]
+    written += ["  </config>", f'  <zone id={quoteattr(site)} routing="Full">']
+    written += [f"    {line}" for line in lines]
+    written += ["  </zone>", "</platform>"]
+    return "\n".join(written) + "\n"
+
+
+def _host_lines(platform: HeterogeneousPlatform, host: str, kind: NodeType) -> list[str]:
+    calibration = platform.calibration
+    properties = {
+        "smpi/os": overhead_list(kind.send),
+        "smpi/or": overhead_list(kind.receive),
+        "smpi/ois": overhead_list(kind.non_blocking_send(calibration.eager_limit_bytes)),
+        _REDUCE: repr(calibration.reduce_seconds_per_byte),
+    }
+    head = _tag("host", id=host, speed=f"{kind.core_flops!r}f", core=str(kind.cores_per_node)).replace("/>", ">")
+    return [head, *(f"  {_tag('prop', id=name, value=value)}" for name, value in properties.items()), "</host>"]
+
+
+def _link(name: str, bytes_per_second: float, latency_seconds: float, sharing: str) -> str:
+    bandwidth, latency = f"{bytes_per_second!r}Bps", f"{latency_seconds!r}s"
+    return _tag("link", id=name, bandwidth=bandwidth, latency=latency, sharing_policy=sharing)
+
+
+def _wire_id(platform: HeterogeneousPlatform, one: NodeType, other: NodeType) -> str:
+    # By position: names of types may hold anything, and better ones are the same platform.
+    first, second = sorted((platform.node_types.index(one), platform.node_types.index(other)))
+    return f"wire_{first + 1}_{second + 1}"
 
 
 def _cluster_lines(platform: Platform) -> list[str]:
@@ -46,9 +107,8 @@ def _cluster_lines(platform: Platform) -> list[str]:
         attributes["bb_lat"] = f"{platform.backbone_latency_seconds!r}s"
         # A shared backbone would make all flows of the cluster compete; a switch forwards them side by side.
         attributes["bb_sharing_policy"] = "FATPIPE"
-    # Every host of a cluster gets its properties; programs read this one where they reduce (algorithms/operation.c).
-    gamma = repr(platform.calibration.reduce_seconds_per_byte)
-    prop = _tag("prop", id="collwise/reduce-seconds-per-byte", value=gamma)
+    # Every host of a cluster gets its properties.
+    prop = _tag("prop", id=_REDUCE, value=repr(platform.calibration.reduce_seconds_per_byte))
     return [_tag("cluster", **attributes).replace("/>", ">"), f"  {prop}", "</cluster>"]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
-from collwise.platforms import HostPlatform, Platform
+from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
 from collwise.simulator.launch import ProgramRun, run_program
 from collwise.simulator.store import Case
 from collwise.simulator.sweep import case_lines
@@ -113,7 +113,7 @@ def _sizes(algorithm: Algorithm, asked: Sequence[int] | None) -> Sequence[int]:
 
 def without_reduction_costs(platform: HostPlatform) -> HostPlatform:
     """The same platform, on which combining takes no time; one read from an XML file is left as it is."""
-    if not isinstance(platform, Platform):
+    if not isinstance(platform, Platform | HeterogeneousPlatform):
         return platform
     return replace(platform, calibration=replace(platform.calibration, reduce_seconds_per_byte=0.0))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -11,6 +13,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
 from collwise.platforms import (
     Calibration,
+    HeterogeneousPlatform,
     HostPlatform,
     Platform,
     Source,
@@ -32,22 +35,16 @@ def platforms() -> None:
 @json_option
 def list_platforms(as_json: bool) -> None:
     """The known platforms."""
-    described = [load_description(name) for name in known()]
+    described = [load(name) for name in known()]
     if as_json:
         print_json([_facts(platform) for platform in described])
         return
     rows = [
-        (
-            platform.name,
-            platform.title,
-            platform.nodes,
-            platform.cpus_per_node,
-            f"{platform.link_bytes_per_second * platform.links_per_node * 8e-9:g} Gbit/s",
-            f"{platform.link_latency_seconds * 1e6:g} us",
-        )
+        (platform.name, platform.title, len(platform.hosts), platform.default_processes_per_node, *_network(platform))
         for platform in described
     ]
-    stdout_console().print(table("Platforms", ["name", "cluster", "nodes", "CPUs", "link", "latency"], rows, left=2))
+    columns = ["name", "cluster", "nodes", "a node", "link", "one way"]
+    stdout_console().print(table("Platforms (a node: processes by default)", columns, rows, left=2))
 
 
 @platforms.command("show")
@@ -57,7 +54,7 @@ def show(platform: HostPlatform, as_json: bool) -> None:
     """A platform's description with its sources; PLATFORM is a name or a file."""
     if as_json:
         print_json(_facts(platform))
-    elif isinstance(platform, Platform):
+    elif isinstance(platform, Platform | HeterogeneousPlatform):
         click.echo(write_description(platform), nl=False)
     else:
         click.echo(platform.xml_text(), nl=False)
@@ -142,11 +139,43 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
             "link_bytes_per_second": platform.link_bytes_per_second * platform.links_per_node,
             "link_latency_seconds": platform.link_latency_seconds,
         }
+    elif isinstance(platform, HeterogeneousPlatform):
+        facts |= {
+            "node_types": [asdict(kind) for kind in platform.node_types],
+            "wires": [asdict(wire) for wire in platform.wires],
+        }
     return facts
+
+
+def _network(platform: HostPlatform) -> tuple[str, str]:
+    """A node's link and the latency of the way to another one, from the least to the most, with their units."""
+    if isinstance(platform, HeterogeneousPlatform):
+        kinds = {kind.name: kind for kind in platform.node_types}
+        speeds = [kind.link_bytes_per_second for kind in kinds.values()]
+        latencies = [
+            wire.latency_seconds + kinds[wire.one].link_latency_seconds + kinds[wire.other].link_latency_seconds
+            for wire in platform.wires
+        ]
+    else:
+        assert isinstance(platform, Platform)
+        speeds = [platform.link_bytes_per_second * platform.links_per_node]
+        latencies = [2 * platform.link_latency_seconds + platform.backbone_latency_seconds]
+    return f"{_spread(s * 8e-9 for s in speeds)} Gbit/s", f"{_spread(seconds * 1e6 for seconds in latencies)} us"
+
+
+def _spread(values: Iterable[float]) -> str:
+    shown = [f"{value:.4g}" for value in sorted(values)]
+    return " to ".join(dict.fromkeys((shown[0], shown[-1]))) if shown else "0"
 
 
 def _understood(platform: HostPlatform) -> str:
     """What was read, so that a slip of a unit shows."""
+    if isinstance(platform, HeterogeneousPlatform):
+        link, way = _network(platform)
+        return (
+            f"{platform.hosts[0]} to {platform.hosts[-1]}; {len(platform.node_types)} types of nodes; link {link}, "
+            f"{way} from node to node; calibration: {platform.calibration.note or 'none'}"
+        )
     if not isinstance(platform, Platform):
         known = "its own" if any(name.startswith("smpi/") for name in platform.smpi_options()) else "SimGrid's default"
         return f"{platform.hosts[0]} to {platform.hosts[-1]}; platform XML with {known} SMPI calibration"

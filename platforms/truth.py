@@ -1,0 +1,134 @@
+"""What a message takes on a description all of whose parts are straight lines: what estimation must find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from collwise.common.errors import UsageError
+from collwise.platforms.description import Calibration, Platform
+from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.hosts import HostPlatform, ReorderedPlatform
+from collwise.platforms.smpi import ENVELOPE_BYTES
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PointToPoint:
+    """The n hosts' and their pairs' shares of an eager message between two nodes, of at least one byte.
+
+    `send_seconds`, `receive_seconds` and their like per byte: arrays (n,). `latency_seconds` (with the time of SMPI's
+    envelope) and `network_seconds_per_byte`: arrays (n, n) over sender and receiver, 0 on the diagonal.
+    """
+
+    send_seconds: Array
+    send_seconds_per_byte: Array
+    receive_seconds: Array
+    receive_seconds_per_byte: Array
+    latency_seconds: Array
+    network_seconds_per_byte: Array
+    eager_limit_bytes: int
+
+    @property
+    def processor_seconds(self) -> Array:
+        """C of LMO, (n,): the mean of sending and receiving."""
+        return (self.send_seconds + self.receive_seconds) / 2
+
+    @property
+    def processor_seconds_per_byte(self) -> Array:
+        """t of LMO, (n,): the mean of sending and receiving."""
+        return (self.send_seconds_per_byte + self.receive_seconds_per_byte) / 2
+
+    @property
+    def alpha_seconds(self) -> Array:
+        """alpha of Hockney, (n, n): all that does not grow with the message; without meaning on the diagonal."""
+        return self.send_seconds[:, None] + self.latency_seconds + self.receive_seconds[None, :]
+
+    @property
+    def beta_seconds_per_byte(self) -> Array:
+        """beta of Hockney, (n, n); without meaning on the diagonal."""
+        per_byte = self.send_seconds_per_byte[:, None] + self.receive_seconds_per_byte[None, :]
+        return per_byte + self.network_seconds_per_byte
+
+    def seconds(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
+        """One way, at every size from 1 to below the eager limit."""
+        alpha, beta = self.alpha_seconds[sender, receiver], self.beta_seconds_per_byte[sender, receiver]
+        return np.asarray(alpha + beta * np.asarray(message_bytes, dtype=float))
+
+
+def point_to_point(platform: HostPlatform) -> PointToPoint:
+    """The parameters of a description, for one process a node and one message at a time.
+
+    Raises UsageError for platform XML and for factors or overheads that change with the message size.
+    """
+    if isinstance(platform, ReorderedPlatform):
+        return _reordered(point_to_point(platform.base), np.asarray(platform.order))
+    if isinstance(platform, HeterogeneousPlatform):
+        return _of_types(platform)
+    if isinstance(platform, Platform):
+        return _of_equals(platform)
+    raise UsageError(f"platform '{platform.name}' is no description: what a message takes on it is not known")
+
+
+def _of_equals(platform: Platform) -> PointToPoint:
+    calibration, n = platform.calibration, platform.nodes
+    if len(calibration.os) > 1 or len(calibration.or_) > 1:
+        raise _bent(platform)
+    (_, send, send_per_byte), (_, receive, receive_per_byte) = calibration.os[0], calibration.or_[0]
+    bandwidth = platform.link_bytes_per_second * platform.links_per_node
+    bandwidth = min(bandwidth, platform.backbone_bytes_per_second or bandwidth)
+    latency = 2 * platform.link_latency_seconds + platform.backbone_latency_seconds
+    between = ~np.eye(n, dtype=bool)
+    overheads = [np.full(n, value) for value in (send, send_per_byte, receive, receive_per_byte)]
+    return _assembled(platform, calibration, overheads, latency * between, between / bandwidth)
+
+
+def _of_types(platform: HeterogeneousPlatform) -> PointToPoint:
+    kinds = platform.types_of_hosts
+    n = len(kinds)
+    latency, rate = np.zeros((n, n)), np.zeros((n, n))
+    for i, one in enumerate(kinds):
+        for j, other in enumerate(kinds):
+            if i != j:
+                wire = platform.wire(one, other)
+                latency[i, j] = one.link_latency_seconds + wire.latency_seconds + other.link_latency_seconds
+                rate[i, j] = 1 / min(wire.bytes_per_second, one.link_bytes_per_second, other.link_bytes_per_second)
+    overheads = [
+        np.array([getattr(kind, name) for kind in kinds])
+        for name in ("send_base_seconds", "send_seconds_per_byte", "receive_base_seconds", "receive_seconds_per_byte")
+    ]
+    return _assembled(platform, platform.calibration, overheads, latency, rate)
+
+
+def _assembled(
+    platform: HostPlatform, calibration: Calibration, overheads: list[Array], latency: Array, rate: Array
+) -> PointToPoint:
+    if len(calibration.latency_factor) > 1 or len(calibration.bandwidth_factor) > 1:
+        raise _bent(platform)
+    rate = rate / calibration.bandwidth_factor[0][1]
+    latency = latency * calibration.latency_factor[0][1] + ENVELOPE_BYTES * rate
+    send, send_per_byte, receive, receive_per_byte = overheads
+    return PointToPoint(send, send_per_byte, receive, receive_per_byte, latency, rate, calibration.eager_limit_bytes)
+
+
+def _reordered(truth: PointToPoint, order: NDArray[np.intp]) -> PointToPoint:
+    pairs = np.ix_(order, order)
+    return PointToPoint(
+        truth.send_seconds[order],
+        truth.send_seconds_per_byte[order],
+        truth.receive_seconds[order],
+        truth.receive_seconds_per_byte[order],
+        truth.latency_seconds[pairs],
+        truth.network_seconds_per_byte[pairs],
+        truth.eager_limit_bytes,
+    )
+
+
+def _bent(platform: HostPlatform) -> UsageError:
+    return UsageError(
+        f"platform '{platform.name}': factors or overheads that change with the message size"
+        " (valid: one row each, where parameters are to be exact)"
+    )

@@ -87,7 +87,10 @@ def decisions_from(path: Path) -> list[DecisionTable]:
 def _table(entry: Mapping[str, Any]) -> DecisionTable:
     rules = {
         int(p): tuple(
-            (step["from_bytes"], Choice(*(step[name] for name in ("algorithm", "segment_bytes", "fanout", "limit_bytes"))))
+            (
+                step["from_bytes"],
+                Choice(*(step[name] for name in ("algorithm", "segment_bytes", "fanout", "limit_bytes"))),
+            )
             for step in row
         )
         for p, row in entry["rules"].items()

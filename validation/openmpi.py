@@ -25,8 +25,10 @@ _SMALL_COMMUNICATOR = 10
 
 @dataclass(frozen=True)
 class Choice:
-    """An algorithm with its parameters: segment size in bytes (0: none), fan-out (0: its default), and the size in bytes
-    up to which messages are cut (0: no limit)."""
+    """An algorithm with its parameters: segment size in bytes (0: none), fan-out (0: its default), and limit.
+
+    The limit is the size in bytes up to which messages are cut (0: none).
+    """
 
     algorithm: str
     segment_bytes: int = 0

@@ -27,13 +27,12 @@ static long right(reader *read, const char *text, size_t count, decision_rule ex
         failures = complain(text, "another number of rules");
     } else if (count > 0) {
         const decision_rule *last = &rules.list[count - 1];
-        int same = last->collective == expected.collective && last->procs == expected.procs &&
-                   last->processes_per_node == expected.processes_per_node &&
-                   last->message_bytes == expected.message_bytes &&
-                   last->choice.algorithm == expected.choice.algorithm &&
-                   last->choice.segment_bytes == expected.choice.segment_bytes &&
-                   last->choice.limit_bytes == expected.choice.limit_bytes &&
-                   last->choice.fanout == expected.choice.fanout;
+        int same =
+            last->collective == expected.collective && last->procs == expected.procs &&
+            last->processes_per_node == expected.processes_per_node && last->message_bytes == expected.message_bytes &&
+            last->choice.algorithm == expected.choice.algorithm &&
+            last->choice.segment_bytes == expected.choice.segment_bytes &&
+            last->choice.limit_bytes == expected.choice.limit_bytes && last->choice.fanout == expected.choice.fanout;
         failures = same ? 0 : complain(text, "another rule");
     }
     free(rules.list);

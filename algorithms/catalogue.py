@@ -40,13 +40,18 @@ class Algorithm:
 
     @property
     def segmented(self) -> bool:
-        """Whether a segment size can be chosen, be it only that of a first part."""
-        return self.pipelined or "first_bytes" in self.parameters
+        """Whether a segment size can be chosen, be it only that of a first part, or a bound."""
+        return self.pipelined or self.bounded or "first_bytes" in self.parameters
 
     @property
     def pipelined(self) -> bool:
         """Whether the message is cut into segments of a size that can be chosen."""
         return "segment_bytes" in self.parameters
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it cuts messages only where it is given a bound that their parts stay below."""
+        return "bound_bytes" in self.parameters
 
     @property
     def bound_to_procs(self) -> bool:

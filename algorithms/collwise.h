@@ -19,6 +19,7 @@
 typedef struct {
     size_t segment_bytes; /* 0: the message is not segmented */
     int fanout;           /* 0: the algorithm's default */
+    size_t limit_bytes;   /* size up to which messages are cut; 0: no limit */
 } collwise_parameters;
 
 /* The arguments of one call of any collective; those that MPI's own call does not have are left out. The one buffer

@@ -19,6 +19,17 @@ void collwise_receive(char *data, size_t bytes, int source, MPI_Comm comm);
 void collwise_sendrecv(const char *send, size_t send_bytes, int destination, char *receive, size_t receive_bytes,
                        int source, MPI_Comm comm);
 
+/* A barrier's messages say nothing, and are empty. In simulation they carry a byte: empty ones are never charged the
+ * processor's time in a send or receive, and a linear barrier would take no longer for more processes. */
+#ifdef SMPI_SHARED_MALLOC
+enum { COLLWISE_TOKEN_BYTES = 1 };
+#else
+enum { COLLWISE_TOKEN_BYTES = 0 };
+#endif
+void collwise_signal(int destination, MPI_Comm comm);
+void collwise_await(int source, MPI_Comm comm);
+void collwise_signal_and_await(int destination, int source, MPI_Comm comm);
+
 /* Messages under way. Start any number, then wait for all: */
 typedef struct {
     MPI_Request *list;
@@ -42,6 +53,16 @@ size_t collwise_segment_length(size_t bytes, size_t segment_bytes, size_t index)
 /* The segment size in use: pieces bound it, and 0 means whole messages. */
 size_t collwise_segment_bytes(size_t segment_bytes);
 
+/* Consecutive elements, or bytes, of a message. */
+typedef struct {
+    size_t first, count;
+} collwise_part;
+
+/* Part `index` of a message cut into parts of one size, the first ones one longer. */
+collwise_part collwise_equal_part(size_t size, size_t parts, size_t index);
+/* The least number of such parts, of whole bytes, that all stay below a bound of at least 2. */
+size_t collwise_parts_below(size_t bytes, size_t bound);
+
 /* The paper's Algorithm 1: non-blocking sends of each segment to all children, blocking on each received segment. */
 void collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *tree, size_t segment_bytes, MPI_Comm comm);
 
@@ -50,7 +71,7 @@ void collwise_split_binary_exchange(char *data, size_t bytes, int root, MPI_Comm
 
 /* Where block `index` begins of a message cut into one block a process, all of one size, the first ones one longer.
  * Sizes are bytes or elements. */
-size_t collwise_block_start(size_t size, int procs, int index);
+size_t collwise_block_start(size_t size, size_t procs, size_t index);
 
 /* The first phase of the scatter-allgather broadcasts: virtual rank v gets block v, and in passing those of its subtree
  * in the in-order binomial tree, each at its place in the message. */
@@ -80,6 +101,12 @@ collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm co
 size_t *collwise_equal_offsets(size_t block_bytes, MPI_Comm comm);
 collwise_allgatherv_function collwise_allgatherv_bruck, collwise_allgatherv_ring, collwise_allgatherv_neighbor_exchange;
 collwise_alltoallv_function collwise_alltoallv_linear, collwise_alltoallv_pairwise;
+
+/* A linear gather, or scatter, of one part of each block, which lies at its place in the block. */
+void collwise_gather_part(const char *mine, char *all, size_t block_bytes, collwise_part part, int root, MPI_Comm comm);
+void collwise_scatter_part(const char *all, char *mine, size_t block_bytes, collwise_part part, int root,
+                           MPI_Comm comm);
+collwise_scatter_function collwise_scatter_linear;
 
 /* The two phases of the linear allgathers. */
 collwise_gather_function collwise_gather_linear;
@@ -141,11 +168,6 @@ int collwise_core_rank(const collwise_core *core, int index);
 
 /* Those outside the core get `data` from their partners. */
 void collwise_core_hand_out(char *data, size_t bytes, const collwise_core *core);
-
-/* Consecutive elements of a message. */
-typedef struct {
-    size_t first, count;
-} collwise_part;
 
 /* What is left to number `index` of the core after this many halvings. */
 collwise_part collwise_part_of(size_t elements, int index, int steps);

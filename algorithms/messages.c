@@ -22,6 +22,22 @@ void collwise_receive(char *data, size_t bytes, int source, MPI_Comm comm) {
     }
 }
 
+void collwise_signal(int destination, MPI_Comm comm) {
+    const char token = 0;
+    collwise_send(&token, COLLWISE_TOKEN_BYTES, destination, comm);
+}
+
+void collwise_await(int source, MPI_Comm comm) {
+    char token;
+    collwise_receive(&token, COLLWISE_TOKEN_BYTES, source, comm);
+}
+
+void collwise_signal_and_await(int destination, int source, MPI_Comm comm) {
+    const char sent = 0;
+    char received;
+    collwise_sendrecv(&sent, COLLWISE_TOKEN_BYTES, destination, &received, COLLWISE_TOKEN_BYTES, source, comm);
+}
+
 /* Non-blocking all through, so that pieces of the one direction never wait for those of the other. */
 static void sendrecv_in_pieces(const char *send, size_t send_bytes, int destination, char *receive,
                                size_t receive_bytes, int source, MPI_Comm comm) {
@@ -98,6 +114,13 @@ size_t collwise_segment_length(size_t bytes, size_t segment_bytes, size_t index)
     size_t segment = collwise_segment_bytes(segment_bytes);
     return collwise_least(segment, bytes - index * segment);
 }
+
+collwise_part collwise_equal_part(size_t size, size_t parts, size_t index) {
+    size_t first = collwise_block_start(size, parts, index);
+    return (collwise_part){first, collwise_block_start(size, parts, index + 1) - first};
+}
+
+size_t collwise_parts_below(size_t bytes, size_t bound) { return bytes / (bound - 1) + (bytes % (bound - 1) != 0); }
 
 int collwise_rank_in(MPI_Comm comm) {
     int rank;

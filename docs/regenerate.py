@@ -18,7 +18,7 @@ from collwise.common.units import format_size
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.studies import figures as draw
-from collwise.studies.commands.algorithms import ids_text, parameters_text, requirements_text
+from collwise.studies.commands.algorithms import ids_text, parameters_text, requirements_text, reservation_text
 from collwise.studies.commands.crosscheck import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.commands.demo import CLUSTERS, SHOWN
 from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
@@ -77,7 +77,7 @@ def algorithms_page() -> str:
     for collective in collectives:
         rows = [
             (
-                f"`{a.name}`" + ("" if a.selectable else " (building block)"),
+                f"`{a.name}`{reservation_text(a)}",
                 a.title,
                 a.topology,
                 parameters_text(a),

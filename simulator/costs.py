@@ -25,7 +25,8 @@ _UP_AND_DOWN = {"allreduce", "allgather", "allgatherv", "barrier", "reduce_scatt
 def cost_of(case: Case) -> float:
     """About how many messages a case simulates; upper bounds where the topology is not known or comes with others."""
     others = case.procs - 1
-    segments = max(1, -(-case.message_bytes // case.segment_bytes)) if case.segment_bytes else 1
+    is_cut = case.segment_bytes and not 0 < case.limit_bytes < case.message_bytes
+    segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
     topologies = _topologies(case.collective, case.algorithm)
     if case.experiment != "collective" or topologies <= _TREES:
         messages = others * segments

@@ -30,7 +30,10 @@ _OPTIONS = {name: value for name, value in SMPI_OPTIONS.items() if name != "smpi
 _GRACE_SECONDS = 10.0
 # What a program needs that is built for each engine.
 _BUILT_FOR = {"smpi": "libsimgrid.so", "openmpi": "libmpi.so.40", "mpich": "libmpich.so"}
-_COLUMNS = "collective procs processes_per_node message_bytes algorithm [segment_bytes=N] [fanout=N]"
+_COLUMNS = "collective procs processes_per_node message_bytes algorithm [segment_bytes=N] [limit_bytes=N] [fanout=N]"
+
+# The parameters that an algorithm may be given, and their least values.
+_LEAST = {"segment_bytes": 0, "limit_bytes": 0, "fanout": 1}
 
 
 @dataclass(frozen=True)
@@ -104,9 +107,9 @@ def _check_choice(collective: str, algorithm: str, parameters: Sequence[str]) ->
         raise unknown_name(f"{collective} algorithm", algorithm, ("default", *known))
     for parameter in parameters:
         name, _, value = parameter.partition("=")
-        if name not in ("segment_bytes", "fanout"):
-            raise unknown_name("parameter", name, ("segment_bytes", "fanout"))
-        _check_number(name, value, 0 if name == "segment_bytes" else 1)
+        if name not in _LEAST:
+            raise unknown_name("parameter", name, _LEAST)
+        _check_number(name, value, _LEAST[name])
 
 
 def _check_number(name: str, word: str, least: int) -> None:

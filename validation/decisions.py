@@ -16,7 +16,7 @@ from collwise.validation.openmpi import Choice
 # Of one process count: message bytes from which, choice; ascending.
 Row = tuple[tuple[int, Choice], ...]
 
-_FORMAT = "collwise decisions 2"
+_FORMAT = "collwise decisions 3"
 _MAKE_ONE = "make one with: collwise select -o FILE"
 
 
@@ -87,7 +87,11 @@ def decisions_from(path: Path) -> list[DecisionTable]:
 def _table(entry: Mapping[str, Any]) -> DecisionTable:
     rules = {
         int(p): tuple(
-            (step["from_bytes"], Choice(step["algorithm"], step["segment_bytes"], step["fanout"])) for step in row
+            (
+                step["from_bytes"],
+                Choice(*(step[name] for name in ("algorithm", "segment_bytes", "fanout", "limit_bytes"))),
+            )
+            for step in row
         )
         for p, row in entry["rules"].items()
     }

@@ -284,8 +284,9 @@ def _collwise_lines(table: DecisionTable, procs: int) -> Iterator[str]:
         yield f"{where} 0 default"
     for start, choice in row:
         segment = f" segment_bytes={choice.segment_bytes}" if choice.segment_bytes else ""
+        limit = f" limit_bytes={choice.limit_bytes}" if choice.limit_bytes else ""
         fanout = f" fanout={choice.fanout}" if choice.fanout else ""
-        yield f"{where} {start} {choice.algorithm}{segment}{fanout}"
+        yield f"{where} {start} {choice.algorithm}{segment}{limit}{fanout}"
 
 
 def parse_rules(text: str, source: str = "rules") -> RulesFile:

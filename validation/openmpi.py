@@ -25,11 +25,15 @@ _SMALL_COMMUNICATOR = 10
 
 @dataclass(frozen=True)
 class Choice:
-    """An algorithm with its parameters: segment size in bytes (0: none) and fan-out (0: its default)."""
+    """An algorithm with its parameters: segment size in bytes (0: none), fan-out (0: its default), and limit.
+
+    The limit is the size in bytes up to which messages are cut (0: none).
+    """
 
     algorithm: str
     segment_bytes: int = 0
     fanout: int = 0
+    limit_bytes: int = 0
 
 
 def decide(collective: str, procs: int, message_bytes: int, *, count_is_one: bool = False) -> Choice:

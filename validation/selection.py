@@ -100,6 +100,7 @@ class ComparisonPlan:
             choice.segment_bytes,
             choice.fanout,
             self.processes_per_node,
+            limit_bytes=choice.limit_bytes,
         )
 
     def choice(self, algorithm: str) -> Choice:

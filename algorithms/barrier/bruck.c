@@ -9,6 +9,6 @@ void collwise_barrier_bruck(MPI_Comm comm, collwise_parameters with) {
     MPI_Comm_rank(comm, &rank);
     for (int distance = 1; distance < procs; distance *= 2) {
         int ahead = (rank + distance) % procs, behind = (rank - distance + procs) % procs;
-        collwise_sendrecv(NULL, 0, ahead, NULL, 0, behind, comm);
+        collwise_signal_and_await(ahead, behind, comm);
     }
 }

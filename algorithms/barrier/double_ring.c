@@ -10,11 +10,11 @@ void collwise_barrier_double_ring(MPI_Comm comm, collwise_parameters with) {
     int next = (rank + 1) % procs, previous = (rank - 1 + procs) % procs;
     for (int round = 0; round < 2; round++) {
         if (rank == 0) {
-            collwise_send(NULL, 0, next, comm);
-            collwise_receive(NULL, 0, previous, comm);
+            collwise_signal(next, comm);
+            collwise_await(previous, comm);
         } else {
-            collwise_receive(NULL, 0, previous, comm);
-            collwise_send(NULL, 0, next, comm);
+            collwise_await(previous, comm);
+            collwise_signal(next, comm);
         }
     }
 }

@@ -6,17 +6,18 @@ void collwise_barrier_linear(MPI_Comm comm, collwise_parameters with) {
     (void)with;
     collwise_tree tree = collwise_tree_of(COLLWISE_FLAT, 0, comm, 0);
     if (tree.parent >= 0) {
-        collwise_send(NULL, 0, tree.parent, comm);
-        collwise_receive(NULL, 0, tree.parent, comm);
+        collwise_signal(tree.parent, comm);
+        collwise_await(tree.parent, comm);
         return;
     }
+    char token; /* of all of them: nobody reads it */
     collwise_requests reports = collwise_requests_make(tree.child_count, comm);
     for (int child = 0; child < tree.child_count; child++) {
-        collwise_start_receive(&reports, NULL, 0, collwise_tree_child(&tree, child));
+        collwise_start_receive(&reports, &token, COLLWISE_TOKEN_BYTES, collwise_tree_child(&tree, child));
     }
     collwise_wait(&reports);
     for (int child = 0; child < tree.child_count; child++) {
-        collwise_send(NULL, 0, collwise_tree_child(&tree, child), comm);
+        collwise_signal(collwise_tree_child(&tree, child), comm);
     }
     collwise_requests_free(&reports);
 }

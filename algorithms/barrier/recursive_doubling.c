@@ -10,19 +10,19 @@ void collwise_barrier_recursive_doubling(MPI_Comm comm, collwise_parameters with
     MPI_Comm_rank(comm, &rank);
     int core = 1 << collwise_log2(procs);
     if (rank >= core) {
-        collwise_send(NULL, 0, rank - core, comm);
-        collwise_receive(NULL, 0, rank - core, comm);
+        collwise_signal(rank - core, comm);
+        collwise_await(rank - core, comm);
         return;
     }
     int has_extra = rank + core < procs;
     if (has_extra) {
-        collwise_receive(NULL, 0, rank + core, comm);
+        collwise_await(rank + core, comm);
     }
     for (int distance = 1; distance < core; distance *= 2) {
         int partner = rank ^ distance;
-        collwise_sendrecv(NULL, 0, partner, NULL, 0, partner, comm);
+        collwise_signal_and_await(partner, partner, comm);
     }
     if (has_extra) {
-        collwise_send(NULL, 0, rank + core, comm);
+        collwise_signal(rank + core, comm);
     }
 }

@@ -6,14 +6,14 @@ void collwise_barrier_tree(MPI_Comm comm, collwise_parameters with) {
     (void)with;
     collwise_tree tree = collwise_tree_of(COLLWISE_IN_ORDER_BINOMIAL, 0, comm, 0);
     for (int child = 0; child < tree.child_count; child++) {
-        collwise_receive(NULL, 0, collwise_tree_child(&tree, child), comm);
+        collwise_await(collwise_tree_child(&tree, child), comm);
     }
     if (tree.parent >= 0) {
-        collwise_send(NULL, 0, tree.parent, comm);
-        collwise_receive(NULL, 0, tree.parent, comm);
+        collwise_signal(tree.parent, comm);
+        collwise_await(tree.parent, comm);
     }
     /* The widest subtree has the longest way to go. */
     for (int child = tree.child_count - 1; child >= 0; child--) {
-        collwise_send(NULL, 0, collwise_tree_child(&tree, child), comm);
+        collwise_signal(collwise_tree_child(&tree, child), comm);
     }
 }

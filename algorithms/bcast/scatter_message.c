@@ -3,9 +3,8 @@
  *     T = ceil(log2 P) alpha + (P - 1) / P m beta */
 #include "internal.h"
 
-size_t collwise_block_start(size_t size, int procs, int index) {
-    size_t at = (size_t)index, longer = size % (size_t)procs;
-    return at * (size / (size_t)procs) + collwise_least(at, longer);
+size_t collwise_block_start(size_t size, size_t procs, size_t index) {
+    return index * (size / procs) + collwise_least(index, size % procs);
 }
 
 void collwise_scatter_message(char *data, size_t bytes, int root, MPI_Comm comm) {

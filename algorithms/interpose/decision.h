@@ -11,7 +11,7 @@ enum { DECISION_DEFAULT = -1 };
 typedef struct {
     int algorithm; /* a place in the list that rules were read against, or DECISION_DEFAULT */
     int fanout;
-    size_t segment_bytes;
+    size_t segment_bytes, limit_bytes;
 } decision_choice;
 
 typedef struct {

@@ -83,7 +83,7 @@ static verdict judge(const interpose_state *state, collwise_collective kind, con
     if (objection != NULL) {
         return mpis_own(objection, bit_length(bytes));
     }
-    return (verdict){algorithm, {choice->segment_bytes, choice->fanout}, NULL, bit_length(bytes)};
+    return (verdict){algorithm, {choice->segment_bytes, choice->fanout, choice->limit_bytes}, NULL, bit_length(bytes)};
 }
 
 static __attribute__((noinline)) int judge_and_run(const interpose_settings *settings, const interpose_state *state,

@@ -154,7 +154,7 @@ static int read_number(reader with, span word, const char *what, uint64_t low, u
     return 1;
 }
 
-/* segment_bytes=N or fanout=N. */
+/* segment_bytes=N, limit_bytes=N or fanout=N. */
 static int read_parameter(reader with, span word, decision_choice *choice) {
     span value = word;
     span name = cut(&value, '=');
@@ -166,6 +166,13 @@ static int read_parameter(reader with, span word, decision_choice *choice) {
         choice->segment_bytes = (size_t)number;
         return 1;
     }
+    if (equals(name, "limit_bytes")) {
+        if (!read_number(with, value, "limit_bytes", 0, LLONG_MAX, &number)) {
+            return 0;
+        }
+        choice->limit_bytes = (size_t)number;
+        return 1;
+    }
     if (equals(name, "fanout")) {
         if (!read_number(with, value, "fanout", 1, INT_MAX, &number)) {
             return 0;
@@ -173,7 +180,8 @@ static int read_parameter(reader with, span word, decision_choice *choice) {
         choice->fanout = (int)number;
         return 1;
     }
-    return unknown(with, "parameter", name, nearer(name, nearer(name, NULL, "segment_bytes"), "fanout"));
+    const char *near = nearer(name, nearer(name, NULL, "segment_bytes"), "limit_bytes");
+    return unknown(with, "parameter", name, nearer(name, near, "fanout"));
 }
 
 static int append(reader with, table_rules *rules, decision_rule rule) {
@@ -203,7 +211,7 @@ static int read_rule(reader with, span line, table_rules *rules) {
     if (found < COLUMNS) {
         return wrong(with,
                      "%d of 5 columns; a rule is: collective procs processes_per_node message_bytes algorithm "
-                     "[segment_bytes=N] [fanout=N]",
+                     "[segment_bytes=N] [limit_bytes=N] [fanout=N]",
                      found);
     }
     if (!read_number(with, words[1], "procs", 1, INT_MAX, &rule.procs) ||

@@ -1,6 +1,6 @@
 /* Decision tables as text. No MPI here.
  *
- *     # collective procs processes_per_node message_bytes algorithm [segment_bytes=N] [fanout=N]
+ *     # collective procs processes_per_node message_bytes algorithm [segment_bytes=N] [limit_bytes=N] [fanout=N]
  *     bcast  2  1     0  default
  *     bcast  2  1  8192  split_binary  segment_bytes=8192
  *

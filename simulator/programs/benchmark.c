@@ -3,7 +3,7 @@
  *     benchmark CASES [--timing root|maximum] [--repetitions N] [--warmup N]
  *
  * CASES is a text file, one case a line, fields by blanks:
- *     id experiment collective algorithm procs root message_bytes segment_bytes fanout gather_bytes
+ *     id experiment collective algorithm procs root message_bytes segment_bytes fanout gather_bytes limit_bytes
  * Experiments:
  *     collective    the collective itself, by an algorithm of ours
  *     builtin       MPI's own collective, after one untimed call; the algorithm's name is not looked at
@@ -31,7 +31,7 @@ typedef struct {
     long id;
     char experiment[32], collective[32], algorithm[64];
     int procs, root;
-    long long message_bytes, segment_bytes, gather_bytes;
+    long long message_bytes, segment_bytes, gather_bytes, limit_bytes;
     int fanout;
 } bench_case;
 
@@ -55,9 +55,9 @@ static void fail(const char *what, const char *detail) {
 }
 
 static int parse_case(const char *line, bench_case *one) {
-    return sscanf(line, "%ld %31s %31s %63s %d %d %lld %lld %d %lld", &one->id, one->experiment, one->collective,
+    return sscanf(line, "%ld %31s %31s %63s %d %d %lld %lld %d %lld %lld", &one->id, one->experiment, one->collective,
                   one->algorithm, &one->procs, &one->root, &one->message_bytes, &one->segment_bytes, &one->fanout,
-                  &one->gather_bytes) == 10;
+                  &one->gather_bytes, &one->limit_bytes) == 11;
 }
 
 static int is(const bench_case *one, const char *experiment) { return strcmp(one->experiment, experiment) == 0; }
@@ -70,7 +70,8 @@ static const char *objection(const bench_case *one, int world_procs) {
     if (one->root < 0 || one->root >= one->procs) {
         return "root is not a rank";
     }
-    if (one->message_bytes < 0 || one->segment_bytes < 0 || one->gather_bytes < 0 || one->message_bytes > 1 << 30) {
+    if (one->message_bytes < 0 || one->segment_bytes < 0 || one->gather_bytes < 0 || one->limit_bytes < 0 ||
+        one->message_bytes > 1 << 30) {
         return "sizes must be between 0 and 1 GiB";
     }
     if (is(one, "barrier") || is(one, "exchange") || is(one, "roundtrip")) {
@@ -125,7 +126,9 @@ static void run(const bench_case *one, const preparation *ready, MPI_Comm comm) 
     } else if (is(one, "builtin")) {
         workload_call_mpi(&ready->work);
     } else {
-        collwise_parameters with = {.segment_bytes = (size_t)one->segment_bytes, .fanout = one->fanout};
+        collwise_parameters with = {.segment_bytes = (size_t)one->segment_bytes,
+                                    .fanout = one->fanout,
+                                    .limit_bytes = (size_t)one->limit_bytes};
         collwise_run(ready->algorithm, &ready->work.call, with);
         if (is(one, "bcast_gather")) {
             collwise_barrier(comm);

@@ -95,7 +95,8 @@ int main(int argc, char **argv) {
     for (int c = 0; c < collectives; c++) {
         for (int p = 0; p < procs; p++) {
             for (int m = 0; m < sizes; m++) {
-                rules[count++] = (decision_rule){c, spread(p, procs, 15), 1, spread(m, sizes, 30), {m % 7, 0, 0}};
+                rules[count++] =
+                    (decision_rule){c, spread(p, procs, 15), 1, spread(m, sizes, 30), {.algorithm = m % 7}};
             }
         }
     }

@@ -29,15 +29,21 @@ def algorithms(collective: str | None, as_json: bool) -> None:
 
 
 def _row(algorithm: Algorithm) -> tuple[str, ...]:
-    name = algorithm.name if algorithm.selectable else f"{algorithm.name} (building block)"
     return (
-        name,
+        algorithm.name + reservation_text(algorithm),
         algorithm.topology,
         parameters_text(algorithm),
         requirements_text(algorithm),
         ids_text(algorithm),
         algorithm.reference,
     )
+
+
+def reservation_text(algorithm: Algorithm) -> str:
+    """Why an algorithm is never offered as a choice, in brackets; nothing for the others."""
+    if algorithm.selectable:
+        return ""
+    return " (needs bounds)" if algorithm.bounded else " (building block)"
 
 
 def parameters_text(algorithm: Algorithm) -> str:

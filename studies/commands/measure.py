@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,9 +27,13 @@ from collwise.studies.commands.shared import (
     store_option,
     table,
 )
+from collwise.studies.commands.thresholds import bounds_of, thresholds_option
 from collwise.validation.grid import SIZES as USUAL_SIZES
 from collwise.validation.measuring import TIMINGS
 from collwise.validation.measuring import measure as run_measurement
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
 
 
 @click.command()
@@ -38,6 +43,7 @@ from collwise.validation.measuring import measure as run_measurement
 @click.option("--procs", required=True, type=COUNTS, help="Process counts on this machine: 2,4.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's, or 12 by doubling.")
 @click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="Segment size, where messages are cut.")
+@thresholds_option
 @click.option("--timing", type=click.Choice(TIMINGS), default="maximum", show_default=True, help="Whose clock counts.")
 @click.option("--repetitions", type=click.IntRange(1), default=20, show_default=True)
 @store_option
@@ -49,6 +55,7 @@ def measure(
     procs: Sequence[int],
     sizes: Sequence[int] | None,
     segment: int,
+    thresholds: Thresholds | None,
     timing: str,
     repetitions: int,
     store: Path,
@@ -60,9 +67,14 @@ def measure(
     """
     catalogue = Catalogue.load()
     names = algorithm_names(collective, algorithms)
-    segments = {name: segment if catalogue.algorithm(collective, name).pipelined else 0 for name in names}
+    cuts = {
+        algorithm.name: bounds_of(algorithm, thresholds)
+        if algorithm.bounded
+        else (segment if algorithm.pipelined else 0, 0)
+        for algorithm in map(catalogue.collective(collective).algorithms.__getitem__, names)
+    }
     cases = [
-        Case(collective, name, p, m, segments[name], processes_per_node=p)
+        Case(collective, name, p, m, cuts[name][0], processes_per_node=p, limit_bytes=cuts[name][1])
         for p in procs
         for m in sizes or USUAL_SIZES[collective]
         for name in names

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +13,10 @@ from collwise.common.errors import UsageError, unknown_name
 from collwise.platforms import HostPlatform
 from collwise.simulator.interposing import ENGINES, Wishes, run_interposed
 from collwise.studies.commands.shared import PLATFORM, ppn_option, processes_per_node
+from collwise.studies.commands.thresholds import thresholds_option, with_bounds
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -21,6 +27,7 @@ from collwise.studies.commands.shared import PLATFORM, ppn_option, processes_per
 @click.option("--simgrid", metavar="VERSION", help="For smpi: SimGrid version. Default: the system's.")
 @click.option("--table", type=click.Path(path_type=Path), help="A decision table (collwise export --format collwise).")
 @click.option("--algorithms", default="", help="bcast=split_binary,segment_bytes=8192;barrier=bruck: goes first.")
+@thresholds_option
 @click.option("--report", is_flag=True, help="Print at the end which algorithm ran how often for which sizes.")
 @click.option("--plain", is_flag=True, help="Without the library, to compare.")
 @click.argument("program")
@@ -33,6 +40,7 @@ def run(
     simgrid: str | None,
     table: Path | None,
     algorithms: str,
+    thresholds: Thresholds | None,
     report: bool,
     plain: bool,
     program: str,
@@ -46,11 +54,12 @@ def run(
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     wishes = Wishes(table, algorithms, report)
-    if plain and wishes != Wishes():
-        raise UsageError("--plain leaves the library away: no --table, --algorithms or --report with it")
+    if plain and (wishes != Wishes() or thresholds is not None):
+        raise UsageError("--plain leaves the library away: no --table, --algorithms, --thresholds or --report with it")
     if engine != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
         raise UsageError("--platform, --ppn and --simgrid are for --engine smpi")
     wishes.check()
+    wishes = replace(wishes, algorithms=with_bounds(algorithms, thresholds))
     return run_interposed(
         engine,
         program,

@@ -46,6 +46,11 @@ class _Parsed(click.ParamType):
             raise UsageError(f"{option}: {problem}") from None
 
 
+def parsed(name: str, parse: Callable[[str], Any]) -> click.ParamType:
+    """An option's type: `parse` makes the value, or raises UsageError, which then names the option."""
+    return _Parsed(name, parse)
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -31,7 +32,11 @@ from collwise.studies.commands.shared import (
     sweep_progress,
     table,
 )
+from collwise.studies.commands.thresholds import bounds_of, thresholds_option
 from collwise.validation.grid import SWEEP_SIZES
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
 
 
 @click.command()
@@ -42,6 +47,7 @@ from collwise.validation.grid import SWEEP_SIZES
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
 @click.option("--segments", type=SIZES, default="8KiB", show_default=True, help="Segment sizes; 0 is unsegmented.")
 @click.option("--fanout", type=click.IntRange(1), help="Of algorithms that take one. Default: the algorithm's.")
+@thresholds_option
 @click.option("--root", type=click.IntRange(0), default=0, show_default=True, help="The root's rank.")
 @ppn_option
 @run_options
@@ -54,6 +60,7 @@ def simulate(
     sizes: Sequence[int] | None,
     segments: Sequence[int],
     fanout: int | None,
+    thresholds: Thresholds | None,
     root: int,
     ppn: int | None,
     store: Path,
@@ -71,15 +78,19 @@ def simulate(
         raise click.BadParameter(f"rank {root} does not exist with P = {min(procs)}", param_hint="--root")
     if algorithms and len(collectives) > 1 and tuple(algorithms) != ("all",):
         raise click.BadParameter("names belong to one collective; several were asked for", param_hint="--algorithms")
-    cases = [
-        Case(name, algorithm.name, p, m, segment, (fanout or 0) if "fanout" in algorithm.parameters else 0, ppn, root)
-        for name in collectives
-        for algorithm in _algorithms(name, algorithms)
-        for p in procs
-        if not algorithm.objection(p)
-        for m in sizes_of(name, sizes)
-        for segment in (segments if algorithm.pipelined else (0,))
-    ]
+    cases = []
+    for algorithm in [algorithm for name in collectives for algorithm in _algorithms(name, algorithms)]:
+        name, taken = algorithm.collective, (fanout or 0) if "fanout" in algorithm.parameters else 0
+        cuts = [(segment, 0) for segment in segments] if algorithm.pipelined else [(0, 0)]
+        if algorithm.bounded:
+            cuts = [bounds_of(algorithm, thresholds)]
+        cases += [
+            Case(name, algorithm.name, p, m, segment, taken, ppn, root, limit_bytes=limit)
+            for p in procs
+            if not algorithm.objection(p)
+            for m in sizes_of(name, sizes)
+            for segment, limit in cuts
+        ]
     with Store(store) as opened, sweep_progress(f"{platform.name} {several(collectives)}") as progress:
         result = run_sweep(platform, cases, opened, engine_version=engine, jobs=jobs, on_progress=progress)
     if as_json:
@@ -119,8 +130,13 @@ def _print_table(
     timings: Sequence[Timing],
 ) -> None:
     names = [algorithm.name for algorithm in algorithms]
-    points = sorted({(t.case.procs, t.case.message_bytes, t.case.segment_bytes) for t in timings})
-    times = {(t.case.algorithm, t.case.procs, t.case.message_bytes, t.case.segment_bytes): t for t in timings}
+    bounded = {algorithm.name for algorithm in algorithms if algorithm.bounded}
+
+    def segment_of(case: Case) -> int:
+        return 0 if case.algorithm in bounded else case.segment_bytes
+
+    points = sorted({(t.case.procs, t.case.message_bytes, segment_of(t.case)) for t in timings})
+    times = {(t.case.algorithm, t.case.procs, t.case.message_bytes, segment_of(t.case)): t for t in timings}
     segments = {segment for _, _, segment in points if segment}
     if len(segments) <= 1:
         # One segment size: algorithms without segments stand in the same row.

@@ -67,7 +67,9 @@ def test_function_is_defined_in_the_file_of_that_name(collective: str, entry: di
 @each_algorithm
 def test_entry_is_complete(collective: str, entry: dict) -> None:
     assert set(entry["topology"].split(", ")) <= TOPOLOGIES
-    assert set(entry["parameters"]) <= {"segment_bytes", "first_bytes", "fanout"}
+    assert set(entry["parameters"]) <= {"segment_bytes", "first_bytes", "bound_bytes", "limit_bytes", "fanout"}
+    assert len({"segment_bytes", "first_bytes", "bound_bytes"} & set(entry["parameters"])) <= 1  # passed as one
+    assert "limit_bytes" not in entry["parameters"] or "bound_bytes" in entry["parameters"]
     assert ("fanout" in entry["parameters"]) == ("default_fanout" in entry)
     assert isinstance(entry["selectable"], bool)
     assert entry["title"]

@@ -27,12 +27,12 @@ static long right(reader *read, const char *text, size_t count, decision_rule ex
         failures = complain(text, "another number of rules");
     } else if (count > 0) {
         const decision_rule *last = &rules.list[count - 1];
-        int same = last->collective == expected.collective && last->procs == expected.procs &&
-                   last->processes_per_node == expected.processes_per_node &&
-                   last->message_bytes == expected.message_bytes &&
-                   last->choice.algorithm == expected.choice.algorithm &&
-                   last->choice.segment_bytes == expected.choice.segment_bytes &&
-                   last->choice.fanout == expected.choice.fanout;
+        int same =
+            last->collective == expected.collective && last->procs == expected.procs &&
+            last->processes_per_node == expected.processes_per_node && last->message_bytes == expected.message_bytes &&
+            last->choice.algorithm == expected.choice.algorithm &&
+            last->choice.segment_bytes == expected.choice.segment_bytes &&
+            last->choice.limit_bytes == expected.choice.limit_bytes && last->choice.fanout == expected.choice.fanout;
         failures = same ? 0 : complain(text, "another rule");
     }
     free(rules.list);
@@ -54,15 +54,17 @@ static long malformed(reader *read, const char *text, int line, const char *said
 
 static long check_tables(void) {
     decision_rule none = {0};
-    decision_rule rule = {0, 2, 1, 8192, {1, 0, 8192}}, wide = {2, 4, 2, 0, {3, 5, 0}};
-    decision_rule own = {1, 2, 1, 0, {DECISION_DEFAULT, 0, 0}};
-    decision_rule large = {0, 1, 1, 9223372036854775807u, {0, 0, 0}};
+    decision_rule rule = {0, 2, 1, 8192, {1, 0, 8192, 0}}, wide = {2, 4, 2, 0, {3, 5, 0, 0}};
+    decision_rule own = {1, 2, 1, 0, {DECISION_DEFAULT, 0, 0, 0}};
+    decision_rule large = {0, 1, 1, 9223372036854775807u, {0, 0, 0, 0}};
+    decision_rule limited = {1, 2, 1, 0, {2, 0, 5120, 65536}};
     return right(table_read, "", 0, none) + right(table_read, "# nothing\n\n  \t\r\n", 0, none) +
            right(table_read, "bcast 2 1 8192 split_binary segment_bytes=8192", 1, rule) +
            right(table_read, "# a\r\nbcast 2 1 8192 split_binary segment_bytes=8192 # why\r\n", 1, rule) +
            right(table_read, "gather 2 1 0 default\n\tallreduce\t4 2 0 ring fanout=5\n", 2, wide) +
            right(table_read, "gather 2 1 0 default", 1, own) +
            right(table_read, "bcast 1 1 9223372036854775807 binomial", 1, large) +
+           right(table_read, "gather 2 1 0 binomial segment_bytes=5120 limit_bytes=65536", 1, limited) +
            malformed(table_read, "bcst 2 1 0 default", 1, "unknown collective 'bcst'; did you mean bcast?") +
            malformed(table_read, "\n\nbcast 2 1 0 split_binry", 3, "did you mean split_binary?") +
            malformed(table_read, "gather 2 1 0 split_binary", 1, "unknown gather algorithm 'split_binary'") +
@@ -78,6 +80,8 @@ static long check_tables(void) {
            malformed(table_read, "bcast 3000000000 1 0 default", 1, "procs is '3000000000'") +
            malformed(table_read, "bcast 2 1 0 binomial segmnt_bytes=1", 1, "did you mean segment_bytes?") +
            malformed(table_read, "bcast 2 1 0 binomial segment_bytes", 1, "segment_bytes is ''") +
+           malformed(table_read, "bcast 2 1 0 binomial limt_bytes=1", 1, "did you mean limit_bytes?") +
+           malformed(table_read, "bcast 2 1 0 binomial limit_bytes=-1", 1, "limit_bytes is '-1'") +
            malformed(table_read, "bcast 2 1 0 binomial fanout=0", 1, "fanout is '0'") +
            malformed(table_read,
                      "\x7f"
@@ -86,7 +90,7 @@ static long check_tables(void) {
 }
 
 static long check_algorithms(void) {
-    decision_rule ring = {2, 1, 1, 0, {3, 0, 0}}, split = {0, 1, 1, 0, {1, 2, 64}};
+    decision_rule ring = {2, 1, 1, 0, {3, 0, 0, 0}}, split = {0, 1, 1, 0, {1, 2, 64, 0}};
     return right(table_read_algorithms, "allreduce=ring", 1, ring) +
            right(table_read_algorithms, " ; allreduce = ring ; ", 1, ring) +
            right(table_read_algorithms, "allreduce=ring;bcast=split_binary,segment_bytes=64,fanout=2", 2, split) +

@@ -196,6 +196,7 @@ MALFORMED = [
     ("bcast 2 1 default", r"4 of 5 columns"),
     ("bcast 2 one 0 default", r"processes_per_node is 'one'"),
     ("bcast 2 1 0 binomial segment=1", r"unknown parameter 'segment'"),
+    ("gather 2 1 0 lmo limit_bytes=no", r"limit_bytes is 'no'"),
 ]
 
 
@@ -326,6 +327,7 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
         (["--engine", "smpi", "--procs", "2", "latency"], r"needs --platform"),
         (["--engine", "openmpi", "--procs", "2", "--algorithms", "bcast", "latency"], r"is not COLLECTIVE=ALGORITHM"),
         (["--engine", "openmpi", "--procs", "2", "--table", "nowhere", "latency"], r"nowhere: No such file"),
+        (["--engine", "mpich", "--procs", "2", "--thresholds", "none", "latency"], r"--thresholds: cannot read none"),
         (["--engine", "openmpi", "--procs", "2", "--plain", "--report", "latency"], r"--plain leaves the library away"),
     ],
 )
@@ -338,7 +340,13 @@ def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
 
 @pytest.mark.parametrize(
     "algorithms",
-    ["", "bcast=default", " bcast = binomial ,segment_bytes=64; gather=linear;", "bcast=k_chain,fanout=3"],
+    [
+        "",
+        "bcast=default",
+        " bcast = binomial ,segment_bytes=64; gather=linear;",
+        "bcast=k_chain,fanout=3",
+        "gather=lmo,segment_bytes=5120,limit_bytes=65536",
+    ],
 )
 def test_lists_that_are_right(algorithms: str) -> None:
     Wishes(algorithms=algorithms).check()

@@ -40,6 +40,10 @@ def gather(algorithm: str, procs: int, size: int, segment: int = 0, root: int = 
     return Case("gather", algorithm, procs, size, segment, root=root)
 
 
+def lmo(collective: str, procs: int, size: int, bound: int, limit: int = 0) -> Case:
+    return Case(collective, "lmo", procs, size, bound, limit_bytes=limit)
+
+
 def special(experiment: str, procs: int, size: int, root: int = 0) -> Case:
     return Case("bcast", "split_binary", procs, size, experiment=experiment, root=root)
 
@@ -61,6 +65,11 @@ def simulated(cases: Sequence[Case], folder: Path, procs: int = 0) -> list[dict[
     found = records(run_text(case_lines(cases), procs or max(case.procs for case in cases), folder))
     assert [record["id"] for record in found] == list(range(len(cases)))
     return found
+
+
+# Each piece a barrier and a gather. While the first two pieces of a process flow, its signal for the barrier behind
+# does, too.
+IN_THREE_PIECES = 3 * (2 * message(1) + 3 * message(SMALL / 3)) + 2 * (message(1, 2) - message(1))
 
 
 EXACT = [
@@ -87,6 +96,11 @@ EXACT = [
     (gather("binomial", 4, LARGE), message(LARGE) + message(2 * LARGE)),
     (gather("binomial", 8, LARGE), message(LARGE) + message(2 * LARGE) + message(4 * LARGE)),
     (gather("linear_sync", 4, 2 * LARGE), 3 * (message(0) + 2 * message(LARGE))),
+    *((lmo("gather", 4, SMALL, *bounds), 3 * message(SMALL)) for bounds in ((0, 0), (SMALL + 1, 0), (1024, SMALL - 1))),
+    *((lmo("gather", 4, SMALL, 3000, limit), IN_THREE_PIECES) for limit in (0, SMALL)),
+    (lmo("gather", 2, SMALL, SMALL), 2 * (message(1) + message(SMALL / 2))),
+    (lmo("scatter", 3, LARGE, LARGE + 1), 2 * message(LARGE)),
+    (lmo("scatter", 3, LARGE, LARGE), 2 * 2 * message(LARGE / 2)),
     (special("exchange", 3, 2 * LARGE), message(LARGE)),
     (special("exchange", 7, 2 * SMALL), message(SMALL)),
     (special("roundtrip", 2, SMALL), 2 * message(SMALL)),
@@ -96,7 +110,7 @@ EXACT = [
     (bcast("binomial", 1, SMALL), 0.0),
     (gather("binomial", 1, SMALL), 0.0),
     (bcast("chain", 4, 0), 0.0),
-    *((special("barrier", procs, 0), math.ceil(math.log2(procs)) * message(0)) for procs in (2, 3, 4, 5, 8, 9)),
+    *((special("barrier", procs, 0), math.ceil(math.log2(procs)) * message(1)) for procs in (2, 3, 4, 5, 8, 9)),
 ]
 
 
@@ -116,9 +130,20 @@ def test_the_paper_experiment_is_its_parts_one_after_another(tmp_path: Path) -> 
     experiment = replace(bcast("chain", 4, 10 * SMALL, SMALL), experiment="bcast_gather", gather_bytes=1024)
     (whole,) = simulated([experiment], tmp_path)
     # The last process of the chain reaches the barrier last, and every other one waits for it there.
-    expected = (4 + 10 - 2) * message(SMALL) + 2 * message(0) + 3 * message(1024)
+    expected = (4 + 10 - 2) * message(SMALL) + 2 * message(1) + 3 * message(1024)
     assert whole["root_seconds"] == pytest.approx(expected, rel=1e-6)
     assert whole["seconds"] == pytest.approx(expected, rel=1e-6)
+
+
+@need_smpi
+def test_barriers_cost_processors_their_time(tmp_path: Path) -> None:
+    """With overheads a linear barrier costs the root P - 1 receives and as many sends."""
+    calibration = Calibration(os=((0, 1e-5, 0.0),), or_=((0, 1e-5, 0.0),), crosstraffic=False)
+    cases = [Case("barrier", "linear", procs, 0) for procs in (2, 40)]
+    (tmp_path / "cases.txt").write_text(case_lines(cases))
+    platform = replace(PLATFORM, calibration=calibration)
+    few, many = records(run_program("smpi", "benchmark", 40, [str(tmp_path / "cases.txt")], platform=platform))
+    assert many["seconds"] - few["seconds"] == pytest.approx(38 * 2e-5, rel=0.01)
 
 
 @need_smpi
@@ -149,13 +174,13 @@ def test_every_root_gives_the_same_time(tmp_path: Path) -> None:
 
 @need_smpi
 def test_bad_cases_are_told_and_the_others_run(tmp_path: Path) -> None:
-    good = "{} collective bcast chain 3 0 8192 0 0 0\n"
+    good = "{} collective bcast chain 3 0 8192 0 0 0 0\n"
     bad = {
-        "unknown algorithm": "collective bcast chian 3 0 8192 0 0 0",
-        "unknown experiment": "colective bcast chain 3 0 8192 0 0 0",
-        "root is not a rank": "collective bcast chain 3 3 8192 0 0 0",
-        "procs is not between 1 and the number of processes started": "collective bcast chain 5 0 8192 0 0 0",
-        "sizes must be between 0 and 1 GiB": "collective bcast chain 3 0 1073741825 0 0 0",
+        "unknown algorithm": "collective bcast chian 3 0 8192 0 0 0 0",
+        "unknown experiment": "colective bcast chain 3 0 8192 0 0 0 0",
+        "root is not a rank": "collective bcast chain 3 3 8192 0 0 0 0",
+        "procs is not between 1 and the number of processes started": "collective bcast chain 5 0 8192 0 0 0 0",
+        "sizes must be between 0 and 1 GiB": "collective bcast chain 3 0 1073741825 0 0 0 0",
     }
     lines = [good.format(0), *(f"{i} {line}\n" for i, line in enumerate(bad.values(), 1)), good.format(99)]
     found = records(run_text("".join(lines), 4, tmp_path))
@@ -165,8 +190,8 @@ def test_bad_cases_are_told_and_the_others_run(tmp_path: Path) -> None:
 
 
 MALFORMED = {
-    "a word for a number": "0 collective bcast chain three 0 8192 0 0 0\n",
-    "a field missing": "0 collective bcast chain 3 0 8192 0 0\n",
+    "a word for a number": "0 collective bcast chain three 0 8192 0 0 0 0\n",
+    "a field missing": "0 collective bcast chain 3 0 8192 0 0 0\n",
     "no case at all": "hello\n",
 }
 

@@ -447,3 +447,9 @@ def test_costs_count_messages(case: Case) -> None:
     segments = max(1, -(-case.message_bytes // case.segment_bytes)) if case.segment_bytes else 1
     assert cost_of(case) >= (case.procs - 1) * segments + case.procs > 0
     assert cost_of(replace(case, procs=case.procs + 1)) > cost_of(case)
+
+
+def test_costs_of_messages_that_are_not_cut() -> None:
+    cut = Case("gather", "lmo", 8, 65536, 5120, limit_bytes=65536)
+    assert cost_of(cut) > cost_of(replace(cut, limit_bytes=65535)) == cost_of(replace(cut, segment_bytes=0))
+    assert cost_of(cut) == cost_of(replace(cut, limit_bytes=0))

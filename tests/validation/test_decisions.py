@@ -13,9 +13,7 @@ from collwise.common.errors import UsageError
 from collwise.validation.decisions import DecisionTable, decisions_document, decisions_from
 from collwise.validation.openmpi import Choice
 
-rows = st.dictionaries(
-    st.integers(0, 10**9), st.builds(Choice, st.text(min_size=1), st.integers(0), st.integers(0)), max_size=3
-)
+rows = st.dictionaries(st.integers(0, 10**9), st.builds(Choice, st.text(min_size=1), *[st.integers(0)] * 3), max_size=3)
 tables = st.builds(
     DecisionTable,
     st.text(min_size=1),
@@ -38,8 +36,8 @@ def test_a_file_says_what_was_written(made: list[DecisionTable], tmp_path_factor
     [
         ("{}", "not a decision table of this version; make one with: collwise select -o FILE"),
         ("[3]", "not a decision table"),
-        ('[{"format": "collwise decisions 1"}]', "not a decision table of this version"),
-        ('[{"format": "collwise decisions 2"}]', "not a decision table .'rules'"),
+        ('[{"format": "collwise decisions 2"}]', "not a decision table of this version"),
+        ('[{"format": "collwise decisions 3"}]', "not a decision table .'rules'"),
         ("[", "not a decision table"),
     ],
 )

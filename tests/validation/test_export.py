@@ -295,6 +295,14 @@ def test_the_librarys_table_says_what_the_table_chooses(made: DecisionTable, pro
     assert found == [choice.algorithm, *segment, *[f"fanout={choice.fanout}"] * (choice.fanout > 0)]
 
 
+def test_what_the_librarys_table_has_no_word_for_elsewhere() -> None:
+    made = table("gather", {2: ((0, Choice("linear")), (5 * KIB, Choice("lmo", 5 * KIB, limit_bytes=64 * KIB)))})
+    found = looked_up(collwise_rules([made]), "gather", 2, 1, 6 * KIB)
+    assert found == ["lmo", f"segment_bytes={5 * KIB}", f"limit_bytes={64 * KIB}"]
+    with pytest.raises(UsageError, match=r"rules of Open MPI 4\.1 have no gather algorithm 'lmo'"):
+        openmpi_rules([made], "4.1")
+
+
 def test_the_librarys_table_by_processes_a_node() -> None:
     one = table("bcast", {2: ((KIB, Choice("chain", 512)),), 64: ()})
     many = DecisionTable("bcast", "grisou", 8, "hand", {16: ((0, Choice("k_chain", KIB, 2)),)})

@@ -1,0 +1,40 @@
+"""The LMO model's thresholds in a file: the table [thresholds] that `collwise fit --model lmo` writes."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.models.lmo import Thresholds
+
+_NAMES = tuple(field.name for field in fields(Thresholds))
+_MAKE_ONE = "make one with: collwise fit --model lmo"
+
+
+def read_thresholds(path: Path) -> Thresholds:
+    """The thresholds of a file, in bytes; what the file does not name is None.
+
+    Raises UsageError, naming the file and what is wrong, where it cannot be read, has no such table, or holds what is
+    no threshold.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise UsageError(f"{path}: broken TOML: {problem}") from None
+    table = document.get("thresholds")
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: no table [thresholds]; {_MAKE_ONE}")
+    for name, value in table.items():
+        if name not in _NAMES:
+            raise UsageError(f"{path}: {unknown_name('threshold', name, _NAMES)}")
+        if type(value) is not int or value < 1:
+            raise UsageError(f"{path}: {name} is {value!r}; it is a whole number of bytes from 1 on")
+    found = Thresholds(**table)
+    first, last = found.gather_irregular_from_bytes, found.gather_regular_from_bytes
+    if first is not None and last is not None and last < first:
+        raise UsageError(f"{path}: gather_regular_from_bytes is {last}, below gather_irregular_from_bytes, {first}")
+    return found

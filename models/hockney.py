@@ -59,6 +59,10 @@ class HockneyBySize:
         """False: this form is for equal pairs."""
         return False
 
+    def homogeneous(self) -> HockneyBySize:
+        """The model itself."""
+        return self
+
     @classmethod
     def fit(cls, message_bytes: Sequence[float], seconds: Sequence[float]) -> HockneyBySize:
         """From one-way times at ascending sizes."""

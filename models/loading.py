@@ -7,7 +7,6 @@ from pathlib import Path
 from collwise.common.errors import unknown_name
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import MODELS, ModelParameters
-from collwise.models.hockney import HockneyBySize
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameter_file import FORMAT, FittedParameters, read_document
 from collwise.models.point_to_point import FORMULAS, PointToPointModel
@@ -42,11 +41,8 @@ def models_of(fitted: FittedParameters) -> dict[str, CollectiveModel]:
     """
     gamma, family = fitted.reduce_seconds_per_byte, fitted.family
     found: dict[str, CollectiveModel] = {}
-    parameters = fitted.parameters
     name = f"{family}_heterogeneous"
-    if not isinstance(parameters, HockneyBySize) and parameters.heterogeneous:
-        if name in FORMULAS:
-            found[name] = PointToPointModel(name, fitted.platform, parameters, gamma)
-        parameters = parameters.homogeneous()
-    found[family] = PointToPointModel(family, fitted.platform, parameters, gamma)
+    if fitted.parameters.heterogeneous and name in FORMULAS:
+        found[name] = PointToPointModel(name, fitted.platform, fitted.parameters, gamma)
+    found[family] = PointToPointModel(family, fitted.platform, fitted.parameters.homogeneous(), gamma)
     return found

@@ -19,9 +19,9 @@ from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loggp import LogGP
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
+from collwise.models.point_to_point import Parameters
 
 FORMAT = 2
-Parameters = Hockney | HockneyBySize | LogGP | PLogP | HeterogeneousPLogP | LMO
 FAMILIES = ("hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo")
 
 _LOGGP_KEYS = (

@@ -28,6 +28,10 @@ class PLogP:
         """False: see HeterogeneousPLogP."""
         return False
 
+    def homogeneous(self) -> PLogP:
+        """The model itself."""
+        return self
+
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
         """Seconds of a message, at every size: L + g(m)."""
         return np.asarray(self.latency_seconds + self.gap(message_bytes))

@@ -20,9 +20,9 @@ from collwise.models.interface import Points
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array
-from collwise.models.plogp import PLogP
+from collwise.models.plogp import HeterogeneousPLogP, PLogP
 
-Parameters = Hockney | HockneyBySize | LogGP | PLogP | LMO
+Parameters = Hockney | HockneyBySize | LogGP | PLogP | HeterogeneousPLogP | LMO
 # The model is of the family's class.
 Formula = Callable[[Points, Any], Array]
 # Of a collective and an algorithm.

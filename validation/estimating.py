@@ -201,4 +201,3 @@ def sample_pairs(procs: int) -> list[Pair]:
     if procs <= _ALL_PAIRS_PROCS:
         return [(i, j) for i in range(procs) for j in range(i + 1, procs)]
     return [(i, (i + 1) % procs) for i in range(procs)]
-

@@ -54,16 +54,12 @@ def simulated_parameters(
     return estimate(wanted, runner, platform.name, f"simulated, {runner.label}", platform.reduce_seconds_per_byte)
 
 
-def implementation_aware(
-    platform: HostPlatform, ppn: int, segments: Sequence[int], how: HowToRun
-) -> ModelParameters:
+def implementation_aware(platform: HostPlatform, ppn: int, segments: Sequence[int], how: HowToRun) -> ModelParameters:
     """Fits the implementation-aware models; the least segment size is the common one."""
     procs = fitting.default_procs(platform, ppn)
     plan = fitting.Plan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
     with sweep_progress(f"{platform.name}: fitting models") as progress:
-        return fitting.fit(
-            platform, plan, how.store, engine_version=how.engine, jobs=how.jobs, on_progress=progress
-        )
+        return fitting.fit(platform, plan, how.store, engine_version=how.engine, jobs=how.jobs, on_progress=progress)
 
 
 def model_of(

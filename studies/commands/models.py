@@ -17,9 +17,8 @@ from collwise.common.units import format_seconds, format_size
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import load_model
-from collwise.models.hockney import HockneyBySize
 from collwise.models.lmo import LMO
+from collwise.models.loading import load_model
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP
@@ -84,7 +83,9 @@ _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PRO
 @click.option("--fanout", type=click.IntRange(1), help="Chains of the K-chain tree. Default: 4.")
 @ppn_option
 @run_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: results/PLATFORM[.MODEL].parameters.toml")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Default: results/PLATFORM[.MODEL].parameters.toml"
+)
 @json_option
 def fit(
     platform: HostPlatform | None,
@@ -121,9 +122,7 @@ def fit(
         return
     if procs is not None and len(procs) != 1:
         raise UsageError(f"--procs: one number for --model {model}, not {len(procs)}")
-    wanted = request(
-        model, procedure, _differ(platform, model, procedure) if heterogeneous is None else heterogeneous
-    )
+    wanted = request(model, procedure, _differ(platform, model, procedure) if heterogeneous is None else heterogeneous)
     name = platform.name if platform is not None else str(library)
     output = writable_file(output or Path("results") / f"{name}.{model}.parameters.toml")
     count = procs[0] if procs else None
@@ -134,9 +133,7 @@ def fit(
         else:
             least, most = _repetitions(repetitions)
             precision = Precision(least, most, confidence, error)
-            runner = ExperimentRunner.measured(
-                name, count or most_useful_procs(wanted, 4), opened, precision=precision
-            )
+            runner = ExperimentRunner.measured(name, count or most_useful_procs(wanted, 4), opened, precision=precision)
             fitted = estimate(wanted, runner, f"this machine, {name}", f"measured, {runner.label}")
     elapsed = time.perf_counter() - started
     fitted.save(output)
@@ -206,15 +203,13 @@ def _print_algorithms(parameters: ModelParameters, title: str, segment: int) -> 
 def _print_parameters(fitted: FittedParameters) -> None:
     """Parameters of each pair and processor, as far as they go on a page, and the means."""
     parameters = fitted.parameters
-    shown: Any = parameters
     rows: list[tuple[object, ...]] = []
-    if parameters.heterogeneous and not isinstance(parameters, HockneyBySize):
-        shown = parameters.homogeneous()
-        rows = [(f"mean {name}", text) for name, text in _texts(shown)]
+    if parameters.heterogeneous:
+        rows = [(f"mean {name}", text) for name, text in _texts(parameters.homogeneous())]
         if not isinstance(parameters, HeterogeneousPLogP):
             rows += _rows_of_each(vars(parameters))
     else:
-        rows = list(_texts(shown))
+        rows = list(_texts(parameters))
     if isinstance(parameters, LMO):
         rows += [
             (name, format_size(size) if size is not None else "none found")
@@ -259,7 +254,9 @@ def _rows_of_each(values: dict[str, Any]) -> list[tuple[object, ...]]:
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all.")
 @click.option("--procs", type=COUNTS, help="Process counts: 50,80,90 or 2:1000:+1.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
-@click.option("--segment", type=SEGMENT, help="Segment size, where messages are cut. Default: that of the fit, or none.")
+@click.option(
+    "--segment", type=SEGMENT, help="Segment size, where messages are cut. Default: that of the fit, or none."
+)
 @click.option("--model", type=click.Choice(MODEL_NAMES), help="Of those in the file. Default: what it was made for.")
 @json_option
 def predict(

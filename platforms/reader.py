@@ -86,7 +86,8 @@ class _Reader:
         if self.problems:
             return None
         self._check_types(types)
-        self._check_wires(types, wires)
+        if not self.problems:
+            self._check_wires(types, wires)
         if self.problems:
             return None
         return HeterogeneousPlatform(
@@ -127,7 +128,7 @@ class _Reader:
                 self._add("network", f"wires[{number}]", what)
             missing.pop(pair, None)
             seen.add(pair)
-        if missing:
+        if missing and not self.problems:
             first = sorted(next(iter(missing)))
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             what = f"none between '{first[0]}' and '{first[-1]}'{more} (valid: {_WIRES})"

@@ -102,6 +102,9 @@ class _Reader:
     def _check_types(self, types: list[dict[str, Any]]) -> None:
         if not types:
             self._add("", _TYPES, "none (valid: at least one)")
+        nodes, most = sum(row["nodes"] for row in types), schema.MOST_DIFFERENT_NODES
+        if nodes > most:
+            self._add("", _TYPES, f"{nodes} nodes in all (valid: up to {most} where nodes differ)")
         seen: set[str] = set()
         for number, row in enumerate(types, start=1):
             where, cpus = f"{_TYPES}[{number}]", row["cpus_per_node"]
@@ -263,6 +266,7 @@ def _key_lines(text: str) -> dict[str, int]:
         if header := _HEADER.match(line):
             table = re.sub(r"[\s\"']", "", header.group(2))
             if header.group(1) == "[[":
+                places.setdefault(table, number)
                 counts[table] = counts.get(table, 0) + 1
                 table = f"{table}[{counts[table]}]"
             places.setdefault(table, number)

@@ -52,6 +52,12 @@ _WIRES = "(valid: one for every two types, and one within each type of several n
             "nodes = 0",
             "node_types[1].nodes: 0 does not fit (valid: a whole number from 1 to 1",
         ),
+        (
+            "nodes = 2",
+            "nodes = 1000",
+            '[[node_types]]\nname = "fast"',
+            "node_types: 1001 nodes in all (valid: up to 1000 where nodes differ)",
+        ),
         ("nodes = 2", "nods = 2", "nods", "node_types[1].nods: unknown key; did you mean nodes? (valid: name, nodes, "),
         (
             "cores_per_node = 2",

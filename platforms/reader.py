@@ -86,7 +86,8 @@ class _Reader:
         if self.problems:
             return None
         self._check_types(types)
-        self._check_wires(types, wires)
+        if not self.problems:
+            self._check_wires(types, wires)
         if self.problems:
             return None
         return HeterogeneousPlatform(
@@ -101,6 +102,9 @@ class _Reader:
     def _check_types(self, types: list[dict[str, Any]]) -> None:
         if not types:
             self._add("", _TYPES, "none (valid: at least one)")
+        nodes, most = sum(row["nodes"] for row in types), schema.MOST_DIFFERENT_NODES
+        if nodes > most:
+            self._add("", _TYPES, f"{nodes} nodes in all (valid: up to {most} where nodes differ)")
         seen: set[str] = set()
         for number, row in enumerate(types, start=1):
             where, cpus = f"{_TYPES}[{number}]", row["cpus_per_node"]
@@ -127,7 +131,7 @@ class _Reader:
                 self._add("network", f"wires[{number}]", what)
             missing.pop(pair, None)
             seen.add(pair)
-        if missing:
+        if missing and not self.problems:
             first = sorted(next(iter(missing)))
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             what = f"none between '{first[0]}' and '{first[-1]}'{more} (valid: {_WIRES})"
@@ -262,6 +266,7 @@ def _key_lines(text: str) -> dict[str, int]:
         if header := _HEADER.match(line):
             table = re.sub(r"[\s\"']", "", header.group(2))
             if header.group(1) == "[[":
+                places.setdefault(table, number)
                 counts[table] = counts.get(table, 0) + 1
                 table = f"{table}[{counts[table]}]"
             places.setdefault(table, number)

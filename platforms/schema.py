@@ -45,6 +45,9 @@ def _text(pattern: str, valid: str, *, required: bool = True) -> Key:
     return Key(valid, lambda v: isinstance(v, str) and re.fullmatch(pattern, v, re.DOTALL) is not None, str, required)
 
 
+MOST_DIFFERENT_NODES = 1000
+"""Where nodes differ, a route is written for every two of them."""
+
 _ANY_TEXT = _text(r".*", "text", required=False)
 _HOST_PART = r"[A-Za-z0-9._-]*"
 FACTOR_COLUMNS = {"from_bytes": _whole(0, LARGEST_BYTES), "factor": _number(above=True)}
@@ -77,7 +80,7 @@ NETWORK = {
 }
 NODE_TYPE = {
     "name": _text(_HOST_PART.replace("*", "+"), "letters, digits, dots, - and _"),
-    "nodes": _whole(1, 10_000),
+    "nodes": _whole(1, MOST_DIFFERENT_NODES),
     "cpus_per_node": _whole(1),
     "cores_per_node": _whole(1),
     "core_flops": _number(above=True),

@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 
 from collwise.platforms import (
     Calibration,
+    HeterogeneousPlatform,
+    HostPlatform,
+    NodeType,
     Platform,
     Source,
+    Wire,
     check_file,
     known,
+    load,
     load_description,
     write_description,
 )
@@ -45,6 +50,7 @@ _CALIBRATIONS = st.builds(
     eager_limit_bytes=st.integers(0, 2**31 - 17),
     crosstraffic=st.booleans(),
     reduce_seconds_per_byte=_AMOUNT,
+    tcp_window=st.booleans(),
     note=st.text(st.characters(codec="utf-8"), max_size=60),
     sources=_SOURCES,
 )
@@ -64,6 +70,7 @@ _PLATFORMS = st.builds(
     loopback_bytes_per_second=_POSITIVE,
     loopback_latency_seconds=_AMOUNT,
     first_host=st.integers(0, 1000),
+    processes_per_node=st.none() | st.integers(1, 4),
     links_per_node=st.integers(1, 4),
     backbone_bytes_per_second=_POSITIVE,
     backbone_latency_seconds=_AMOUNT,
@@ -71,6 +78,55 @@ _PLATFORMS = st.builds(
     published=st.dictionaries(_WORDS, _AMOUNT | st.dictionaries(_WORDS, _AMOUNT, max_size=3), max_size=3),
     sources=_SOURCES,
 )
+
+
+@st.composite
+def _different_nodes(draw: st.DrawFn) -> HeterogeneousPlatform:
+    names = draw(st.lists(st.from_regex(r"[A-Za-z0-9._-]{1,12}", fullmatch=True), min_size=1, max_size=4, unique=True))
+    kinds = [
+        draw(
+            st.builds(
+                NodeType,
+                name=st.just(name),
+                nodes=st.integers(1, 3),
+                cpus_per_node=st.integers(1, 4),
+                cores_per_node=st.integers(4, 8),
+                core_flops=_POSITIVE,
+                send_base_seconds=_AMOUNT,
+                send_seconds_per_byte=_AMOUNT,
+                receive_base_seconds=_AMOUNT,
+                receive_seconds_per_byte=_AMOUNT,
+                link_bytes_per_second=_POSITIVE,
+                link_latency_seconds=_AMOUNT,
+            )
+        )
+        for name in names
+    ]
+    pairs = [(a, b) for number, a in enumerate(kinds) for b in kinds[number:] if a is not b or a.nodes > 1]
+    ends = [draw(st.permutations([a.name, b.name])) for a, b in pairs]
+    return HeterogeneousPlatform(
+        name=draw(st.from_regex(r"[a-z0-9][a-z0-9_-]{0,10}", fullmatch=True)),
+        title=draw(_WORDS),
+        site=draw(st.from_regex(r"[A-Za-z0-9._-]{1,10}", fullmatch=True)),
+        host_prefix=draw(_LABEL),
+        host_suffix=draw(_LABEL),
+        loopback_bytes_per_second=draw(_POSITIVE),
+        loopback_latency_seconds=draw(_AMOUNT),
+        node_types=tuple(kinds),
+        wires=tuple(Wire(one, other, draw(_AMOUNT), draw(_POSITIVE)) for one, other in draw(st.permutations(ends))),
+        first_host=draw(st.integers(0, 1000)),
+        processes_per_node=draw(st.none() | st.integers(1, 4)),
+        calibration=replace(draw(_CALIBRATIONS), os=((0, 0.0, 0.0),), or_=((0, 0.0, 0.0),), ois=((0, 0.0, 0.0),)),
+        published=draw(st.dictionaries(_WORDS, _AMOUNT, max_size=3)),
+        sources=draw(_SOURCES),
+    )
+
+
+@given(_different_nodes())
+def test_round_trip_of_nodes_that_differ(platform: HeterogeneousPlatform) -> None:
+    text = write_description(platform)
+    assert read_description(text) == (platform, [])
+    assert write_description(platform) == text
 
 
 @given(_PLATFORMS, st.booleans())
@@ -82,8 +138,10 @@ def test_round_trip(platform: Platform, has_backbone: bool) -> None:
     assert write_description(platform) == text
 
 
-@given(_PLATFORMS)
-def test_the_written_xml_is_a_good_platform_file(tmp_path_factory: pytest.TempPathFactory, platform: Platform) -> None:
+@given(_PLATFORMS | _different_nodes())
+def test_the_written_xml_is_a_good_platform_file(
+    tmp_path_factory: pytest.TempPathFactory, platform: HostPlatform
+) -> None:
     file = tmp_path_factory.mktemp("xml") / "platform.xml"
     file.write_text(platform.xml_text())
     report = check_file(file)
@@ -91,9 +149,21 @@ def test_the_written_xml_is_a_good_platform_file(tmp_path_factory: pytest.TempPa
     assert report.hosts == platform.hosts
 
 
-def test_known_platforms_are_the_published_clusters() -> None:
-    assert known() == ["grisou", "gros"]
-    grisou, gros = map(load_description, known())
+def test_known_platforms() -> None:
+    assert known() == ["boba", "exact", "exact-heterogeneous", "frodo", "grisou", "gros", "hcl16"]
+    assert {name: (len(load(name).hosts), load(name).default_processes_per_node) for name in known()} == {
+        "boba": (32, 1),
+        "exact": (8, 1),
+        "exact-heterogeneous": (16, 1),
+        "frodo": (32, 1),
+        "grisou": (51, 2),
+        "gros": (124, 1),
+        "hcl16": (16, 1),
+    }
+
+
+def test_grisou_and_gros_are_the_published_clusters() -> None:
+    grisou, gros = load_description("grisou"), load_description("gros")
     assert (grisou.nodes, grisou.cpus_per_node, grisou.cores_per_node) == (51, 2, 16)
     assert (gros.nodes, gros.cpus_per_node, gros.cores_per_node) == (124, 1, 18)
     assert grisou.default_processes_per_node == 2
@@ -105,12 +175,14 @@ def test_known_platforms_are_the_published_clusters() -> None:
     assert gros.published["gather_linear_sync"] == {"alpha_seconds": 9.5e-5, "beta_seconds_per_byte": 3.9e-10}
 
 
-@pytest.mark.parametrize("name", ["grisou", "gros"])
+@pytest.mark.parametrize("name", known())
 def test_known_files_are_as_the_writer_writes_them_and_check_clean(name: str) -> None:
     import collwise.platforms as package
 
     file = Path(package.__file__).parent / f"{name}.toml"
-    assert file.read_text() == write_description(load_description(name))
+    platform = load(name)
+    assert isinstance(platform, Platform | HeterogeneousPlatform)
+    assert file.read_text() == write_description(platform)
     assert check_file(file).problems == ()
     assert all(source["where"] for source in tomllib.loads(file.read_text())["sources"])
 
@@ -132,6 +204,46 @@ def test_smpi_options_count_the_envelope_and_start_rows_at_their_size() -> None:
         "smpi/send-is-detached-thresh": "4096",
         "network/crosstraffic": "no",
     }
+
+
+def test_without_a_tcp_window_no_flow_is_limited() -> None:
+    assert "network/TCP-gamma" not in Calibration().smpi_options()
+    assert Calibration(tcp_window=False).smpi_options()["network/TCP-gamma"] == "0"
+
+
+def test_hosts_that_differ_have_overheads_of_their_own() -> None:
+    kind = NodeType("a", 1, 1, 1, 1e9, 1e-6, 2e-9, 3e-6, 4e-9, 1e9, 0.0)
+    slow = replace(kind, name="b", send_base_seconds=5e-6)
+    platform = HeterogeneousPlatform(
+        "two", "two", "lab", "n", "", 1e9, 0.0, (kind, slow), (Wire("b", "a", 1e-5, 1e8),),
+        calibration=Calibration(eager_limit_bytes=4096),
+    )  # fmt: skip
+    head, _, second = platform.xml_text().partition('<host id="n2"')
+    first = head[head.index('<host id="n1"') :]
+    assert '<prop id="smpi/os" value="0:0.0:0.0;0:1e-06:2e-09"/>' in first
+    assert '<prop id="smpi/or" value="0:0.0:0.0;0:3e-06:4e-09"/>' in first
+    assert '<prop id="smpi/ois" value="0:0.0:0.0;0:1e-06:2e-09;4095:0.0:0.0"/>' in first
+    assert '<prop id="smpi/os" value="0:0.0:0.0;0:5e-06:2e-09"/>' in second
+    assert platform.smpi_options()["smpi/os"] == "0:0.0:0.0;0:5e-06:2e-09"
+    rendezvous = replace(platform, calibration=Calibration(eager_limit_bytes=0))
+    assert rendezvous.xml_text().count('<prop id="smpi/ois" value="0:0.0:0.0;0:0.0:0.0"/>') == 2
+
+
+def test_digest_of_nodes_that_differ_follows_what_is_simulated() -> None:
+    hcl = load("hcl16")
+    assert isinstance(hcl, HeterogeneousPlatform)
+    digest = hcl.digest()
+    renamed = tuple(replace(kind, name=f"t{kind.name}") for kind in hcl.node_types)
+    wires = tuple(replace(wire, one=f"t{wire.one}", other=f"t{wire.other}") for wire in reversed(hcl.wires))
+    assert replace(hcl, title="other", node_types=renamed, wires=wires, sources=()).digest() == digest
+    first_type, first_wire = hcl.node_types[0], hcl.wires[0]
+    changes: list[dict[str, Any]] = [
+        {"node_types": (replace(first_type, receive_base_seconds=1e-6), *hcl.node_types[1:])},
+        {"node_types": (replace(first_type, nodes=3), *hcl.node_types[1:])},
+        {"wires": (replace(first_wire, latency_seconds=1e-3), *hcl.wires[1:])},
+        {"calibration": replace(hcl.calibration, reduce_seconds_per_byte=1e-10)},
+    ]
+    assert len({digest, *(replace(hcl, **change).digest() for change in changes)}) == 1 + len(changes)
 
 
 def test_digest_follows_what_is_simulated_and_nothing_else() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.platforms import load, parse_radical
+from collwise.platforms import HostPlatform, load, parse_radical
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,37 @@ def test_too_many_or_too_few_processes(procs: int, per_node: int, largest: int) 
 def test_no_processes_per_node() -> None:
     with pytest.raises(UsageError, match=r"^0 processes per node on platform 'grisou': the least is 1$"):
         load("grisou").hosts_for(1, 0)
+
+
+@given(st.permutations(range(16)), st.permutations(range(16)))
+def test_an_order_places_ranks_and_orders_follow_one_another(first: list[int], second: list[int]) -> None:
+    platform = load("hcl16")
+    moved = platform.reordered(first)
+    assert moved.hosts == tuple(platform.hosts[position] for position in first)
+    assert moved.hosts_for(3, 1) == moved.hosts[:3]
+    assert (moved.name, moved.title, moved.xml_text()) == (platform.name, platform.title, platform.xml_text())
+    assert moved.smpi_options() == platform.smpi_options()
+    assert moved.default_processes_per_node == platform.default_processes_per_node
+    again = moved.reordered(second)
+    assert again.hosts == tuple(moved.hosts[position] for position in second)
+    assert again == platform.reordered([first[position] for position in second])
+
+
+def test_another_order_is_another_platform_and_the_same_is_the_same() -> None:
+    platform = load("gros")
+    count = len(platform.hosts)
+    orders = [[*range(start, count), *range(start)] for start in range(4)]
+    assert platform.reordered(orders[0]).digest() == platform.digest()
+    assert len({platform.reordered(order).digest() for order in orders}) == 4
+    backwards = platform.reordered(range(count - 1, -1, -1))
+    assert backwards.reordered(range(count - 1, -1, -1)).digest() == platform.digest()
+
+
+@pytest.mark.parametrize("order", [[], [0, 1], [*range(15), 14], [*range(1, 17)], [*range(17)]])
+@pytest.mark.parametrize("platform", [load("hcl16"), load("hcl16").reordered(range(15, -1, -1))])
+def test_orders_that_are_none(platform: HostPlatform, order: list[int]) -> None:
+    with pytest.raises(UsageError) as error:
+        platform.reordered(order)
+    assert str(error.value) == (
+        f"platform 'hcl16': an order of {len(order)} hosts that is no permutation (valid: each of 0 to 15 once)"
+    )

@@ -73,8 +73,9 @@ def test_tables_name_algorithms_of_the_catalogue() -> None:
         assert not catalogue.algorithm(*key).smpi
 
 
-def test_reductions_cost_nothing_where_they_are_compared_with_those_of_smpi() -> None:
-    platform = load("grisou")
+@pytest.mark.parametrize("name", ["grisou", "hcl16"])
+def test_reductions_cost_nothing_where_they_are_compared_with_those_of_smpi(name: str) -> None:
+    platform = load(name)
     costly = replace(platform, calibration=replace(platform.calibration, reduce_seconds_per_byte=1e-9))
     assert 'value="1e-09"' in costly.xml_text()
     assert crosscheck_smpi.without_reduction_costs(costly).xml_text() == (

@@ -1,0 +1,166 @@
+"""One line for each thing that can be wrong with a description of nodes that differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.platforms import (
+    HeterogeneousPlatform,
+    NodeType,
+    Source,
+    Wire,
+    check_file,
+    load,
+    load_description,
+    write_description,
+)
+
+_KIND = NodeType("fast", 2, 1, 2, 1e9, 1e-6, 1e-9, 1e-6, 1e-9, 1.25e8, 0.0)
+_DIFFERENT = write_description(
+    HeterogeneousPlatform(
+        name="lab",
+        title="Lab",
+        site="lab",
+        host_prefix="n",
+        host_suffix="",
+        loopback_bytes_per_second=1e9,
+        loopback_latency_seconds=1e-6,
+        node_types=(_KIND, NodeType("slow", 1, 1, 1, 1e9, 1e-6, 1e-9, 1e-6, 1e-9, 1.25e7, 0.0)),
+        wires=(Wire("fast", "fast", 2e-5, 1e8), Wire("fast", "slow", 3e-5, 1e8)),
+        sources=(Source("nodes and links", "a paper"),),
+    )
+)
+_FAST_SLOW = '{ one = "fast", other = "slow", latency_seconds = 3e-05, bytes_per_second = 100000000.0 }'
+_WIRES = "(valid: one for every two types, and one within each type of several nodes)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        (
+            "nodes = 2",
+            "",
+            '[[node_types]]\nname = "fast"',
+            "node_types[1].nodes: missing (valid: a whole number from 1 to 1",
+        ),
+        (
+            "nodes = 2",
+            "nodes = 0",
+            "nodes = 0",
+            "node_types[1].nodes: 0 does not fit (valid: a whole number from 1 to 1",
+        ),
+        (
+            "nodes = 2",
+            "nodes = 1000",
+            '[[node_types]]\nname = "fast"',
+            "node_types: 1001 nodes in all (valid: up to 1000 where nodes differ)",
+        ),
+        ("nodes = 2", "nods = 2", "nods", "node_types[1].nods: unknown key; did you mean nodes? (valid: name, nodes, "),
+        (
+            "cores_per_node = 2",
+            "cores_per_node = 0",
+            "cores",
+            "node_types[1].cores_per_node: 0 does not fit (valid: a w",
+        ),
+        (
+            "cpus_per_node = 1",
+            "cpus_per_node = 3",
+            "cores",
+            "node_types[1].cores_per_node: 2 is fewer than the CPUs (va",
+        ),
+        ('name = "slow"', 'name = "fast"', "", "node_types[2].name: 'fast' is given twice (valid: each name once)"),
+        (
+            'name = "slow"',
+            'name = "a b"',
+            'name = "a b"',
+            "node_types[2].name: 'a b' does not fit (valid: letters, digit",
+        ),
+        (
+            'other = "slow"',
+            'other = "slo"',
+            '    { one = "fast", other = "slo"',
+            "network.wires[2].other: unknown node type 'slo' (valid: fast, slow)",
+        ),
+        (
+            'other = "slow"',
+            'other = "fast"',
+            '    { one = "fast", other = "fast", latency_seconds = 3',
+            f"network.wires[2]: given twice: 'fast' and 'fast' {_WIRES}",
+        ),
+        (
+            'one = "fast", other = "slow"',
+            'one = "slow", other = "slow"',
+            '    { one = "slow"',
+            f"network.wires[2]: between a single node and itself: 'slow' and 'slow' {_WIRES}",
+        ),
+        (f"    {_FAST_SLOW},\n", "", "wires", f"network.wires: none between 'fast' and 'slow' {_WIRES}"),
+        (
+            "latency_seconds = 3e-05",
+            "latency_seconds = -1",
+            '    { one = "fast", other = "slow"',
+            "network.wires[2].latency_seconds: -1 does not fit (valid: a number of at least 0)",
+        ),
+        (
+            "latency_seconds = 3e-05, ",
+            "",
+            '    { one = "fast", other = "slow"',
+            "network.wires[2].latency_seconds: missing (valid: a number of at least 0)",
+        ),
+        (
+            "wires = [",
+            "wirs = [",
+            "wirs",
+            "network.wirs: unknown key; did you mean wires? (valid: loopback_bytes_per_s",
+        ),
+        ('host_prefix = "n"', 'host_prefix = "n"\nnodes = 3', "nodes = 3", "cluster.nodes: unknown key"),
+        ("[calibration]", "[calibration]\nos = []", "os =", "calibration.os: unknown key"),
+        (
+            "link_bytes_per_second = 12500000.0",
+            "link_bytes_per_second = 0",
+            "link_bytes_per_second = 0",
+            "node_types[2].l",
+        ),
+        (
+            "link_bytes_per_second = 12500000.0",
+            "link_bytes_per_second = 1.25e5",
+            "link_bytes_per_second = 1.25e5",
+            "node_types[2].link_bytes_per_second: 125000 bytes a second is no cluster's link (valid: bytes a sec",
+        ),
+        (
+            "latency_seconds = 3e-05, bytes_per_second = 100000000.0",
+            "latency_seconds = 3.0, bytes_per_second = 100000000.0",
+            '    { one = "fast", other = "slow"',
+            "network.wires[2].latency_seconds: a route of 3 s makes SimGrid's TCP window the bottleneck (valid: routes",
+        ),
+    ],
+)
+def test_broken_descriptions_of_nodes_that_differ(tmp_path: Path, old: str, new: str, line: str, message: str) -> None:
+    assert old in _DIFFERENT
+    file, text = tmp_path / "bad.toml", _DIFFERENT.replace(old, new, 1)
+    file.write_text(text)
+    problems = check_file(file).problems
+    assert not any("\n" in problem for problem in problems)
+    before = text[: text.index(f"\n{line}") + 1] if line else text[: text.rindex('name = "fast"')]
+    start = f"{file}:{before.count(chr(10)) + 1}: {message}"
+    assert any(problem.startswith(start) for problem in problems), problems
+
+
+def test_a_description_of_nodes_that_differ_is_not_one_of_equal_nodes(tmp_path: Path) -> None:
+    file = tmp_path / "lab.toml"
+    file.write_text(_DIFFERENT)
+    assert check_file(file).ok
+    assert load(file).hosts == ("n1", "n2", "n3")
+    with pytest.raises(UsageError) as error:
+        load_description(file)
+    assert str(error.value) == f"platform '{file}' has nodes that differ (valid: a platform of equal nodes)"
+
+
+def test_no_node_types_at_all(tmp_path: Path) -> None:
+    text = _DIFFERENT[: _DIFFERENT.index("[[node_types]]")].replace("[cluster]", "node_types = []\n[cluster]")
+    file = tmp_path / "bad.toml"
+    file.write_text(text)
+    line = text[: text.index("\nnode_types")].count("\n") + 2
+    assert check_file(file).problems[0] == f"{file}:{line}: node_types: none (valid: at least one)"

@@ -1,0 +1,78 @@
+"""What 'collwise platforms' prints of platforms of either kind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from collwise import platforms as package
+from collwise.common.errors import UsageError
+from collwise.platforms import known, load
+from collwise.platforms.reader import read_description
+from collwise.studies.commands.platforms import platforms
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(platforms, arguments)
+
+
+def printed(*arguments: str) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_list_has_every_platform_and_marks_the_synthetic_ones() -> None:
+    output = printed("list")
+    assert all(f" {name} " in output for name in known())
+    rows = {line.split()[1]: line for line in output.splitlines() if line.startswith("│")}
+    assert {name for name, row in rows.items() if "Synthetic" in row} == {"exact", "exact-heterogeneous"}
+    cells = {name: [cell.strip() for cell in row.split("│")[3:7]] for name, row in rows.items()}
+    assert cells["hcl16"] == ["16", "1", "1 Gbit/s", "22.78 to 112.7 us"]
+    assert cells["boba"] == ["32", "1", "0.5333 Gbit/s", "29.61 us"]
+
+
+def test_json_tells_the_types_and_wires() -> None:
+    by_name = {facts["name"]: facts for facts in json.loads(printed("list", "--json"))}
+    assert list(by_name) == known()
+    hcl = by_name["hcl16"]
+    assert [kind["nodes"] for kind in hcl["node_types"]] == [2, 6, 2, 1, 1, 1, 3]
+    assert len(hcl["wires"]) == 25
+    assert by_name["boba"]["link_bytes_per_second"] == pytest.approx(1 / 0.015e-6)
+    assert json.loads(printed("show", "hcl16", "--json")) == hcl
+
+
+@pytest.mark.parametrize("name", known())
+def test_show_and_write(name: str, tmp_path: Path) -> None:
+    assert read_description(printed("show", name)) == (load(name), [])
+    file = tmp_path / "platform.xml"
+    assert printed("write", name, "-o", str(file)) == f"{file}: {len(load(name).hosts)} hosts\n"
+    assert load(file).hosts == load(name).hosts
+
+
+@pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+@pytest.mark.parametrize(
+    ("name", "understood"),
+    [
+        (
+            "hcl16",
+            "hcl-1.ucd.ie to hcl-16.ucd.ie; 7 types of nodes; link 1 Gbit/s, 22.78 to 112.7 us from node to node; ",
+        ),
+        ("boba", "boba-1.cs.utk.edu to boba-32.cs.utk.edu; link 0.533333 Gbit/s and 14.806 us (two links on the way: "),
+    ],
+)
+def test_check_says_what_it_understood(name: str, understood: str) -> None:
+    file = Path(package.__file__).parent / f"{name}.toml"
+    first, second = printed("check", str(file)).splitlines()
+    assert first.startswith(f"{file}: sound, {len(load(name).hosts)} hosts, simulated by SimGrid ")
+    assert second.startswith(understood)
+
+
+def test_nodes_that_differ_are_not_calibrated() -> None:
+    error = run("calibrate", "hcl16").exception
+    assert isinstance(error, UsageError)
+    assert str(error) == "platform 'hcl16' has nodes that differ (valid: a platform of equal nodes)"

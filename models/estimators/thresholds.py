@@ -89,8 +89,8 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
 def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
     """S: the size from which the time lies on a line that begins with the greatest leap; None without a leap.
 
-    A leap is at least LEAST_LEAP of the time before it, and more than the points scatter about the lines on both sides.
-    A change of slope alone is none. Lines are as `lines` finds them, of LEAST_POINTS sizes or more.
+    A leap is at least LEAST_LEAP of the time before it; a change of slope alone is none. Lines are as `lines` finds
+    them, of LEAST_POINTS sizes or more: a leap nearer to either end is not seen.
     """
     return _greatest_leap(message_bytes, seconds, lines(message_bytes, seconds))
 
@@ -98,15 +98,12 @@ def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int 
 def gather_regular_from(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
     """M2: the size from which the time lies on the line that follows the last irregular region; None without one.
 
-    Irregular is a line that has an escalation or about which times scatter by more than IRREGULAR. Where no line is,
-    M2 is the size of the greatest leap, as S is: serial receiving (4.3) then takes the place of (4.2) at once.
+    Irregular is a line about which times scatter by more than IRREGULAR. Where no line is, M2 is the size of the
+    greatest leap, as S is: serial receiving (4.3) then takes the place of (4.2) at once.
     """
     found = lines(message_bytes, seconds)
     series = _Line().fit(np.column_stack([message_bytes, seconds]))
-    high = escalations(seconds)
-    irregular = [
-        place for place, ends in enumerate(found) if high[slice(*ends)].any() or series.line(*ends)[1] > IRREGULAR
-    ]
+    irregular = [place for place, ends in enumerate(found) if series.line(*ends)[1] > IRREGULAR]
     if not irregular:
         return _greatest_leap(message_bytes, seconds, found)
     after = irregular[-1] + 1
@@ -180,10 +177,10 @@ def _greatest_leap(
     best, greatest = None, 0.0
     for before, after in pairwise(found):
         size = message_bytes[after[0]]
-        (low, low_scatter), (high, high_scatter) = series.line(*before), series.line(*after)
+        low, high = series.line(*before)[0], series.line(*after)[0]
         expected = float(low @ (1, size))
         leap = float(high @ (1, size)) / expected - 1
-        if leap > max(greatest, LEAST_LEAP, low_scatter, high_scatter):
+        if leap > max(greatest, LEAST_LEAP):
             best, greatest = int(size), leap
     return best
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP
+from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP, Experiment
 from collwise.models.estimators import lmo
 from collwise.models.lmo import LMO, Thresholds
 from tests.models.estimators.lmo_laboratory import LMOLaboratory, random_machine
@@ -98,6 +98,22 @@ def test_a_shared_link_is_in_t_and_predictions_stay_right() -> None:
     estimated = lmo.estimate(LMOLaboratory(machine))
     assert max(worst_error(estimated, machine).values()) < 1e-9
     assert np.all(estimated.as_hockney().beta_seconds_per_byte[~np.eye(procs, dtype=bool)] > 0)
+
+
+def test_averages_are_over_the_triplets_that_a_processor_or_a_pair_is_in() -> None:
+    """One of processor 0's three triplets says 6 us more: (4.10) with n = 4 gives a third and a half of it."""
+
+    def change(experiment: Experiment, seconds: float) -> float:
+        wrong = experiment.kind == ONE_TO_TWO and experiment.processes in {(0, 1, 2), (0, 2, 1)}
+        return seconds + (12e-6 if wrong else 0)
+
+    machine = random_machine(4, 5)
+    estimated = lmo.estimate(LMOLaboratory(machine, change=change))
+    constants = np.asarray(estimated.processor_seconds) - np.asarray(machine.processor_seconds)
+    latencies = np.asarray(estimated.latency_seconds) - np.asarray(machine.latency_seconds)
+    assert constants == pytest.approx([2e-6, 0, 0, 0], abs=1e-13)
+    assert latencies[0] == pytest.approx([0, -3e-6, -3e-6, 0], abs=1e-13)
+    assert np.array_equal(latencies, latencies.T)
 
 
 def test_many_processors_need_not_all_triplets() -> None:

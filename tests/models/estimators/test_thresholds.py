@@ -97,15 +97,46 @@ def test_a_change_of_slope_is_no_leap() -> None:
     assert thresholds.scatter_leap(SIZES, times) is None
 
 
-def test_rounding_is_no_change() -> None:
-    times = [round(1e-4 + 1e-8 * size, 8) for size in SIZES]
+@pytest.mark.parametrize("bent", [0.0, 5e-4])
+def test_rounding_and_small_bends_are_no_change(bent: float) -> None:
+    times = [round((1e-4 + 1e-8 * size) * (1 + bent * (size > 64 * KIB)), 8) for size in SIZES]
     assert thresholds.lines(SIZES, times) == [(0, len(SIZES))]
+
+
+def test_noise_is_no_leap() -> None:
+    """Few points let noise look like a change of lines now and then."""
+    sizes = SIZES[3::4]
+    breaks = 0
+    for seed in range(12):
+        noise = np.random.default_rng(seed).normal(1, 0.03, len(sizes))
+        times = [(1e-4 + 1e-8 * size) * factor for size, factor in zip(sizes, noise, strict=True)]
+        breaks += len(thresholds.lines(sizes, times)) - 1
+        assert thresholds.scatter_leap(sizes, times) is None
+    assert breaks > 0
 
 
 def test_gather_irregular_to_the_end_has_no_m2() -> None:
     generator = np.random.default_rng(10)
     times = [1e-4 + 1e-8 * size + (size >= 100 * KIB) * generator.choice([0.0, 0.5]) for size in SIZES]
     assert thresholds.gather_regular_from(SIZES, times) is None
+
+
+def test_escalations_too_rare_to_scatter_are_irregular() -> None:
+    """More of them than lines could be set apart for, up to 64 KiB."""
+    times = [(1e-4 + 1e-8 * size) * (1.5 if size >= 64 * KIB else 1) for size in SIZES]
+    for place in range(5, 63, 7):
+        times[place] *= 40
+    assert thresholds.gather_regular_from(SIZES, times) == 64 * KIB
+    for place in range(70, 200, 30):
+        times[place] *= 40
+    assert thresholds.gather_regular_from(SIZES, times) == SIZES[191]
+
+
+def test_less_than_tenfold_is_irregular_without_m1() -> None:
+    generator = np.random.default_rng(11)
+    times = [(1e-4 + 1e-8 * size) * (1 if size >= 64 * KIB else generator.choice([1, 3])) for size in SIZES]
+    assert thresholds.gather_regular_from(SIZES, times) == 64 * KIB
+    assert thresholds.gather_irregular_from(lambda sizes: [], SIZES, times) is None
 
 
 def test_escalations_are_tenfold() -> None:

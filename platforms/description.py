@@ -106,6 +106,11 @@ class Platform(HostPlatform):
         return numbered_hosts(self.host_prefix, self.first_host, self.nodes, self.host_suffix)
 
     @property
+    def reduce_seconds_per_byte(self) -> float:
+        """The calibration's."""
+        return self.calibration.reduce_seconds_per_byte
+
+    @property
     def default_processes_per_node(self) -> int:
         """As described, else one process per CPU."""
         return self.processes_per_node or self.cpus_per_node

@@ -101,6 +101,16 @@ class HeterogeneousPlatform(HostPlatform):
         return tuple(kind for kind in self.node_types for _ in range(kind.nodes))
 
     @property
+    def heterogeneous(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def reduce_seconds_per_byte(self) -> float:
+        """The calibration's."""
+        return self.calibration.reduce_seconds_per_byte
+
+    @property
     def default_processes_per_node(self) -> int:
         """As described, else one for each CPU of the nodes with the fewest."""
         return self.processes_per_node or min(kind.cpus_per_node for kind in self.node_types)

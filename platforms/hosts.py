@@ -44,6 +44,16 @@ class HostPlatform(ABC):
         """The message size in bytes from which the simulated MPI library uses rendezvous; SMPI's own if not set."""
         return int(self.smpi_options().get("smpi/send-is-detached-thresh", _SMPI_EAGER_LIMIT_BYTES))
 
+    @property
+    def heterogeneous(self) -> bool:
+        """Whether nodes differ; not known of platform XML, and false then."""
+        return False
+
+    @property
+    def reduce_seconds_per_byte(self) -> float:
+        """gamma: the time to combine one byte in a reduction, 0 where it is not known."""
+        return 0.0
+
     def digest(self) -> str:
         """SHA-256 (hex) of the platform XML: equal digests simulate alike."""
         return hashlib.sha256(self.xml_text().encode()).hexdigest()
@@ -108,6 +118,16 @@ class ReorderedPlatform(HostPlatform):
         """Positions in `order` are those of this platform's hosts."""
         picked = super().reordered(order).order
         return self.base.reordered([self.order[position] for position in picked])
+
+    @property
+    def heterogeneous(self) -> bool:
+        """As of the platform in its own order."""
+        return self.base.heterogeneous
+
+    @property
+    def reduce_seconds_per_byte(self) -> float:
+        """As of the platform in its own order."""
+        return self.base.reduce_seconds_per_byte
 
     def smpi_options(self) -> dict[str, str]:
         """The base's."""

@@ -10,6 +10,7 @@ from collwise.common.errors import UsageError
 
 _RADICAL_PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _MOST_HOSTS = 1_000_000
+_SMPI_EAGER_LIMIT_BYTES = 65536
 
 
 class HostPlatform(ABC):
@@ -35,6 +36,11 @@ class HostPlatform(ABC):
     @abstractmethod
     def xml_text(self) -> str:
         """The platform XML that the simulator reads."""
+
+    @property
+    def eager_limit_bytes(self) -> int:
+        """The message size in bytes from which the simulated MPI library uses rendezvous; SMPI's own if not set."""
+        return int(self.smpi_options().get("smpi/send-is-detached-thresh", _SMPI_EAGER_LIMIT_BYTES))
 
     def digest(self) -> str:
         """SHA-256 (hex) of the platform XML: equal digests simulate alike."""

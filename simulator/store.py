@@ -74,6 +74,8 @@ class Configuration:
 class Timing:
     """A row: `seconds` until the last process is done (nan when failed), `root_seconds` until the root is.
 
+    Of an experiment between few processes, `seconds` is what its kind asks for and `root_seconds` all that a repetition
+    took the first process, on real MPI with synchronisation and its share of the warm-up.
     `half_width_seconds` is that of the confidence interval of the mean, 0 where time is exact.
     """
 

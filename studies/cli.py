@@ -23,6 +23,7 @@ _COMMANDS = {
     "crosscheck": ("crosscheck", "crosscheck"),
     "simulate": ("simulate", "simulate"),
     "measure": ("measure", "measure"),
+    "experiment": ("experiment", "experiment"),
     "run": ("run", "run"),
     "fit": ("models", "fit"),
     "predict": ("models", "predict"),

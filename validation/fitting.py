@@ -18,7 +18,6 @@ from collwise.models.implementation_aware.estimation import (
     fit_algorithm,
 )
 from collwise.models.implementation_aware.parameters import ModelParameters
-from collwise.models.implementation_aware.parts import DEFAULT_EAGER_LIMIT_BYTES
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import Progress, SweepResult, simulate
@@ -58,11 +57,6 @@ def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int,
     return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 5 * processes_per_node))}))
 
 
-def eager_limit_of(platform: HostPlatform) -> int:
-    """Bytes from which the simulated MPI library uses rendezvous."""
-    return int(platform.smpi_options().get("smpi/send-is-detached-thresh", DEFAULT_EAGER_LIMIT_BYTES))
-
-
 def fit(
     platform: HostPlatform,
     plan: Plan,
@@ -96,7 +90,7 @@ class _Experiments:
 
     def __init__(self, platform: HostPlatform, plan: Plan) -> None:
         self.platform_name, self.plan = platform.name, plan
-        self.eager_limit = eager_limit_of(platform)
+        self.eager_limit = platform.eager_limit_bytes
         most_children = max(4, (max(plan.procs) * 4).bit_length())
         gamma_procs = range(2, min(most_children + 1, len(platform.hosts)) + 1)
         self.gamma_cases = [

@@ -19,41 +19,13 @@
  * preceded by two barriers; timing "root" reads the root's clock after a closing barrier, "maximum" takes the slowest
  * process's own time. */
 #include "internal.h"
+#include "timing.h"
 #include "workload.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifdef SMPI_SHARED_MALLOC
-#include <simgrid/actor.h>
-#include <simgrid/barrier.h>
-#include <unistd.h>
-#define SIMULATED 1
-static void *allocate_payload(size_t bytes) { return SMPI_SHARED_MALLOC(bytes); }
-static void free_payload(void *memory) { SMPI_SHARED_FREE(memory); }
-static void sleep_for(double seconds) { sg_actor_sleep_for(seconds); }
-static void *new_meeting(int procs) { return sg_barrier_init((unsigned)procs); }
-static void meet(void *meeting) { sg_barrier_wait(meeting); }
-/* MPI_Abort ends a simulation with exit code 0; all processes are threads of this one. */
-static void give_up(void) { _exit(2); }
-#else
-#define SIMULATED 0
-static void *allocate_payload(size_t bytes) { return calloc(bytes, 1); }
-static void free_payload(void *memory) { free(memory); }
-static void sleep_for(double seconds) { (void)seconds; }
-static void *new_meeting(int procs) { return (void)procs, NULL; }
-static void meet(void *meeting) { (void)meeting; }
-static void give_up(void) { MPI_Abort(MPI_COMM_WORLD, 2); }
-#endif
-
-/* A case starts on a multiple of this many seconds, at least as long after the one before it ended; simulated idle time
- * costs nothing. The first starts at 2^14 s: up to 2^15 s all clock values have the same floating-point spacing, so
- * that a case's times are rounded alike wherever it starts. Otherwise near-ties between events, which a pipeline on
- * shared links is full of, would be decided differently from run to run. */
-#define STEP_SECONDS 0.125
-#define FIRST_START_SECONDS 16384.0
 
 typedef struct {
     long id;
@@ -80,45 +52,6 @@ typedef struct {
 static void fail(const char *what, const char *detail) {
     fprintf(stderr, "benchmark: %s %s\n", what, detail);
     give_up();
-}
-
-/* Every process gets the largest of each value, in ceil(log2 P) rounds. */
-static void largest(double *values, int count, MPI_Comm comm) {
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
-    for (int distance = 1; distance < procs; distance *= 2) {
-        double heard[2];
-        MPI_Sendrecv(values, count, MPI_DOUBLE, (rank + distance) % procs, 0, heard, count, MPI_DOUBLE,
-                     (rank - distance + procs) % procs, 0, comm, MPI_STATUS_IGNORE);
-        for (int i = 0; i < count; i++) {
-            values[i] = fmax(values[i], heard[i]);
-        }
-    }
-}
-
-static char *read_text(const char *path) {
-    int rank;
-    long length = 0;
-    char *text = NULL;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) {
-        FILE *file = fopen(path, "rb");
-        if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (length = ftell(file)) < 0) {
-            fail("cannot read", path);
-        }
-        rewind(file);
-        text = collwise_allocate((size_t)length + 1, MPI_COMM_WORLD);
-        length = (long)fread(text, 1, (size_t)length, file);
-        fclose(file);
-    }
-    MPI_Bcast(&length, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-    if (rank != 0) {
-        text = collwise_allocate((size_t)length + 1, MPI_COMM_WORLD);
-    }
-    MPI_Bcast(text, (int)length, MPI_CHAR, 0, MPI_COMM_WORLD);
-    text[length] = '\0';
-    return text;
 }
 
 static int parse_case(const char *line, bench_case *one) {
@@ -221,27 +154,25 @@ static void clean_up(preparation *ready) {
     workload_free(&ready->gather);
 }
 
-/* Starts everybody at one simulated instant; *start carries it from case to case. Processes that take no part, or are
- * done early, wait in a meeting, which sends nothing: agreeing on the end would share links with what still runs. */
-static void simulate(const bench_case *one, const preparation *ready, MPI_Comm comm, double *start, void *meeting) {
+/* Processes that take no part, or are done early, wait in a meeting, which sends nothing: agreeing on the end would
+ * share links with what still runs. */
+static void simulate(const bench_case *one, const preparation *ready, MPI_Comm comm, common_start *start) {
     int world_rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    meet(meeting);
-    *start = fmax(*start, STEP_SECONDS * ceil(MPI_Wtime() / STEP_SECONDS));
-    sleep_for(*start - MPI_Wtime());
+    start_together(start);
     double ends[2] = {-INFINITY, -INFINITY};
     if (comm != MPI_COMM_NULL) {
         run(one, ready, comm);
         ends[0] = MPI_Wtime();
         ends[1] = world_rank == one->root ? ends[0] : -INFINITY;
     }
-    meet(meeting);
+    meet(start);
     largest(ends, 2, MPI_COMM_WORLD);
     if (world_rank == 0) {
         printf("{\"id\": %ld, \"seconds\": %.17g, \"root_seconds\": %.17g, \"repetitions\": 1}\n", one->id,
-               ends[0] - *start, ends[1] - *start);
+               ends[0] - start->seconds, ends[1] - start->seconds);
     }
-    *start = STEP_SECONDS * ceil(ends[0] / STEP_SECONDS + 1);
+    ended_together(start, ends[0]);
 }
 
 static double measure_once(const bench_case *one, const preparation *ready, MPI_Comm comm, int timing_is_maximum) {
@@ -280,33 +211,14 @@ static void measure(const bench_case *one, const preparation *ready, MPI_Comm co
     }
 }
 
-/* The communicator of the first `procs` processes, kept until another count is asked for. */
-typedef struct {
-    MPI_Comm comm;
-    int procs;
-} first_processes;
-
-static MPI_Comm take_first(first_processes *kept, int procs) {
-    if (procs != kept->procs) {
-        int rank;
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        if (kept->comm != MPI_COMM_NULL) {
-            MPI_Comm_free(&kept->comm);
-        }
-        MPI_Comm_split(MPI_COMM_WORLD, rank < procs ? 0 : MPI_UNDEFINED, rank, &kept->comm);
-        kept->procs = procs;
-    }
-    return kept->comm;
-}
-
 /* Processes outside of `comm` only keep time. */
-static void run_case(const bench_case *one, MPI_Comm comm, bench_options options, double *start, void *meeting) {
+static void run_case(const bench_case *one, MPI_Comm comm, bench_options options, common_start *start) {
     preparation ready = {0};
     if (comm != MPI_COMM_NULL) {
         ready = prepare(one, comm);
     }
     if (SIMULATED) {
-        simulate(one, &ready, comm, start, meeting);
+        simulate(one, &ready, comm, start);
     } else if (comm != MPI_COMM_NULL) {
         measure(one, &ready, comm, options);
     }
@@ -319,9 +231,7 @@ static void run_cases(char *text, bench_options options) {
     int world_procs, world_rank;
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    double start = FIRST_START_SECONDS;
-    void *meeting = world_rank == 0 ? new_meeting(world_procs) : NULL;
-    MPI_Bcast(&meeting, (int)sizeof meeting, MPI_BYTE, 0, MPI_COMM_WORLD);
+    common_start start = common_start_make();
     first_processes kept = {MPI_COMM_NULL, 0};
     char *rest; /* strtok itself keeps its place in the C library, which simulated processes share */
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
@@ -335,7 +245,7 @@ static void run_cases(char *text, bench_options options) {
                 printf("{\"id\": %ld, \"error\": \"%s\"}\n", one.id, wrong);
             }
         } else {
-            run_case(&one, take_first(&kept, one.procs), options, &start, meeting);
+            run_case(&one, take_first(&kept, one.procs), options, &start);
         }
         fflush(stdout);
     }
@@ -371,6 +281,9 @@ int main(int argc, char **argv) {
         }
     }
     char *text = read_text(argv[1]);
+    if (text == NULL) {
+        fail("cannot read", argv[1]);
+    }
     run_cases(text, options);
     free(text);
     MPI_Finalize();

@@ -15,7 +15,7 @@ from collwise.platforms import Calibration, load_description
 from collwise.simulator import sweep
 from collwise.simulator.store import Case, Store, Timing
 from collwise.validation import fitting
-from collwise.validation.fitting import Plan, default_procs, eager_limit_of, fit
+from collwise.validation.fitting import Plan, default_procs, fit
 from collwise.validation.selection import (
     ComparisonPlan,
     ComparisonResult,
@@ -62,8 +62,8 @@ def comparison(parameters: ModelParameters, store: Store, collective: str, model
 def test_the_plan_by_default() -> None:
     assert default_procs(load_description("grisou"), 2) == (10, 25, 51)
     assert default_procs(replace(PLATFORM, nodes=2), 1) == (2,)
-    assert eager_limit_of(PLATFORM) == 65536
-    assert eager_limit_of(replace(PLATFORM, calibration=Calibration(eager_limit_bytes=4000))) == 4000
+    assert PLATFORM.eager_limit_bytes == 65536
+    assert replace(PLATFORM, calibration=Calibration(eager_limit_bytes=4000)).eager_limit_bytes == 4000
 
 
 def test_what_a_fit_holds(parameters: ModelParameters) -> None:

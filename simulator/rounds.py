@@ -35,7 +35,7 @@ def _pack(experiments: list[Experiment]) -> list[list[Experiment]]:
     for number, one in enumerate(experiments):
         takes[number, list(one.processes)] = True
     left = np.ones(len(experiments), dtype=bool)
-    rounds = []
+    rounds: list[list[Experiment]] = []
     while left.any():
         busiest = takes @ takes[left].sum(axis=0)
         free = left.copy()

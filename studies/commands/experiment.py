@@ -137,6 +137,8 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
     if text == "all-pairs":
         return list(itertools.combinations(range(procs), 2))
     if text == "all-triplets":
+        if procs < 3:
+            raise UsageError(f"--processes all-triplets with P = {procs}; valid: P from 3 on")
         triplets = itertools.combinations(range(procs), 3)
         return [(first, *(rank for rank in three if rank != first)) for three in triplets for first in three]
     if re.fullmatch(r"\s*\d{1,9}(\s*[,;]\s*\d{1,9})*\s*", text) is None:

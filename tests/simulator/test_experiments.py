@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import KINDS, Effort, Experiment, Laboratory
 from collwise.platforms import Calibration, load_description
-from collwise.simulator.engines import MPI_LIBRARIES, engines_directory
+from collwise.simulator.engines import MPI_LIBRARIES, REPOSITORY, engines_directory
 from collwise.simulator.experiments import EXACT, ExperimentRunner, Precision, experiment_lines
-from collwise.simulator.launch import run_program
+from collwise.simulator.launch import run_command, run_program
 from collwise.simulator.rounds import plan_rounds
 from collwise.simulator.store import Store
 
@@ -401,6 +401,27 @@ def test_a_fixed_number_of_repetitions(store: Store, library: str) -> None:
         (measurement,) = runner.run([GOOD])
         assert measurement.repetitions == count
         assert width is None or measurement.half_width_seconds == width
+
+
+@pytest.mark.slow
+def test_no_memory_error_under_openmpi(tmp_path: Path) -> None:
+    if not shutil.which("mpirun.openmpi"):
+        pytest.skip("openmpi is not installed")
+    build = tmp_path / "sanitized"
+    configure = ["cmake", "-S", str(REPOSITORY), "-B", str(build), "-G", "Ninja", "-DCOLLWISE_MPI=openmpi"]
+    subprocess.run([*configure, "-DCOLLWISE_SANITIZE=ON"], check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", str(build), "--target", "experiments"], check=True, capture_output=True)
+    (tmp_path / "file.txt").write_text(Precision(2, 5).line() + experiment_lines(plan_rounds(EVERY_KIND, True)))
+    environment = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "ASAN_OPTIONS": "detect_leaks=0",  # Open MPI itself leaks
+    }
+    launch = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-np", "3"]
+    command = [*launch, str(build / "experiments"), str(tmp_path / "file.txt")]
+    run = run_command(command, environment=environment, timeout_seconds=120)
+    assert run.returncode == 0, run.error_text
+    assert len([line for line in run.output_lines if line.startswith('{"id"')]) == len(EVERY_KIND)
 
 
 def test_quantiles_are_students() -> None:

@@ -165,7 +165,8 @@ def _parameters_from(family: str, values: Mapping[str, Any], thresholds: Thresho
     if family in ("logp", "loggp"):
         return LogGP(*_arrays(values, _LOGGP_KEYS, 2))
     if family == "lmo":
-        return LMO(*_arrays(values, _LMO_KEYS, 2), thresholds=thresholds)
+        constant, per_byte, latency, network = _arrays(values, _LMO_KEYS, 2)
+        return LMO(constant, per_byte, latency, network, thresholds)
     if "pairs" not in values:
         return _plogp_from(values)
     rows = tuple(tuple(_plogp_from(pair) if pair else None for pair in row) for row in values["pairs"])

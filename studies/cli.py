@@ -27,6 +27,8 @@ _COMMANDS = {
     "run": ("run", "run"),
     "fit": ("models", "fit"),
     "predict": ("models", "predict"),
+    "evaluate": ("evaluation", "evaluate"),
+    "recover": ("evaluation", "recover"),
     "compare": ("comparison", "compare"),
     "select": ("comparison", "select"),
     "export": ("comparison", "export"),

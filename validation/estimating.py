@@ -16,9 +16,9 @@ from collwise.models.estimators.hoefler import hoefler_loggp
 from collwise.models.estimators.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FAMILIES, FittedParameters, Parameters
+from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.plogp import PLogP
+from collwise.models.point_to_point import Parameters
 
 Pair = tuple[int, int]
 
@@ -47,10 +47,6 @@ class _Procedure:
 
 def _hockney_by_two_sizes(lab: Laboratory, pairs: Sequence[Pair], heterogeneous: bool = False) -> Hockney:
     return hockney_by_two_sizes(lab, _large_bytes(lab), None if heterogeneous else pairs, heterogeneous)
-
-
-def _culler_loggp(lab: Laboratory, pairs: Sequence[Pair], heterogeneous: bool = False) -> LogGP:
-    return culler_loggp(lab, _large_bytes(lab), None if heterogeneous else pairs, heterogeneous)
 
 
 def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair]) -> PLogP:
@@ -98,8 +94,8 @@ PROCEDURES: Mapping[str, Mapping[str, _Procedure]] = {
     "loggp": {
         "culler": _Procedure(
             "send time, delayed receive, saturation with small and large messages",
-            _culler_loggp,
-            lambda lab: _culler_loggp(lab, (), True),
+            lambda lab, pairs: culler_loggp(lab, pairs=pairs),
+            lambda lab: culler_loggp(lab, heterogeneous=True),
         ),
         "hoefler": _Procedure(
             "parametrised roundtrips PRTT(n, d, m)",

@@ -80,6 +80,25 @@ class Evaluation:
         return min(found, key=lambda score: (score.mean_cost, score.worst_cost))
 
 
+PAPERS_SEGMENTS = (0, 1024, 8192)
+"""Pješivac-Grbović et al. 2007, section 6.3: whole messages, 1 KB and 8 KB."""
+
+COLLECTIVES = ("barrier", "bcast", "reduce", "alltoall", "scatter", "gather")
+"""What the point-to-point models have formulas for."""
+
+_LARGEST_BYTES = {"bcast": 2**20, "reduce": 2**20, "alltoall": 2**16, "scatter": 2**18, "gather": 2**18}
+
+
+def usual_grid(platform: HostPlatform, collective: str, procs: Sequence[int] = ()) -> Grid:
+    """P from 3 to all nodes, a process each; m from 8 B by factors of 4; the paper's segments for trees."""
+    nodes = len(platform.hosts)
+    counts = tuple(procs) or tuple(sorted({p for p in (3, 5, 8, 12, 16, 24, nodes) if p <= nodes}))
+    largest = _LARGEST_BYTES.get(collective)
+    sizes = (0,) if largest is None else tuple(4**k * 8 for k in range(20) if 4**k * 8 <= largest)
+    segments = PAPERS_SEGMENTS if collective in ("bcast", "reduce") else (0,)
+    return Grid(counts, sizes, segments)
+
+
 def evaluate(
     platform: HostPlatform,
     models: Sequence[CollectiveModel],

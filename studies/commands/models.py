@@ -26,7 +26,6 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.engines import MPI_LIBRARIES
 from collwise.simulator.experiments import ExperimentRunner, Precision
 from collwise.simulator.store import Store
-from collwise.studies.commands.fitting import MODEL_NAMES, HowToRun, simulated_parameters
 from collwise.studies.commands.shared import (
     COUNTS,
     NAMES,
@@ -47,6 +46,7 @@ from collwise.validation.estimating import PROCEDURES, estimate, most_useful_pro
 from collwise.validation.fitting import Plan, default_procs
 from collwise.validation.fitting import fit as run_fit
 from collwise.validation.grid import SIZES as USUAL_SIZES
+from collwise.validation.modelling import MODEL_NAMES, HowToRun, simulated_parameters
 
 _MOST_ROWS = 60
 _MOST_PAIRS = 12

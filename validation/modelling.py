@@ -1,12 +1,10 @@
-"""Models by name, for the commands that need one: from a parameter file, or estimated now."""
+"""Models by name: from a parameter file, or estimated now on a simulated platform."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import click
 
 from collwise.common.errors import UsageError
 from collwise.models.implementation_aware.model import ImplementationAware
@@ -19,7 +17,7 @@ from collwise.models.point_to_point import FORMULAS
 from collwise.platforms import HostPlatform
 from collwise.simulator.experiments import ExperimentRunner
 from collwise.simulator.store import Store
-from collwise.studies.commands.shared import sweep_progress
+from collwise.simulator.sweep import Progress
 from collwise.validation import fitting
 from collwise.validation.estimating import Request, estimate, most_useful_procs, request
 
@@ -28,16 +26,15 @@ MODEL_NAMES = (*IMPLEMENTATION_AWARE, *FORMULAS)
 
 HETEROGENEOUS = "_heterogeneous"
 
-MODEL = click.Choice(MODEL_NAMES)
-
 
 @dataclass(frozen=True)
 class HowToRun:
-    """Where times are kept and what simulates: the options that all commands share."""
+    """Where times are kept, what simulates, and whom to tell how far it is."""
 
     store: Store
     engine: str | None = None
     jobs: int | None = None
+    on_progress: Progress | None = None
 
 
 def simulated_parameters(
@@ -58,8 +55,27 @@ def implementation_aware(platform: HostPlatform, ppn: int, segments: Sequence[in
     """Fits the implementation-aware models; the least segment size is the common one."""
     procs = fitting.default_procs(platform, ppn)
     plan = fitting.Plan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
-    with sweep_progress(f"{platform.name}: fitting models") as progress:
-        return fitting.fit(platform, plan, how.store, engine_version=how.engine, jobs=how.jobs, on_progress=progress)
+    return fitting.fit(platform, plan, how.store, engine_version=how.engine, jobs=how.jobs, on_progress=how.on_progress)
+
+
+def models_on(
+    platform: HostPlatform, names: Sequence[str], ppn: int, segments: Sequence[int], how: HowToRun
+) -> list[CollectiveModel]:
+    """Models estimated on the platform, in the order of their names; what one fit gives is fitted once."""
+    found: dict[str, CollectiveModel] = {}
+    for name in names:
+        if name in found:
+            continue
+        if name in IMPLEMENTATION_AWARE:
+            parameters = implementation_aware(platform, ppn, segments, how)
+            found |= {one: ImplementationAware(parameters, one) for one in IMPLEMENTATION_AWARE}
+        else:
+            found |= models_of(simulated_parameters(platform, _request(name), how))
+    return [found[name] for name in names]
+
+
+def _request(name: str) -> Request:
+    return request(name.removesuffix(HETEROGENEOUS), heterogeneous=name.endswith(HETEROGENEOUS))
 
 
 def model_of(
@@ -71,10 +87,7 @@ def model_of(
     """
     if file is not None:
         return _from_file(name, file, platform, ppn)
-    if name in IMPLEMENTATION_AWARE:
-        return ImplementationAware(implementation_aware(platform, ppn, segments, how), name)
-    family, heterogeneous = name.removesuffix(HETEROGENEOUS), name.endswith(HETEROGENEOUS)
-    return models_of(simulated_parameters(platform, request(family, heterogeneous=heterogeneous), how))[name]
+    return models_on(platform, [name], ppn, segments, how)[0]
 
 
 def _from_file(name: str, file: Path, platform: HostPlatform, ppn: int) -> CollectiveModel:

@@ -1,0 +1,141 @@
+"""collwise evaluate and recover: how good models are, and how good their estimation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import click
+
+from collwise.common.errors import CollwiseError, unknown_name
+from collwise.platforms import HostPlatform, load
+from collwise.simulator.store import Store
+from collwise.studies.commands.shared import (
+    COLLECTIVES,
+    COUNTS,
+    NAMES,
+    SIZES,
+    json_option,
+    platform_option,
+    print_json,
+    run_options,
+    stdout_console,
+    sweep_progress,
+    table,
+)
+from collwise.studies.scores import SCORE_COLUMNS, best_line, score_cells
+from collwise.validation.evaluation import COLLECTIVES as MODELLED
+from collwise.validation.evaluation import Evaluation, usual_grid
+from collwise.validation.evaluation import evaluate as run_evaluation
+from collwise.validation.modelling import HETEROGENEOUS, MODEL_NAMES, HowToRun, models_on, simulated_parameters
+from collwise.validation.recovery import LMO_TOLERANCE, TOLERANCE, requests
+from collwise.validation.recovery import recover as run_recovery
+
+
+@click.command()
+@click.option("--platforms", required=True, type=NAMES, help="Names by commas: boba,frodo,grisou,gros.")
+@click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: {','.join(MODELLED)}.")
+@click.option("--models", type=NAMES, help="Names by commas. Default: all that suit the platform.")
+@click.option("--procs", type=COUNTS, help="Process counts, one a node. Default: 3 to all nodes, seven of them.")
+@click.option("--sizes", type=SIZES, help="Message sizes. Default: from 8 B on by factors of 4.")
+@run_options
+@json_option
+def evaluate(
+    platforms: Sequence[str],
+    collectives: Sequence[str] | None,
+    models: Sequence[str] | None,
+    procs: Sequence[int] | None,
+    sizes: Sequence[int] | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Scores models: predicted against simulated times, and what their selections cost.
+
+    Models are estimated on each platform first, with one process a node. Costs are over the best of all algorithms
+    (at whole messages, and 1 KiB and 8 KiB segments) that any of the models covers.
+    """
+    for name in models or ():
+        if name not in MODEL_NAMES:
+            raise unknown_name("model", name, MODEL_NAMES)
+    loaded = [load(name) for name in platforms]
+    results: list[Evaluation] = []
+    with Store(store) as opened:
+        for platform in loaded:
+            results.append(_evaluated(platform, collectives or MODELLED, models, procs, sizes,
+                                      HowToRun(opened, engine, jobs)))  # fmt: skip
+    scores = [score for result in results for score in result.scores]
+    if as_json:
+        print_json([asdict(score) for score in scores])
+        return
+    title = "Predicted against simulated times, and the cost of selections over the best"
+    stdout_console().print(table(title, SCORE_COLUMNS, [score_cells(score) for score in scores], left=3))
+    for platform, result in zip(loaded, results, strict=True):
+        for collective, names in result.covered_by_none.items():
+            click.echo(best_line(result, platform.name, collective))
+            if names:
+                click.echo(f"{platform.name}, {collective}: no model has a formula for {', '.join(names)}; left out")
+
+
+def _evaluated(
+    platform: HostPlatform, collectives: Sequence[str], names: Sequence[str] | None, procs: Sequence[int] | None,
+    sizes: Sequence[int] | None, how: HowToRun,
+) -> Evaluation:  # fmt: skip
+    chosen = names or [name for name in MODEL_NAMES if platform.heterogeneous or not name.endswith(HETEROGENEOUS)]
+    grids = {name: usual_grid(platform, name, procs or ()) for name in collectives}
+    if sizes:
+        grids = {
+            name: grid if name == "barrier" else replace(grid, message_bytes=tuple(sizes))
+            for name, grid in grids.items()
+        }
+    with sweep_progress(f"{platform.name}: estimating models") as progress:
+        models = models_on(platform, chosen, 1, (8192, 1024), replace(how, on_progress=progress))
+    with sweep_progress(f"{platform.name}: simulating {len(collectives)} collectives") as progress:
+        return run_evaluation(
+            platform, models, collectives, grids, how.store,
+            engine_version=how.engine, jobs=how.jobs, on_progress=progress,
+        )  # fmt: skip
+
+
+@click.command()
+@platform_option
+@click.option("--heterogeneous/--homogeneous", default=None, help="Default: as the platform's nodes are.")
+@run_options
+@json_option
+def recover(
+    platform: HostPlatform,
+    heterogeneous: bool | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Estimates by every procedure what the platform's description says, and gives the errors.
+
+    Meant for 'exact' and 'exact-heterogeneous', which have nothing that the models do not know. Exit code 1 if a
+    parameter is off by more than 2 % (LMO: 5 %).
+    """
+    different = platform.heterogeneous if heterogeneous is None else heterogeneous
+    with Store(store) as opened:
+        how = HowToRun(opened, engine, jobs)
+        rows = run_recovery(platform, requests(different), lambda one: simulated_parameters(platform, one, how))
+    if as_json:
+        print_json([asdict(row) | {"ok": row.ok} for row in rows])
+    else:
+        cells = [
+            (row.family, row.procedure, row.parameter, f"{row.true:.6g}", f"{row.estimated:.6g}",
+             f"{row.worst_error * 100:.4f} %", "yes" if row.ok else "NO")
+            for row in rows
+        ]  # fmt: skip
+        columns = ["model", "procedure", "parameter", "true", "estimated", "worst error", "found"]
+        title = f"Parameters of {platform.title}, in seconds (per byte)"
+        stdout_console().print(table(title, columns, cells, left=3))
+    wrong = [row for row in rows if not row.ok]
+    if wrong:
+        first = wrong[0]
+        raise CollwiseError(
+            f"{len(wrong)} of {len(rows)} parameters are off by more than {TOLERANCE * 100:.0f} % "
+            f"(LMO: {LMO_TOLERANCE * 100:.0f} %); first: {first.family} by {first.procedure}, {first.parameter}"
+        )

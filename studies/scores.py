@@ -1,0 +1,36 @@
+"""Scores of models as people read them."""
+
+from __future__ import annotations
+
+import math
+
+from collwise.validation.evaluation import Evaluation, Score
+
+SCORE_COLUMNS = (
+    *("platform", "collective", "model", "points", "mean error", "worst"),
+    *("best picked", "mean cost", "worst", "worst at", "no formula for"),
+)
+
+
+def score_cells(score: Score) -> tuple[object, ...]:
+    """A row under SCORE_COLUMNS."""
+    return (
+        *(score.platform, score.collective, score.model, score.predictions),
+        *(_percent(score.mean_error), _percent(score.worst_error)),
+        f"{score.best_picks} of {score.picks}" if score.picks else "-",
+        *(_percent(score.mean_cost), _percent(score.worst_cost), score.worst_at or "-"),
+        ", ".join(score.left_out) or "-",
+    )
+
+
+def best_line(result: Evaluation, platform: str, collective: str) -> str:
+    """Which model's selection costs least."""
+    best = result.best(collective, platform)
+    return (
+        f"{platform}, {collective}: the selection of {best.model} costs least, {_percent(best.mean_cost)} on average, "
+        f"{_percent(best.worst_cost)} at worst"
+    )
+
+
+def _percent(part: float) -> str:
+    return "-" if math.isnan(part) else f"{part * 100:z.1f} %"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import json
 import math
@@ -243,15 +244,29 @@ class ExperimentRunner:
 
 
 class _Work:
-    """The making of experiments: some processes of the engine, each with a share of the rounds."""
+    """The making of experiments: some processes of the engine, each with a share of the rounds.
+
+    A commit takes longer than many an experiment: what comes in during one is written together by the next.
+    """
 
     def __init__(
         self, runner: ExperimentRunner, configuration: Configuration, rounds: _Rounds, known: dict[Case, Timing]
     ) -> None:
         self.runner, self.configuration, self.rounds, self.known = runner, configuration, rounds, known
         self.stop = threading.Event()
+        self._to_write: collections.deque[Timing] = collections.deque()
+        self._writer = concurrent.futures.ThreadPoolExecutor(max_workers=1)
+        self._writes: list[concurrent.futures.Future[None]] = []
 
     def run(self) -> None:
+        try:
+            with self._writer:
+                self._run_shares()
+        finally:  # a store that cannot be written is the better reason, when the engine was stopped for it
+            for write in self._writes:
+                write.result()
+
+    def _run_shares(self) -> None:
         wanted = 1 if self.runner._platform is None else self.runner._jobs
         jobs = min(wanted, -(-len(self.rounds) // _ROUNDS_A_PROCESS))
         if jobs == 1:
@@ -311,8 +326,18 @@ class _Work:
             math.inf if real and repetitions == 1 else record["half_width_seconds"],
             repetitions,
         )
-        self.runner._store.add(self.configuration, [timing])
         self.known[case] = timing
+        self._to_write.append(timing)
+        self._writes.append(self._writer.submit(self._write))
+
+    def _write(self) -> None:
+        rows = [self._to_write.popleft() for _ in range(len(self._to_write))]
+        try:
+            if rows:
+                self.runner._store.add(self.configuration, rows)
+        except UsageError:
+            self.stop.set()
+            raise
 
 
 def experiment_lines(rounds: Sequence[Sequence[Experiment]]) -> str:

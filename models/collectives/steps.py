@@ -40,10 +40,10 @@ class Steps(Protocol):
     def fork(self, message_bytes: ArrayLike) -> Array:
         """Between two segments at a process that receives each and sends it to two others."""
 
-    def inflow(self, message_bytes: ArrayLike, receives: ArrayLike, sends: ArrayLike, per_byte: float) -> Array:
-        """Between two segments at a process that receives, and combines at `per_byte`, one of each of some children.
+    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
+        """Between two messages at a process that receives one after another and combines each, at `per_byte`.
 
-        It passes `sends` messages on, 0 or 1.
+        `sends` is 1 where it sends a message of that size after each, else 0.
         """
 
 
@@ -73,10 +73,9 @@ class HockneySteps:
         """2 (alpha + m beta)."""
         return 2 * self.message(message_bytes)
 
-    def inflow(self, message_bytes: ArrayLike, receives: ArrayLike, sends: ArrayLike, per_byte: float) -> Array:
-        """r (alpha + m beta + m gamma): it sends meanwhile."""
-        m = np.asarray(message_bytes, dtype=float)
-        return np.asarray(np.asarray(receives) * (self.message(m) + per_byte * m))
+    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
+        """alpha + m beta + m gamma: it sends meanwhile."""
+        return np.asarray(self.message(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float))
 
 
 @dataclass(frozen=True)
@@ -110,11 +109,10 @@ class LogGPSteps:
         """2 (g + (m - 1) G)."""
         return 2 * self.gap(message_bytes)
 
-    def inflow(self, message_bytes: ArrayLike, receives: ArrayLike, sends: ArrayLike, per_byte: float) -> Array:
-        """r (m - 1) G + max{r g, (r + s) o + r m gamma}: as in table 3, work overlaps with the gap only."""
-        m, r = np.asarray(message_bytes, dtype=float), np.asarray(receives, dtype=float)
-        busy = (r + np.asarray(sends)) * self.model.overhead_seconds + r * per_byte * m
-        return np.asarray(r * self._transmission(m) + np.maximum(r * self.model.gap_seconds, busy))
+    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
+        """(m - 1) G + max{g, (1 + s) o + m gamma}: as in table 3, work overlaps with the gap only."""
+        busy = (1 + np.asarray(sends)) * self.model.overhead_seconds + per_byte * np.asarray(message_bytes, dtype=float)
+        return np.asarray(self._transmission(message_bytes) + np.maximum(self.model.gap_seconds, busy))
 
 
 @dataclass(frozen=True)
@@ -144,11 +142,10 @@ class PLogPSteps:
         busy = self.model.receive_overhead(message_bytes) + self.model.send_overhead(message_bytes)
         return self.gap(message_bytes) + np.maximum(self.gap(message_bytes), busy)
 
-    def inflow(self, message_bytes: ArrayLike, receives: ArrayLike, sends: ArrayLike, per_byte: float) -> Array:
-        """max{r g, r (o_r + m gamma) + s o_s}."""
-        m, r = np.asarray(message_bytes, dtype=float), np.asarray(receives, dtype=float)
-        busy = r * (self.model.receive_overhead(m) + per_byte * m) + np.asarray(sends) * self.model.send_overhead(m)
-        return np.asarray(np.maximum(r * self.gap(m), busy))
+    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
+        """max{g, o_r + m gamma + s o_s}."""
+        busy = self.model.receive_overhead(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float)
+        return np.maximum(self.gap(message_bytes), busy + np.asarray(sends) * self.model.send_overhead(message_bytes))
 
 
 def steps_of(model: Hockney | HockneyBySize | LogGP | PLogP) -> Steps:

@@ -330,6 +330,15 @@ def test_a_failing_engine_is_an_error_that_keeps_what_is_done(store: Store, monk
 
 
 @need_smpi
+def test_a_store_that_cannot_be_written_is_what_the_error_is_about(store: Store) -> None:
+    runner = simulated(store)
+    runner.run([GOOD])
+    store.close()
+    with pytest.raises(UsageError, match="cannot be used"):
+        runner.run([replace(GOOD, message_bytes=size) for size in range(2, 200)])
+
+
+@need_smpi
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -17,9 +17,13 @@ class CollectiveModel(Protocol):
     The root is rank 0, and rank r runs on processor r where processors differ.
     """
 
-    name: str
-    """As on the command line: 'hockney', 'lmo_heterogeneous', 'by_parts'."""
-    platform: str
+    @property
+    def name(self) -> str:
+        """As on the command line: 'hockney', 'lmo_heterogeneous', 'by_parts'."""
+
+    @property
+    def platform(self) -> str:
+        """The platform that the parameters were estimated on."""
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """Those that the model has a formula and parameters for; none of a collective that it does not know."""

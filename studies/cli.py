@@ -28,6 +28,7 @@ _COMMANDS = {
     "predict": ("models", "predict"),
     "compare": ("comparison", "compare"),
     "select": ("comparison", "select"),
+    "map": ("maps", "maps"),
     "export": ("comparison", "export"),
     "report": ("comparison", "report"),
     "study": ("study", "study"),

@@ -311,19 +311,21 @@ def select_by_simulation(
 
     The sweep holds at least the plan's `candidate_cases`.
     """
-    candidates = plan.candidates()
-
-    def seconds(choice: Choice, procs: int, size: int) -> float:
-        timing = sweep.timings.get(plan.case(choice, procs, size))
-        return timing.seconds if timing is not None else np.nan
-
-    times = [
-        [[seconds(choice, procs, size) for size in plan.message_bytes] for procs in plan.procs]
-        for choice in candidates.values()
-    ]
-    rules = _decide(plan, list(candidates), np.array(times), one_choice)
+    rules = _decide(plan, list(plan.candidates()), simulated_seconds(plan, sweep), one_choice)
     made_by = sweep.configuration.maker
     return DecisionTable(plan.collective, platform.name, plan.processes_per_node, made_by, rules)
+
+
+def simulated_seconds(plan: ComparisonPlan, sweep: SweepResult) -> Array:
+    """Times of the plan's candidates, shape (candidates, P, m); nan for what failed or does not run on a P."""
+
+    def of(choice: Choice, procs: int, message_bytes: int) -> float:
+        timing = sweep.timings.get(plan.case(choice, procs, message_bytes))
+        return timing.seconds if timing is not None else np.nan
+
+    return np.array(
+        [[[of(choice, p, m) for m in plan.message_bytes] for p in plan.procs] for choice in plan.candidates().values()]
+    )
 
 
 def _decide(plan: ComparisonPlan, labels: Sequence[str], seconds: Array, one_choice: bool) -> dict[int, Row]:

@@ -251,10 +251,18 @@ def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:
     ]
 
 
-def test_selecting_for_every_process_count(here: Path) -> None:
-    fitted = collwise("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=here)
+@pytest.fixture(scope="module")
+def toy_parameters(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A parameter file of toy.toml."""
+    folder = tmp_path_factory.mktemp("fitted")
+    (folder / "toy.toml").write_text(SMALL)
+    fitted = collwise("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=folder)
     assert fitted.returncode == 0, fitted.stderr
-    select = ("select", "--collective", "bcast", "--parameters", "toy.parameters.toml")
+    return str(folder / "toy.parameters.toml")
+
+
+def test_selecting_for_every_process_count(here: Path, toy_parameters: str) -> None:
+    select = ("select", "--collective", "bcast", "--parameters", toy_parameters)
     known = ("--sizes", "8KiB,1MiB", "--json")
     unknown = collwise(*select, cwd=here)
     assert (unknown.returncode, unknown.stdout) == (2, "")
@@ -262,7 +270,7 @@ def test_selecting_for_every_process_count(here: Path) -> None:
     too_many = collwise(*select, "--platform", "toy.toml", "--procs", "9", cwd=here)
     assert "platform 'toy' cannot hold P = 9" in too_many.stderr
     other = collwise(*select, "--platform", "grisou", cwd=here)
-    assert "parameters of platform 'toy' with 1 per node, not of 'grisou' with 2" in other.stderr
+    assert "parameters of platform 'toy' with 1 per node, not of 'grisou' with 1" in other.stderr
     by_default = json.loads(collwise(*select, *known, "--platform", "toy.toml", cwd=here).stdout)
     asked = json.loads(collwise(*select, *known, "--procs", "2:8:+1", cwd=here).stdout)
     assert by_default == asked
@@ -273,9 +281,10 @@ def test_selecting_for_every_process_count(here: Path) -> None:
     assert {entry["from_bytes"] for row in sampled[0]["rules"].values() for entry in row} <= {8192, 2**20}
 
 
-def test_maps_of_decisions_and_penalties(here: Path) -> None:
+def test_maps_of_decisions_and_penalties(here: Path, toy_parameters: str) -> None:
     grid = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "3,4", "--sizes", "1KiB,64KiB,256KiB")
-    options = ("--segments", "none,8KiB", "--models", "by_parts,as_printed", "--figures", "maps")
+    models = ("--models", "by_parts,as_printed", "--parameters", toy_parameters)
+    options = ("--segments", "none,8KiB", *models, "--figures", "maps")
     drawn = collwise("map", *grid, *options, cwd=here)
     assert drawn.returncode == 0, drawn.stderr
     assert "2 x 3 points, 17 methods" in drawn.stdout

@@ -23,7 +23,7 @@ class CollectiveModel(Protocol):
 
     @property
     def platform(self) -> str:
-        """Where its parameters were estimated."""
+        """The platform that the parameters were estimated on."""
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """Those that the model has a formula and parameters for; none of a collective that it does not know."""

@@ -31,6 +31,7 @@ _COMMANDS = {
     "recover": ("evaluation", "recover"),
     "compare": ("comparison", "compare"),
     "select": ("comparison", "select"),
+    "map": ("maps", "maps"),
     "export": ("comparison", "export"),
     "report": ("comparison", "report"),
     "study": ("study", "study"),

@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.models.implementation_aware.parts import Array
+from collwise.models.piecewise import Array
 from collwise.validation.selection import Comparison
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
@@ -56,7 +56,7 @@ def picks_by_size(rows: Sequence[Comparison], title: str) -> Figure:
     for axis, procs in zip(axes[0], counts, strict=True):
         here = [row for row in rows if row.procs == procs]
         _draw_picks(axis, np.array([row.message_bytes for row in here]), here)
-        _size_axis(axis, [row.message_bytes for row in here])
+        size_axis(axis, [row.message_bytes for row in here])
         axis.set_title(f"P = {procs}")
     _seconds_axis(axes[0][0])
     axes[0][0].legend(loc="upper left", fontsize=8.5)
@@ -107,7 +107,7 @@ def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
         axis.plot(sizes, [row.simulated[name] for row in rows], marker, color=colour, label=name, markersize=5.5)
         if name in rows[0].predicted:
             axis.plot(sizes, [row.predicted[name] for row in rows], "-", color=colour, linewidth=1)
-    _size_axis(axis, list(sizes))
+    size_axis(axis, list(sizes))
     _seconds_axis(axis)
     axis.set_title(title, fontsize=11)
     axis.legend(title="marker: simulated, line: model", fontsize=8.5, title_fontsize=8.5, alignment="left")
@@ -120,7 +120,7 @@ def model_kinds(sizes: Sequence[int], panels: Mapping[str, Mapping[str, Array]],
     for axis, (panel, curves) in zip(axes[0], panels.items(), strict=True):
         for number, (name, seconds) in enumerate(curves.items()):
             axis.plot(sizes, seconds, "-", color=PALETTE[number], marker=MARKERS[number], label=name)
-        _size_axis(axis, sizes)
+        size_axis(axis, sizes)
         axis.set_title(panel)
     _seconds_axis(axes[0][0])
     axes[0][0].legend()
@@ -134,10 +134,10 @@ def decision_map(procs: Array, sizes: Array, winners: Array, names: Sequence[str
     used = sorted({int(index) for index in winners.ravel()})
     colours = ListedColormap([PALETTE[index % len(PALETTE)] for index in range(len(names))])
     norm = BoundaryNorm(np.arange(len(names) + 1) - 0.5, len(names))
-    axis.pcolormesh(_edges(sizes, log=True), _edges(procs), winners, cmap=colours, norm=norm, linewidth=0)
+    axis.pcolormesh(edges(sizes, log=True), edges(procs), winners, cmap=colours, norm=norm, linewidth=0)
     axis.grid(False)
     axis.set_xscale("log", base=2)
-    _size_axis(axis, [int(size) for size in sizes], keep_scale=True)
+    size_axis(axis, [int(size) for size in sizes], keep_scale=True)
     axis.set_ylabel("processes P")
     handles = [Patch(color=PALETTE[index % len(PALETTE)]) for index in used]
     axis.legend(handles, [names[index] for index in used], loc="upper left", bbox_to_anchor=(1.01, 1))
@@ -145,7 +145,8 @@ def decision_map(procs: Array, sizes: Array, winners: Array, names: Sequence[str
     return figure
 
 
-def _edges(centres: Array, log: bool = False) -> Array:
+def edges(centres: Array, log: bool = False) -> Array:
+    """The borders of cells around centres, one more than these; midway in logarithms if `log`."""
     values = np.log(centres) if log else np.asarray(centres, dtype=float)
     if len(values) == 1:
         edges = np.array([values[0] - 0.5, values[0] + 0.5])
@@ -155,7 +156,8 @@ def _edges(centres: Array, log: bool = False) -> Array:
     return np.exp(edges) if log else edges
 
 
-def _size_axis(axis: Axes, sizes: Sequence[int], keep_scale: bool = False) -> None:
+def size_axis(axis: Axes, sizes: Sequence[int], keep_scale: bool = False) -> None:
+    """Message sizes along x: logarithmic unless the scale is kept, five labels at most."""
     if not keep_scale:
         axis.set_xscale("log", base=2)
     ticks = list(sizes)[:: max(1, -(-len(sizes) // 5))]

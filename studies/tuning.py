@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
+from collwise.models.implementation_aware.estimation import BY_PARTS
+from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
@@ -72,18 +74,19 @@ def tune(
             platform, Plan(default_procs(platform, ppn), ppn, segment_bytes, more_segments=more), store,
             engine_version=engine_version, jobs=jobs, on_progress=advance,
         )  # fmt: skip
+    model = ImplementationAware(parameters, BY_PARTS)
     comparisons, decisions = {}, {}
     for collective in collectives:
         plan = ComparisonPlan(collective, tuple(procs), SIZES[collective], ppn, segment_bytes, more_segments=more)
         with progress(f"{platform.name}: simulating {collective}") as advance:
             comparisons[collective] = compare(
-                platform, plan, parameters, store,
+                platform, plan, model, store,
                 engine_version=engine_version, jobs=jobs, on_progress=advance,
             )  # fmt: skip
         everywhere = tuple(range(2, platform.max_procs(ppn) + 1))
         names = _known_to_all(collective)
         wide = ComparisonPlan(collective, everywhere, DECISION_SIZES[collective], ppn, segment_bytes, names, more)
-        decisions[collective] = select_by_model(parameters, wide, one_choice=one_choice_a_count(collective))
+        decisions[collective] = select_by_model(model, wide, one_choice=one_choice_a_count(collective))
     return Tuning(platform, parameters, comparisons, decisions)
 
 
@@ -131,7 +134,7 @@ def percent(degradation: float) -> str:
 
 
 def summary_line(result: ComparisonResult) -> str:
-    """Mean and worst degradation of each pick, in one sentence; a line more names algorithms that were left out."""
+    """Mean and worst degradation of each pick, in one sentence; lines more name algorithms that were left out."""
     sources = [("model", "model"), ("openmpi", "Open MPI"), ("openmpi_shipped", "with its segments")]
     if chooses_segments(result.rows):
         sources = [("model", "model"), ("openmpi_shipped", "Open MPI 3.1")]

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from collwise.common.errors import CollwiseError
 from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS, FORMULAS, Hockney
+from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import TRADITIONAL, ModelParameters
 from collwise.models.implementation_aware.parts import Array, Formula, Gamma, Part, Points
 from collwise.platforms import load
@@ -392,8 +393,8 @@ def fitted_tables(
             with progress(f"{cluster.name}: simulating {collective}") as advance:
                 by_model = {
                     model: compare(
-                        platform, plan, parameters, store,
-                        model=model, engine_version=engine_version, jobs=jobs, on_progress=advance,
+                        platform, plan, ImplementationAware(parameters, model), store,
+                        engine_version=engine_version, jobs=jobs, on_progress=advance,
                     )
                     for model in COMPARED_MODELS
                 }  # fmt: skip
@@ -426,7 +427,7 @@ def picks_over_procs(
     )  # fmt: skip
     with progress(f"{cluster.name}: varying P") as advance:
         result = compare(
-            load(cluster.name), plan, table.parameters, store,
+            load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), store,
             engine_version=engine_version, jobs=jobs, on_progress=advance,
         )  # fmt: skip
     _stop_if_failed(result)

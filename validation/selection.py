@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.models.implementation_aware.parameters import ModelParameters
-from collwise.models.implementation_aware.parts import Array
+from collwise.models.interface import CollectiveModel
+from collwise.models.piecewise import Array
+from collwise.models.switch_points import NOBODY, Times, fastest, switch_points
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import Progress, SweepResult, simulate
@@ -55,7 +56,8 @@ class Comparison:
 class ComparisonResult:
     """All rows, and the cases that failed (their rows are left out).
 
-    `left_out` is a line for the user on algorithms that were not compared (see `covered_by_model`), mostly empty.
+    `left_out` are lines for the user on algorithms that were not compared (see `covered_by_model`) or not predicted
+    everywhere (see `not_predicted`), mostly empty.
     """
 
     rows: tuple[Comparison, ...]
@@ -71,8 +73,8 @@ class ComparisonResult:
 class ComparisonPlan:
     """Which points to compare. `segment_bytes` is common to all segmented algorithms; `more_segments` widen the choice.
 
-    A candidate is an algorithm at a segment size; its label is the algorithm's name at the common one and
-    'chain, 32 KiB' at another.
+    0 is unsegmented. A candidate is an algorithm at a segment size; its label is the algorithm's name at the common one
+    and 'chain, 32 KiB' at another.
     """
 
     collective: str
@@ -113,7 +115,7 @@ class ComparisonPlan:
         found = {name: self.choice(name) for name in self.names()}
         for segment in self.more_segments:
             for name in self.names():
-                if found[name].segment_bytes not in (0, segment):
+                if Catalogue.load().algorithm(self.collective, name).pipelined and segment != self.segment_bytes:
                     found[f"{name}, {format_size(segment)}"] = Choice(name, segment)
         return found
 
@@ -140,10 +142,9 @@ class ComparisonPlan:
 def compare(
     platform: HostPlatform,
     plan: ComparisonPlan,
-    parameters: ModelParameters,
+    model: CollectiveModel,
     store: Store,
     *,
-    model: str = "by_parts",
     engine_version: str | None = None,
     jobs: int | None = None,
     on_progress: Progress | None = None,
@@ -152,42 +153,59 @@ def compare(
 
     Only algorithms that the model covers are compared. Raises UsageError when the plan does not fit on the platform.
     """
-    plan, left_out = covered_by_model(parameters, plan, model)
+    plan, left_out = covered_by_model(model, plan)
     sweep = simulate(platform, plan.cases(), store, engine_version=engine_version, jobs=jobs, on_progress=on_progress)
+    predicted = predict_at_points(model, plan)
     rows = []
-    for procs in plan.procs:
-        predicted = predict_all(parameters, plan, procs, np.array(plan.message_bytes), model)
-        for index, message_bytes in enumerate(plan.message_bytes):
-            row = _row(plan, sweep, procs, message_bytes, {name: float(t[index]) for name, t in predicted.items()})
+    for i, procs in enumerate(plan.procs):
+        for j, message_bytes in enumerate(plan.message_bytes):
+            row = _row(plan, sweep, procs, message_bytes, {name: float(t[i, j]) for name, t in predicted.items()})
             if row is not None:
                 rows.append(row)
-    return ComparisonResult(tuple(rows), sweep, left_out)
+    lines = [line for line in (left_out, not_predicted(model, plan)) if line]
+    return ComparisonResult(tuple(rows), sweep, "\n".join(lines))
 
 
-def covered_by_model(parameters: ModelParameters, plan: ComparisonPlan, model: str) -> tuple[ComparisonPlan, str]:
+def covered_by_model(model: CollectiveModel, plan: ComparisonPlan) -> tuple[ComparisonPlan, str]:
     """The plan with the algorithms that the model can predict, and a line for the user that names the others.
 
     The line is empty where there are none. Raises UsageError if the model can predict no algorithm of the plan.
     """
-    known = parameters.algorithms(model, plan.collective)
+    known = model.algorithms(plan.collective)
     covered = tuple(name for name in plan.names() if name in known)
     others = [name for name in plan.names() if name not in known]
     if not covered:
-        raise UsageError(f"model '{model}' covers none of the {plan.collective} algorithms asked for")
-    line = f"{plan.collective}: left out, as model {model} has no formula or parameters for them: {', '.join(others)}"
-    return replace(plan, algorithms=covered), line if others else ""
+        raise UsageError(f"model '{model.name}' covers none of the {plan.collective} algorithms asked for")
+    line = f"{plan.collective}: left out, as model {model.name} has no formula or parameters for them: "
+    return replace(plan, algorithms=covered), line + ", ".join(others) if others else ""
 
 
 def predict_all(
-    parameters: ModelParameters, plan: ComparisonPlan, procs: ArrayLike, message_bytes: ArrayLike, model: str
+    model: CollectiveModel, plan: ComparisonPlan, procs: ArrayLike, message_bytes: ArrayLike
 ) -> dict[str, Array]:
     """Predicted seconds of every candidate, arrays over the points. Raises UsageError if the model lacks one."""
     return {
-        label: parameters.predict(
-            plan.collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, model=model
+        label: model.predict(
+            plan.collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, choice.fanout
         )
         for label, choice in plan.candidates().items()
     }
+
+
+def predict_at_points(model: CollectiveModel, plan: ComparisonPlan) -> dict[str, Array]:
+    """`predict_all` at the points of the plan, shape (P, m)."""
+    return predict_all(model, plan, np.array(plan.procs)[:, None], np.array(plan.message_bytes)[None, :])
+
+
+def not_predicted(model: CollectiveModel, plan: ComparisonPlan) -> str:
+    """A line for the user on algorithms whose time the model does not foretell at all points of the plan, or nothing.
+
+    They are never chosen there.
+    """
+    times = predict_at_points(model, plan)
+    names = {choice.algorithm: None for label, choice in plan.candidates().items() if np.isnan(times[label]).any()}
+    line = f"{plan.collective}: never chosen where model {model.name} foretells no time for them: "
+    return line + ", ".join(names) if names else ""
 
 
 def _row(
@@ -227,46 +245,88 @@ def _degradation(seconds: float, best_seconds: float) -> float:
 
 
 def select_by_model(
-    parameters: ModelParameters,
-    plan: ComparisonPlan,
-    model: str = "by_parts",
-    one_choice: bool = False,
+    model: CollectiveModel, plan: ComparisonPlan, one_choice: bool = False, sampled: bool = False
 ) -> DecisionTable:
-    """The fastest predicted algorithm for every P and m of the plan; equal neighbours are merged.
+    """The fastest predicted algorithm for every P of the plan, from its least to its largest m; see `switch_points`.
 
-    With `one_choice` each P has one algorithm for all m: the one whose worst degradation over the plan's sizes is
-    least (see `targets.one_choice_a_count` for where that is needed). A choice that does not run on every P holds
-    only where it was decided: at P + 1 the best one without such a requirement follows it. Algorithms that the model
-    does not cover are no choice (see `covered_by_model`). Raises UsageError if it covers none.
+    At every size between them the table chooses as evaluating the formulas there would; with `sampled` only at the
+    sizes of the plan. Rows that say what the one before says are left out. With `one_choice` each P has one algorithm
+    for all m: the one whose worst degradation over the plan's sizes is least (see `targets.one_choice_a_count` for
+    where that is needed). A choice that does not run on every P holds only where it was decided: at P + 1 the best one
+    without such a requirement follows it. Algorithms that the model does not cover are no choice (see
+    `covered_by_model`). Raises UsageError if it covers none.
     """
-    plan, _ = covered_by_model(parameters, plan, model)
-    sizes, procs = np.array(plan.message_bytes), np.array(plan.procs)
-    predicted = predict_all(parameters, plan, procs[:, None], sizes[None, :], model)
-    rules = _decide(plan, list(predicted), np.stack(list(predicted.values())), one_choice)
-    made_by = f"model {model}"
-    return DecisionTable(plan.collective, parameters.platform, plan.processes_per_node, made_by, rules)
+    plan, _ = covered_by_model(model, plan)
+    if one_choice or sampled:
+        predicted = predict_at_points(model, plan)
+        rules = _decide(plan, list(predicted), np.stack(list(predicted.values())), one_choice)
+    else:
+        rules = _decide_exactly(model, plan)
+    made_by = f"model {model.name}"
+    return DecisionTable(plan.collective, model.platform, plan.processes_per_node, made_by, rules)
+
+
+def _decide_exactly(model: CollectiveModel, plan: ComparisonPlan) -> dict[int, Row]:
+    choices = list(plan.candidates().values())
+    algorithms = [Catalogue.load().algorithm(plan.collective, choice.algorithm) for choice in choices]
+    everywhere = np.array([not algorithm.bound_to_procs for algorithm in algorithms])
+    segments = {choice.segment_bytes for choice in choices}
+
+    def times(procs: Array, message_bytes: Array) -> Array:
+        seconds = np.stack(list(predict_all(model, plan, procs, message_bytes).values()))
+        for algorithm, mine in zip(algorithms, seconds, strict=True):
+            if algorithm.bound_to_procs:
+                counts, places = np.unique(procs, return_inverse=True)
+                mine[np.array([bool(algorithm.objection(int(p))) for p in counts])[places]] = np.nan
+        return seconds
+
+    def times_everywhere(procs: Array, message_bytes: Array) -> Array:
+        return np.where(everywhere[:, None], times(procs, message_bytes), np.nan)
+
+    def rows(seconds: Times, procs: Sequence[int]) -> dict[int, Row]:
+        found = switch_points(seconds, procs, min(plan.message_bytes), max(plan.message_bytes), sorted(segments))
+        return {p: _row_from(row, choices) for p, row in found.items()}
+
+    decided = rows(times, plan.procs)
+    decided = {p: row for p, row in decided.items() if row}
+    bound = [p for p, row in decided.items() if any(not everywhere[choices.index(choice)] for _, choice in row)]
+    followed = [p for p in bound if p + 1 not in decided]
+    if followed:
+        decided |= {p + 1: row for p, row in rows(times_everywhere, followed).items()}
+    return _merged(decided)
+
+
+def _row_from(found: Sequence[tuple[int, int]], choices: Sequence[Choice]) -> Row:
+    """A row from sizes and candidates; where no candidate has a time, what was chosen below stays."""
+    row: list[tuple[int, Choice]] = []
+    for start, candidate in found:
+        if candidate != NOBODY and (not row or row[-1][1] != choices[candidate]):
+            row.append((start, choices[candidate]))
+    return tuple(row)
 
 
 def select_by_simulation(
     platform: HostPlatform, plan: ComparisonPlan, sweep: SweepResult, one_choice: bool = False
 ) -> DecisionTable:
-    """The fastest simulated algorithm for every P and m of the plan; otherwise as `select_by_model`.
+    """The fastest simulated algorithm for every P and m of the plan; otherwise as `select_by_model`, sampled.
 
     The sweep holds at least the plan's `candidate_cases`.
     """
-    candidates = plan.candidates()
-
-    def seconds(choice: Choice, procs: int, size: int) -> float:
-        timing = sweep.timings.get(plan.case(choice, procs, size))
-        return timing.seconds if timing is not None else np.nan
-
-    times = [
-        [[seconds(choice, procs, size) for size in plan.message_bytes] for procs in plan.procs]
-        for choice in candidates.values()
-    ]
-    rules = _decide(plan, list(candidates), np.array(times), one_choice)
+    rules = _decide(plan, list(plan.candidates()), simulated_seconds(plan, sweep), one_choice)
     made_by = sweep.configuration.maker
     return DecisionTable(plan.collective, platform.name, plan.processes_per_node, made_by, rules)
+
+
+def simulated_seconds(plan: ComparisonPlan, sweep: SweepResult) -> Array:
+    """Times of the plan's candidates, shape (candidates, P, m); nan for what failed or does not run on a P."""
+
+    def of(choice: Choice, procs: int, message_bytes: int) -> float:
+        timing = sweep.timings.get(plan.case(choice, procs, message_bytes))
+        return timing.seconds if timing is not None else np.nan
+
+    return np.array(
+        [[[of(choice, p, m) for m in plan.message_bytes] for p in plan.procs] for choice in plan.candidates().values()]
+    )
 
 
 def _decide(plan: ComparisonPlan, labels: Sequence[str], seconds: Array, one_choice: bool) -> dict[int, Row]:
@@ -293,7 +353,7 @@ def _row_of(plan: ComparisonPlan, choices: Sequence[Choice], times: Array, one_c
     known = np.any(np.isfinite(times), axis=0)
     if not known.any():
         return ()
-    winners = np.argmin(times, axis=0)
+    winners = fastest(times)
     if one_choice:
         winners[:] = np.argmin(_worst_ratio(times[:, known]))
     row: list[tuple[int, Choice]] = []

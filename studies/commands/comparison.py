@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -11,11 +11,14 @@ import click
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.common.units import format_size
-from collwise.models.implementation_aware.parameters import MODELS, ModelParameters
+from collwise.models.implementation_aware.model import ImplementationAware
+from collwise.models.implementation_aware.parameters import MODELS
+from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import simulate as run_sweep
+from collwise.studies.commands.loading import check_fits_platform, fitted_per_node, load_model, platform_of
 from collwise.studies.commands.shared import (
     COUNTS,
     NAMES,
@@ -47,6 +50,7 @@ from collwise.validation.selection import (
     Comparison,
     ComparisonPlan,
     covered_by_model,
+    not_predicted,
     select_by_model,
     select_by_simulation,
 )
@@ -57,22 +61,19 @@ _WIDE = "8KiB:128KiB:x2"
 _ONE_OR_MORE = "Segment sizes that a choice may have, as a list or range; the least is the common one."
 
 
-def _parameters(
-    file: Path | None, platform: HostPlatform, ppn: int, segments: Sequence[int], store: Store, engine: str | None,
-    jobs: int | None,
-) -> ModelParameters:  # fmt: skip
-    """Those of the file, or fitted now (from the store where the experiments are there)."""
+def model_of(
+    file: Path | None, name: str, platform: HostPlatform, ppn: int, segments: Sequence[int], store: Store,
+    engine: str | None, jobs: int | None,
+) -> CollectiveModel:  # fmt: skip
+    """That of the file, or fitted now (from the store where the experiments are there)."""
     if file is None:
         plan = Plan(default_procs(platform, ppn), ppn, segments[0], more_segments=tuple(segments[1:]))
         with sweep_progress(f"{platform.name}: fitting models") as progress:
-            return fit(platform, plan, store, engine_version=engine, jobs=jobs, on_progress=progress)
-    parameters = ModelParameters.load(file)
-    if parameters.platform != platform.name or parameters.processes_per_node != ppn:
-        raise UsageError(
-            f"{file}: parameters of platform '{parameters.platform}' with {parameters.processes_per_node} per node, "
-            f"not of '{platform.name}' with {ppn}"
-        )
-    return parameters
+            fitted = fit(platform, plan, store, engine_version=engine, jobs=jobs, on_progress=progress)
+        return ImplementationAware(fitted, name)
+    model = load_model(file, name)
+    check_fits_platform(model, file, platform, ppn)
+    return model
 
 
 @click.command()
@@ -121,18 +122,18 @@ def compare(
     for count in procs:
         platform.hosts_for(count, ppn)
     with Store(store) as opened:
-        fitted = _parameters(parameters, platform, ppn, segments, opened, engine, jobs)
+        fitted = model_of(parameters, model, platform, ppn, segments, opened, engine, jobs)
         with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
             result = run_comparison(
                 platform, plan, fitted, opened,
-                model=model, engine_version=engine, jobs=jobs, on_progress=progress,
+                engine_version=engine, jobs=jobs, on_progress=progress,
             )  # fmt: skip
     if figures is not None:
         _write_figures(figures, platform, collective, result.rows)
     if as_json:
         print_json([_row_record(row) for row in result.rows])
-        if result.left_out:
-            click.echo(f"collwise: {result.left_out}", err=True)
+        for line in result.left_out.splitlines():
+            click.echo(f"collwise: {line}", err=True)
     elif result.rows:
         widths = ", ".join(map(format_size, segments))
         title = f"{collective} on {platform.title}, segments of {widths}, {result.sweep.configuration.maker}"
@@ -175,9 +176,10 @@ def _row_record(row: Comparison) -> dict[str, object]:
 @collectives_option
 @click.option("--by", type=click.Choice(["model", "simulation"]), default="model", show_default=True)
 @click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'; for --by model.")
-@click.option("--platform", type=PLATFORM, help="For --by simulation.")
-@click.option("--procs", required=True, type=COUNTS, help="Process counts: 2:124:+1.")
+@click.option("--platform", type=PLATFORM, help="For --by simulation. By model: default the one of the parameters.")
+@click.option("--procs", type=COUNTS, help="Process counts: 2:124:+1. By model: default all from 2 to the platform's.")
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.")
+@click.option("--sampled", is_flag=True, help="By model: choose at --sizes only, for shorter tables.")
 @click.option("--for", "target", type=click.Choice(TARGETS), help="Only what this can be told to run. Default: all.")
 @click.option(
     "--one-choice/--by-size",
@@ -195,8 +197,9 @@ def select(
     by: str,
     parameters: Path | None,
     platform: HostPlatform | None,
-    procs: tuple[int, ...],
+    procs: tuple[int, ...] | None,
     sizes: tuple[int, ...] | None,
+    sampled: bool,
     target: str | None,
     one_choice: bool | None,
     segments: tuple[int, ...],
@@ -210,6 +213,8 @@ def select(
 ) -> None:
     """Makes decision tables: which algorithm to run for each P and from which message size.
 
+    By model a table holds, to the byte, every size between the least and the largest of --sizes at which the fastest
+    algorithm changes, so that looking it up decides as evaluating the formulas would. By simulation it holds --sizes.
     An algorithm that needs a power of two or an even number of processes holds only for the P where it was decided;
     from P + 1 on the best one that always runs follows it.
     """
@@ -222,9 +227,9 @@ def select(
     def single(name: str) -> bool:
         return one_choice_a_count(name, target) if one_choice is None else one_choice
 
-    def plans(per_node: int) -> list[ComparisonPlan]:
+    def plans(counts: tuple[int, ...], per_node: int) -> list[ComparisonPlan]:
         return [
-            ComparisonPlan(name, procs, sizes_of(name, sizes), per_node, segments[0], names, segments[1:])
+            ComparisonPlan(name, counts, sizes_of(name, sizes), per_node, segments[0], names, segments[1:])
             for name, names in chosen.items()
         ]
 
@@ -232,16 +237,20 @@ def select(
         check_formulas(list(chosen))
         if parameters is None:
             raise click.UsageError("--by model needs --parameters FILE (make one: collwise fit)")
-        fitted = ModelParameters.load(parameters)
-        asked = plans(fitted.processes_per_node)
-        for _, left_out in (covered_by_model(fitted, plan, model) for plan in asked):
-            if left_out:
-                click.echo(f"collwise: {left_out}", err=True)
-        tables = [select_by_model(fitted, plan, model, single(plan.collective)) for plan in asked]
+        fitted = load_model(parameters, model)
+        counts, ppn = _where(fitted, parameters, platform, procs, ppn)
+        asked = plans(counts, ppn)
+        for line in (line for plan in asked for line in _reservations(fitted, plan)):
+            click.echo(f"collwise: {line}", err=True)
+        tables = [select_by_model(fitted, plan, single(plan.collective), sampled) for plan in asked]
     else:
         if platform is None:
             raise click.UsageError("--by simulation needs --platform")
-        asked = plans(processes_per_node(platform, ppn))
+        if procs is None:
+            raise click.UsageError("--by simulation needs --procs, for example --procs 8,16,32")
+        if sampled:
+            raise click.UsageError("--sampled is for --by model; simulation is always sampled")
+        asked = plans(procs, processes_per_node(platform, ppn))
         with Store(store) as opened, sweep_progress(f"{platform.name}: simulating {several(list(chosen))}") as progress:
             cases = [case for plan in asked for case in plan.candidate_cases()]
             sweep = run_sweep(platform, cases, opened, engine_version=engine, jobs=jobs, on_progress=progress)
@@ -254,6 +263,27 @@ def select(
         return
     for decisions in tables:
         _print_decisions(decisions)
+
+
+def _where(
+    model: CollectiveModel, file: Path, platform: HostPlatform | None, procs: tuple[int, ...] | None, ppn: int | None
+) -> tuple[tuple[int, ...], int]:
+    """The process counts to decide for, and the processes per node: as asked, as fitted, or the platform's."""
+    per_node = ppn or fitted_per_node(model)
+    if platform is None and procs and per_node and not ppn:
+        return procs, per_node
+    platform = platform or platform_of(model, file)
+    per_node = processes_per_node(platform, per_node)
+    check_fits_platform(model, file, platform, per_node)
+    for count in procs or ():
+        platform.hosts_for(count, per_node)
+    return procs or tuple(range(2, platform.max_procs(per_node) + 1)), per_node
+
+
+def _reservations(model: CollectiveModel, plan: ComparisonPlan) -> Iterator[str]:
+    """Lines for the user on what the model leaves out of a plan."""
+    covered, left_out = covered_by_model(model, plan)
+    yield from filter(None, (left_out, not_predicted(model, covered)))
 
 
 def sizes_of(collective: str, asked: tuple[int, ...] | None) -> tuple[int, ...]:

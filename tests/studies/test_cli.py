@@ -53,6 +53,8 @@ def here(tmp_path: Path) -> Path:
 
 SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "4")
 
+MAP = ("map", "--platform", "grisou", "--collective", "bcast")
+
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
@@ -89,6 +91,33 @@ SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--proc
             ("select", "--collective", "bcast,barrier", "--procs", "4"),
             r"formulas for barrier; bcast, gather have",
         ),
+        (
+            ("select", "--collective", "bcast", "--by", "simulation", "--platform", "grisou"),
+            r"needs --procs, for example",
+        ),
+        (
+            (
+                "select",
+                "--collective",
+                "bcast",
+                "--by",
+                "simulation",
+                "--platform",
+                "grisou",
+                "--procs",
+                "4",
+                "--sampled",
+            ),
+            r"--sampled is for --by model",
+        ),
+        ((*MAP, "--procs", "4", "--models", "by_prts"), r"unknown model 'by_prts'; did you mean by_parts"),
+        ((*MAP, "--procs", "4", "--models", "by_parts,by_parts"), r"--models: each one once, of by_parts, as_printed"),
+        ((*MAP, "--procs", "4", "--algorithms", "binry"), r"unknown bcast algorithm 'binry'; did you mean binary"),
+        ((*MAP, "--procs", "4,103"), r"platform 'grisou' cannot hold P = 103 .*1 to 102"),
+        ((*MAP, "--procs", "4", "--sizes", "0,1KiB"), r"a map of bcast has no axis for m = 0; the least is --sizes 1"),
+        ((*MAP, "--procs", "4", "--segments", "none,1Kb2"), r"--segments: malformed size '1Kb2': .*, or none"),
+        ((*MAP, "--procs", "4", "--parameters", "a.toml,b.toml"), r"--parameters: 2 files for 1 models"),
+        ((*MAP, "--procs", "4", "--parameters", "not-parameters.toml"), r"not-parameters\.toml: not a parameter file"),
         (("select", "--collective", "all,bcast", "--procs", "4"), r"--collective: unknown collective 'all'"),
         (
             ("compare", "--platform", "grisou", "--collective", "barrier", "--procs", "4"),
@@ -220,6 +249,60 @@ def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:
         "toy-bcast-algorithms.png",
         "toy-bcast-by-size.png",
     ]
+
+
+@pytest.fixture(scope="module")
+def toy_parameters(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A parameter file of toy.toml."""
+    folder = tmp_path_factory.mktemp("fitted")
+    (folder / "toy.toml").write_text(SMALL)
+    fitted = collwise("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=folder)
+    assert fitted.returncode == 0, fitted.stderr
+    return str(folder / "toy.parameters.toml")
+
+
+def test_selecting_for_every_process_count(here: Path, toy_parameters: str) -> None:
+    select = ("select", "--collective", "bcast", "--parameters", toy_parameters)
+    known = ("--sizes", "8KiB,1MiB", "--json")
+    unknown = collwise(*select, cwd=here)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "parameters of platform 'toy', which is in a file of its own: give its size by --platform" in unknown.stderr
+    too_many = collwise(*select, "--platform", "toy.toml", "--procs", "9", cwd=here)
+    assert "platform 'toy' cannot hold P = 9" in too_many.stderr
+    other = collwise(*select, "--platform", "grisou", cwd=here)
+    assert "parameters of platform 'toy' with 1 per node, not of 'grisou' with 1" in other.stderr
+    by_default = json.loads(collwise(*select, *known, "--platform", "toy.toml", cwd=here).stdout)
+    asked = json.loads(collwise(*select, *known, "--procs", "2:8:+1", cwd=here).stdout)
+    assert by_default == asked
+    starts = {entry["from_bytes"] for row in asked[0]["rules"].values() for entry in row}
+    assert min(starts) == 8192
+    assert starts - {8192, 2**20}
+    sampled = json.loads(collwise(*select, *known, "--procs", "2:8:+1", "--sampled", cwd=here).stdout)
+    assert {entry["from_bytes"] for row in sampled[0]["rules"].values() for entry in row} <= {8192, 2**20}
+
+
+def test_maps_of_decisions_and_penalties(here: Path, toy_parameters: str) -> None:
+    grid = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "3,4", "--sizes", "1KiB,64KiB,256KiB")
+    models = ("--models", "by_parts,as_printed", "--parameters", toy_parameters)
+    options = ("--segments", "none,8KiB", *models, "--figures", "maps")
+    drawn = collwise("map", *grid, *options, cwd=here)
+    assert drawn.returncode == 0, drawn.stderr
+    assert "2 x 3 points, 17 methods" in drawn.stdout
+    assert "Best by simulation: " in drawn.stdout
+    assert "left out, as model as_printed has no formula or parameters for them: knomial" in drawn.stderr
+    assert sorted(path.name for path in (here / "maps").iterdir()) == [
+        "toy-bcast-decisions.png",
+        "toy-bcast-penalties.png",
+    ]
+    document = json.loads(collwise("map", *grid, *options, "--json", cwd=here).stdout)
+    methods = [(one["algorithm"], one["segment_bytes"]) for one in document["methods"]]
+    assert ("chain", 0) in methods
+    assert ("chain", 8192) in methods
+    assert ("linear", 8192) not in methods
+    for found in document["models"].values():
+        assert len(found["picks"]) == len(found["penalty"]) == 2
+        worst = max(value for row in found["penalty"] for value in row)
+        assert worst == found["summary"]["worst_penalty"] >= found["summary"]["mean_penalty"] >= 0
 
 
 def test_report_is_one_page_with_its_figures(here: Path) -> None:

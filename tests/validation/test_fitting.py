@@ -10,6 +10,7 @@ import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS
+from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import Calibration, load_description
 from collwise.simulator import sweep
@@ -56,7 +57,7 @@ def parameters(store: Store) -> ModelParameters:
 def comparison(parameters: ModelParameters, store: Store, collective: str, model: str = BY_PARTS) -> ComparisonResult:
     procs, sizes = GRIDS[collective]
     plan = ComparisonPlan(collective, procs, sizes, 1, 8192)
-    return compare(PLATFORM, plan, parameters, store, model=model, jobs=1)
+    return compare(PLATFORM, plan, ImplementationAware(parameters, model), store, jobs=1)
 
 
 def test_the_plan_by_default() -> None:
@@ -143,7 +144,8 @@ def test_tables_choose_what_the_rows_say(parameters: ModelParameters, store: Sto
     procs, sizes = GRIDS[collective]
     plan = ComparisonPlan(collective, procs, sizes, 1, 8192)
     result = comparison(parameters, store, collective)
-    by_model, by_simulation = select_by_model(parameters, plan), select_by_simulation(PLATFORM, plan, result.sweep)
+    by_model = select_by_model(ImplementationAware(parameters, BY_PARTS), plan)
+    by_simulation = select_by_simulation(PLATFORM, plan, result.sweep)
     for row in result.rows:
         assert by_model.choose(row.procs, row.message_bytes) == row.model.choice
         assert by_simulation.choose(row.procs, row.message_bytes) == row.best.choice
@@ -155,7 +157,7 @@ def test_choosing_the_segment_too_costs_little(store: Store) -> None:
     parameters = fit(PLATFORM, WIDE_PLAN, store, jobs=1)
     procs, sizes = GRIDS["bcast"]
     plan = ComparisonPlan("bcast", procs, sizes, 1, 8192, more_segments=WIDE_PLAN.more_segments)
-    result = compare(PLATFORM, plan, parameters, store, jobs=1)
+    result = compare(PLATFORM, plan, ImplementationAware(parameters, BY_PARTS), store, jobs=1)
     assert len(plan.candidates()) == 10 + 7 * len(WIDE_PLAN.more_segments)
     chosen = {row.best.choice.segment_bytes for row in result.rows}
     assert len(chosen) > 1, "the best segment size should depend on the message"
@@ -181,7 +183,8 @@ def test_a_saved_fit_chooses_the_same(parameters: ModelParameters, tmp_path: Pat
     parameters.save(tmp_path / "small.toml")
     loaded = ModelParameters.load(tmp_path / "small.toml")
     plan = ComparisonPlan("bcast", (2, 3, 5, 9, 16), tuple(1024 * 2**k for k in range(13)), 1, 8192)
-    assert select_by_model(loaded, plan) == select_by_model(parameters, plan)
+    chosen = [select_by_model(ImplementationAware(made, BY_PARTS), plan) for made in (loaded, parameters)]
+    assert chosen[0] == chosen[1]
 
 
 def test_a_plan_that_does_not_fit(store: Store) -> None:

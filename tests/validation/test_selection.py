@@ -7,15 +7,20 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
-from collwise.models.implementation_aware.estimation import BY_PARTS, AlgorithmFit, Hockney
+from collwise.models.implementation_aware.estimation import BY_PARTS, FORMULAS, AlgorithmFit, Hockney
+from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.piecewise import Array
+from collwise.models.switch_points import fastest
 from collwise.platforms import load_description
 from collwise.simulator.store import Case, Configuration, Store, Timing
 from collwise.simulator.sweep import SweepResult
@@ -27,6 +32,8 @@ from collwise.validation.selection import (
     ComparisonResult,
     compare,
     covered_by_model,
+    not_predicted,
+    predict_all,
     select_by_model,
     select_by_simulation,
 )
@@ -36,14 +43,15 @@ SEGMENT = 8192
 GATHERS = ("linear", "linear_sync", "binomial")
 
 
-def parameters(**alphas: float) -> ModelParameters:
+def parameters(**alphas: float) -> ImplementationAware:
     """Gather models whose alphas are given; beta is 1e-9 for all."""
     pairs = {name: Hockney(alpha, 1e-9) for name, alpha in alphas.items()}
     fits = {name: AlgorithmFit({"main/eager": pair, "main/rendezvous": pair}, (0.0,)) for name, pair in pairs.items()}
-    return ModelParameters(
+    made_up = ModelParameters(
         "grisou", "made up", 1, 65536, SEGMENT, Gamma((8192.0,), ((1.0, 1.1),)), Hockney(1e-5, 1e-9),
         {BY_PARTS: {"gather": fits}},
     )  # fmt: skip
+    return ImplementationAware(made_up, BY_PARTS)
 
 
 # Few processes: linear; many or small: binomial.
@@ -54,7 +62,9 @@ MODEL = parameters(linear=1e-5, linear_sync=1e-2, binomial=4e-5)
 def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., ComparisonResult]:
     """Compares with simulated seconds from a function of the case; None means that the case fails."""
 
-    def of(seconds: Callable[[Case], float | None], plan: ComparisonPlan, model: ModelParameters) -> ComparisonResult:
+    def of(
+        seconds: Callable[[Case], float | None], plan: ComparisonPlan, model: ImplementationAware
+    ) -> ComparisonResult:
         def simulate(platform: object, cases: list[Case], *_: object, **__: object) -> SweepResult:
             found = {case: seconds(case) for case in cases}
             timings = {
@@ -188,6 +198,46 @@ def test_a_table_says_at_its_points_what_the_model_says(
         assert worst[chosen.pop().algorithm] == pytest.approx(min(worst.values()), rel=1e-9)
 
 
+def broadcasts() -> ImplementationAware:
+    """Broadcast models with parameters of their own for each part, protocol and, in part, segment size."""
+    rng = np.random.default_rng(5)
+    parts = ("main", "fill", "steady", "exchange", "scatter", "ring")
+
+    def drawn() -> dict[str, Hockney]:
+        return {
+            f"{part}/{protocol}": Hockney(rng.uniform(1e-5, 4e-5), rng.uniform(1e-9, 2e-9))
+            for part in parts
+            for protocol in ("eager", "rendezvous")
+        }
+
+    fits = {name: AlgorithmFit(drawn(), (), {SEGMENT: drawn()}) for name in FORMULAS[BY_PARTS]["bcast"]}
+    gamma = Gamma((1024.0, 65536.0), ((1.0, 1.1, 1.2, 1.35), (1.0, 1.3, 1.6, 1.9)))
+    hockney = Hockney(1e-5, 1e-9)
+    made_up = ModelParameters("grisou", "made up", 1, 60000, SEGMENT, gamma, hockney, {BY_PARTS: {"bcast": fits}})
+    return ImplementationAware(made_up, BY_PARTS)
+
+
+@pytest.mark.parametrize("more_segments", [(), (1024, 65536)])
+def test_looking_up_decides_as_the_formulas_do(more_segments: tuple[int, ...]) -> None:
+    """At random points, and on both sides of every switch point."""
+    model, (least, largest) = broadcasts(), (100, 2**21)
+    procs = tuple(range(2, 34))
+    plan = ComparisonPlan("bcast", procs, (least, 4096, largest), 1, SEGMENT, more_segments=more_segments)
+    table = select_by_model(model, plan)
+    assert any(start not in (least, 4096, largest) for row in table.rules.values() for start, _ in row)
+    rng = np.random.default_rng(6)
+    points = [*zip(rng.integers(2, 34, 4000), rng.integers(least, largest + 1, 4000), strict=True)]
+    points += [(p, min(max(start + by, least), largest)) for p in procs for start, _ in table.row(p) for by in (-1, 0)]
+    p, m = np.array(points).T
+    times = predict_all(model, plan, p, m)
+    choices = list(plan.candidates().values())
+    expected = [choices[index] for index in fastest(np.stack(list(times.values())))]
+    assert [table.choose(*point) for point in points] == expected
+    sampled = select_by_model(model, plan, sampled=True)
+    assert {start for row in sampled.rules.values() for start, _ in row} <= {least, 4096, largest}
+    assert [sampled.choose(count, 4096) for count in procs] == [table.choose(count, 4096) for count in procs]
+
+
 def test_between_two_entries_the_lower_one_holds() -> None:
     chain, binary, linear = Choice("chain", SEGMENT), Choice("binary", SEGMENT), Choice("linear")
     table = DecisionTable("bcast", "grisou", 1, "hand", {4: ((0, linear), (1000, chain)), 10: ((500, binary),)})
@@ -223,7 +273,7 @@ def test_a_model_that_covers_nothing() -> None:
     plan = ComparisonPlan("gather", (4,), (10,), 1, SEGMENT, ("binomial",))
     with pytest.raises(UsageError, match="model 'by_parts' covers none of the gather algorithms asked for"):
         select_by_model(parameters(linear=1e-5), plan)
-    with pytest.raises(UsageError, match="unknown collective 'bcast'"):
+    with pytest.raises(UsageError, match="model 'by_parts' covers none of the bcast algorithms"):
         select_by_model(MODEL, ComparisonPlan("bcast", (4,), (10,), 1, SEGMENT))
 
 
@@ -237,10 +287,10 @@ def test_only_what_the_model_covers_is_compared(made_up: Callable[..., Compariso
     assert row.best.choice == row.model.choice == Choice("binomial")
     assert result.left_out == "gather: left out, as model by_parts has no formula or parameters for them: linear"
     assert select_by_model(model, plan).choose(20, 1000) == Choice("binomial")
-    covered, line = covered_by_model(MODEL, plan, BY_PARTS)
+    covered, line = covered_by_model(MODEL, plan)
     assert (covered.names(), line) == (plan.names(), "")
     asked = ComparisonPlan("gather", (20,), (1000,), 1, SEGMENT, ("binomial",))
-    assert covered_by_model(model, asked, BY_PARTS) == (asked, "")
+    assert covered_by_model(model, asked) == (asked, "")
 
 
 @pytest.fixture
@@ -314,3 +364,40 @@ def test_where_nothing_runs_on_every_p_nothing_is_decided_behind_it() -> None:
     assert table.rules == {4: ((10, Choice("doubling")),), 5: (), 8: ((10, Choice("doubling")),), 9: ()}
     with pytest.raises(UsageError, match="no entry for 10 bytes"):
         table.choose(5, 10)
+
+
+class ByOrder:
+    """A model of the allgathers: those that are earlier in ORDER are faster, the last one above 1000 bytes; with a gap.
+
+    From 500 to 700 bytes the ring has no time, as in a region that is not deterministic.
+    """
+
+    name = "by order"
+    platform = "grisou"
+
+    def algorithms(self, collective: str) -> tuple[str, ...]:
+        return tuple(ORDER) if collective == "allgather" else ()
+
+    def predict(
+        self, collective: str, algorithm: str, procs: ArrayLike, message_bytes: ArrayLike,
+        segment_bytes: ArrayLike = 0, fanout: int = 0,
+    ) -> Array:  # fmt: skip
+        p, m = np.broadcast_arrays(procs, message_bytes)
+        seconds = np.where((m > 1000) & (algorithm == "ring"), 0.5, ORDER[algorithm]) + 0.0 * p
+        return np.where((m >= 500) & (m <= 700) & (algorithm == "ring"), np.nan, seconds)
+
+
+@pytest.mark.usefixtures("allgather")
+def test_exact_tables_of_what_does_not_run_on_every_p() -> None:
+    ring, doubling, neighbor = Choice("ring"), Choice("doubling"), Choice("neighbor")
+    plan = ComparisonPlan("allgather", (3, 4, 5, 6, 8), (10, 600, 4000), 1, SEGMENT)
+    assert select_by_model(ByOrder(), plan).rules == {
+        # Where nothing has a time, what was chosen below stays.
+        3: ((10, ring),), 4: ((10, doubling), (1001, ring)), 5: ((10, ring),),
+        6: ((10, neighbor), (1001, ring)), 7: ((10, ring),), 8: ((10, doubling), (1001, ring)), 9: ((10, ring),),
+    }  # fmt: skip
+    assert not_predicted(ByOrder(), plan) == (
+        "allgather: never chosen where model by order foretells no time for them: ring"
+    )
+    elsewhere = ComparisonPlan("allgather", (3,), (10, 4000), 1, SEGMENT)
+    assert not_predicted(ByOrder(), elsewhere) == ""

@@ -1,0 +1,147 @@
+"""Switch points against brute force at every size, for made-up times and for the formulas of the by_parts model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collwise.models.implementation_aware.estimation import BY_PARTS, FORMULAS, AlgorithmFit, Hockney
+from collwise.models.implementation_aware.model import ImplementationAware
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.piecewise import Array
+from collwise.models.switch_points import NOBODY, TIE, Times, fastest, switch_points
+
+LARGEST = 3000
+
+
+def by_brute_force(times: Times, procs: int, least: int, largest: int) -> tuple[tuple[int, int], ...]:
+    sizes = np.arange(least, largest + 1)
+    winners = fastest(times(np.full(len(sizes), float(procs)), sizes.astype(float)))
+    changes = np.append(True, winners[1:] != winners[:-1])
+    return tuple((int(size), int(winner)) for size, winner in zip(sizes[changes], winners[changes], strict=True))
+
+
+def test_ties_go_to_the_first_and_no_time_is_no_choice() -> None:
+    nan = float("nan")
+    seconds = np.array([[2.0, 1.0, nan, nan, 0.0, 1.0 + TIE / 2], [1.0, 1.0, 3.0, nan, 0.0, 1.0]])
+    assert fastest(seconds).tolist() == [1, 0, 1, NOBODY, 0, 0]
+
+
+def test_two_lines_cross_where_they_do() -> None:
+    def times(procs: Array, m: Array) -> Array:
+        return np.stack([1.0 + procs * m, 1001.0 + m])
+
+    # 1 + p m <= 1001 + m up to m = 1000 / (p - 1), where they are equal and the first one is taken.
+    found = switch_points(times, (2, 3, 6, 8, 1), 0, 8 * 2**20)
+    assert found[2] == ((0, 0), (1001, 1))
+    assert found[3] == ((0, 0), (501, 1))
+    assert found[6] == ((0, 0), (201, 1))
+    assert found[8] == ((0, 0), (143, 1))
+    assert found[1] == ((0, 0),)
+
+
+def test_a_third_one_in_between_is_found() -> None:
+    """Ahead for 11 bytes of 8 MiB only."""
+
+    def times(procs: Array, m: Array) -> Array:
+        valley = 5e6 + 5 - 1.5 * np.maximum(5 - np.abs(m - 5_000_000), -1000.0)
+        return np.stack([m, 1e7 - m + 0.5, valley])
+
+    found = switch_points(times, (2,), 1, 8 * 2**20)
+    assert [candidate for _, candidate in found[2]] == [0, 2, 1]
+    assert found[2][1:] == by_brute_force(times, 2, 4_990_000, 5_010_000)[1:]
+
+
+def test_where_nobody_has_a_time() -> None:
+    def times(procs: Array, m: Array) -> Array:
+        return np.stack([np.where((m >= 700) & (m <= 1100), np.nan, m), np.where(m < 900, np.nan, 10 * m)])
+
+    assert switch_points(times, (2,), 1, LARGEST)[2] == ((1, 0), (700, NOBODY), (900, 1), (1101, 0))
+    assert switch_points(lambda p, m: np.full((2, len(m)), np.nan), (2, 3), 0, 0) == {2: ((0, -1),), 3: ((0, -1),)}
+
+
+def test_equal_candidates_do_not_take_turns() -> None:
+    """The same time computed in two ways: rounding decides nothing."""
+
+    def times(procs: Array, m: Array) -> Array:
+        return np.stack([(procs - 1) * (1e-5 + m * 1e-9), (procs - 1) * 1e-5 + (procs - 1) * m * 1e-9])
+
+    for p, row in switch_points(times, range(2, 40), 1, 8 * 2**20, (1024,)).items():
+        assert row == ((1, 0),), p
+
+
+@st.composite
+def made_up(draw: st.DrawFn) -> tuple[Times, tuple[int, ...]]:
+    """Candidates with teeth at multiples of segments, a leap at one limit for all, a kink, and no time at some P."""
+    segments = tuple(draw(st.lists(st.integers(16, 700), max_size=3, unique=True)))
+    limit = draw(st.integers(1, LARGEST))
+    cost = st.floats(0, 10)
+    slope = st.floats(0, 0.1)
+    candidates = [
+        (
+            draw(st.sampled_from((0, *segments))), draw(cost), draw(slope), draw(cost), draw(slope), draw(cost),
+            draw(st.booleans()),
+        )
+        for _ in range(draw(st.integers(1, 5)))
+    ]  # fmt: skip
+
+    def one(p: Array, m: Array, segment: int, base: float, by: float, leap: float, other: float, tooth: float,
+            floors: bool) -> Array:  # fmt: skip
+        seconds = np.maximum(base + by * m, p * other * m) + np.where(m >= limit, leap, 0.0)
+        if segment:
+            seconds = seconds + tooth * (np.floor(m / segment) if floors else np.ceil(m / segment))
+        return seconds
+
+    return lambda p, m: np.stack([one(p, m, *candidate) for candidate in candidates]), segments
+
+
+@settings(deadline=None, max_examples=150)
+@given(model=made_up(), least=st.integers(0, 900))
+def test_every_size_of_made_up_times(model: tuple[Times, tuple[int, ...]], least: int) -> None:
+    times, segments = model
+    found = switch_points(times, (1, 2, 5), least, LARGEST, segments)
+    for p in (1, 2, 5):
+        assert found[p] == by_brute_force(times, p, least, LARGEST)
+
+
+@st.composite
+def by_parts(draw: st.DrawFn) -> ImplementationAware:
+    """Parameters of any size, with a segment size that has its own, and a small eager limit."""
+    pair = st.builds(Hockney, st.floats(1e-6, 1e-4), st.floats(1e-10, 1e-7))
+    parts = ("main", "fill", "steady", "exchange", "scatter", "ring")
+    keys = [f"{part}/{protocol}" for part in parts for protocol in ("eager", "rendezvous")]
+
+    def drawn() -> dict[str, Hockney]:
+        return {key: draw(pair) for key in keys}
+
+    fits = {
+        collective: {
+            name: AlgorithmFit(drawn(), (), {256: drawn()} if draw(st.booleans()) else {})
+            for name in FORMULAS[BY_PARTS][collective]
+        }
+        for collective in ("bcast", "gather")
+    }
+    slopes = draw(st.tuples(st.floats(0.01, 0.5), st.floats(0.01, 0.5)))
+    gamma = Gamma((100.0, 1500.0), tuple((1.0, 1 + slope, 1 + 1.9 * slope) for slope in slopes))
+    eager = draw(st.integers(100, 4000))
+    return ImplementationAware(
+        ModelParameters("toy", "made up", 1, eager, 256, gamma, Hockney(1e-5, 1e-9), {BY_PARTS: fits}), BY_PARTS
+    )
+
+
+@pytest.mark.parametrize("collective", ["bcast", "gather"])
+@settings(deadline=None, max_examples=25)
+@given(model=by_parts(), procs=st.sets(st.integers(2, 40), min_size=1, max_size=3))
+def test_every_size_of_the_formulas(collective: str, model: ImplementationAware, procs: set[int]) -> None:
+    segmented = (256, 700) if collective == "bcast" else ()
+    candidates = [(name, size) for name in model.algorithms(collective) for size in (0, *segmented)]
+
+    def times(p: Array, m: Array) -> Array:
+        return np.stack([model.predict(collective, name, p, m, size) for name, size in candidates])
+
+    found = switch_points(times, sorted(procs), 1, LARGEST, segmented)
+    for p in procs:
+        assert found[p] == by_brute_force(times, p, 1, LARGEST)

@@ -9,7 +9,7 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import MODELS, ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameter_file import FORMAT, FittedParameters, read_document
-from collwise.models.point_to_point import FORMULAS, PointToPointModel
+from collwise.models.point_to_point import AS_PRINTED, FORMULAS, PRINTED, PointToPointModel
 
 
 def load_models(path: str | Path) -> dict[str, CollectiveModel]:
@@ -44,5 +44,7 @@ def models_of(fitted: FittedParameters) -> dict[str, CollectiveModel]:
     name = f"{family}_heterogeneous"
     if fitted.parameters.heterogeneous and name in FORMULAS:
         found[name] = PointToPointModel(name, fitted.platform, fitted.parameters, gamma)
-    found[family] = PointToPointModel(family, fitted.platform, fitted.parameters.homogeneous(), gamma)
+    means = fitted.parameters.homogeneous()
+    for one in (family, family + AS_PRINTED) if family in PRINTED else (family,):
+        found[one] = PointToPointModel(one, fitted.platform, means, gamma)
     return found

@@ -123,6 +123,8 @@ PRINTED: Mapping[str, Formulas] = MappingProxyType(
 )
 """What takes the place of FORMULAS for predictions as those of Pješivac-Grbović et al. 2007."""
 
+AS_PRINTED = "_as_printed"
+
 _CLASSES: Mapping[str, tuple[type, bool]] = MappingProxyType(
     {
         "hockney": (Hockney, False),
@@ -139,27 +141,31 @@ _CLASSES: Mapping[str, tuple[type, bool]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class PointToPointModel:
-    """A family of FORMULAS, `name`, with parameters of its class: heterogeneous for '..._heterogeneous' only.
+    """A family of FORMULAS with parameters of its class: heterogeneous for '..._heterogeneous' only.
 
-    `reduce_seconds_per_byte` is gamma. LogP takes LogGP's parameters and has G = 0. `as_printed` puts PRINTED first.
-    Raises ValueError for parameters that are not the family's.
+    `name` is the family's, or that with '_as_printed', which puts PRINTED first. `reduce_seconds_per_byte` is gamma.
+    LogP takes LogGP's parameters and has G = 0. Raises ValueError for parameters that are not the family's.
     """
 
     name: str
     platform: str
     parameters: Parameters
     reduce_seconds_per_byte: float = 0.0
-    as_printed: bool = False
 
     def __post_init__(self) -> None:
-        wanted, heterogeneous = _CLASSES[self.name]
+        wanted, heterogeneous = _CLASSES[self.family]
         if not isinstance(self.parameters, wanted) or self.parameters.heterogeneous != heterogeneous:
             kind = "heterogeneous" if heterogeneous else "homogeneous"
             raise ValueError(f"model {self.name} takes {kind} parameters of class {wanted.__name__}")
 
+    @property
+    def family(self) -> str:
+        """The name in FORMULAS."""
+        return self.name.removesuffix(AS_PRINTED)
+
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """Those with a formula; none of a collective without any."""
-        return tuple(FORMULAS[self.name].get(collective, {}))
+        return tuple(FORMULAS[self.family].get(collective, {}))
 
     def predict(
         self,
@@ -178,9 +184,9 @@ class PointToPointModel:
         """
         if algorithm not in self.algorithms(collective):
             raise unknown_name(f"{collective} algorithm", algorithm, self.algorithms(collective))
-        formula = FORMULAS[self.name][collective][algorithm]
-        if self.as_printed:
-            formula = PRINTED.get(self.name, {}).get(collective, {}).get(algorithm, formula)
+        formula = FORMULAS[self.family][collective][algorithm]
+        if self.name != self.family:
+            formula = PRINTED[self.family].get(collective, {}).get(algorithm, formula)
         entry = Catalogue.load().algorithm(collective, algorithm)
         segments = segment_bytes if entry.pipelined else np.zeros(np.shape(segment_bytes))
         fanout = fanout or entry.default_fanout
@@ -193,7 +199,7 @@ class PointToPointModel:
 
     @property
     def _model(self) -> Parameters:
-        if self.name == "logp" and isinstance(self.parameters, LogGP):
+        if self.family == "logp" and isinstance(self.parameters, LogGP):
             return replace(self.parameters, gap_seconds_per_byte=0.0)
         return self.parameters
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 
 from collwise.validation.evaluation import Evaluation, Score
+from collwise.validation.recovery import Recovered
 
 SCORE_COLUMNS = (
     *("platform", "collective", "model", "points", "mean error", "worst"),
     *("best picked", "mean cost", "worst", "worst at", "no formula for"),
 )
+
+
+RECOVERED_COLUMNS = ("platform", "model", "procedure", "parameter", "true", "estimated", "worst error", "found")
 
 
 def score_cells(score: Score) -> tuple[object, ...]:
@@ -34,3 +38,12 @@ def best_line(result: Evaluation, platform: str, collective: str) -> str:
 
 def _percent(part: float) -> str:
     return "-" if math.isnan(part) else f"{part * 100:z.1f} %"
+
+
+def recovered_cells(row: Recovered) -> tuple[object, ...]:
+    """A row under RECOVERED_COLUMNS."""
+    model = f"{row.family}{', of each pair' if row.heterogeneous else ''}"
+    return (
+        *(row.platform, model, row.procedure, row.parameter, f"{row.true:.6g}", f"{row.estimated:.6g}"),
+        *(f"{row.worst_error * 100:.4f} %", "yes" if row.ok else "NO"),
+    )

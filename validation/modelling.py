@@ -7,21 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError
+from collwise.models.implementation_aware.estimation import FORMULAS as IMPLEMENTATION_FORMULAS
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import MODELS as IMPLEMENTATION_AWARE
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parameters import TRADITIONAL, ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model, models_of
 from collwise.models.parameter_file import FittedParameters
-from collwise.models.point_to_point import FORMULAS
-from collwise.platforms import HostPlatform
+from collwise.models.point_to_point import AS_PRINTED, FORMULAS, PRINTED
+from collwise.platforms import HostPlatform, load
 from collwise.simulator.experiments import ExperimentRunner
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import Progress
 from collwise.validation import fitting
 from collwise.validation.estimating import Request, estimate, most_useful_procs, request
 
-MODEL_NAMES = (*IMPLEMENTATION_AWARE, *FORMULAS)
+MODEL_NAMES = (*IMPLEMENTATION_AWARE, *FORMULAS, *(family + AS_PRINTED for family in PRINTED))
 """Every model of collectives, as on the command line."""
 
 HETEROGENEOUS = "_heterogeneous"
@@ -75,7 +76,8 @@ def models_on(
 
 
 def _request(name: str) -> Request:
-    return request(name.removesuffix(HETEROGENEOUS), heterogeneous=name.endswith(HETEROGENEOUS))
+    family = name.removesuffix(AS_PRINTED)
+    return request(family.removesuffix(HETEROGENEOUS), heterogeneous=family.endswith(HETEROGENEOUS))
 
 
 def model_of(
@@ -92,9 +94,51 @@ def model_of(
 
 def _from_file(name: str, file: Path, platform: HostPlatform, ppn: int) -> CollectiveModel:
     model = load_model(file, name)
-    if model.platform != platform.name:
-        raise UsageError(f"{file}: parameters of platform '{model.platform}', not of '{platform.name}'")
-    if isinstance(model, ImplementationAware) and model.parameters.processes_per_node != ppn:
-        per_node = model.parameters.processes_per_node
-        raise UsageError(f"{file}: parameters for {per_node} processes per node, not {ppn}")
+    check_fits_platform(model, file, platform, ppn)
     return model
+
+
+def fitted_per_node(model: CollectiveModel) -> int | None:
+    """The processes a node that the model's parameters hold for; None where they hold for any."""
+    return model.parameters.processes_per_node if isinstance(model, ImplementationAware) else None
+
+
+def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatform, ppn: int) -> None:
+    """Raises UsageError, naming the file, if the model is of another platform or of other processes a node."""
+    per_node = fitted_per_node(model)
+    if model.platform != platform.name or per_node not in (None, ppn):
+        fitted_with = "" if per_node is None else f" with {per_node} per node"
+        raise UsageError(
+            f"{file}: parameters of platform '{model.platform}'{fitted_with}, not of '{platform.name}' with {ppn}"
+        )
+
+
+def platform_of(model: CollectiveModel, file: Path) -> HostPlatform:
+    """The platform that the model is of. Raises UsageError, naming the file, if it is not among the known ones."""
+    try:
+        return load(model.platform)
+    except UsageError:
+        raise UsageError(
+            f"{file}: parameters of platform '{model.platform}', which is in a file of its own: give its size by "
+            "--platform FILE or --procs"
+        ) from None
+
+
+def covers(model: str, collective: str) -> bool:
+    """Whether the model has a formula for any algorithm of the collective."""
+    family = model.removesuffix(AS_PRINTED)
+    if family in FORMULAS:
+        return collective in FORMULAS[family]
+    return collective == "bcast" if model == TRADITIONAL else collective in IMPLEMENTATION_FORMULAS[model]
+
+
+def check_formulas(model: str, collectives: Sequence[str]) -> None:
+    """Raises UsageError naming those of the collectives that the model has no formulas for."""
+    missing = [name for name in collectives if not covers(model, name)]
+    if missing:
+        others = [name for name in MODEL_NAMES if all(covers(name, collective) for collective in missing)]
+        known = f"; these have: {', '.join(others)}" if others else "; no model has any"
+        raise UsageError(
+            f"model {model} has no formulas for {', '.join(missing)}{known}. "
+            "Every collective can be chosen by simulated times: collwise select --by simulation"
+        )

@@ -11,14 +11,13 @@ import click
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.common.units import format_size
-from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import MODELS
+from collwise.models.implementation_aware.estimation import BY_PARTS
 from collwise.models.interface import CollectiveModel
+from collwise.models.loading import load_model
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import simulate as run_sweep
-from collwise.studies.commands.loading import check_fits_platform, fitted_per_node, load_model, platform_of
 from collwise.studies.commands.shared import (
     COUNTS,
     NAMES,
@@ -26,7 +25,6 @@ from collwise.studies.commands.shared import (
     SEGMENTS,
     SIZES,
     algorithm_names,
-    check_formulas,
     collective_option,
     collectives_option,
     json_option,
@@ -43,9 +41,17 @@ from collwise.studies.commands.shared import (
 from collwise.studies.tuning import summary_line, table_columns, table_row
 from collwise.validation.decisions import DecisionTable, decisions_document, decisions_from
 from collwise.validation.export import collwise_rules, openmpi_rules
-from collwise.validation.fitting import Plan, default_procs, fit
 from collwise.validation.grid import DECISION_SIZES
 from collwise.validation.grid import SIZES as USUAL_SIZES
+from collwise.validation.modelling import (
+    MODEL_NAMES,
+    HowToRun,
+    check_fits_platform,
+    check_formulas,
+    fitted_per_node,
+    model_of,
+    platform_of,
+)
 from collwise.validation.selection import (
     Comparison,
     ComparisonPlan,
@@ -61,21 +67,6 @@ _WIDE = "8KiB:128KiB:x2"
 _ONE_OR_MORE = "Segment sizes that a choice may have, as a list or range; the least is the common one."
 
 
-def model_of(
-    file: Path | None, name: str, platform: HostPlatform, ppn: int, segments: Sequence[int], store: Store,
-    engine: str | None, jobs: int | None,
-) -> CollectiveModel:  # fmt: skip
-    """That of the file, or fitted now (from the store where the experiments are there)."""
-    if file is None:
-        plan = Plan(default_procs(platform, ppn), ppn, segments[0], more_segments=tuple(segments[1:]))
-        with sweep_progress(f"{platform.name}: fitting models") as progress:
-            fitted = fit(platform, plan, store, engine_version=engine, jobs=jobs, on_progress=progress)
-        return ImplementationAware(fitted, name)
-    model = load_model(file, name)
-    check_fits_platform(model, file, platform, ppn)
-    return model
-
-
 @click.command()
 @platform_option
 @collective_option
@@ -84,7 +75,7 @@ def model_of(
 @click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
 @click.option("--segments", type=SEGMENTS, default="8KiB", show_default=True, help=_ONE_OR_MORE)
 @click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'. Default: fitted now.")
-@click.option("--model", type=click.Choice(MODELS), default="by_parts", show_default=True)
+@click.option("--model", type=click.Choice(MODEL_NAMES), default="by_parts", show_default=True)
 @click.option("--figures", type=click.Path(path_type=Path), help="Write figures into this folder.")
 @ppn_option
 @run_options
@@ -113,7 +104,7 @@ def compare(
     """
     ppn = processes_per_node(platform, ppn)
     names = algorithm_names(collective, algorithms)
-    check_formulas([collective])
+    check_formulas(model, [collective])
     if figures is not None:
         writable_folder(figures)
     plan = ComparisonPlan(
@@ -122,7 +113,9 @@ def compare(
     for count in procs:
         platform.hosts_for(count, ppn)
     with Store(store) as opened:
-        fitted = model_of(parameters, model, platform, ppn, segments, opened, engine, jobs)
+        with sweep_progress(f"{platform.name}: fitting models") as progress:
+            how = HowToRun(opened, engine, jobs, progress)
+            fitted = model_of(model, parameters, platform, ppn, segments, how)
         with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
             result = run_comparison(
                 platform, plan, fitted, opened,
@@ -187,7 +180,7 @@ def _row_record(row: Comparison) -> dict[str, object]:
     help="One algorithm a process count, or by message size. Default: one where whom it is for needs that.",
 )
 @click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
-@click.option("--model", type=click.Choice(MODELS), default="by_parts", show_default=True)
+@click.option("--model", type=click.Choice(MODEL_NAMES), default="by_parts", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the decision tables (JSON) here.")
 @ppn_option
 @run_options
@@ -234,7 +227,7 @@ def select(
         ]
 
     if by == "model":
-        check_formulas(list(chosen))
+        check_formulas(model, list(chosen))
         if parameters is None:
             raise click.UsageError("--by model needs --parameters FILE (make one: collwise fit)")
         fitted = load_model(parameters, model)
@@ -409,7 +402,7 @@ def report(
 
     for name in collectives:
         algorithm_names(name, None)
-    check_formulas(collectives)
+    check_formulas(BY_PARTS, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with Store(store) as opened:
         tuning = tune(

@@ -12,11 +12,8 @@ import numpy as np
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.files import writable_folder
 from collwise.common.units import format_size, parse_sizes
-from collwise.models.implementation_aware.parameters import MODELS
-from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
-from collwise.studies.commands.comparison import model_of
 from collwise.studies.commands.shared import (
     COUNTS,
     NAMES,
@@ -35,6 +32,7 @@ from collwise.studies.commands.shared import (
 )
 from collwise.validation.grid import SEGMENT_BYTES, SWEEP_SIZES
 from collwise.validation.maps import DecisionMaps, decision_maps, method_name
+from collwise.validation.modelling import MODEL_NAMES, HowToRun, check_formulas, model_of, models_on
 from collwise.validation.selection import ComparisonPlan
 
 
@@ -60,7 +58,7 @@ def _sizes_of(part: str) -> list[int]:
     help="Segment sizes to choose from; none is unsegmented.",
 )  # fmt: skip
 @click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
-@click.option("--models", type=NAMES, default="by_parts", show_default=True, help=f"Of {', '.join(MODELS)}.")
+@click.option("--models", type=NAMES, default="by_parts", show_default=True, help=f"Of {', '.join(MODEL_NAMES)}.")
 @click.option(
     "--parameters", type=NAMES, metavar="FILE,...",
     help="From 'collwise fit': one file for all models, or one for each. Default: fitted now.",
@@ -93,6 +91,8 @@ def maps(
     ppn = processes_per_node(platform, ppn)
     names = algorithm_names(collective, algorithms)
     files = _files(models, parameters)
+    for name in models:
+        check_formulas(name, [collective])
     sizes = sizes or SWEEP_SIZES[collective]
     if sizes[0] < 1:
         raise UsageError(f"a map of {collective} has no axis for m = 0; the least is --sizes 1")
@@ -103,10 +103,13 @@ def maps(
     plan = ComparisonPlan(collective, procs, sizes, ppn, segments[0], names, segments[1:])
     cut = [size for size in segments if size] or [SEGMENT_BYTES]
     with Store(store) as opened:
-        loaded: list[CollectiveModel] = [
-            model_of(file, name, platform, ppn, cut, opened, engine, jobs)
-            for name, file in zip(models, files, strict=True)
-        ]
+        with sweep_progress(f"{platform.name}: fitting models") as progress:
+            how = HowToRun(opened, engine, jobs, progress)
+            loaded = (
+                [model_of(name, file, platform, ppn, cut, how) for name, file in zip(models, files, strict=True)]
+                if files
+                else models_on(platform, models, ppn, cut, how)
+            )
         with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
             made = decision_maps(platform, plan, loaded, opened, engine_version=engine, jobs=jobs, on_progress=progress)
     for remark in (remark for found in made.models.values() for remark in found.remarks):
@@ -121,17 +124,17 @@ def maps(
         raise CollwiseError(f"{len(made.sweep.failed)} cases failed; first: {made.sweep.failed[0].error}")
 
 
-def _files(models: Sequence[str], parameters: Sequence[str] | None) -> list[Path | None]:
-    """A parameter file for each model. Raises UsageError where they do not pair, and for unknown models."""
+def _files(models: Sequence[str], parameters: Sequence[str] | None) -> list[Path]:
+    """A parameter file for each model, or none. Raises UsageError where they do not pair, and for unknown models."""
     for name in models:
-        if name not in MODELS:
-            raise unknown_name("model", name, MODELS)
+        if name not in MODEL_NAMES:
+            raise unknown_name("model", name, MODEL_NAMES)
     if not models or len(set(models)) < len(models):
-        raise UsageError(f"--models: each one once, of {', '.join(MODELS)}")
-    files: list[Path | None] = [Path(name) for name in parameters or ()]
+        raise UsageError(f"--models: each one once, of {', '.join(MODEL_NAMES)}")
+    files = [Path(name) for name in parameters or ()]
     if len(files) not in (0, 1, len(models)):
         raise UsageError(f"--parameters: {len(files)} files for {len(models)} models; give one for all or one for each")
-    return files if len(files) == len(models) else (files or [None]) * len(models)
+    return files * len(models) if len(files) == 1 else files
 
 
 def _draw(made: DecisionMaps, platform: HostPlatform, folder: Path) -> None:

@@ -149,18 +149,6 @@ def several(collectives: Sequence[str]) -> str:
     return ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"
 
 
-def check_formulas(collectives: Sequence[str]) -> None:
-    """Raises UsageError naming those of the collectives that no cost formula is known for."""
-    from collwise.models.implementation_aware.estimation import BY_PARTS, FORMULAS
-
-    missing = [name for name in collectives if name not in FORMULAS[BY_PARTS]]
-    if missing:
-        raise UsageError(
-            f"no cost formulas for {', '.join(missing)}; {', '.join(FORMULAS[BY_PARTS])} have them. The others are "
-            "chosen by simulated times: collwise select --by simulation"
-        )
-
-
 def stdout_console() -> Console:
     """A console for results; as wide as needed when the output is not a terminal."""
     return Console() if sys.stdout.isatty() else Console(width=160, no_color=True)

@@ -16,7 +16,7 @@ from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loggp import LogGP
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import PLogP
-from collwise.models.point_to_point import FORMULAS, PRINTED, PointToPointModel, coverage
+from collwise.models.point_to_point import AS_PRINTED, FORMULAS, PRINTED, PointToPointModel, coverage
 
 LOGGP = LogGP(61.22e-6, 8.2e-6, 8.2e-6, 23.8e-6, 0.084e-6)
 HALF = PiecewiseLinear((1.0, 1e6), (8e-6, 1e-4))
@@ -39,7 +39,8 @@ EVERY = [
 
 
 def model_of(family: str, as_printed: bool = False) -> PointToPointModel:
-    return PointToPointModel(family, "frodo", PARAMETERS[family], 1e-9, as_printed)
+    name = family + AS_PRINTED if as_printed else family
+    return PointToPointModel(name, "frodo", PARAMETERS[family], 1e-9)
 
 
 @pytest.mark.parametrize(("family", "collective", "name"), EVERY)

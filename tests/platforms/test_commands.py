@@ -30,7 +30,12 @@ def test_the_list_has_every_platform_and_marks_the_synthetic_ones() -> None:
     output = printed("list")
     assert all(f" {name} " in output for name in known())
     rows = {line.split()[1]: line for line in output.splitlines() if line.startswith("│")}
-    assert {name for name, row in rows.items() if "Synthetic" in row} == {"exact", "exact-heterogeneous"}
+    assert {name for name, row in rows.items() if "Synthetic" in row} == {
+        "exact",
+        "exact-heterogeneous",
+        "exact-sender",
+        "exact-symmetric",
+    }
     cells = {name: [cell.strip() for cell in row.split("│")[3:7]] for name, row in rows.items()}
     assert cells["hcl16"] == ["16", "1", "1 Gbit/s", "22.78 to 112.7 us"]
     assert cells["boba"] == ["32", "1", "0.5333 Gbit/s", "29.61 us"]

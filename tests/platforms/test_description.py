@@ -150,11 +150,23 @@ def test_the_written_xml_is_a_good_platform_file(
 
 
 def test_known_platforms() -> None:
-    assert known() == ["boba", "exact", "exact-heterogeneous", "frodo", "grisou", "gros", "hcl16"]
+    assert known() == [
+        "boba",
+        "exact",
+        "exact-heterogeneous",
+        "exact-sender",
+        "exact-symmetric",
+        "frodo",
+        "grisou",
+        "gros",
+        "hcl16",
+    ]
     assert {name: (len(load(name).hosts), load(name).default_processes_per_node) for name in known()} == {
         "boba": (32, 1),
         "exact": (8, 1),
         "exact-heterogeneous": (16, 1),
+        "exact-sender": (8, 1),
+        "exact-symmetric": (8, 1),
         "frodo": (32, 1),
         "grisou": (51, 2),
         "gros": (124, 1),

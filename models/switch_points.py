@@ -3,12 +3,14 @@
 The times of formulas are smooth between jumps and kinks. A range of sizes is settled when one candidate is the fastest
 at every probe, ahead of each other one by more than their difference bends between the probes; else it is halved, down
 to single bytes. The jumps behind multiples of segment sizes are known beforehand and bound the ranges. What leaps back
-within a 64th of a doubling, off these multiples, may be missed.
+within a 64th of a doubling, off these multiples, may be missed. Candidates that are far behind all over a sixteenth of
+a doubling are not evaluated there again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from collwise.models.piecewise import Array
 
 Indices = NDArray[np.int64]
-# Seconds of every candidate, shape (candidates, points), at arrays of P and of message bytes; nan where there is none.
+# Seconds of a candidate at arrays of P and of message bytes; nan where it has no time.
 Times = Callable[[Array, Array], Array]
 
 NOBODY = -1
@@ -30,6 +32,8 @@ _RANGES_A_DOUBLING = 16
 _PROBES = np.array([0.0, 0.23, 0.49, 0.74, 1.0])
 # How much further than at the probes a difference may bend between them: a kink or a jump shows half of it at least.
 _BEND = 4.0
+# A candidate that is slower than this many times the fastest all over a step is left out there.
+_FAR = 1.5
 # Times held in memory at once.
 _MOST_TIMES = 2_000_000
 
@@ -43,52 +47,114 @@ def fastest(seconds: Array) -> Indices:
 
 
 def switch_points(
-    times: Times, procs: Sequence[int], least_bytes: int, largest_bytes: int, segment_bytes: Sequence[int] = ()
+    candidates: Sequence[Times],
+    procs: Sequence[int],
+    least_bytes: int,
+    largest_bytes: int,
+    segment_bytes: Sequence[int] = (),
 ) -> dict[int, tuple[tuple[int, int], ...]]:
     """For each P the message sizes, from the least to the largest, from which another candidate is the fastest.
 
-    A pair is a size in bytes and the candidate's index as `fastest` has it; the first is at `least_bytes`. `times` may
+    A pair is a size in bytes and the candidate's index as `fastest` has it; the first is at `least_bytes`. Times may
     jump at the byte behind each multiple of `segment_bytes`.
     """
     counts = np.array(procs, dtype=np.int64)
-    starts = _starts(least_bytes, largest_bytes, segment_bytes)
-    ends = np.append(starts[1:] - 1, largest_bytes)
-    ranges = (np.repeat(counts, len(starts)), np.tile(starts, len(counts)), np.tile(ends, len(counts)))
-    return _merged(*(np.concatenate(column) for column in zip(*_settled(times, *ranges), strict=True)))
+    steps = _within(least_bytes, largest_bytes, _steps(largest_bytes))
+    starts = _within(least_bytes, largest_bytes, steps, *_behind_multiples(largest_bytes, segment_bytes))
+    wide = _Ranges.of(counts, steps, largest_bytes, np.arange(len(counts) * len(steps)))
+    home = np.searchsorted(steps, starts, side="right") - 1
+    narrow = _Ranges.of(
+        counts, starts, largest_bytes, (np.arange(len(counts))[:, None] * len(steps) + home[None, :]).ravel()
+    )
+    found = _settled(candidates, narrow, _near(candidates, wide))
+    return _merged(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
-def _starts(least: int, largest: int, segments: Sequence[int]) -> Indices:
-    """The first sizes of the ranges to look at: steps of a doubling, and the bytes behind multiples of segments."""
-    steps = np.exp2(np.arange(0, np.log2(max(largest, 1)) + 1, 1 / _RANGES_A_DOUBLING)).astype(np.int64)
-    behind = [np.arange(1, largest + 1, size, dtype=np.int64) for size in segments if size > 0]
-    every = np.concatenate([[least], steps, *behind])
+@dataclass(frozen=True)
+class _Ranges:
+    """Ranges of sizes, arrays of one length: P, first and last size, and the wide range that they are part of."""
+
+    procs: Indices
+    starts: Indices
+    ends: Indices
+    home: Indices
+
+    @classmethod
+    def of(cls, counts: Indices, starts: Indices, largest: int, home: Indices) -> _Ranges:
+        """The same ranges for each P, one after the other; `home` is theirs."""
+        ends = np.append(starts[1:] - 1, largest)
+        return cls(np.repeat(counts, len(starts)), np.tile(starts, len(counts)), np.tile(ends, len(counts)), home)
+
+    def some(self, which: slice | NDArray[np.bool_]) -> _Ranges:
+        """Those of an index or mask."""
+        return _Ranges(self.procs[which], self.starts[which], self.ends[which], self.home[which])
+
+    def parts(self, candidates: int) -> Iterator[_Ranges]:
+        """As many at a time as memory is to hold the times of."""
+        at_once = max(1, _MOST_TIMES // (len(_PROBES) * candidates))
+        for first in range(0, len(self.starts), at_once):
+            yield self.some(slice(first, first + at_once))
+
+    def halves(self) -> tuple[_Ranges, _Ranges]:
+        """The lower and the upper half of each."""
+        middle = (self.starts + self.ends) // 2
+        return replace(self, ends=middle), replace(self, starts=middle + 1)
+
+
+def _steps(largest: int) -> Indices:
+    return np.exp2(np.arange(0, np.log2(max(largest, 1)) + 1, 1 / _RANGES_A_DOUBLING)).astype(np.int64)
+
+
+def _behind_multiples(largest: int, segments: Sequence[int]) -> list[Indices]:
+    return [np.arange(1, largest + 1, size, dtype=np.int64) for size in segments if size > 0]
+
+
+def _within(least: int, largest: int, *sizes: Indices) -> Indices:
+    """The sizes between the bounds, and the least, ascending."""
+    every = np.concatenate([[least], *sizes])
     return np.unique(every[(every >= least) & (every <= largest)])
 
 
+def _near(candidates: Sequence[Times], ranges: _Ranges) -> NDArray[np.bool_]:
+    """Which candidates may be the fastest somewhere in a range, shape (candidates, ranges)."""
+    found = []
+    for part in ranges.parts(len(candidates)):
+        probes = _probes(part.starts, part.ends)
+        seconds = _evaluated(candidates, part, probes, np.ones((len(candidates), len(probes)), dtype=bool))
+        slowest_best = np.max(np.min(seconds, axis=0), axis=1)
+        found.append(np.min(seconds, axis=2) <= _FAR * slowest_best)
+    return np.concatenate(found, axis=1)
+
+
+def _evaluated(candidates: Sequence[Times], ranges: _Ranges, probes: Indices, wanted: NDArray[np.bool_]) -> Array:
+    """Seconds at the probes, shape (candidates, ranges, probes); infinite for nan and where they are not wanted."""
+    seconds = np.full((len(candidates), *probes.shape), np.inf)
+    for times, mine, here in zip(candidates, seconds, wanted, strict=True):
+        if here.any():
+            points = probes[here]
+            found = times(np.repeat(ranges.procs[here], len(_PROBES)).astype(float), points.ravel().astype(float))
+            mine[here] = np.where(np.isnan(found), np.inf, found).reshape(points.shape)
+    return seconds
+
+
 def _settled(
-    times: Times, procs: Indices, starts: Indices, ends: Indices
+    candidates: Sequence[Times], ranges: _Ranges, near: NDArray[np.bool_]
 ) -> Iterator[tuple[Indices, Indices, Indices]]:
-    """P, first size and candidate of ranges in which one candidate is the fastest; ends are within the ranges."""
-    candidates = len(times(procs[:1].astype(float), starts[:1].astype(float)))
-    at_once = max(1, _MOST_TIMES // (len(_PROBES) * candidates))
-    while len(starts):
-        halved = []
-        for first in range(0, len(starts), at_once):
-            these = slice(first, first + at_once)
-            p, start, end = procs[these], starts[these], ends[these]
-            probes = _probes(start, end)
-            flat = np.repeat(p, len(_PROBES)).astype(float)
-            seconds = times(flat, probes.ravel().astype(float)).reshape(-1, *probes.shape)
-            seconds = np.where(np.isnan(seconds), np.inf, seconds)
+    """P, first size and fastest candidate of ranges in which that does not change."""
+    while len(ranges.starts):
+        halved: list[_Ranges] = []
+        for part in ranges.parts(len(candidates)):
+            probes = _probes(part.starts, part.ends)
+            seconds = _evaluated(candidates, part, probes, near[:, part.home])
             winners = fastest(seconds)
             one = _one_winner(seconds, winners, probes)
-            yield p[one], start[one], winners[one, 0]
-            known = ~one & (end - start < len(_PROBES))
-            yield np.repeat(p[known], len(_PROBES)), probes[known].ravel(), winners[known].ravel()
-            left = ~one & ~known
-            middle = (start[left] + end[left]) // 2
-            halved += [(p[left], start[left], middle), (p[left], middle + 1, end[left])]
-        procs, starts, ends = (np.concatenate(column) for column in zip(*halved, strict=True))
+            yield part.procs[one], part.starts[one], winners[one, 0]
+            known = ~one & (part.ends - part.starts < len(_PROBES))
+            yield np.repeat(part.procs[known], len(_PROBES)), probes[known].ravel(), winners[known].ravel()
+            halved += part.some(~one & ~known).halves()
+        ranges = _Ranges(
+            *(np.concatenate([getattr(half, name) for half in halved]) for name in ("procs", "starts", "ends", "home"))
+        )
 
 
 def _probes(starts: Indices, ends: Indices) -> Indices:

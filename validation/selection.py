@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.interface import CollectiveModel
@@ -184,12 +184,13 @@ def predict_all(
     model: CollectiveModel, plan: ComparisonPlan, procs: ArrayLike, message_bytes: ArrayLike
 ) -> dict[str, Array]:
     """Predicted seconds of every candidate, arrays over the points. Raises UsageError if the model lacks one."""
-    return {
-        label: model.predict(
-            plan.collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, choice.fanout
-        )
-        for label, choice in plan.candidates().items()
-    }
+    return {label: _predicted(model, plan, choice, procs, message_bytes) for label, choice in plan.candidates().items()}
+
+
+def _predicted(
+    model: CollectiveModel, plan: ComparisonPlan, choice: Choice, procs: ArrayLike, message_bytes: ArrayLike
+) -> Array:
+    return model.predict(plan.collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, choice.fanout)
 
 
 def predict_at_points(model: CollectiveModel, plan: ComparisonPlan) -> dict[str, Array]:
@@ -269,30 +270,31 @@ def select_by_model(
 def _decide_exactly(model: CollectiveModel, plan: ComparisonPlan) -> dict[int, Row]:
     choices = list(plan.candidates().values())
     algorithms = [Catalogue.load().algorithm(plan.collective, choice.algorithm) for choice in choices]
-    everywhere = np.array([not algorithm.bound_to_procs for algorithm in algorithms])
-    segments = {choice.segment_bytes for choice in choices}
+    everywhere = [index for index, algorithm in enumerate(algorithms) if not algorithm.bound_to_procs]
+    segments = sorted({choice.segment_bytes for choice in choices})
 
-    def times(procs: Array, message_bytes: Array) -> Array:
-        seconds = np.stack(list(predict_all(model, plan, procs, message_bytes).values()))
-        for algorithm, mine in zip(algorithms, seconds, strict=True):
-            if algorithm.bound_to_procs:
-                counts, places = np.unique(procs, return_inverse=True)
-                mine[np.array([bool(algorithm.objection(int(p))) for p in counts])[places]] = np.nan
+    def times(choice: Choice, algorithm: Algorithm) -> Times:
+        def seconds(procs: Array, message_bytes: Array) -> Array:
+            found = _predicted(model, plan, choice, procs, message_bytes)
+            if not algorithm.bound_to_procs:
+                return found
+            counts, places = np.unique(procs, return_inverse=True)
+            return np.where(np.array([bool(algorithm.objection(int(p))) for p in counts])[places], np.nan, found)
+
         return seconds
 
-    def times_everywhere(procs: Array, message_bytes: Array) -> Array:
-        return np.where(everywhere[:, None], times(procs, message_bytes), np.nan)
+    def rows(which: Sequence[int], procs: Sequence[int]) -> dict[int, Row]:
+        candidates = [times(choices[index], algorithms[index]) for index in which]
+        found = switch_points(candidates, procs, min(plan.message_bytes), max(plan.message_bytes), segments)
+        return {p: _row_from(row, [choices[index] for index in which]) for p, row in found.items()}
 
-    def rows(seconds: Times, procs: Sequence[int]) -> dict[int, Row]:
-        found = switch_points(seconds, procs, min(plan.message_bytes), max(plan.message_bytes), sorted(segments))
-        return {p: _row_from(row, choices) for p, row in found.items()}
-
-    decided = rows(times, plan.procs)
+    decided = rows(range(len(choices)), plan.procs)
     decided = {p: row for p, row in decided.items() if row}
-    bound = [p for p, row in decided.items() if any(not everywhere[choices.index(choice)] for _, choice in row)]
+    bound = [p for p, row in decided.items() if any(choices.index(choice) not in everywhere for _, choice in row)]
     followed = [p for p in bound if p + 1 not in decided]
     if followed:
-        decided |= {p + 1: row for p, row in rows(times_everywhere, followed).items()}
+        after = rows(everywhere, followed) if everywhere else dict.fromkeys(followed, ())
+        decided |= {p + 1: row for p, row in after.items()}
     return _merged(decided)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,9 +19,9 @@ from collwise.models.switch_points import NOBODY, TIE, Times, fastest, switch_po
 LARGEST = 3000
 
 
-def by_brute_force(times: Times, procs: int, least: int, largest: int) -> tuple[tuple[int, int], ...]:
+def by_brute_force(candidates: Sequence[Times], procs: int, least: int, largest: int) -> tuple[tuple[int, int], ...]:
     sizes = np.arange(least, largest + 1)
-    winners = fastest(times(np.full(len(sizes), float(procs)), sizes.astype(float)))
+    winners = fastest(np.stack([times(np.full(len(sizes), float(procs)), sizes.astype(float)) for times in candidates]))
     changes = np.append(True, winners[1:] != winners[:-1])
     return tuple((int(size), int(winner)) for size, winner in zip(sizes[changes], winners[changes], strict=True))
 
@@ -31,9 +33,7 @@ def test_ties_go_to_the_first_and_no_time_is_no_choice() -> None:
 
 
 def test_two_lines_cross_where_they_do() -> None:
-    def times(procs: Array, m: Array) -> Array:
-        return np.stack([1.0 + procs * m, 1001.0 + m])
-
+    times: list[Times] = [lambda p, m: 1.0 + p * m, lambda p, m: 1001.0 + m]
     # 1 + p m <= 1001 + m up to m = 1000 / (p - 1), where they are equal and the first one is taken.
     found = switch_points(times, (2, 3, 6, 8, 1), 0, 8 * 2**20)
     assert found[2] == ((0, 0), (1001, 1))
@@ -46,35 +46,38 @@ def test_two_lines_cross_where_they_do() -> None:
 def test_a_third_one_in_between_is_found() -> None:
     """Ahead for 11 bytes of 8 MiB only."""
 
-    def times(procs: Array, m: Array) -> Array:
-        valley = 5e6 + 5 - 1.5 * np.maximum(5 - np.abs(m - 5_000_000), -1000.0)
-        return np.stack([m, 1e7 - m + 0.5, valley])
+    def valley(p: Array, m: Array) -> Array:
+        return 5e6 + 5 - 1.5 * np.maximum(5 - np.abs(m - 5_000_000), -1000.0)
 
+    times: list[Times] = [lambda p, m: m, lambda p, m: 1e7 - m + 0.5, valley]
     found = switch_points(times, (2,), 1, 8 * 2**20)
     assert [candidate for _, candidate in found[2]] == [0, 2, 1]
     assert found[2][1:] == by_brute_force(times, 2, 4_990_000, 5_010_000)[1:]
 
 
 def test_where_nobody_has_a_time() -> None:
-    def times(procs: Array, m: Array) -> Array:
-        return np.stack([np.where((m >= 700) & (m <= 1100), np.nan, m), np.where(m < 900, np.nan, 10 * m)])
-
+    times: list[Times] = [
+        lambda p, m: np.where((m >= 700) & (m <= 1100), np.nan, m),
+        lambda p, m: np.where(m < 900, np.nan, 10 * m),
+    ]
     assert switch_points(times, (2,), 1, LARGEST)[2] == ((1, 0), (700, NOBODY), (900, 1), (1101, 0))
-    assert switch_points(lambda p, m: np.full((2, len(m)), np.nan), (2, 3), 0, 0) == {2: ((0, -1),), 3: ((0, -1),)}
+    never: list[Times] = [lambda p, m: np.full(len(m), np.nan)] * 2
+    assert switch_points(never, (2, 3), 0, 0) == {2: ((0, NOBODY),), 3: ((0, NOBODY),)}
 
 
 def test_equal_candidates_do_not_take_turns() -> None:
     """The same time computed in two ways: rounding decides nothing."""
 
-    def times(procs: Array, m: Array) -> Array:
-        return np.stack([(procs - 1) * (1e-5 + m * 1e-9), (procs - 1) * 1e-5 + (procs - 1) * m * 1e-9])
-
+    times: list[Times] = [
+        lambda p, m: (p - 1) * (1e-5 + m * 1e-9),
+        lambda p, m: (p - 1) * 1e-5 + (p - 1) * m * 1e-9,
+    ]
     for p, row in switch_points(times, range(2, 40), 1, 8 * 2**20, (1024,)).items():
         assert row == ((1, 0),), p
 
 
 @st.composite
-def made_up(draw: st.DrawFn) -> tuple[Times, tuple[int, ...]]:
+def made_up(draw: st.DrawFn) -> tuple[list[Times], tuple[int, ...]]:
     """Candidates with teeth at multiples of segments, a leap at one limit for all, a kink, and no time at some P."""
     segments = tuple(draw(st.lists(st.integers(16, 700), max_size=3, unique=True)))
     limit = draw(st.integers(1, LARGEST))
@@ -88,19 +91,21 @@ def made_up(draw: st.DrawFn) -> tuple[Times, tuple[int, ...]]:
         for _ in range(draw(st.integers(1, 5)))
     ]  # fmt: skip
 
-    def one(p: Array, m: Array, segment: int, base: float, by: float, leap: float, other: float, tooth: float,
-            floors: bool) -> Array:  # fmt: skip
-        seconds = np.maximum(base + by * m, p * other * m) + np.where(m >= limit, leap, 0.0)
-        if segment:
-            seconds = seconds + tooth * (np.floor(m / segment) if floors else np.ceil(m / segment))
+    def times(segment: int, base: float, by: float, leap: float, other: float, tooth: float, floors: bool) -> Times:
+        def seconds(p: Array, m: Array) -> Array:
+            found = np.maximum(base + by * m, p * other * m) + np.where(m >= limit, leap, 0.0)
+            if segment:
+                found = found + tooth * (np.floor(m / segment) if floors else np.ceil(m / segment))
+            return np.asarray(found)
+
         return seconds
 
-    return lambda p, m: np.stack([one(p, m, *candidate) for candidate in candidates]), segments
+    return [times(*candidate) for candidate in candidates], segments
 
 
 @settings(deadline=None, max_examples=150)
 @given(model=made_up(), least=st.integers(0, 900))
-def test_every_size_of_made_up_times(model: tuple[Times, tuple[int, ...]], least: int) -> None:
+def test_every_size_of_made_up_times(model: tuple[list[Times], tuple[int, ...]], least: int) -> None:
     times, segments = model
     found = switch_points(times, (1, 2, 5), least, LARGEST, segments)
     for p in (1, 2, 5):
@@ -137,11 +142,11 @@ def by_parts(draw: st.DrawFn) -> ImplementationAware:
 @given(model=by_parts(), procs=st.sets(st.integers(2, 40), min_size=1, max_size=3))
 def test_every_size_of_the_formulas(collective: str, model: ImplementationAware, procs: set[int]) -> None:
     segmented = (256, 700) if collective == "bcast" else ()
-    candidates = [(name, size) for name in model.algorithms(collective) for size in (0, *segmented)]
 
-    def times(p: Array, m: Array) -> Array:
-        return np.stack([model.predict(collective, name, p, m, size) for name, size in candidates])
+    def time_of(name: str, size: int) -> Times:
+        return lambda p, m: model.predict(collective, name, p, m, size)
 
+    times = [time_of(name, size) for name in model.algorithms(collective) for size in (0, *segmented)]
     found = switch_points(times, sorted(procs), 1, LARGEST, segmented)
     for p in procs:
         assert found[p] == by_brute_force(times, p, 1, LARGEST)

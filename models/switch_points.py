@@ -2,8 +2,9 @@
 
 The times of formulas are smooth between jumps and kinks. A range of sizes is settled when one candidate is the fastest
 at every probe, ahead of each other one by more than their difference bends between the probes; else it is halved, down
-to single bytes. The jumps behind multiples of segment sizes are known beforehand and bound the ranges. What leaps back
-within a 64th of a doubling, off these multiples, may be missed. Candidates that are far behind all over a sixteenth of
+to single bytes. The jumps at and behind multiples of segment sizes are known beforehand and bound the ranges: where all
+segments are full, they may be of the eager limit, which smaller and larger messages' are not. What else leaps back
+within a 64th of a doubling may be missed. Candidates that are far behind all over a sixteenth of
 a doubling are not evaluated there again.
 """
 
@@ -56,7 +57,7 @@ def switch_points(
     """For each P the message sizes, from the least to the largest, from which another candidate is the fastest.
 
     A pair is a size in bytes and the candidate's index as `fastest` has it; the first is at `least_bytes`. Times may
-    jump at the byte behind each multiple of `segment_bytes`.
+    jump at each multiple of `segment_bytes` and at the byte behind it.
     """
     counts = np.array(procs, dtype=np.int64)
     steps = _within(least_bytes, largest_bytes, _steps(largest_bytes))
@@ -66,7 +67,7 @@ def switch_points(
     narrow = _Ranges.of(
         counts, starts, largest_bytes, (np.arange(len(counts))[:, None] * len(steps) + home[None, :]).ravel()
     )
-    found = _settled(candidates, narrow, _near(candidates, wide))
+    found = _settled(candidates, narrow, _near(candidates, wide, narrow))
     return _merged(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
@@ -115,25 +116,36 @@ def _within(least: int, largest: int, *sizes: Indices) -> Indices:
     return np.unique(every[(every >= least) & (every <= largest)])
 
 
-def _near(candidates: Sequence[Times], ranges: _Ranges) -> NDArray[np.bool_]:
-    """Which candidates may be the fastest somewhere in a range, shape (candidates, ranges)."""
-    found = []
-    for part in ranges.parts(len(candidates)):
-        probes = _probes(part.starts, part.ends)
-        seconds = _evaluated(candidates, part, probes, np.ones((len(candidates), len(probes)), dtype=bool))
+def _near(candidates: Sequence[Times], wide: _Ranges, narrow: _Ranges) -> NDArray[np.bool_]:
+    """Which candidates may be the fastest somewhere in a wide range, shape (candidates, ranges).
+
+    Looked at are its probes, and the ends of the narrow ranges in it: where all segments are full, times may leap for
+    a single byte.
+    """
+    found = np.zeros((len(candidates), len(wide.starts)), dtype=bool)
+    for part in wide.parts(len(candidates)):
+        seconds = _evaluated(candidates, part, _probes(part.starts, part.ends))
         slowest_best = np.max(np.min(seconds, axis=0), axis=1)
-        found.append(np.min(seconds, axis=2) <= _FAR * slowest_best)
-    return np.concatenate(found, axis=1)
+        found[:, part.home] = np.min(seconds, axis=2) <= _FAR * slowest_best
+    for part in narrow.parts(len(candidates)):
+        seconds = _evaluated(candidates, part, part.ends[:, None])[:, :, 0]
+        for mine, near in zip(found, seconds <= _FAR * np.min(seconds, axis=0), strict=True):
+            mine[part.home[near]] = True
+    return found
 
 
-def _evaluated(candidates: Sequence[Times], ranges: _Ranges, probes: Indices, wanted: NDArray[np.bool_]) -> Array:
+def _evaluated(
+    candidates: Sequence[Times], ranges: _Ranges, probes: Indices, wanted: NDArray[np.bool_] | None = None
+) -> Array:
     """Seconds at the probes, shape (candidates, ranges, probes); infinite for nan and where they are not wanted."""
     seconds = np.full((len(candidates), *probes.shape), np.inf)
-    for times, mine, here in zip(candidates, seconds, wanted, strict=True):
+    for index, times in enumerate(candidates):
+        here = np.ones(len(probes), dtype=bool) if wanted is None else wanted[index]
         if here.any():
             points = probes[here]
-            found = times(np.repeat(ranges.procs[here], len(_PROBES)).astype(float), points.ravel().astype(float))
-            mine[here] = np.where(np.isnan(found), np.inf, found).reshape(points.shape)
+            procs = np.broadcast_to(ranges.procs[here, None], points.shape)
+            found = times(procs.ravel().astype(float), points.ravel().astype(float))
+            seconds[index, here] = np.where(np.isnan(found), np.inf, found).reshape(points.shape)
     return seconds
 
 

@@ -55,6 +55,14 @@ def test_a_third_one_in_between_is_found() -> None:
     assert found[2][1:] == by_brute_force(times, 2, 4_990_000, 5_010_000)[1:]
 
 
+def test_a_leap_for_a_single_byte_where_all_segments_are_full() -> None:
+    """However far the candidate is behind everywhere else."""
+    times: list[Times] = [lambda p, m: 1.0 + 0 * m, lambda p, m: np.where(m % 4096 == 0, 0.5, 9.0)]
+    found = switch_points(times, (2,), 1, 2**16, (4096, 1000))[2]
+    assert found == by_brute_force(times, 2, 1, 2**16)
+    assert found[1:3] == ((4096, 1), (4097, 0))
+
+
 def test_where_nobody_has_a_time() -> None:
     times: list[Times] = [
         lambda p, m: np.where((m >= 700) & (m <= 1100), np.nan, m),
@@ -131,7 +139,8 @@ def by_parts(draw: st.DrawFn) -> ImplementationAware:
     }
     slopes = draw(st.tuples(st.floats(0.01, 0.5), st.floats(0.01, 0.5)))
     gamma = Gamma((100.0, 1500.0), tuple((1.0, 1 + slope, 1 + 1.9 * slope) for slope in slopes))
-    eager = draw(st.integers(100, 4000))
+    # Full segments that reach the eager limit go by another protocol than all other sizes around.
+    eager = draw(st.sampled_from((256, 700)) | st.integers(100, 4000))
     return ImplementationAware(
         ModelParameters("toy", "made up", 1, eager, 256, gamma, Hockney(1e-5, 1e-9), {BY_PARTS: fits}), BY_PARTS
     )

@@ -64,6 +64,7 @@ from collwise.validation.selection import compare as run_comparison
 from collwise.validation.targets import COLLWISE, OPENMPI_VERSIONS, TARGETS, candidates, one_choice_a_count
 
 _WIDE = "8KiB:128KiB:x2"
+_MOST_ROWS = 200
 _ONE_OR_MORE = "Segment sizes that a choice may have, as a list or range; the least is the common one."
 
 
@@ -321,7 +322,9 @@ def _print_decisions(decisions: DecisionTable) -> None:
             rows.append((p, "-", "nothing decided", "-"))
     title = f"{decisions.collective} on {decisions.platform} by {decisions.made_by}"
     columns = ["from P", "from m", "algorithm", "segment"]
-    stdout_console().print(table(title, columns, rows, left=0))
+    stdout_console().print(table(title, columns, rows[:_MOST_ROWS], left=0))
+    if len(rows) > _MOST_ROWS:
+        click.echo(f"the first {_MOST_ROWS} of {len(rows)} choices; --json prints all, -o FILE keeps them")
 
 
 _FORMATS = {"openmpi": "classic dynamic rules", "collwise": "the table of collwise run"}

@@ -71,7 +71,9 @@ def tune(
         platform.hosts_for(count, ppn)
     with progress(f"{platform.name}: fitting models") as advance:
         parameters = fit(
-            platform, Plan(default_procs(platform, ppn), ppn, segment_bytes, more_segments=more), store,
+            platform, Plan(
+            default_procs(platform, ppn), ppn, segment_bytes, more_segments=more, collectives=tuple(collectives)
+        ), store,
             engine_version=engine_version, jobs=jobs, on_progress=advance,
         )  # fmt: skip
     model = ImplementationAware(parameters, BY_PARTS)

@@ -25,6 +25,7 @@ from collwise.validation.grid import BCAST_SIZES, GATHER_SIZES, MORE_SEGMENTS, S
 
 # Sizes beside the paper's: one short segment, where latency dominates; eager gathers; sizes of the closing gather.
 _SHORT_SIZES = (64, 1024, 4096)
+_SHORT_BLOCKS = (16, 256)
 _EAGER_GATHER_SIZES = (1024, 4096, 16384, 32768)
 _CLOSING_SIZES = (512, 1024, 2048, 4096, 12288, 16384)
 _GAMMA_SIZES = (64, 1024, 4096, 8192, 16384, 32768, 65535, 65536, 131072, 1048576)
@@ -36,7 +37,10 @@ _SHORT_SEGMENT_COUNTS = (2, 8, 32)
 
 @dataclass(frozen=True)
 class Plan:
-    """What to simulate for a fit. `procs`: the process counts of the experiments; `broadcasts`: which are fitted."""
+    """What to simulate for a fit. `procs`: the process counts of the experiments; `broadcasts`: which are fitted.
+
+    `more_segments` are segment sizes besides the common one, 0 for whole messages. Broadcast is always fitted.
+    """
 
     procs: tuple[int, ...]
     processes_per_node: int
@@ -44,6 +48,7 @@ class Plan:
     fanout: int = 0
     more_segments: tuple[int, ...] = MORE_SEGMENTS
     broadcasts: tuple[str, ...] = tuple(FORMULAS[BY_PARTS]["bcast"])
+    collectives: tuple[str, ...] = tuple(FORMULAS[BY_PARTS])
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
@@ -104,8 +109,10 @@ class _Experiments:
         for name in plan.broadcasts:
             if catalogue.algorithm("bcast", name).selectable:
                 self.by_algorithm["bcast", name] = self._bcast_cases(name)
-        for name in FORMULAS[BY_PARTS]["gather"]:
-            self.by_algorithm["gather", name] = self._gather_cases(name)
+        for collective in ("gather", "scatter", "reduce"):
+            for name in FORMULAS[BY_PARTS][collective] if collective in plan.collectives else ():
+                make = self._reduce_cases if collective == "reduce" else self._block_cases
+                self.by_algorithm[collective, name] = make(collective, name)
         self.closing_cases = [self._case("gather", "linear", p, size) for p in plan.procs for size in _CLOSING_SIZES]
 
     def _case(self, collective: str, algorithm: str, procs: int, message_bytes: int, segment_bytes: int = 0,
@@ -142,12 +149,26 @@ class _Experiments:
             self._case("bcast", name, procs, size, segment)
             for segment in others
             for size in BCAST_SIZES
-            if size > segment
+            if size > segment or segment == 0
         ]
 
-    def _gather_cases(self, name: str) -> list[Case]:
+    def _block_cases(self, collective: str, name: str) -> list[Case]:
         sizes = (*_EAGER_GATHER_SIZES, *GATHER_SIZES)
-        return [self._case("gather", name, procs, size) for procs in self.plan.procs for size in sizes]
+        if collective == "scatter":
+            sizes = (*_SHORT_BLOCKS, *sizes)
+        return [self._case(collective, name, procs, size) for procs in self.plan.procs for size in sizes]
+
+    def _reduce_cases(self, collective: str, name: str) -> list[Case]:
+        entry = Catalogue.load().algorithm(collective, name)
+        segments = (self.plan.segment_bytes, *self.plan.more_segments) if entry.pipelined else (0,)
+        sizes = (*_SHORT_SIZES, *BCAST_SIZES)
+        return [
+            self._case(collective, name, procs, size, segment)
+            for procs in self.plan.procs
+            for segment in dict.fromkeys(segments)
+            for size in sizes
+            if size > segment or size in _SHORT_SIZES or segment == self.plan.segment_bytes
+        ]
 
     def all_cases(self) -> list[Case]:
         own = [case for cases in self.by_algorithm.values() for case in cases]
@@ -171,7 +192,7 @@ class _Experiments:
             own = [self._observation(case, sweep) for case in cases]
             observations.setdefault(collective, {})[name] = own
             for model in (BY_PARTS, AS_PRINTED):
-                if name not in FORMULAS[model][collective]:
+                if name not in FORMULAS[model].get(collective, {}):
                     continue
                 used = _as_paper(own) if model == AS_PRINTED else own
                 if model == BY_PARTS and collective == "bcast":

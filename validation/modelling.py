@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collwise.common.errors import UsageError
@@ -52,23 +52,36 @@ def simulated_parameters(
     return estimate(wanted, runner, platform.name, f"simulated, {runner.label}", platform.reduce_seconds_per_byte)
 
 
-def implementation_aware(platform: HostPlatform, ppn: int, segments: Sequence[int], how: HowToRun) -> ModelParameters:
-    """Fits the implementation-aware models; the least segment size is the common one."""
+def implementation_aware(
+    platform: HostPlatform, ppn: int, segments: Sequence[int], how: HowToRun, collectives: Sequence[str] = ()
+) -> ModelParameters:
+    """Fits the implementation-aware models for some collectives, or all; the first segment size is the common one."""
     procs = fitting.default_procs(platform, ppn)
     plan = fitting.Plan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
+    if collectives:
+        plan = replace(plan, collectives=tuple(collectives))
     return fitting.fit(platform, plan, how.store, engine_version=how.engine, jobs=how.jobs, on_progress=how.on_progress)
 
 
 def models_on(
-    platform: HostPlatform, names: Sequence[str], ppn: int, segments: Sequence[int], how: HowToRun
+    platform: HostPlatform,
+    names: Sequence[str],
+    ppn: int,
+    segments: Sequence[int],
+    how: HowToRun,
+    collectives: Sequence[str] = (),
 ) -> list[CollectiveModel]:
-    """Models estimated on the platform, in the order of their names; what one fit gives is fitted once."""
+    """Models estimated on the platform, in the order of their names; what one fit gives is fitted once.
+
+    `segments`: sizes that implementation-aware models are fitted for, the common one first, 0 for whole messages;
+    `collectives`: those that they are fitted for, all if empty.
+    """
     found: dict[str, CollectiveModel] = {}
     for name in names:
         if name in found:
             continue
         if name in IMPLEMENTATION_AWARE:
-            parameters = implementation_aware(platform, ppn, segments, how)
+            parameters = implementation_aware(platform, ppn, segments, how, collectives)
             found |= {one: ImplementationAware(parameters, one) for one in IMPLEMENTATION_AWARE}
         else:
             found |= models_of(simulated_parameters(platform, _request(name), how))
@@ -81,7 +94,13 @@ def _request(name: str) -> Request:
 
 
 def model_of(
-    name: str, file: Path | None, platform: HostPlatform, ppn: int, segments: Sequence[int], how: HowToRun
+    name: str,
+    file: Path | None,
+    platform: HostPlatform,
+    ppn: int,
+    segments: Sequence[int],
+    how: HowToRun,
+    collectives: Sequence[str] = (),
 ) -> CollectiveModel:
     """The model of a parameter file, or one that is estimated now (from the store where the experiments are there).
 
@@ -89,7 +108,7 @@ def model_of(
     """
     if file is not None:
         return _from_file(name, file, platform, ppn)
-    return models_on(platform, [name], ppn, segments, how)[0]
+    return models_on(platform, [name], ppn, segments, how, collectives)[0]
 
 
 def _from_file(name: str, file: Path, platform: HostPlatform, ppn: int) -> CollectiveModel:

@@ -38,6 +38,12 @@ from collwise.models.implementation_aware.parts import (
     floor_log2,
     segment_count,
 )
+from collwise.models.implementation_aware.trees import (
+    binary_children,
+    binomial_children,
+    fill_steps,
+    knomial_children,
+)
 
 
 def _printed(points: Points, steps: Array) -> list[Part]:
@@ -103,10 +109,11 @@ def binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 
 def binary(points: Points, gamma: Gamma) -> Sequence[Part]:
-    """Formula (10): gamma(3) floor(log2 P) to fill, then gamma(3) (n_s - 1)."""
+    """Formula (10): the slowest way down the tree to fill, then gamma(3) (n_s - 1)."""
     segment = points.message_bytes / points.segments
     step = gamma(np.minimum(points.procs, 3), segment)
-    return _pipeline(points.procs, step * floor_log2(points.procs), step * (points.segments - 1), segment)
+    fill = fill_steps(points, gamma, binary_children, segment)
+    return _pipeline(points.procs, fill, step * (points.segments - 1), segment)
 
 
 def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
@@ -117,17 +124,14 @@ def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
-    """Formula (7): gamma(c + 1) + gamma(c) + ..., f terms, to fill, then gamma(c + 1) (n_s - 1).
+    """Formula (7): the slowest way down the tree to fill, then gamma(c + 1) (n_s - 1), c = ceil(log2 P).
 
-    c = ceil(log2 P) is the number of the root's children, f = floor(log2 P) the depth of the tree. On the way to the
-    deepest process each one has a child less than the one before; the last has one child where P is a power of two,
-    and two elsewhere.
+    c is the number of the root's children. In a full tree the slowest way is that to the deepest process, gamma(c + 1)
+    + gamma(c) + ... as printed, give or take the last terms.
     """
     segment = points.message_bytes / points.segments
-    children = ceil_log2(points.procs)
-    stops_at_two = children > floor_log2(points.procs)
-    fill = _gamma_sum(children + 1, gamma, segment) - np.where(stops_at_two, gamma(2, segment), 0.0)
-    return _pipeline(points.procs, fill, gamma(children + 1, segment) * (points.segments - 1), segment)
+    fill = fill_steps(points, gamma, binomial_children, segment)
+    return _pipeline(points.procs, fill, gamma(ceil_log2(points.procs) + 1, segment) * (points.segments - 1), segment)
 
 
 def _gamma_sum(last: Array, gamma: Gamma, message_bytes: Array) -> Array:
@@ -146,10 +150,11 @@ def split_binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 
 def split_binary(points: Points, gamma: Gamma) -> Sequence[Part]:
-    """Formula (9): 2 floor(log2 P) to fill, then 2 (n - 1) for the n segments of a half, then the exchange."""
+    """Formula (9): the slowest way down the tree to fill, 2 (n - 1) for the n segments of a half, then the exchange."""
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
-    forwarding = _pipeline(points.procs, 2 * floor_log2(points.procs), 2 * (segments - 1), half / segments)
+    fill = fill_steps(points, gamma, binary_children, half / segments)
+    forwarding = _pipeline(points.procs, fill, 2 * (segments - 1), half / segments)
     return [*forwarding, *split_binary_exchange(points, gamma)]
 
 
@@ -159,33 +164,13 @@ def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 
 def knomial(points: Points, gamma: Gamma) -> Sequence[Part]:
-    """K-nomial tree: gamma(c + 1), then gamma((K - 1) k + 1) for k = d, d - 1, ..., 1 to fill; gamma(c + 1) (n_s - 1).
-
-    c is the number of the root's children, K - 1 for every digit of P - 1 but the first, which counts by its value.
-    On the way to the deepest process each one is taken to have K - 1 children less than the one before. The tree is as
-    deep as the longest number below P without a zero digit; d is one less.
-    """
+    """K-nomial tree: the slowest way down to fill, then gamma(c + 1) (n_s - 1) for the root's c children."""
     segment = points.message_bytes / points.segments
     radix = max(points.fanout, 2)
-    digits, leading, depth = _knomial_shape(points.procs, radix)
-    root_step = gamma((radix - 1) * (digits - 1) + leading + 1, segment)
-    fill = root_step
-    for k in range(1, int(np.max(depth, initial=1.0))):
-        fill = fill + np.where(k < depth, gamma((radix - 1) * k + 1, segment), 0.0)
-    return _pipeline(points.procs, fill, root_step * (points.segments - 1), segment)
-
-
-def _knomial_shape(procs: Array, radix: int) -> tuple[Array, Array, Array]:
-    """Of P - 1 in base `radix`: how many digits and the first of them; and how many 1 1 1 ... up to P - 1 may have."""
-    last = np.maximum(procs - 1, 1.0)
-    digits, leading, depth = np.ones_like(last), last, np.ones_like(last)
-    weight, ones = radix, radix + 1
-    while np.any(weight <= last):
-        digits = digits + (weight <= last)
-        leading = np.where(weight <= last, np.floor(last / weight), leading)
-        depth = depth + (ones <= last)
-        weight, ones = weight * radix, ones * radix + 1
-    return digits, leading, depth
+    children = knomial_children(radix)
+    most = np.vectorize(lambda procs: len(children(0, int(procs))), otypes=[float])(points.procs)
+    fill = fill_steps(points, gamma, children, segment)
+    return _pipeline(points.procs, fill, gamma(most + 1, segment) * (points.segments - 1), segment)
 
 
 def two_tree(points: Points, gamma: Gamma) -> Sequence[Part]:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from collwise.common.errors import CollwiseError
-from collwise.models.implementation_aware import bcast, gather
+from collwise.models.implementation_aware import bcast, gather, reduce, scatter
 from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Array, Formula, Gamma, Part, Points
 
 # Relative residuals up to this weigh by their square, larger ones linearly (Huber).
@@ -23,7 +23,12 @@ HUBER_RELATIVE = 0.02
 AS_PRINTED, BY_PARTS = "as_printed", "by_parts"
 FORMULAS: dict[str, dict[str, dict[str, Formula]]] = {
     AS_PRINTED: {"bcast": bcast.AS_PRINTED, "gather": gather.AS_PRINTED},
-    BY_PARTS: {"bcast": bcast.BY_PARTS, "gather": gather.BY_PARTS},
+    BY_PARTS: {
+        "bcast": bcast.BY_PARTS,
+        "gather": gather.BY_PARTS,
+        "reduce": reduce.BY_PARTS,
+        "scatter": scatter.BY_PARTS,
+    },
 }
 """The formulas by model, collective and algorithm."""
 
@@ -120,7 +125,9 @@ def protocol_sums(model: str, collective: str, parts: Sequence[Part], points: Po
     """
     sums: dict[str, tuple[Array, Array]] = {}
     for part in parts:
-        if model == BY_PARTS:
+        if part.protocol:
+            is_rendezvous = np.full(part.count.shape, part.protocol == RENDEZVOUS)
+        elif model == BY_PARTS:
             is_rendezvous = part.bytes_each >= points.eager_limit_bytes
         else:
             is_rendezvous = (points.message_bytes >= points.eager_limit_bytes) & (collective == "gather")
@@ -153,7 +160,7 @@ def fit_algorithm(
     equations = [_equation(model, collective, algorithm, one, gamma, eager_limit_bytes) for one in observations]
     seconds = np.array([one.seconds for one in observations])
     parameters = _solve(equations, seconds)
-    segments = sorted({one.segment_bytes for one in observations if one.segment_bytes})
+    segments = sorted({one.segment_bytes for one in observations if one.experiment in ("collective", "bcast_gather")})
     by_segment = {}
     if model == BY_PARTS and len(segments) > 1:
         for segment in segments:
@@ -168,10 +175,13 @@ def fit_algorithm(
 
 
 def _tells_about(one: Observation, segment_bytes: int) -> bool:
-    """Whether an observation would be the same with that segment size: it has it, or all fits into one segment."""
-    if one.segment_bytes == 0:
+    """Whether an observation would be the same with that segment size: it has it, or all fits into one segment.
+
+    0 is a segment that everything fits into.
+    """
+    if one.experiment in ("exchange", "gather") or one.segment_bytes == segment_bytes:
         return True
-    return one.segment_bytes == segment_bytes or one.message_bytes <= min(one.segment_bytes, segment_bytes)
+    return all(one.message_bytes <= (segment or np.inf) for segment in (one.segment_bytes, segment_bytes))
 
 
 def _solve(equations: Sequence[Mapping[str, tuple[float, float]]], seconds: Array) -> dict[str, Hockney]:

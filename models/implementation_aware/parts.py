@@ -22,11 +22,15 @@ DEFAULT_EAGER_LIMIT_BYTES = 65536
 
 @dataclass(frozen=True)
 class Part:
-    """`count` messages, one after another, of `bytes_each` bytes; arrays over the points evaluated."""
+    """`count` messages, one after another, of `bytes_each` bytes; arrays over the points evaluated.
+
+    The size decides the protocol unless `protocol` names it.
+    """
 
     name: str
     count: Array
     bytes_each: Array
+    protocol: str = ""
 
 
 @dataclass(frozen=True)

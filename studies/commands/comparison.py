@@ -116,7 +116,7 @@ def compare(
     with Store(store) as opened:
         with sweep_progress(f"{platform.name}: fitting models") as progress:
             how = HowToRun(opened, engine, jobs, progress)
-            fitted = model_of(model, parameters, platform, ppn, segments, how)
+            fitted = model_of(model, parameters, platform, ppn, segments, how, [collective])
         with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
             result = run_comparison(
                 platform, plan, fitted, opened,

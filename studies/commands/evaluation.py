@@ -31,7 +31,7 @@ from collwise.studies.commands.shared import (
 from collwise.studies.scores import RECOVERED_COLUMNS, SCORE_COLUMNS, best_line, recovered_cells, score_cells
 from collwise.validation.estimating import Request
 from collwise.validation.evaluation import COLLECTIVES as MODELLED
-from collwise.validation.evaluation import Evaluation, usual_grid
+from collwise.validation.evaluation import PAPERS_SEGMENTS, Evaluation, usual_grid
 from collwise.validation.evaluation import evaluate as run_evaluation
 from collwise.validation.modelling import (
     HETEROGENEOUS,
@@ -42,6 +42,9 @@ from collwise.validation.modelling import (
 )
 from collwise.validation.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, Recovered, objection, requests
 from collwise.validation.recovery import recover as run_recovery
+
+# Those of an evaluation's grid, the common one of the fit first.
+_SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
 
 
 @click.command()
@@ -106,7 +109,7 @@ def _evaluated(
             for name, grid in grids.items()
         }
     with sweep_progress(f"{platform.name}: estimating models") as progress:
-        models = models_on(platform, chosen, 1, (8192, 1024), replace(how, on_progress=progress))
+        models = models_on(platform, chosen, 1, _SEGMENTS, replace(how, on_progress=progress), collectives)
     with sweep_progress(f"{platform.name}: simulating {len(collectives)} collectives") as progress:
         return run_evaluation(
             platform, models, collectives, grids, how.store,

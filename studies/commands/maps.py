@@ -101,14 +101,18 @@ def maps(
     if figures is not None:
         writable_folder(figures)
     plan = ComparisonPlan(collective, procs, sizes, ppn, segments[0], names, segments[1:])
-    cut = [size for size in segments if size] or [SEGMENT_BYTES]
+    # Whole messages are fitted for besides sizes of segments, of which there is always one.
+    cut = sorted({*segments, *([] if any(segments) else [SEGMENT_BYTES])}, key=lambda size: (size == 0, size))
     with Store(store) as opened:
         with sweep_progress(f"{platform.name}: fitting models") as progress:
             how = HowToRun(opened, engine, jobs, progress)
             loaded = (
-                [model_of(name, file, platform, ppn, cut, how) for name, file in zip(models, files, strict=True)]
+                [
+                    model_of(name, file, platform, ppn, cut, how, [collective])
+                    for name, file in zip(models, files, strict=True)
+                ]
                 if files
-                else models_on(platform, models, ppn, cut, how)
+                else models_on(platform, models, ppn, cut, how, [collective])
             )
         with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
             made = decision_maps(platform, plan, loaded, opened, engine_version=engine, jobs=jobs, on_progress=progress)

@@ -1,0 +1,60 @@
+"""Cost formulas of the reduce algorithms, taken apart in the manner of the broadcasts.
+
+The papers on implementation-aware models have none. A process combines what it receives: beta holds the time that this
+takes for a byte. `fill` messages wait for one another on the slowest way up; `inflow` ones wait at one process, where
+the next message is under way while one is combined; `steady` ones follow when segments flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from collwise.models.implementation_aware.parts import Array, Formula, Gamma, Part, Points, ceil_log2, floor_log2
+
+
+def linear(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """A message, then P - 2 that wait at the root. The C code knows no segments here."""
+    return _parts(points, np.ones_like(points.procs), points.procs - 2, np.zeros_like(points.procs), whole=True)
+
+
+def pipeline(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """P - 1 steps to fill the chain, then n_s - 1."""
+    return _parts(points, points.procs - 1, np.zeros_like(points.procs), points.segments - 1)
+
+
+def chain(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """The longest of K chains, K - 1 messages more at the root; K of them for each further segment."""
+    fanout = np.minimum(points.fanout, np.maximum(points.procs - 1, 1))
+    return _parts(points, np.ceil((points.procs - 1) / fanout), fanout - 1, fanout * (points.segments - 1))
+
+
+def binary(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """floor(log2 P) levels, each with a second child's message; two messages for each further segment."""
+    levels, children = floor_log2(points.procs), np.minimum(points.procs - 1, 2)
+    return _parts(points, levels, levels * (children - 1), children * (points.segments - 1))
+
+
+def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """ceil(log2 P) steps, the largest subtree last; the root receives as many messages for each further segment."""
+    children = ceil_log2(points.procs)
+    return _parts(points, children, np.zeros_like(children), children * (points.segments - 1))
+
+
+def _parts(points: Points, fill: Array, inflow: Array, steady: Array, whole: bool = False) -> list[Part]:
+    bytes_each = points.message_bytes / (1.0 if whole else points.segments)
+    counts = {"fill": fill, "inflow": inflow, "steady": steady}
+    return [
+        Part(name, np.where(points.procs > 1, np.maximum(count, 0.0), 0.0), bytes_each)
+        for name, count in counts.items()
+    ]
+
+
+BY_PARTS: dict[str, Formula] = {
+    "linear": linear,
+    "chain": chain,
+    "pipeline": pipeline,
+    "binary": binary,
+    "binomial": binomial,
+}

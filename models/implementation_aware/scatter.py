@@ -1,0 +1,74 @@
+"""Cost formulas of the scatter algorithms, taken apart in the manner of the broadcasts; the papers have none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from collwise.models.implementation_aware.bcast import linear
+from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Formula, Gamma, Part, Points
+
+
+@dataclass(frozen=True)
+class _Way:
+    """Messages and blocks that a process waits for, those of eager messages and of rendezvous ones."""
+
+    eager_messages: int = 0
+    eager_blocks: int = 0
+    rendezvous_messages: int = 0
+    rendezvous_blocks: int = 0
+
+    def then(self, other: _Way) -> _Way:
+        """The one after the other."""
+        return _Way(*(mine + its for mine, its in zip(_values(self), _values(other), strict=True)))
+
+    @property
+    def length(self) -> tuple[int, int]:
+        """What makes one way slower than another: blocks, then messages."""
+        return self.eager_blocks + self.rendezvous_blocks, self.eager_messages + self.rendezvous_messages
+
+
+def _values(way: _Way) -> tuple[int, int, int, int]:
+    return way.eager_messages, way.eager_blocks, way.rendezvous_messages, way.rendezvous_blocks
+
+
+def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+    """Down the in-order binomial tree, the slowest way.
+
+    A parent sends the largest subtree's blocks first. Rendezvous messages follow one another; eager ones leave side by
+    side and share the link evenly, so that one of b blocks is through when min(b, b') of every other one are.
+    """
+    # A message is eager as long as it has fewer blocks than this.
+    bytes_a_block = np.maximum(points.message_bytes, 1.0)
+    least = np.minimum(np.ceil(points.eager_limit_bytes / bytes_a_block), points.procs)
+    values = np.zeros((4, *points.procs.shape))
+    for procs, rendezvous_from in np.unique(np.stack([points.procs.ravel(), least.ravel()]), axis=1).T:
+        here = (points.procs == procs) & (least == rendezvous_from)
+        values[:, here] = np.reshape(_values(_slowest(int(procs), int(rendezvous_from))), (4, 1))
+    parts = []
+    for protocol, messages, blocks in ((EAGER, values[0], values[1]), (RENDEZVOUS, values[2], values[3])):
+        each = blocks / np.maximum(messages, 1.0) * points.message_bytes
+        parts.append(Part("main", messages, each, protocol))
+    return parts
+
+
+@cache
+def _slowest(size: int, rendezvous_from: int) -> _Way:
+    """Through a subtree of that many processes, messages of `rendezvous_from` blocks and more using rendezvous."""
+    children = [min(1 << power, size - (1 << power)) for power in reversed(range((size - 1).bit_length()))]
+    eager = [blocks for blocks in children if blocks < rendezvous_from]
+    before, ways = _Way(), []
+    for blocks in children:
+        if blocks >= rendezvous_from:
+            before = before.then(_Way(rendezvous_messages=1, rendezvous_blocks=blocks))
+            arrival = before
+        else:
+            arrival = before.then(_Way(eager_messages=1, eager_blocks=sum(min(blocks, other) for other in eager)))
+        ways.append(arrival.then(_slowest(blocks, rendezvous_from)))
+    return max(ways, key=lambda way: way.length, default=_Way())
+
+
+BY_PARTS: dict[str, Formula] = {"linear": linear, "binomial": binomial}

@@ -8,7 +8,7 @@ from collwise.validation.evaluation import Evaluation, Score
 from collwise.validation.recovery import Recovered
 
 SCORE_COLUMNS = (
-    *("platform", "collective", "model", "points", "mean error", "worst"),
+    *("platform", "collective", "model", "predicted", "mean error", "worst"),
     *("best picked", "mean cost", "worst", "worst at", "no formula for"),
 )
 
@@ -18,8 +18,9 @@ RECOVERED_COLUMNS = ("platform", "model", "procedure", "parameter", "true", "est
 
 def score_cells(score: Score) -> tuple[object, ...]:
     """A row under SCORE_COLUMNS."""
+    points = f"{score.predictions} ({score.unpredicted} not)" if score.unpredicted else str(score.predictions)
     return (
-        *(score.platform, score.collective, score.model, score.predictions),
+        *(score.platform, score.collective, score.model, points),
         *(_percent(score.mean_error), _percent(score.worst_error)),
         f"{score.best_picks} of {score.picks}" if score.picks else "-",
         *(_percent(score.mean_cost), _percent(score.worst_cost), score.worst_at or "-"),
@@ -27,12 +28,24 @@ def score_cells(score: Score) -> tuple[object, ...]:
     )
 
 
-def best_line(result: Evaluation, platform: str, collective: str) -> str:
-    """Which model's selection costs least."""
-    best = result.best(collective, platform)
+def remarks(result: Evaluation) -> list[str]:
+    """For each collective, whose selection costs least, and which algorithms had no part in it."""
+    lines = []
+    for collective, names in result.covered_by_none.items():
+        lines.append(_best_line(result, collective))
+        if names:
+            missing = ", ".join(names)
+            lines.append(f"{result.platform}, {collective}: no model here has a formula for {missing}; left out")
+    return lines
+
+
+def _best_line(result: Evaluation, collective: str) -> str:
+    best = result.best(collective)
+    if best is None:
+        return f"{result.platform}, {collective}: no model predicts any of these points"
     return (
-        f"{platform}, {collective}: the selection of {best.model} costs least, {_percent(best.mean_cost)} on average, "
-        f"{_percent(best.worst_cost)} at worst"
+        f"{result.platform}, {collective}: the selection of {best.model} costs least, "
+        f"{_percent(best.mean_cost)} on average, {_percent(best.worst_cost)} at worst"
     )
 
 

@@ -12,7 +12,7 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Case, Store
+from collwise.simulator.store import Case, Store, Timing
 from collwise.simulator.sweep import Progress, SweepResult, simulate
 
 
@@ -65,19 +65,20 @@ class Score:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores, one a model and collective, and the algorithms of the catalogue that no model covers, by collective."""
+    """Scores on a platform, one a model and collective; by collective, the algorithms that no model covers.
 
+    `failed` are cases that did not run: they count neither as candidates nor as errors.
+    """
+
+    platform: str
     scores: tuple[Score, ...]
     covered_by_none: Mapping[str, tuple[str, ...]]
+    failed: tuple[Timing, ...] = ()
 
-    def best(self, collective: str, platform: str | None = None) -> Score:
-        """The score with the least mean cost. Raises ValueError where there is none."""
-        found = [
-            score
-            for score in self.scores
-            if score.collective == collective and score.picks and platform in (None, score.platform)
-        ]
-        return min(found, key=lambda score: (score.mean_cost, score.worst_cost))
+    def best(self, collective: str) -> Score | None:
+        """The score with the least mean cost; None where no model predicts anything."""
+        found = [score for score in self.scores if score.collective == collective and score.picks]
+        return min(found, key=lambda score: (score.mean_cost, score.worst_cost), default=None)
 
 
 PAPERS_SEGMENTS = (0, 1024, 8192)
@@ -112,8 +113,10 @@ def evaluate(
 ) -> Evaluation:
     """Simulates every algorithm that any of the models covers and scores the models.
 
-    Raises UsageError if a collective is covered by none of them.
+    Raises UsageError if a collective is covered by none of them, and for a single process, which takes no time.
     """
+    if any(min(grids[name].procs) < 2 for name in collectives):
+        raise UsageError("models are scored from P = 2 on")
     plans = {name: _candidates(name, models, grids[name]) for name in collectives}
     cases = [case for name in collectives for case in _cases(name, plans[name], grids[name]).values()]
     sweep = simulate(platform, cases, store, engine_version=engine_version, jobs=jobs, on_progress=on_progress)
@@ -127,7 +130,7 @@ def evaluate(
         name: tuple(one for one in catalogue.collective(name).selectable if one not in covered[name])
         for name in collectives
     }
-    return Evaluation(tuple(scores), none)
+    return Evaluation(platform.name, tuple(scores), none, tuple(sweep.failed))
 
 
 def _candidates(collective: str, models: Sequence[CollectiveModel], grid: Grid) -> tuple[Candidate, ...]:

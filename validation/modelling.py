@@ -41,11 +41,14 @@ class HowToRun:
 def simulated_parameters(
     platform: HostPlatform, wanted: Request, how: HowToRun, procs: int | None = None
 ) -> FittedParameters:
-    """Estimates a point-to-point model on a simulated platform, with one process a node."""
+    """Estimates a point-to-point model on a simulated platform, with one process a node.
+
+    Raises UsageError for more processes than nodes, and what `estimate` raises.
+    """
     runner = ExperimentRunner.simulated(
         platform,
         how.store,
-        procs=procs or most_useful_procs(wanted, len(platform.hosts)),
+        procs=procs or most_useful_procs(wanted, len(platform.hosts), alike=not platform.heterogeneous),
         engine_version=how.engine,
         jobs=how.jobs,
     )
@@ -62,7 +65,10 @@ def implementation_aware(platform: HostPlatform, ppn: int, segments: Sequence[in
 def models_on(
     platform: HostPlatform, names: Sequence[str], ppn: int, segments: Sequence[int], how: HowToRun
 ) -> list[CollectiveModel]:
-    """Models estimated on the platform, in the order of their names; what one fit gives is fitted once."""
+    """Models estimated on the platform, in the order of their names; what one fit gives is fitted once.
+
+    Where nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
+    """
     found: dict[str, CollectiveModel] = {}
     for name in names:
         if name in found:
@@ -71,13 +77,13 @@ def models_on(
             parameters = implementation_aware(platform, ppn, segments, how)
             found |= {one: ImplementationAware(parameters, one) for one in IMPLEMENTATION_AWARE}
         else:
-            found |= models_of(simulated_parameters(platform, _request(name), how))
+            found |= models_of(simulated_parameters(platform, _request(name, platform.heterogeneous), how))
     return [found[name] for name in names]
 
 
-def _request(name: str) -> Request:
-    family = name.removesuffix(AS_PRINTED)
-    return request(family.removesuffix(HETEROGENEOUS), heterogeneous=family.endswith(HETEROGENEOUS))
+def _request(name: str, differ: bool) -> Request:
+    family = name.removesuffix(AS_PRINTED).removesuffix(HETEROGENEOUS)
+    return request(family, heterogeneous=name.endswith(HETEROGENEOUS) or (None if differ else False))
 
 
 def model_of(

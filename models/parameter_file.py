@@ -100,7 +100,7 @@ class FittedParameters:
         keys = Keys(path, document)
         family = keys.text("model")
         if family not in FAMILIES:
-            raise unknown_name(f"{path}: model", family, FAMILIES)
+            raise UsageError(f"{path}: {unknown_name('model', family, FAMILIES)}")
         procs, effort = keys.whole("procs", 2), keys.table("effort")
         notes = keys.get("notes") if "notes" in keys else []
         if not isinstance(notes, list):

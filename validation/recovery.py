@@ -21,7 +21,7 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.truth import PointToPoint, point_to_point
 from collwise.validation.estimating import PROCEDURES, Request
 
-# Sizes at which functions of the message size are compared, where they are eager; the first stands for an empty message.
+# Eager sizes at which functions of the message size are compared; the first stands for an empty message.
 SIZES = (1, 1024, 65536)
 
 TOLERANCE = 0.02

@@ -165,15 +165,14 @@ def test_a_small_grid_simulated(collective: str, tmp_path: Path) -> None:
     grid = GRID if collective == "bcast" else Grid(GRID.procs, GRID.message_bytes)
     with Store(tmp_path / "timings.sqlite") as store:
         result = evaluate(GROS, [HOCKNEY], [collective], {collective: grid}, store)
-        names = HOCKNEY.algorithms(collective)
-        segmented = {"chain", "binary", "split_binary", "binomial"}
+        known = Catalogue.load().collective(collective).algorithms
         cases = [
             Case(collective, name, p, m, segment, 0, 1)
-            for name in names
-            for segment in (grid.segment_bytes if name in segmented else (0,))
+            for name in HOCKNEY.algorithms(collective)
+            for segment in (grid.segment_bytes if known[name].pipelined else (0,))
             for p in grid.procs
             for m in grid.message_bytes
-            if not Catalogue.load().algorithm(collective, name).objection(p)
+            if known[name].selectable and not known[name].objection(p)
         ]
         sweep = simulate(GROS, cases, store)
         assert sweep.processes_started == 0

@@ -11,6 +11,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.interface import CollectiveModel
+from collwise.models.switch_points import TIE, fastest
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Case, Store, Timing
 from collwise.simulator.sweep import Progress, SweepResult, simulate
@@ -43,9 +44,10 @@ class Grid:
 class Score:
     """A model on one collective and platform. Errors are |predicted / simulated - 1| over all its candidates.
 
-    Costs are those of its picks over the best of all candidates in simulated time, 0.05 being 5 %. `picks` are the
-    points where it predicts anything, `best_picks` those where it picks the best. `left_out` are algorithms of the
-    evaluation that it has no formula for, `unpredicted` points without a prediction (not deterministic).
+    Costs are those of its picks over the best of all candidates in simulated time, 0.05 being 5 %; of equal predictions
+    the first is picked, as in selection. `picks` are the points where it predicts anything, `best_picks` those where it
+    picks the best. `left_out` are algorithms of the evaluation that it has no formula for, `unpredicted` points without
+    a prediction (not deterministic).
     """
 
     platform: str
@@ -189,7 +191,7 @@ def _score(
     errors = np.abs(predicted[foreseen] / simulated[foreseen] - 1)
     best = np.min(np.where(runs, simulated, np.inf), axis=0)
     any_foreseen = foreseen.any(axis=0)
-    picked = np.argmin(np.where(foreseen, predicted, np.inf), axis=0)
+    picked = np.maximum(fastest(np.where(foreseen, predicted, np.nan)), 0)
     cost = np.take_along_axis(simulated, picked[None], axis=0)[0] / best - 1
     cost = np.where(any_foreseen, cost, np.nan)
     worst = np.unravel_index(np.nanargmax(cost), cost.shape) if any_foreseen.any() else None
@@ -201,7 +203,7 @@ def _score(
         mean_error=float(np.mean(errors)) if errors.size else float("nan"),
         worst_error=float(np.max(errors)) if errors.size else float("nan"),
         picks=int(any_foreseen.sum()),
-        best_picks=int(np.sum(cost[any_foreseen] <= 0)),
+        best_picks=int(np.sum(cost[any_foreseen] <= TIE)),
         mean_cost=float(np.nanmean(cost)) if worst is not None else float("nan"),
         worst_cost=float(cost[worst]) if worst is not None else float("nan"),
         worst_at="" if worst is None else _place(grid, candidates, picked, worst),

@@ -142,7 +142,11 @@ def check_formulas(model: str, collectives: Sequence[str]) -> None:
     """Raises UsageError naming those of the collectives that the model has no formulas for."""
     missing = [name for name in collectives if not covers(model, name)]
     if missing:
-        others = [name for name in MODEL_NAMES if all(covers(name, collective) for collective in missing)]
+        others = [
+            name
+            for name in MODEL_NAMES
+            if not name.endswith(AS_PRINTED) and all(covers(name, collective) for collective in missing)
+        ]
         known = f"; these have: {', '.join(others)}" if others else "; no model has any"
         raise UsageError(
             f"model {model} has no formulas for {', '.join(missing)}{known}. "

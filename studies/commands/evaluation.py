@@ -28,7 +28,7 @@ from collwise.studies.commands.shared import (
     sweep_progress,
     table,
 )
-from collwise.studies.scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_cells
+from collwise.studies.scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
 from collwise.validation.evaluation import COLLECTIVES as MODELLED
 from collwise.validation.evaluation import Evaluation, Grid, usual_grid
 from collwise.validation.evaluation import evaluate as run_evaluation
@@ -82,7 +82,7 @@ def evaluate(
         print_json([asdict(score) for score in scores])
     else:
         title = "Predicted against simulated times, and the cost of selections over the best"
-        stdout_console().print(table(title, SCORE_COLUMNS, [score_cells(score) for score in scores], left=3))
+        stdout_console().print(table(title, SCORE_COLUMNS, score_rows(scores), left=3))
     for line in (line for result in results for line in remarks(result)):
         click.echo(line, err=as_json)
     if failed := [timing for result in results for timing in result.failed]:

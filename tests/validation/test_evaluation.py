@@ -103,6 +103,14 @@ def test_errors_and_costs_by_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert result.failed == ()
 
 
+def test_of_equal_predictions_the_first_is_picked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Though the other one's is less in the last bits."""
+    says = Says("one", {("linear", 0): {(4, 10): 1.0}, ("binomial", 0): {(4, 10): math.nextafter(1.0, 0.0)}})
+    times = {("linear", 0, 4, 10): 1.0, ("binomial", 0, 4, 10): 5.0}
+    (score,) = scored([says], times, Grid((4,), (10,)), monkeypatch, tmp_path).scores
+    assert (score.best_picks, score.mean_cost) == (1, 0.0)
+
+
 def test_failed_cases_do_not_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     says = Says("one", {("linear", 0): {(4, 10): 2.0}, ("binomial", 0): {(4, 10): 1.0}})
     result = scored([says], {("linear", 0, 4, 10): 2.0}, Grid((4,), (10,)), monkeypatch, tmp_path)

@@ -8,7 +8,8 @@ from collwise.common.errors import unknown_name
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import MODELS, ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.parameter_file import FORMAT, FittedParameters, read_document
+from collwise.models.parameter_file import FORMAT, FittedParameters
+from collwise.models.parameter_reading import read_document
 from collwise.models.point_to_point import AS_PRINTED, FORMULAS, PRINTED, PointToPointModel
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,26 +15,31 @@ from collwise.common.files import write_text
 from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loggp import LogGP
+from collwise.models.parameter_reading import Keys, read_document
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from collwise.models.point_to_point import Parameters
+from collwise.models.thresholds_file import thresholds_from
 
 FORMAT = 2
 FAMILIES = ("hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo")
 
-_LOGGP_KEYS = (
-    "latency_seconds",
-    "send_overhead_seconds",
-    "receive_overhead_seconds",
-    "gap_seconds",
-    "gap_seconds_per_byte",
-)
-_LMO_KEYS = (
-    "processor_seconds",
-    "processor_seconds_per_byte",
-    "latency_seconds",
-    "network_seconds_per_byte",
-)
+# By parameter: over how many dimensions of processes it goes where nodes differ.
+_HOCKNEY_KEYS = {"alpha_seconds": 2, "beta_seconds_per_byte": 2}
+_LOGGP_KEYS = {
+    "latency_seconds": 2,
+    "send_overhead_seconds": 1,
+    "receive_overhead_seconds": 1,
+    "gap_seconds": 2,
+    "gap_seconds_per_byte": 2,
+}
+_LMO_KEYS = {
+    "processor_seconds": 1,
+    "processor_seconds_per_byte": 1,
+    "latency_seconds": 2,
+    "network_seconds_per_byte": 2,
+}
+_PLOGP_FUNCTIONS = ("send_overhead", "receive_overhead", "gap")
 
 
 @dataclass(frozen=True)
@@ -92,123 +95,89 @@ class FittedParameters:
     @classmethod
     def from_document(cls, document: Mapping[str, Any], path: str | Path) -> FittedParameters:
         """The same from what `read_document` gave. Raises UsageError."""
-        try:
-            if document.get("format") != FORMAT:
-                raise UsageError(
-                    f"{path}: not a parameter file of format {FORMAT}; make one with: collwise fit --model"
-                )
-            family = document["model"]
-            if family not in FAMILIES:
-                raise unknown_name(f"{path}: model", str(family), FAMILIES)
-            thresholds = Thresholds(**document.get("thresholds", {}))
-            _check_sizes(vars(thresholds))
-            return cls(
-                family=family,
-                procedure=str(document["procedure"]),
-                platform=str(document["platform"]),
-                made_by=str(document["made_by"]),
-                procs=int(document["procs"]),
-                eager_limit_bytes=int(document["eager_limit_bytes"]),
-                reduce_seconds_per_byte=_number("reduce_seconds_per_byte", document["reduce_seconds_per_byte"]),
-                parameters=_parameters_from(family, document["parameters"], thresholds),
-                measurements=int(document["effort"]["measurements"]),
-                seconds=_number("effort seconds", document["effort"]["seconds"]),
-                notes=tuple(map(str, document.get("notes", ()))),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise UsageError(f"{path}: not a parameter file: missing or wrong {problem}") from None
-
-
-def read_document(path: str | Path) -> dict[str, Any]:
-    """A TOML file as a dictionary. Raises UsageError, naming the file."""
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise UsageError(f"{path}: broken TOML: {problem}") from None
+        if document.get("format") != FORMAT:
+            raise UsageError(f"{path}: not a parameter file of format {FORMAT}; make one with: collwise fit --model")
+        keys = Keys(path, document)
+        family = keys.text("model")
+        if family not in FAMILIES:
+            raise UsageError(f"{path}: {unknown_name('model', family, FAMILIES)}")
+        procs, effort = keys.whole("procs", 2), keys.table("effort")
+        notes = keys.get("notes") if "notes" in keys else []
+        if not isinstance(notes, list):
+            raise keys.wrong("notes", "a list of texts")
+        return cls(
+            family=family,
+            procedure=keys.text("procedure"),
+            platform=keys.text("platform"),
+            made_by=keys.text("made_by"),
+            procs=procs,
+            eager_limit_bytes=keys.whole("eager_limit_bytes", 0),
+            reduce_seconds_per_byte=keys.number("reduce_seconds_per_byte", 0),
+            parameters=_parameters_from(keys, family, procs),
+            measurements=effort.whole("measurements", 0),
+            seconds=effort.number("seconds", 0),
+            notes=tuple(map(str, notes)),
+        )
 
 
 def _parameters_document(parameters: Parameters) -> dict[str, Any]:
-    if isinstance(parameters, Hockney):
-        return _plain(vars(parameters))
     if isinstance(parameters, HockneyBySize):
         return {"time": _knots(parameters.time)}
-    if isinstance(parameters, LogGP):
-        return _plain(vars(parameters))
     if isinstance(parameters, PLogP):
         return _plogp_document(parameters)
     if isinstance(parameters, HeterogeneousPLogP):
         rows = [[{} if pair is None else _plogp_document(pair) for pair in row] for row in parameters.pairs]
         return {"pairs": rows}
-    return _plain({name: getattr(parameters, name) for name in _LMO_KEYS})
+    names = {Hockney: _HOCKNEY_KEYS, LogGP: _LOGGP_KEYS, LMO: _LMO_KEYS}[type(parameters)]
+    return {name: np.asarray(getattr(parameters, name), dtype=float).tolist() for name in names}
 
 
 def _plogp_document(pair: PLogP) -> dict[str, Any]:
-    functions = {name: _knots(getattr(pair, name)) for name in ("send_overhead", "receive_overhead", "gap")}
-    return {"latency_seconds": pair.latency_seconds, **functions}
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: np.asarray(value, dtype=float).tolist() for name, value in values.items()}
+    return {
+        "latency_seconds": pair.latency_seconds,
+        **{name: _knots(getattr(pair, name)) for name in _PLOGP_FUNCTIONS},
+    }
 
 
 def _knots(function: PiecewiseLinear) -> dict[str, list[float]]:
     return {"message_bytes": list(function.message_bytes), "seconds": list(function.seconds)}
 
 
-def _parameters_from(family: str, values: Mapping[str, Any], thresholds: Thresholds) -> Parameters:
+def _parameters_from(keys: Keys, family: str, procs: int) -> Parameters:
+    values = keys.table("parameters")
     if family == "hockney":
-        return Hockney(*_arrays(values, ("alpha_seconds", "beta_seconds_per_byte"), 2))
+        return Hockney(**_arrays(values, _HOCKNEY_KEYS, procs))
     if family == "hockney_by_size":
-        return HockneyBySize(_function(values["time"]))
+        return HockneyBySize(values.function("time"))
     if family in ("logp", "loggp"):
-        return LogGP(*_arrays(values, _LOGGP_KEYS, 2))
+        return LogGP(**_arrays(values, _LOGGP_KEYS, procs))
     if family == "lmo":
-        constant, per_byte, latency, network = _arrays(values, _LMO_KEYS, 2)
-        return LMO(constant, per_byte, latency, network, thresholds)
-    if "pairs" not in values:
-        return _plogp_from(values)
-    rows = tuple(tuple(_plogp_from(pair) if pair else None for pair in row) for row in values["pairs"])
-    if len({len(row) for row in rows} | {len(rows)}) != 1:
-        raise ValueError("pairs: as many columns as rows")
-    return HeterogeneousPLogP(rows)
+        return LMO(**_arrays(values, _LMO_KEYS, procs), thresholds=_thresholds(keys))
+    return _plogp_pairs(values, procs) if "pairs" in values else _plogp_from(values)
 
 
-def _plogp_from(values: Mapping[str, Any]) -> PLogP:
-    functions = [_function(values[name]) for name in ("send_overhead", "receive_overhead", "gap")]
-    return PLogP(_number("latency_seconds", values["latency_seconds"]), *functions)
+def _arrays(values: Keys, names: Mapping[str, int], procs: int) -> dict[str, Any]:
+    """All single numbers, or all for every process: as the first of them is."""
+    if not isinstance(values.get(next(iter(names))), list):
+        return {name: values.number(name) for name in names}
+    return {name: values.array(name, procs, dimensions) for name, dimensions in names.items()}
 
 
-def _function(values: Mapping[str, Any]) -> PiecewiseLinear:
-    sizes, seconds = values["message_bytes"], values["seconds"]
-    return PiecewiseLinear(
-        tuple(_number("message_bytes", size) for size in sizes), tuple(_number("seconds", value) for value in seconds)
-    )
+def _thresholds(keys: Keys) -> Thresholds:
+    return thresholds_from(keys.table("thresholds").values, keys.path) if "thresholds" in keys else Thresholds()
 
 
-def _arrays(values: Mapping[str, Any], names: tuple[str, ...], most_dimensions: int) -> list[Any]:
-    """Floats, or arrays of the same number of processors in all dimensions. Raises ValueError naming the parameter."""
-    arrays = []
-    counts = set()
-    for name in names:
-        array = np.asarray(values[name], dtype=float)
-        if array.ndim > most_dimensions or not np.all(np.isfinite(array)):
-            raise ValueError(f"{name}: numbers, or a matrix of numbers")
-        counts |= set(array.shape)
-        arrays.append(float(array) if array.ndim == 0 else array)
-    if len(counts) > 1 or len({np.ndim(array) > 0 for array in arrays}) > 1:
-        raise ValueError(f"shapes of {', '.join(names)}: all single numbers, or all for one number of processors")
-    return arrays
+def _plogp_pairs(values: Keys, procs: int) -> HeterogeneousPLogP:
+    rows = values.get("pairs")
+    square = isinstance(rows, list) and all(isinstance(row, list) and len(row) == procs for row in rows)
+    if not square or len(rows) != procs:
+        raise values.wrong("pairs", f"{procs} rows of {procs} tables")
+
+    def pair(i: int, j: int) -> PLogP | None:
+        return None if i == j else _plogp_from(values.entry("pairs", rows[i][j], f"[{i}][{j}]"))
+
+    return HeterogeneousPLogP(tuple(tuple(pair(i, j) for j in range(procs)) for i in range(procs)))
 
 
-def _number(name: str, value: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise TypeError(f"{name} = {value!r}")
-    return float(value)
-
-
-def _check_sizes(sizes: Mapping[str, Any]) -> None:
-    for name, value in sizes.items():
-        if value is not None and (type(value) is not int or value < 0):
-            raise TypeError(f"{name} = {value!r}")
+def _plogp_from(values: Keys) -> PLogP:
+    return PLogP(values.number("latency_seconds"), *(values.function(name) for name in _PLOGP_FUNCTIONS))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.models.lmo import Thresholds
+from collwise.models.parameter_reading import read_document
 
 _NAMES = tuple(field.name for field in fields(Thresholds))
 _MAKE_ONE = "make one with: collwise fit --model lmo"
@@ -19,15 +21,14 @@ def read_thresholds(path: Path) -> Thresholds:
     Raises UsageError, naming the file and what is wrong, where it cannot be read, has no such table, or holds what is
     no threshold.
     """
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise UsageError(f"{path}: broken TOML: {problem}") from None
-    table = document.get("thresholds")
+    table = read_document(path).get("thresholds")
     if not isinstance(table, dict):
         raise UsageError(f"{path}: no table [thresholds]; {_MAKE_ONE}")
+    return thresholds_from(table, path)
+
+
+def thresholds_from(table: Mapping[str, Any], path: str | Path) -> Thresholds:
+    """The same from the table of a file that was read."""
     for name, value in table.items():
         if name not in _NAMES:
             raise UsageError(f"{path}: {unknown_name('threshold', name, _NAMES)}")

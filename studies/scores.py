@@ -3,36 +3,59 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from collwise.validation.evaluation import Evaluation, Score
 from collwise.validation.recovery import Recovered
 
 SCORE_COLUMNS = (
-    *("platform", "collective", "model", "points", "mean error", "worst"),
-    *("best picked", "mean cost", "worst", "worst at", "no formula for"),
+    *("platform", "collective", "model", "predicted", "mean error", "worst"),
+    *("best picked", "mean cost", "worst", "worst at"),
 )
 
 
 RECOVERED_COLUMNS = ("platform", "model", "procedure", "parameter", "true", "estimated", "worst error", "found")
 
 
-def score_cells(score: Score) -> tuple[object, ...]:
-    """A row under SCORE_COLUMNS."""
+def score_rows(scores: Sequence[Score]) -> list[tuple[object, ...]]:
+    """Rows under SCORE_COLUMNS; none of a model without any formula for the collective."""
+    return [_score_cells(score) for score in scores if score.predictions or score.unpredicted]
+
+
+def _score_cells(score: Score) -> tuple[object, ...]:
+    points = f"{score.predictions} ({score.unpredicted} not)" if score.unpredicted else str(score.predictions)
     return (
-        *(score.platform, score.collective, score.model, score.predictions),
+        *(score.platform, score.collective, score.model, points),
         *(_percent(score.mean_error), _percent(score.worst_error)),
         f"{score.best_picks} of {score.picks}" if score.picks else "-",
         *(_percent(score.mean_cost), _percent(score.worst_cost), score.worst_at or "-"),
-        ", ".join(score.left_out) or "-",
     )
 
 
-def best_line(result: Evaluation, platform: str, collective: str) -> str:
-    """Which model's selection costs least."""
-    best = result.best(collective, platform)
+def remarks(result: Evaluation) -> list[str]:
+    """For each collective, whose selection costs least, and which algorithms models, or all of them, left out."""
+    lines = []
+    for collective, names in result.covered_by_none.items():
+        lines.append(_best_line(result, collective))
+        where = f"{result.platform}, {collective}"
+        models: dict[tuple[str, ...], list[str]] = {}
+        for score in result.scores:
+            if score.collective == collective and score.left_out:
+                missing = score.left_out if score.predictions or score.unpredicted else ("any of these",)
+                models.setdefault(missing, []).append(score.model)
+        lines += [f"{where}: no formula in {', '.join(of)} for {', '.join(missing)}" for missing, of in models.items()]
+        if names:
+            lines.append(f"{where}: no model here has a formula for {', '.join(names)}; left out")
+    return lines
+
+
+def _best_line(result: Evaluation, collective: str) -> str:
+    best = result.best(collective)
+    if best is None:
+        return f"{result.platform}, {collective}: no model predicts any of these points"
     return (
-        f"{platform}, {collective}: the selection of {best.model} costs least, {_percent(best.mean_cost)} on average, "
-        f"{_percent(best.worst_cost)} at worst"
+        f"{result.platform}, {collective}: the selection of {best.model} costs least, "
+        f"{_percent(best.mean_cost)} on average, {_percent(best.worst_cost)} at worst"
     )
 
 

@@ -26,6 +26,7 @@ Pair = tuple[int, int]
 HOMOGENEOUS_PROCS = 6
 # Of more processes than these, each is paired with its successor only.
 _ALL_PAIRS_PROCS = 4
+_LARGE_BYTES = 65536
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class _Procedure:
     notes: tuple[str, ...] = field(default=())
 
 
-def _hockney_by_two_sizes(lab: Laboratory, pairs: Sequence[Pair], heterogeneous: bool = False) -> Hockney:
-    return hockney_by_two_sizes(lab, _large_bytes(lab), None if heterogeneous else pairs, heterogeneous)
+def _hockney_by_two_sizes(lab: Laboratory, pairs: Sequence[Pair] | None, heterogeneous: bool = False) -> Hockney:
+    return hockney_by_two_sizes(lab, _large_bytes(lab), pairs, heterogeneous)
 
 
 def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair]) -> PLogP:
@@ -55,9 +56,6 @@ def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair]) -> PLogP:
 
 def _lmo(lab: Laboratory) -> LMO:
     return lmo.estimate(lab, thresholds.estimate(lab))
-
-
-_LARGE_BYTES = 65536
 
 
 def _large_bytes(lab: Laboratory) -> int:
@@ -75,7 +73,7 @@ PROCEDURES: Mapping[str, Mapping[str, _Procedure]] = {
         "two-sizes": _Procedure(
             "roundtrips with empty and with large messages",
             _hockney_by_two_sizes,
-            lambda lab: _hockney_by_two_sizes(lab, (), True),
+            lambda lab: _hockney_by_two_sizes(lab, None, heterogeneous=True),
         ),
     },
     "hockney_by_size": {
@@ -143,23 +141,26 @@ def default_procedure(family: str) -> str:
     return next(iter(PROCEDURES[family]))
 
 
-def request(family: str, procedure: str | None = None, heterogeneous: bool = False) -> Request:
-    """A request with the default procedure filled in. Raises UsageError for what does not exist."""
-    name = procedure or default_procedure(family)
-    if family not in PROCEDURES or name not in PROCEDURES[family]:
-        default_procedure(family)
+def request(family: str, procedure: str | None = None, heterogeneous: bool | None = False) -> Request:
+    """A request with the default procedure filled in; heterogeneous where the procedure can, if that is None.
+
+    Raises UsageError for what does not exist.
+    """
+    default = default_procedure(family)
+    name = procedure or default
+    if name not in PROCEDURES[family]:
         raise unknown_name(f"procedure for {family}", name, PROCEDURES[family])
-    chosen = PROCEDURES[family][name]
-    if heterogeneous and chosen.heterogeneous is None:
+    can = PROCEDURES[family][name].heterogeneous is not None
+    if heterogeneous and not can:
         others = [f"{family} by {other}" for other, one in PROCEDURES[family].items() if one.heterogeneous]
         valid = f"valid: {', '.join(others)}" if others else "leave --heterogeneous away"
         raise UsageError(f"{family} by {name} has no heterogeneous form; {valid}")
-    return Request(family, name, heterogeneous)
+    return Request(family, name, can if heterogeneous is None else heterogeneous)
 
 
-def most_useful_procs(wanted: Request, available: int) -> int:
-    """How many processes the experiments take unless told otherwise: all where each has parameters of its own."""
-    return available if wanted.heterogeneous else min(available, HOMOGENEOUS_PROCS)
+def most_useful_procs(wanted: Request, available: int, alike: bool = True) -> int:
+    """How many processes the experiments take unless told otherwise: all where nodes are not alike, or not taken so."""
+    return min(available, HOMOGENEOUS_PROCS) if alike and not wanted.heterogeneous else available
 
 
 def estimate(

@@ -11,8 +11,9 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.interface import CollectiveModel
+from collwise.models.switch_points import TIE, fastest
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Case, Store
+from collwise.simulator.store import Case, Store, Timing
 from collwise.simulator.sweep import Progress, SweepResult, simulate
 
 
@@ -43,9 +44,10 @@ class Grid:
 class Score:
     """A model on one collective and platform. Errors are |predicted / simulated - 1| over all its candidates.
 
-    Costs are those of its picks over the best of all candidates in simulated time, 0.05 being 5 %. `picks` are the
-    points where it predicts anything, `best_picks` those where it picks the best. `left_out` are algorithms of the
-    evaluation that it has no formula for, `unpredicted` points without a prediction (not deterministic).
+    Costs are those of its picks over the best of all candidates in simulated time, 0.05 being 5 %; of equal predictions
+    the first is picked, as in selection. `picks` are the points where it predicts anything, `best_picks` those where it
+    picks the best. `left_out` are algorithms of the evaluation that it has no formula for, `unpredicted` points without
+    a prediction (not deterministic).
     """
 
     platform: str
@@ -65,19 +67,20 @@ class Score:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores, one a model and collective, and the algorithms of the catalogue that no model covers, by collective."""
+    """Scores on a platform, one a model and collective; by collective, the algorithms that no model covers.
 
+    `failed` are cases that did not run: they count neither as candidates nor as errors.
+    """
+
+    platform: str
     scores: tuple[Score, ...]
     covered_by_none: Mapping[str, tuple[str, ...]]
+    failed: tuple[Timing, ...] = ()
 
-    def best(self, collective: str, platform: str | None = None) -> Score:
-        """The score with the least mean cost. Raises ValueError where there is none."""
-        found = [
-            score
-            for score in self.scores
-            if score.collective == collective and score.picks and platform in (None, score.platform)
-        ]
-        return min(found, key=lambda score: (score.mean_cost, score.worst_cost))
+    def best(self, collective: str) -> Score | None:
+        """The score with the least mean cost; None where no model predicts anything."""
+        found = [score for score in self.scores if score.collective == collective and score.picks]
+        return min(found, key=lambda score: (score.mean_cost, score.worst_cost), default=None)
 
 
 PAPERS_SEGMENTS = (0, 1024, 8192)
@@ -112,8 +115,10 @@ def evaluate(
 ) -> Evaluation:
     """Simulates every algorithm that any of the models covers and scores the models.
 
-    Raises UsageError if a collective is covered by none of them.
+    Raises UsageError if a collective is covered by none of them, and for a single process, which takes no time.
     """
+    if any(min(grids[name].procs) < 2 for name in collectives):
+        raise UsageError("models are scored from P = 2 on")
     plans = {name: _candidates(name, models, grids[name]) for name in collectives}
     cases = [case for name in collectives for case in _cases(name, plans[name], grids[name]).values()]
     sweep = simulate(platform, cases, store, engine_version=engine_version, jobs=jobs, on_progress=on_progress)
@@ -127,7 +132,7 @@ def evaluate(
         name: tuple(one for one in catalogue.collective(name).selectable if one not in covered[name])
         for name in collectives
     }
-    return Evaluation(tuple(scores), none)
+    return Evaluation(platform.name, tuple(scores), none, tuple(sweep.failed))
 
 
 def _candidates(collective: str, models: Sequence[CollectiveModel], grid: Grid) -> tuple[Candidate, ...]:
@@ -186,7 +191,7 @@ def _score(
     errors = np.abs(predicted[foreseen] / simulated[foreseen] - 1)
     best = np.min(np.where(runs, simulated, np.inf), axis=0)
     any_foreseen = foreseen.any(axis=0)
-    picked = np.argmin(np.where(foreseen, predicted, np.inf), axis=0)
+    picked = np.maximum(fastest(np.where(foreseen, predicted, np.nan)), 0)
     cost = np.take_along_axis(simulated, picked[None], axis=0)[0] / best - 1
     cost = np.where(any_foreseen, cost, np.nan)
     worst = np.unravel_index(np.nanargmax(cost), cost.shape) if any_foreseen.any() else None
@@ -198,7 +203,7 @@ def _score(
         mean_error=float(np.mean(errors)) if errors.size else float("nan"),
         worst_error=float(np.max(errors)) if errors.size else float("nan"),
         picks=int(any_foreseen.sum()),
-        best_picks=int(np.sum(cost[any_foreseen] <= 0)),
+        best_picks=int(np.sum(cost[any_foreseen] <= TIE)),
         mean_cost=float(np.nanmean(cost)) if worst is not None else float("nan"),
         worst_cost=float(cost[worst]) if worst is not None else float("nan"),
         worst_at="" if worst is None else _place(grid, candidates, picked, worst),

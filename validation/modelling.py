@@ -41,11 +41,14 @@ class HowToRun:
 def simulated_parameters(
     platform: HostPlatform, wanted: Request, how: HowToRun, procs: int | None = None
 ) -> FittedParameters:
-    """Estimates a point-to-point model on a simulated platform, with one process a node."""
+    """Estimates a point-to-point model on a simulated platform, with one process a node.
+
+    Raises UsageError for more processes than nodes, and what `estimate` raises.
+    """
     runner = ExperimentRunner.simulated(
         platform,
         how.store,
-        procs=procs or most_useful_procs(wanted, len(platform.hosts)),
+        procs=procs or most_useful_procs(wanted, len(platform.hosts), alike=not platform.heterogeneous),
         engine_version=how.engine,
         jobs=how.jobs,
     )
@@ -75,6 +78,7 @@ def models_on(
 
     `segments`: sizes that implementation-aware models are fitted for, the common one first, 0 for whole messages;
     `collectives`: those that they are fitted for, all if empty.
+    Where nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
     """
     found: dict[str, CollectiveModel] = {}
     for name in names:
@@ -84,13 +88,13 @@ def models_on(
             parameters = implementation_aware(platform, ppn, segments, how, collectives)
             found |= {one: ImplementationAware(parameters, one) for one in IMPLEMENTATION_AWARE}
         else:
-            found |= models_of(simulated_parameters(platform, _request(name), how))
+            found |= models_of(simulated_parameters(platform, _request(name, platform.heterogeneous), how))
     return [found[name] for name in names]
 
 
-def _request(name: str) -> Request:
-    family = name.removesuffix(AS_PRINTED)
-    return request(family.removesuffix(HETEROGENEOUS), heterogeneous=family.endswith(HETEROGENEOUS))
+def _request(name: str, differ: bool) -> Request:
+    family = name.removesuffix(AS_PRINTED).removesuffix(HETEROGENEOUS)
+    return request(family, heterogeneous=name.endswith(HETEROGENEOUS) or (None if differ else False))
 
 
 def model_of(
@@ -155,7 +159,11 @@ def check_formulas(model: str, collectives: Sequence[str]) -> None:
     """Raises UsageError naming those of the collectives that the model has no formulas for."""
     missing = [name for name in collectives if not covers(model, name)]
     if missing:
-        others = [name for name in MODEL_NAMES if all(covers(name, collective) for collective in missing)]
+        others = [
+            name
+            for name in MODEL_NAMES
+            if not name.endswith(AS_PRINTED) and all(covers(name, collective) for collective in missing)
+        ]
         known = f"; these have: {', '.join(others)}" if others else "; no model has any"
         raise UsageError(
             f"model {model} has no formulas for {', '.join(missing)}{known}. "

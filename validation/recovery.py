@@ -21,7 +21,7 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.truth import PointToPoint, point_to_point
 from collwise.validation.estimating import PROCEDURES, Request
 
-# Sizes at which functions of the message size are compared; the first is what stands for an empty message.
+# Eager sizes at which functions of the message size are compared; the first stands for an empty message.
 SIZES = (1, 1024, 65536)
 
 TOLERANCE = 0.02
@@ -114,12 +114,13 @@ def recover(
 def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, float, float, float]]:
     """By parameter: true and estimated means over all pairs, and the worst error of any pair, or of the means."""
     pairs = list(permutations(range(fitted.procs), 2))
-    true = [_true_values(fitted, truth, i, j) for i, j in pairs]
+    sizes = [size for size in SIZES if size < truth.eager_limit_bytes]
+    true = [_true_values(fitted, truth, i, j, sizes) for i, j in pairs]
     one_way = min(float(truth.seconds(SIZES[0], i, j)) for i, j in pairs)
     if fitted.parameters.heterogeneous:
-        estimated = [_estimated(fitted.parameters, i, j) for i, j in pairs]
+        estimated = [_estimated(fitted.parameters, i, j, sizes) for i, j in pairs]
     else:
-        estimated = [_estimated(fitted.parameters, 0, 1)]
+        estimated = [_estimated(fitted.parameters, 0, 1, sizes)]
         true = [{name: float(np.mean([one[name] for one in true])) for name in true[0]}]
     rows = []
     for name in true[0]:
@@ -130,7 +131,7 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
     return rows
 
 
-def _estimated(parameters: object, i: int, j: int) -> dict[str, float]:
+def _estimated(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict[str, float]:
     """The parameters of a message from i to j, by the names of `_true_values`."""
     if isinstance(parameters, HeterogeneousPLogP):
         parameters = parameters.pairs[i][j]
@@ -140,7 +141,7 @@ def _estimated(parameters: object, i: int, j: int) -> dict[str, float]:
             "beta": of_pair(parameters.beta_seconds_per_byte, i, j),
         }
     if isinstance(parameters, HockneyBySize):
-        return {f"T({size} B)": float(parameters.predict(size)) for size in SIZES}
+        return {f"T({size} B)": float(parameters.predict(size)) for size in sizes}
     if isinstance(parameters, LMO):
         return {
             "C": _of_processor(parameters.processor_seconds, i),
@@ -150,7 +151,7 @@ def _estimated(parameters: object, i: int, j: int) -> dict[str, float]:
         }
     if isinstance(parameters, PLogP):
         found = {"L": parameters.latency_seconds}
-        for size in SIZES:
+        for size in sizes:
             found[f"o_s({size} B)"] = float(parameters.send_overhead(size))
             found[f"o_r({size} B)"] = float(parameters.receive_overhead(size))
             found[f"g({size} B)"] = float(parameters.gap(size))
@@ -173,7 +174,9 @@ def _of_processor(value: object, processor: int) -> float:
     return float(array) if array.ndim == 0 else float(array[processor])
 
 
-def _true_values(fitted: FittedParameters, truth: PointToPoint, i: int, j: int) -> dict[str, float]:
+def _true_values(
+    fitted: FittedParameters, truth: PointToPoint, i: int, j: int, sizes: Sequence[int]
+) -> dict[str, float]:
     """What a message from i to j has, as the model names it."""
 
     def send(size: float) -> float:
@@ -188,11 +191,11 @@ def _true_values(fitted: FittedParameters, truth: PointToPoint, i: int, j: int) 
     def one_way(size: float) -> float:
         return float(truth.seconds(size, i, j))
 
-    least, largest = SIZES[0], SIZES[-1]
+    least, largest = sizes[0], sizes[-1]
     if fitted.family == "hockney":
         return {"alpha": float(truth.alpha_seconds[i, j]), "beta": float(truth.beta_seconds_per_byte[i, j])}
     if fitted.family == "hockney_by_size":
-        return {f"T({size} B)": one_way(size) for size in SIZES}
+        return {f"T({size} B)": one_way(size) for size in sizes}
     if fitted.family == "lmo":
         return {
             "C": float(truth.processor_seconds[i]),
@@ -202,7 +205,7 @@ def _true_values(fitted: FittedParameters, truth: PointToPoint, i: int, j: int) 
         }
     if fitted.family == "plogp":
         found = {"L": one_way(least) - gap(least)}
-        for size in SIZES:
+        for size in sizes:
             found |= {f"o_s({size} B)": send(size), f"o_r({size} B)": receive(size), f"g({size} B)": gap(size)}
         return found
     latency = one_way(least) - send(least) - receive(least)

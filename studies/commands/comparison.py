@@ -24,6 +24,7 @@ from collwise.studies.commands.shared import (
     PLATFORM,
     SEGMENTS,
     SIZES,
+    NamedChoice,
     algorithm_names,
     collective_option,
     collectives_option,
@@ -76,7 +77,7 @@ _ONE_OR_MORE = "Segment sizes that a choice may have, as a list or range; the le
 @click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
 @click.option("--segments", type=SEGMENTS, default="8KiB", show_default=True, help=_ONE_OR_MORE)
 @click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'. Default: fitted now.")
-@click.option("--model", type=click.Choice(MODEL_NAMES), default="by_parts", show_default=True)
+@click.option("--model", type=NamedChoice("model", MODEL_NAMES), default="by_parts", show_default=True)
 @click.option("--figures", type=click.Path(path_type=Path), help="Write figures into this folder.")
 @ppn_option
 @run_options
@@ -174,14 +175,16 @@ def _row_record(row: Comparison) -> dict[str, object]:
 @click.option("--procs", type=COUNTS, help="Process counts: 2:124:+1. By model: default all from 2 to the platform's.")
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.")
 @click.option("--sampled", is_flag=True, help="By model: choose at --sizes only, for shorter tables.")
-@click.option("--for", "target", type=click.Choice(TARGETS), help="Only what this can be told to run. Default: all.")
+@click.option(
+    "--for", "target", type=NamedChoice("target", TARGETS), help="Only what this can be told to run. Default: all."
+)
 @click.option(
     "--one-choice/--by-size",
     default=None,
     help="One algorithm a process count, or by message size. Default: one where whom it is for needs that.",
 )
 @click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
-@click.option("--model", type=click.Choice(MODEL_NAMES), default="by_parts", show_default=True)
+@click.option("--model", type=NamedChoice("model", MODEL_NAMES), default="by_parts", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the decision tables (JSON) here.")
 @ppn_option
 @run_options

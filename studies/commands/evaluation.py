@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import click
 
-from collwise.common.errors import CollwiseError, unknown_name
-from collwise.models.parameter_file import FittedParameters
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.models.point_to_point import AS_PRINTED
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
@@ -21,6 +20,7 @@ from collwise.studies.commands.shared import (
     NAMES,
     PLATFORM,
     SIZES,
+    describe,
     json_option,
     print_json,
     run_options,
@@ -28,15 +28,15 @@ from collwise.studies.commands.shared import (
     sweep_progress,
     table,
 )
-from collwise.studies.scores import RECOVERED_COLUMNS, SCORE_COLUMNS, best_line, recovered_cells, score_cells
-from collwise.validation.estimating import Request
+from collwise.studies.scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
 from collwise.validation.evaluation import COLLECTIVES as MODELLED
-from collwise.validation.evaluation import PAPERS_SEGMENTS, Evaluation, usual_grid
+from collwise.validation.evaluation import PAPERS_SEGMENTS, Evaluation, Grid, usual_grid
 from collwise.validation.evaluation import evaluate as run_evaluation
 from collwise.validation.modelling import (
     HETEROGENEOUS,
     MODEL_NAMES,
     HowToRun,
+    covers,
     models_on,
     simulated_parameters,
 )
@@ -71,48 +71,74 @@ def evaluate(
     Models are estimated on each platform first, with one process a node. Costs are over the best of all algorithms
     (at whole messages, and 1 KiB and 8 KiB segments) that any of the models covers.
     """
+    if not platforms:
+        raise UsageError("--platforms: names by commas, for example boba,frodo")
     for name in models or ():
         if name not in MODEL_NAMES:
             raise unknown_name("model", name, MODEL_NAMES)
-    loaded = [load(name) for name in platforms]
-    results: list[Evaluation] = []
+    plans = [_planned(load(name), collectives, models, procs, sizes) for name in platforms]
     with Store(store) as opened:
-        for platform in loaded:
-            results.append(_evaluated(platform, collectives or MODELLED, models, procs, sizes,
-                                      HowToRun(opened, engine, jobs)))  # fmt: skip
+        how = HowToRun(opened, engine, jobs)
+        results = [_evaluated(plan, how) for plan in plans]
     scores = [score for result in results for score in result.scores]
     if as_json:
         print_json([asdict(score) for score in scores])
-        return
-    title = "Predicted against simulated times, and the cost of selections over the best"
-    stdout_console().print(table(title, SCORE_COLUMNS, [score_cells(score) for score in scores], left=3))
-    for platform, result in zip(loaded, results, strict=True):
-        for collective, names in result.covered_by_none.items():
-            click.echo(best_line(result, platform.name, collective))
-            if names:
-                click.echo(f"{platform.name}, {collective}: no model has a formula for {', '.join(names)}; left out")
+    else:
+        title = "Predicted against simulated times, and the cost of selections over the best"
+        stdout_console().print(table(title, SCORE_COLUMNS, score_rows(scores), left=3))
+    for line in (line for result in results for line in remarks(result)):
+        click.echo(line, err=as_json)
+    if failed := [timing for result in results for timing in result.failed]:
+        raise CollwiseError(f"{len(failed)} cases failed; first: {describe(failed[0])}")
 
 
-def _evaluated(
-    platform: HostPlatform, collectives: Sequence[str], names: Sequence[str] | None, procs: Sequence[int] | None,
-    sizes: Sequence[int] | None, how: HowToRun,
-) -> Evaluation:  # fmt: skip
-    chosen = names or [
+@dataclass(frozen=True)
+class _Plan:
+    platform: HostPlatform
+    models: Sequence[str]
+    grids: Mapping[str, Grid]
+
+
+def _planned(
+    platform: HostPlatform,
+    collectives: Sequence[str] | None,
+    models: Sequence[str] | None,
+    procs: Sequence[int] | None,
+    sizes: Sequence[int] | None,
+) -> _Plan:
+    """What to evaluate on a platform. Raises UsageError for what nothing covers and for processes beyond its nodes."""
+    chosen = models or [
         name
         for name in MODEL_NAMES
         if not name.endswith(AS_PRINTED) and (platform.heterogeneous or not name.endswith(HETEROGENEOUS))
     ]
-    grids = {name: usual_grid(platform, name, procs or ()) for name in collectives}
+    for count in procs or ():
+        platform.hosts_for(count, 1)
+    covered = [name for name in collectives or MODELLED if any(covers(model, name) for model in chosen)]
+    for name in collectives or MODELLED:
+        if name not in covered:
+            why = f"none of the models {', '.join(chosen)} has a formula for {name}"
+            if collectives:
+                raise UsageError(why)
+            click.echo(f"collwise: {why}; left out", err=True)
+    grids = {name: usual_grid(platform, name, procs or ()) for name in covered}
     if sizes:
         grids = {
             name: grid if name == "barrier" else replace(grid, message_bytes=tuple(sizes))
             for name, grid in grids.items()
         }
-    with sweep_progress(f"{platform.name}: estimating models") as progress:
-        models = models_on(platform, chosen, 1, _SEGMENTS, replace(how, on_progress=progress), collectives)
-    with sweep_progress(f"{platform.name}: simulating {len(collectives)} collectives") as progress:
+    return _Plan(platform, chosen, grids)
+
+
+def _evaluated(plan: _Plan, how: HowToRun) -> Evaluation:
+    name = plan.platform.name
+    with sweep_progress(f"{name}: estimating models") as progress:
+        models = models_on(
+            plan.platform, plan.models, 1, _SEGMENTS, replace(how, on_progress=progress), list(plan.grids)
+        )
+    with sweep_progress(f"{name}: simulating {len(plan.grids)} collectives") as progress:
         return run_evaluation(
-            platform, models, collectives, grids, how.store,
+            plan.platform, models, list(plan.grids), plan.grids, how.store,
             engine_version=how.engine, jobs=how.jobs, on_progress=progress,
         )  # fmt: skip
 
@@ -136,14 +162,14 @@ def recover(platform: HostPlatform | None, store: Path, engine: str | None, jobs
             for asked in wanted:
                 if why := objection(asked, truth):
                     left_out.append(f"{one.name}: {asked.family} by {asked.procedure} {why}; left out")
-            rows += run_recovery(one, wanted, partial(_fitted, one, how))
+            rows += run_recovery(one, wanted, partial(simulated_parameters, one, how=how))
     if as_json:
         print_json([asdict(row) | {"ok": row.ok} for row in rows])
     else:
         title = "Estimated parameters beside the true ones, in seconds (per byte)"
         stdout_console().print(table(title, RECOVERED_COLUMNS, [recovered_cells(row) for row in rows], left=4))
-        for line in left_out:
-            click.echo(line)
+    for line in left_out:
+        click.echo(line, err=as_json)
     wrong = [row for row in rows if not row.ok]
     if wrong:
         first = wrong[0]
@@ -152,7 +178,3 @@ def recover(platform: HostPlatform | None, store: Path, engine: str | None, jobs
             f"(LMO: {LMO_TOLERANCE * 100:.0f} %); first: {first.platform}, {first.family} by {first.procedure}, "
             f"{first.parameter}"
         )
-
-
-def _fitted(platform: HostPlatform, how: HowToRun, wanted: Request) -> FittedParameters:
-    return simulated_parameters(platform, wanted, how)

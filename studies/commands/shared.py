@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, unknown_name
 from collwise.common.units import parse_counts, parse_size, parse_sizes
 from collwise.platforms import HostPlatform, load
 from collwise.simulator.store import Timing
@@ -49,6 +50,27 @@ class _Parsed(click.ParamType):
 def parsed(name: str, parse: Callable[[str], Any]) -> click.ParamType:
     """An option's type: `parse` makes the value, or raises UsageError, which then names the option."""
     return _Parsed(name, parse)
+
+
+class NamedChoice(click.Choice):
+    """One of some names; for another one the error names the nearest, too. `kind` is a noun ("model")."""
+
+    def __init__(self, kind: str, names: Iterable[str]) -> None:
+        super().__init__(tuple(names))
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            option = param.opts[0] if param is not None else self.name
+            raise UsageError(f"{option}: {unknown_name(self._kind, str(value), self.choices)}")
+        return str(value)
+
+
+def refuse_options(context: click.Context, names: Sequence[str], of: str) -> None:
+    """Raises UsageError if one of the options was given, which are for `of` only."""
+    for parameter in context.command.params:
+        if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]} is for {of}")
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ MAP = ("map", "--platform", "grisou", "--collective", "bcast")
         (("select", "--collective", "bcast", "--procs", "4"), r"--by model needs --parameters"),
         (
             ("select", "--collective", "bcast,barrier", "--procs", "4"),
-            r"formulas for barrier; bcast, gather have",
+            r"model by_parts has no formulas for barrier; these have: hockney, .*by simulation$",
         ),
         (
             ("select", "--collective", "bcast", "--by", "simulation", "--platform", "grisou"),
@@ -121,7 +121,7 @@ MAP = ("map", "--platform", "grisou", "--collective", "bcast")
         (("select", "--collective", "all,bcast", "--procs", "4"), r"--collective: unknown collective 'all'"),
         (
             ("compare", "--platform", "grisou", "--collective", "barrier", "--procs", "4"),
-            r"no cost formulas for barrier",
+            r"model by_parts has no formulas for barrier; these have: hockney",
         ),
         (("select", "--collective", "bcast", "--procs", "4", "--for", "mpich"), r"--for.*'mpich'.*openmpi-4\.1"),
         ((*SIMULATE[:4], "bcast,gather", *SIMULATE[5:], "--algorithms", "linear"), r"names belong to one collective"),

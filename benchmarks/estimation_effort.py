@@ -1,0 +1,40 @@
+"""What each estimation procedure takes on 16 nodes in simulation: measurements, and seconds there and here.
+
+.venv/bin/python benchmarks/estimation_effort.py [PLATFORM]      # default: hcl16, where every pair is measured
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from collwise.platforms import load
+from collwise.simulator.store import Store
+from collwise.validation.estimating import PROCEDURES, request
+from collwise.validation.modelling import HowToRun, simulated_parameters
+
+
+def main() -> int:
+    if len(sys.argv) > 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    platform = load(sys.argv[1] if len(sys.argv) == 2 else "hcl16")
+    procs = len(platform.hosts)
+    print(f"{platform.name}, {procs} nodes")
+    print(f"{'model':16} {'procedure':12} {'parameters':12} {'measurements':>12} {'there (s)':>10} {'here (s)':>9}")
+    for family, procedures in PROCEDURES.items():
+        for name in procedures:
+            wanted = request(family, name, heterogeneous=None if platform.heterogeneous else False)
+            with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "timings.sqlite") as store:
+                started = time.perf_counter()
+                fitted = simulated_parameters(platform, wanted, HowToRun(store), procs)
+                here = time.perf_counter() - started
+            of = "of each pair" if wanted.heterogeneous else "means"
+            print(f"{family:16} {name:12} {of:12} {fitted.measurements:12} {fitted.seconds:10.3f} {here:9.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -42,9 +42,10 @@ def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
 
 
 def _panel(axis: Axes, sizes: Array, one: Figure1, title: str) -> None:
+    """Labels are powers of 32: the sizes themselves lie close together where the functions bend."""
     axis.set_title(title)
     axis.axvline(one.eager_limit_bytes, color="#999999", linewidth=1, label="eager limit")
-    size_axis(axis, [int(size) for size in sizes])
+    size_axis(axis, [32**k for k in range(1 + int(np.log(sizes[-1]) / np.log(32) + 0.5))])
 
 
 def _plogp(axis: Axes, sizes: Array, one: Figure1) -> None:
@@ -147,9 +148,7 @@ def exchange(curves: Curves, label: str, shown: Sequence[int], title: str) -> Fi
         )
     right.set_title("simulated")
     for axis in (left, right):
-        axis.set_xscale("log", base=2)
-        ticks = [2**k for k in range(0, 22, 5)]
-        size_axis(axis, ticks)
+        size_axis(axis, [32**k for k in range(5)])
         axis.set_xlabel("bytes that a process sends, P m")
         axis.legend(fontsize=9)
     seconds_axis(left)

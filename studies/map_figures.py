@@ -50,7 +50,7 @@ def decision_figure(maps: DecisionMaps, title: str) -> Figure:
         handles=handles, loc="outside right upper", title="algorithm, segments", alignment="left",
         handlelength=2.6, handleheight=1.5, fontsize=9,
     )  # fmt: skip
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
 
@@ -70,7 +70,7 @@ def penalty_figure(maps: DecisionMaps, title: str) -> Figure:
         bar.ax.set_yticklabels([str(value) for value in _PERCENT_TICKS])
         bar.ax.yaxis.set_minor_locator(NullLocator())
         bar.set_label(f"penalty in percent\n(white: below {_WHITE_BELOW_PERCENT}; grey: no pick)", fontsize=9)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
 

@@ -33,7 +33,7 @@ from collwise.validation.pjesivac2007_claims import (
     percent,
 )
 
-ABOUT_1_KB = (512, 2 * KIB)
+ABOUT_1_KB = (KIB, KIB)
 COUPLE_OF_KB = (2 * KIB, 8 * KIB)
 AROUND_10_KB = (8 * KIB, 16 * KIB)
 UP_TO_10_KB = (KIB, 8 * KIB)

@@ -32,14 +32,19 @@ class Claim:
     published: str
     reason: str
 
+    @property
+    def open(self) -> bool:
+        """Whether no reason is known."""
+        return self.reason.startswith(_OPEN)
 
+
+_OPEN = "open"
 _GAP = "open: the paper suspects a gap that shrinks with the number of receivers; the simulated one does not"
 _STRAIGHT = "the description has table 5's straight lines; of curves between them nothing is published"
 _LATENCY = (
     "our chain asks for a segment when it has the one before, so that in simulation each costs a whole message and not "
     "a gap; that favours 8 KiB"
 )
-_OPEN = "open"
 
 CLAIMS = {
     "hockney-beta": Claim("6.2", "beyond 100 KB Hockney's beta is constant", _OPEN),

@@ -84,7 +84,7 @@ CLAIMS = {
     "reduce-conditions": Claim(
         "6.2, figure 4",
         "Hockney's and fitted PLogP's conditions for segments are never met, measured PLogP's slightly",
-        "g and the overheads are straight lines here, and segments add to both sides of the measured condition, too",
+        "g and the overheads are straight lines here that start above 0, so that segments sum to more than the whole",
     ),
     "reduce-order": Claim("6.2, figure 3", "all models capture the order of the unsegmented algorithms", _OPEN),
     "reduce-bend": Claim(
@@ -93,7 +93,7 @@ CLAIMS = {
     "reduce-plogp": Claim(
         "6.2, figure 3",
         "PLogP estimates the segmented pipeline best",
-        "the gap fitted to the barrier holds a receive overhead, and the formula adds another",
+        "the fitted gap has a receive overhead in it, and the formula adds a send overhead to it",
     ),
     "alltoall-hockney": Claim(
         "6.2, figure 5",

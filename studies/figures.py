@@ -58,7 +58,7 @@ def picks_by_size(rows: Sequence[Comparison], title: str) -> Figure:
         _draw_picks(axis, np.array([row.message_bytes for row in here]), here)
         size_axis(axis, [row.message_bytes for row in here])
         axis.set_title(f"P = {procs}")
-    _seconds_axis(axes[0][0])
+    seconds_axis(axes[0][0])
     axes[0][0].legend(loc="upper left", fontsize=8.5)
     figure.suptitle(title, fontsize=11)
     return figure
@@ -74,7 +74,7 @@ def picks_by_procs(rows: Sequence[Comparison], title: str) -> Figure:
         axis.set_xlabel("processes P")
         axis.set_title(f"m = {format_size(size)}")
         axis.set_yscale("log")
-        _seconds_axis(axis)
+        seconds_axis(axis)
     # The upper left is where small messages are slow.
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8.5)
     figure.suptitle(title, fontsize=11)
@@ -108,7 +108,7 @@ def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
         if name in rows[0].predicted:
             axis.plot(sizes, [row.predicted[name] for row in rows], "-", color=colour, linewidth=1)
     size_axis(axis, list(sizes))
-    _seconds_axis(axis)
+    seconds_axis(axis)
     axis.set_title(title, fontsize=11)
     axis.legend(title="marker: simulated, line: model", fontsize=8.5, title_fontsize=8.5, alignment="left")
     return figure
@@ -122,7 +122,7 @@ def model_kinds(sizes: Sequence[int], panels: Mapping[str, Mapping[str, Array]],
             axis.plot(sizes, seconds, "-", color=PALETTE[number], marker=MARKERS[number], label=name)
         size_axis(axis, sizes)
         axis.set_title(panel)
-    _seconds_axis(axes[0][0])
+    seconds_axis(axes[0][0])
     axes[0][0].legend()
     figure.suptitle(title, fontsize=11)
     return figure
@@ -166,7 +166,8 @@ def size_axis(axis: Axes, sizes: Sequence[int], keep_scale: bool = False) -> Non
     axis.set_xlabel("message size m")
 
 
-def _seconds_axis(axis: Axes) -> None:
+def seconds_axis(axis: Axes) -> None:
+    """Times along y: logarithmic, with units in the labels."""
     axis.set_yscale("log")
     axis.yaxis.set_major_locator(LogLocator(base=10))
     axis.yaxis.set_major_formatter(FuncFormatter(_seconds_label))

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, LogNorm, to_rgb
+from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from collwise.models.piecewise import Array
@@ -49,7 +50,7 @@ def decision_figure(maps: DecisionMaps, title: str) -> Figure:
         handles=handles, loc="outside right upper", title="algorithm, segments", alignment="left",
         handlelength=2.6, handleheight=1.5, fontsize=9,
     )  # fmt: skip
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
 
@@ -69,7 +70,7 @@ def penalty_figure(maps: DecisionMaps, title: str) -> Figure:
         bar.ax.set_yticklabels([str(value) for value in _PERCENT_TICKS])
         bar.ax.yaxis.set_minor_locator(NullLocator())
         bar.set_label(f"penalty in percent\n(white: below {_WHITE_BELOW_PERCENT}; grey: no pick)", fontsize=9)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
 
@@ -100,6 +101,9 @@ def _panels(count: int, maps: DecisionMaps) -> tuple[Figure, list[Axes]]:
         axis.grid(False)
         axis.set_xscale("log", base=2)
         axis.set_yscale("log", base=2)
+        sizes, procs = _grid(maps)
+        axis.set_xlim(sizes[0], sizes[-1])
+        axis.set_ylim(procs[0], procs[-1])
         size_axis(axis, maps.plan.message_bytes, keep_scale=True)
         axis.tick_params(labelbottom=number + columns >= count)
         axis.set_xlabel("message size m" if number + columns >= count else "")
@@ -122,7 +126,12 @@ def _grid(maps: DecisionMaps) -> tuple[Array, Array]:
 
 
 def _fill(axis: Axes, maps: DecisionMaps, where: Indices, colour: str, hatch: str, ink: str) -> None:
-    cells = np.ma.masked_where(~where.astype(bool), np.zeros(where.shape))
-    axis.pcolor(
-        *_grid(maps), cells, cmap=ListedColormap([colour]), hatch=hatch, edgecolor=ink, linewidth=0, antialiased=False
-    )  # fmt: skip
+    """The cells where a method is picked, as one shape: cells of their own would show their seams."""
+    sizes, procs = _grid(maps)
+    rows, columns = np.nonzero(where)
+    if not len(rows):
+        return
+    left, right, low, high = sizes[columns], sizes[columns + 1], procs[rows], procs[rows + 1]
+    corners = np.stack([left, low, right, low, right, high, left, high, left, low], axis=1).reshape(-1, 2)
+    codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(rows))
+    axis.add_patch(PathPatch(Path(corners, codes), facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0))

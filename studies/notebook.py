@@ -27,7 +27,7 @@ from collwise.common.files import write_text
 from collwise.simulator.sweep import default_store_path
 from collwise.studies.tuning import ProgressFactory
 
-_STORE, _ENGINE, _JOBS = "COLLWISE_STORE", "COLLWISE_ENGINE", "COLLWISE_JOBS"
+_STORE, _ENGINE, _JOBS, _QUICK = "COLLWISE_STORE", "COLLWISE_ENGINE", "COLLWISE_JOBS", "COLLWISE_QUICK"
 _JUPYTER = ("jupytext", "nbclient", "ipykernel")
 
 
@@ -35,7 +35,8 @@ _JUPYTER = ("jupytext", "nbclient", "ipykernel")
 class Study:
     """The study that runs: its settings for simulations, and what it has shown so far.
 
-    `results` becomes the JSON file; `conclusions` are repeated on the terminal.
+    `quick` asks for fewer points where all of them take many minutes. `results` becomes the JSON file; `conclusions`
+    are repeated on the terminal.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Study:
     engine: str | None = None
     jobs: int | None = None
     progress: ProgressFactory = lambda label: nullcontext(lambda timing, fraction: None)
+    quick: bool = False
     page: list[str] = field(default_factory=list)
     figures: list[Path] = field(default_factory=list)
     results: dict[str, Any] = field(default_factory=dict)
@@ -90,12 +92,14 @@ _running: Study | None = None
 
 
 def study(name: str) -> Study:
-    """The study being run; in JupyterLab one with settings from the environment (COLLWISE_STORE, _ENGINE, _JOBS)."""
+    """The study being run; in JupyterLab one with settings from the environment (COLLWISE_STORE and its like)."""
     if _running is not None:
         return _running
     jobs = os.environ.get(_JOBS)
     store = Path(os.environ.get(_STORE) or default_store_path())
-    return Study(name, Path("results") / name, store, os.environ.get(_ENGINE) or None, int(jobs) if jobs else None)
+    found = Study(name, Path("results") / name, store, os.environ.get(_ENGINE) or None, int(jobs) if jobs else None)
+    found.quick = bool(os.environ.get(_QUICK))
+    return found
 
 
 def _in_jupyter() -> bool:
@@ -170,7 +174,7 @@ def _executed(notebook: Path, settings: Study) -> list[Path]:
     jupytext, nbclient = importlib.import_module("jupytext"), importlib.import_module("nbclient")
     document = jupytext.read(notebook)
     environment = os.environ | {_STORE: str(settings.store.resolve())}
-    environment |= {_ENGINE: settings.engine or "", _JOBS: str(settings.jobs or "")}
+    environment |= {_ENGINE: settings.engine or "", _JOBS: str(settings.jobs or ""), _QUICK: "1" * settings.quick}
     try:
         nbclient.NotebookClient(document, timeout=None, kernel_name="python3").execute(env=environment)
     except nbclient.exceptions.CellExecutionError as problem:

@@ -12,10 +12,22 @@ from collwise.studies.commands.shared import json_option, print_json, run_option
 @click.command()
 @click.argument("name")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/NAME")
+@click.option("--quick", is_flag=True, help="Fewer points where all of them take many minutes (pjesivac2007).")
 @run_options
 @json_option
-def study(name: str, output: Path | None, store: Path, engine: str | None, jobs: int | None, as_json: bool) -> None:
-    """Runs the study NAME: nuriyev2021 sets Nuriyev & Lastovetsky 2021 against its own data and simulation.
+def study(
+    name: str,
+    output: Path | None,
+    quick: bool,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Runs the study NAME.
+
+    nuriyev2021 sets Nuriyev & Lastovetsky 2021 against its own data and simulation; pjesivac2007 holds simulation and
+    models against the table, figures and claims of Pješivac-Grbović et al. 2007 (some 20 minutes on two cores).
 
     Writes NAME.md with the narrative, tables and figures (PNG), and NAME.json with the results. Where JupyterLab is
     installed ('collwise studio'), the executed notebook NAME.ipynb is written too.
@@ -23,7 +35,7 @@ def study(name: str, output: Path | None, store: Path, engine: str | None, jobs:
     from collwise.studies.notebook import Study, notebook_of, run
 
     notebook_of(name)
-    settings = Study(name, output or Path("results") / name, store, engine, jobs, sweep_progress)
+    settings = Study(name, output or Path("results") / name, store, engine, jobs, sweep_progress, quick)
     files = run(settings)
     if as_json:
         print_json(settings.results)

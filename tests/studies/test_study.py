@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from collwise.studies.notebook import Study, cells, known_studies, notebook_of, run
+from collwise.validation.pjesivac2007_tables import CLAIMS
 
 COLLWISE = [sys.executable, "-m", "collwise.studies"]
 
@@ -24,8 +25,13 @@ def test_cells() -> None:
 
 
 def test_known_studies() -> None:
-    assert "nuriyev2021" in known_studies()
+    assert {"nuriyev2021", "pjesivac2007"} <= set(known_studies())
     assert notebook_of("nuriyev2021").is_file()
+
+
+def test_help_names_every_study() -> None:
+    done = subprocess.run([*COLLWISE, "study", "--help"], capture_output=True, text=True, check=True)
+    assert all(name in done.stdout for name in known_studies())
 
 
 def test_unknown_study() -> None:
@@ -78,6 +84,39 @@ def test_nuriyev2021_from_an_empty_store(tmp_path: Path) -> None:
     assert sum(entry["rows"] for entry in results["agreement"].values()) == 30
     page = (tmp_path / "out" / "nuriyev2021.md").read_text()
     for figure in ("figure-3", "figure-5-bcast-grisou", "figure-5-gather-gros", "figure-6-grisou", "figure-6-gros"):
+        assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 10_000
+        assert f"({figure}.png)" in page
+    for sentence in results["conclusions"]:
+        assert sentence in page
+        assert sentence in done.stdout
+
+
+@pytest.mark.slow
+def test_pjesivac2007_from_an_empty_store(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COLLWISE, "study", "pjesivac2007", "--quick", "-o", str(tmp_path / "out"),
+         "--store", str(tmp_path / "store.sqlite")],
+        capture_output=True, text=True, check=False, timeout=550,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "out" / "pjesivac2007.json").read_text())
+    assert set(results["claims"]) == set(CLAIMS)
+    assert sum(results["tally"].values()) == len(CLAIMS)
+    for name, columns in results["loggp"].items():
+        assert columns["published"]["g"] == columns["description"]["g"], name
+        for procedure in ("culler", "kielmann"):
+            for parameter, value in columns[procedure].items():
+                assert value == pytest.approx(columns["description"][parameter], rel=0.02), (name, procedure, parameter)
+    # Where there is no congestion Hockney is right about a pairwise exchange, and a message per segment about a chain.
+    assert results["claims"]["alltoall-hockney"]["verdict"] == "no"
+    for step in results["chain_steps"]:
+        assert step["simulated_seconds"] == pytest.approx(step["message_seconds"], rel=0.01)
+    sizes = [size for _, size in sorted((int(procs), size) for procs, size in results["last_switch_bytes"].items())]
+    assert sizes == sorted(sizes)
+    page = (tmp_path / "out" / "pjesivac2007.md").read_text()
+    figures = [f"figure-{number}" for number in range(1, 6)]
+    figures += [f"figure-{number}-{name}" for number in (6, 7) for name in ("as-printed", "derived")]
+    for figure in figures:
         assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 10_000
         assert f"({figure}.png)" in page
     for sentence in results["conclusions"]:

@@ -32,6 +32,7 @@ _COMMANDS = {
     "compare": ("comparison", "compare"),
     "select": ("comparison", "select"),
     "map": ("maps", "maps"),
+    "mapping": ("mapping", "mapping"),
     "export": ("comparison", "export"),
     "report": ("comparison", "report"),
     "study": ("study", "study"),

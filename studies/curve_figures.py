@@ -41,8 +41,10 @@ def size_curves(
             )  # fmt: skip
         axis.set_title(name)
         axis.set_xlabel("block size m (KiB)")
-        axis.set_xlim(left=0 if sizes[0] < 0.2 * sizes[-1] else None)
-        axis.set_ylim(bottom=0 if sizes[0] < 0.2 * sizes[-1] else None)
+    if sizes[0] < 0.2 * sizes[-1]:
+        for axis in axes[0]:
+            axis.set_xlim(left=0)
+            axis.set_ylim(bottom=0)
     axes[0][0].set_ylabel("time (ms)")
     _legend(figure, axes[0])
     figure.suptitle(title, fontsize=11)
@@ -54,7 +56,10 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
     for axis in axes:
         handles, labels = axis.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
-    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=min(3, len(found)), fontsize=9)
+    columns = min(2 if len(axes) == 1 else 3, len(found))
+    figure.legend(
+        list(found.values()), list(found), loc="outside lower center", ncols=columns, handlelength=3.2, fontsize=9
+    )  # fmt: skip
 
 
 def _styles(panels: Panels) -> dict[str, dict[str, object]]:

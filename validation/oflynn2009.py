@@ -183,14 +183,15 @@ def all_mapping_gains(
 class ExactCase:
     """LMO on the synthetic platform: parameters recovered, and simulated linear scatters against formulas.
 
-    `scatter` and `hockney_scatter` with ranks in the platform's order; `slowest_last` (4.1) with the slowest nodes
-    served last.
+    `scatter` and `hockney_scatter`: linear, with ranks in the platform's order; `slowest_last`: (4.1) with the slowest
+    nodes served last; `binomial`: the binomial scatter by LMO.
     """
 
     recovered: Sequence[Recovered]
     scatter: ErrorOf
     slowest_last: ErrorOf
     hockney_scatter: ErrorOf
+    binomial: ErrorOf
 
 
 def on_the_exact_platform(how: HowToRun) -> ExactCase:
@@ -203,10 +204,10 @@ def on_the_exact_platform(how: HowToRun) -> ExactCase:
     _, others = lmo_parts(fitted.parameters, PROCS, np.array([float(SIZES[-1])]))
     slowest_last = platform.reordered([0, *(1 + int(place) for place in np.argsort(others[:, 0]))])
 
-    def error(model: CollectiveModel, ordered: HostPlatform) -> ErrorOf:
-        curve = simulated_curves(ordered, [("scatter", "linear")], how)["scatter", "linear"]
-        # The formula takes the maximum over the others: their order does not change it.
-        return ErrorOf.between(model.name, model.predict("scatter", "linear", PROCS, SIZES), curve)
+    def error(model: CollectiveModel, ordered: HostPlatform, algorithm: str = "linear") -> ErrorOf:
+        curve = simulated_curves(ordered, [("scatter", algorithm)], how)["scatter", algorithm]
+        # (4.1) takes the maximum over the others: their order does not change it.
+        return ErrorOf.between(model.name, model.predict("scatter", algorithm, PROCS, SIZES), curve)
 
     lmo = models_of(fitted)["lmo_heterogeneous"]
     return ExactCase(
@@ -214,4 +215,5 @@ def on_the_exact_platform(how: HowToRun) -> ExactCase:
         error(lmo, platform),
         error(lmo, slowest_last),
         error(models_of(hockney)["hockney_heterogeneous"], platform),
+        error(lmo, platform, "binomial"),
     )

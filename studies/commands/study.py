@@ -15,7 +15,11 @@ from collwise.studies.commands.shared import json_option, print_json, run_option
 @run_options
 @json_option
 def study(name: str, output: Path | None, store: Path, engine: str | None, jobs: int | None, as_json: bool) -> None:
-    """Runs the study NAME: nuriyev2021 sets Nuriyev & Lastovetsky 2021 against its own data and simulation.
+    """Runs the study NAME.
+
+    \b
+    nuriyev2021  Nuriyev & Lastovetsky 2021 against its own data and simulation
+    oflynn2009   O'Flynn 2009: models of a heterogeneous cluster, LMO among them
 
     Writes NAME.md with the narrative, tables and figures (PNG), and NAME.json with the results. Where JupyterLab is
     installed ('collwise studio'), the executed notebook NAME.ipynb is written too.

@@ -231,7 +231,9 @@ here.text(
     f"{spread[0] * 1e9:.1f} to {spread[1] * 1e9:.1f} ns a byte. (4.10) averages t_i over all triplets of i and 1 / "
     "beta_ij over those of i and j, and the averages need not sum up to the pair's own time: errors of "
     f"{both(message_error[True]['LMO'])} % (mean / worst) below the eager limit, where Hockney by regression has "
-    f"{both(message_error[True]['Hockney'])}. The thesis reports no such thing: its figure shows one pair."
+    f"{both(message_error[True]['Hockney'])}. The thesis reports no such thing: its figure shows one pair. Culler's "
+    "LogGP is worst between types 5 and 6: saturation has several messages under way at once, of which the wire limits "
+    "each by itself, so that G is the time of a link."
 )
 
 # %% [markdown]
@@ -297,13 +299,14 @@ serial = {
 }
 here.text(
     "**Linear scatter below the eager limit** is the case that LMO was made for, and it is the thesis's result: "
-    "Hockney adds up whole messages although only the root's part is serial "
-    f"({mean_error('linear', 'below', 'hockney_heterogeneous')} % off on average, "
-    f"{mean_error('linear', 'below', 'lmo_heterogeneous')} % LMO, whose worst, "
-    f"{percent(scores['scatter', 'linear', 'below']['lmo_heterogeneous'].worst)} %, is at the smallest block, where "
-    "(4.1) adds the slowest node's time to that of the last message, whichever is last). It works because t_0 was "
-    "estimated with the link's time in it: with the processor's own t_0, as the platform's description has it, (4.1) "
-    f"would be {percent(described.mean)} % off."
+    "Hockney adds up whole messages although only the root's part is serial, and is "
+    f"{mean_error('linear', 'below', 'hockney_heterogeneous')} % off on average, LMO "
+    f"{mean_error('linear', 'below', 'lmo_heterogeneous')} %. It works because t_0 was estimated with the link's time "
+    "in it: with the processor's own t_0, as the platform's description has it, (4.1) would be "
+    f"{percent(described.mean)} % off. LMO's worst, "
+    f"{percent(scores['scatter', 'linear', 'below']['lmo_heterogeneous'].worst)} %, is at the smallest block: C_0 + m "
+    "t_0 adds the processor's constant to the link's time, while in simulation the link sends one message as the "
+    "processor prepares the next."
 )
 here.text(
     f"**From the eager limit on** the simulated linear scatter is serial, and Hockney, a sum, is "
@@ -460,7 +463,7 @@ unchanged = bool(np.all(ratios["estimated", "gather"] == 1))
 here.text(
     f"S is found at {format_size(found.thresholds.scatter_leap_bytes)}, "
     + ("the thesis's S, " if same_s else "")
-    + "which is the eager limit that the description was given. "
+    + "which is the eager limit that the description was given."
     if found.thresholds.scatter_leap_bytes
     else "No S is found. "
 )
@@ -525,7 +528,8 @@ here.text(
     f"Linear scatter by (4.1) from the estimates, over {exact.scatter.points} sizes: {both(exact.scatter)} % off (mean "
     "/ worst) with ranks in the order of the nodes. (4.1) adds the largest of the others' times to the root's; that is "
     f"what happens when the slowest is served last, and then the formula is {both(exact.slowest_last)} % off. "
-    f"Heterogeneous Hockney is {both(exact.hockney_scatter)} % off."
+    f"Heterogeneous Hockney is {both(exact.hockney_scatter)} % off. Binomial scatter by LMO is "
+    f"{100 * exact.binomial.worst:.0e} % off at worst: what is missing on the cluster of (b) is the sharing of links."
 )
 
 # %% [markdown]

@@ -17,15 +17,22 @@ from collwise.studies.figures import PALETTE
 
 _DASHES = ((), (6, 2), (2, 2), (8, 2, 2, 2), (1, 1), (8, 2, 2, 2, 2, 2))
 _SIMULATED_MARKERS = ("o", "s", "^")
+# The same in all figures; by what a name begins with. Other curves have styles in their order.
+_STYLE_OF = {"Hockney, homogeneous": 4, "Hockney": 0, "LogGP": 1, "PLogP": 2, "LMO": 3}
 
 Panels = Mapping[str, Mapping[str, Array]]
 """By title of the panel and name of the curve: seconds at every size. Names of simulated curves begin so."""
 
 
 def size_curves(
-    sizes: Sequence[int], panels: Panels, title: str, limit_bytes: int | None = None, share_y: bool = True
+    sizes: Sequence[int],
+    panels: Panels,
+    title: str,
+    limit_bytes: int | None = None,
+    share_y: bool = True,
+    what: str = "block size m",
 ) -> Figure:
-    """One panel beside the other, with one legend below; a dotted line at `limit_bytes`, which is named there."""
+    """One panel beside the other, with one legend below; a dotted line at `limit_bytes`, the eager limit."""
     figure, axes = plt.subplots(
         1, len(panels), figsize=(max(4.4 * len(panels), 6.4), 4.4), sharey=share_y, squeeze=False
     )  # fmt: skip
@@ -40,7 +47,7 @@ def size_curves(
                 textcoords="offset points", va="top", fontsize=8, color="#666666",
             )  # fmt: skip
         axis.set_title(name)
-        axis.set_xlabel("block size m (KiB)")
+        axis.set_xlabel(f"{what} (KiB)")
     if sizes[0] < 0.2 * sizes[-1]:
         for axis in axes[0]:
             axis.set_xlim(left=0)
@@ -74,7 +81,8 @@ def _styles(panels: Panels) -> dict[str, dict[str, object]]:
         styles[name] = {"color": "black", "marker": marker, "markersize": 3.5, "linewidth": 0.8,
                         "markerfacecolor": fill, "zorder": 3}  # fmt: skip
     for number, name in enumerate(models):
-        dashes = _DASHES[number % len(_DASHES)]
-        styles[name] = {"color": PALETTE[number % len(PALETTE)], "linewidth": 1.9,
+        known = next((style for begin, style in _STYLE_OF.items() if name.startswith(begin)), number)
+        dashes = _DASHES[known % len(_DASHES)]
+        styles[name] = {"color": PALETTE[known % len(PALETTE)], "linewidth": 1.9,
                         "linestyle": (0, dashes) if dashes else "-"}  # fmt: skip
     return styles

@@ -205,7 +205,7 @@ here.figure(
         thesis.SIZES,
         {f"nodes {estimating.PAIR[0]} and {estimating.PAIR[1]}": {"simulated": one_pair} | {
             name: predicted[name] for name in ("LogGP, from PLogP", "PLogP", "LMO", "Hockney")}},
-        "One message between a node of type 1 and one of type 3", limit,
+        "One message between a node of type 1 and one of type 3", limit, what="message size m",
     ),
     "figure-5-2",
     "Figure 5.2: simulated, and by heterogeneous models.",
@@ -527,8 +527,8 @@ here.table(
 here.text(
     f"Linear scatter by (4.1) from the estimates, over {exact.scatter.points} sizes: {both(exact.scatter)} % off (mean "
     "/ worst) with ranks in the order of the nodes. (4.1) adds the largest of the others' times to the root's; that is "
-    f"what happens when the slowest is served last, and then the formula is {both(exact.slowest_last)} % off. "
-    f"Heterogeneous Hockney is {both(exact.hockney_scatter)} % off. Binomial scatter by LMO is "
+    f"what happens when the slowest is served last, and then the formula is {100 * exact.slowest_last.worst:.2f} % off "
+    f"at worst. Heterogeneous Hockney is {both(exact.hockney_scatter)} % off. Binomial scatter by LMO is "
     f"{100 * exact.binomial.worst:.0e} % off at worst: what is missing on the cluster of (b) is the sharing of links."
 )
 

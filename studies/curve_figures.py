@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -59,13 +60,13 @@ def size_curves(
 
 
 def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
-    found = {}
+    found: dict[str, Artist] = {}
     for axis in axes:
         handles, labels = axis.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
     columns = min(2 if len(axes) == 1 else 3, len(found))
     figure.legend(
-        list(found.values()), list(found), loc="outside lower center", ncols=columns, handlelength=3.2, fontsize=9
+        handles=list(found.values()), labels=list(found), loc="outside lower center", ncols=columns, handlelength=3.2, fontsize=9
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Laborator
 from collwise.models.estimators import lmo as lmo_estimator
 from collwise.models.estimators.cost import with_effort
 from collwise.models.estimators.hockney import hockney_by_regression
-from collwise.models.hockney import Hockney
+from collwise.models.hockney import Hockney, mean_of_pairs
 from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loading import models_of
@@ -25,6 +25,7 @@ from collwise.simulator.experiments import ExperimentRunner
 from collwise.validation.estimating import request
 from collwise.validation.modelling import HowToRun, simulated_parameters
 from collwise.validation.oflynn2009_tables import (
+    HOMOGENEOUS_HOCKNEY,
     KIB,
     NODES_BY_TYPE,
     TABLE_7_1_MICROSECONDS,
@@ -106,6 +107,14 @@ def types_of_nodes() -> list[int]:
     return [kind for kind, nodes in NODES_BY_TYPE.items() for _ in range(nodes)]
 
 
+def hockneys(found: Estimates) -> tuple[Hockney, Hockney]:
+    """By regression and by two sizes."""
+    regression, two_sizes = found.hockney.parameters, found.hockney_by_two_sizes.parameters
+    assert isinstance(regression, Hockney)
+    assert isinstance(two_sizes, Hockney)
+    return regression, two_sizes
+
+
 def table_7_1(regression: Hockney, two_sizes: Hockney) -> list[PairOfTypes]:
     """Every cell that the thesis prints, beside the estimates."""
     kinds = np.array(types_of_nodes())
@@ -123,11 +132,36 @@ def table_7_1(regression: Hockney, two_sizes: Hockney) -> list[PairOfTypes]:
     return rows
 
 
-def published_mean() -> Hockney:
-    """The mean of table 7.1 over all pairs of the 16 nodes."""
-    pairs = [TABLE_7_1_MICROSECONDS[pair] for pair in combinations(types_of_nodes(), 2)]
-    alpha, beta = np.mean(pairs, axis=0) * 1e-6
-    return Hockney(float(alpha), float(beta))
+def published_mean() -> tuple[float, float]:
+    """The mean of table 7.1 over all pairs of the 16 nodes: alpha in seconds, beta in seconds a byte."""
+    alpha, beta = np.mean([TABLE_7_1_MICROSECONDS[pair] for pair in combinations(types_of_nodes(), 2)], axis=0)
+    return float(alpha) * 1e-6, float(beta) * 1e-6
+
+
+def homogeneous_hockneys(found: Estimates) -> dict[str, tuple[float, float]]:
+    """alpha (seconds) and beta (seconds a byte) of all that may be called the homogeneous model."""
+    regression, two_sizes = (mean_of(one) for one in hockneys(found))
+    return {
+        "published homogeneous model": mean_of(HOMOGENEOUS_HOCKNEY),
+        "mean of table 7.1 over all pairs of nodes": published_mean(),
+        "mean of our estimates by two sizes": two_sizes,
+        "mean of our estimates by regression": regression,
+    }
+
+
+def mean_of(model: Hockney) -> tuple[float, float]:
+    """alpha and beta, or their means over pairs."""
+    return mean_of_pairs(model.alpha_seconds), mean_of_pairs(model.beta_seconds_per_byte)
+
+
+def cells_like_the_homogeneous_model() -> list[str]:
+    """The cells of table 7.1 that have the published homogeneous parameters, digit for digit: '1-2'."""
+    wanted = mean_of(HOMOGENEOUS_HOCKNEY)
+    return [
+        f"{one}-{other}"
+        for (one, other), (alpha, beta) in TABLE_7_1_MICROSECONDS.items()
+        if np.allclose((alpha * 1e-6, beta * 1e-6), wanted, rtol=1e-9, atol=0)
+    ]
 
 
 class OneAfterAnother:

@@ -85,7 +85,7 @@ here.text(f"Estimates are {found.lmo.made_by}.")
 # eager limit. Regression: ten sizes up to 100 kB, as in the thesis.
 
 # %%
-cells = estimating.table_7_1(found.hockney.parameters, found.hockney_by_two_sizes.parameters)
+cells = estimating.table_7_1(*estimating.hockneys(found))
 here.table(
     "Table 7.1: alpha (us), beta (ns a byte), published and estimated; difference in percent",
     ("types", "published", "two sizes", "difference", "regression", "difference"),
@@ -109,29 +109,19 @@ here.text(
     f"above the eager limit of {format_size(limit)}, from which on SMPI charges no processor time, so that the line "
     "goes through two kinds of messages. What the thesis's regression did with the leap at 64 KB it does not say."
 )
-printed, mean = published.HOMOGENEOUS_HOCKNEY, estimating.published_mean()
-averages = [found.hockney_by_two_sizes.parameters.homogeneous(), found.hockney.parameters.homogeneous()]
-named = (
-    ("published homogeneous model", printed),
-    ("mean of table 7.1 over all pairs of nodes", mean),
-    ("mean of our estimates by two sizes", averages[0]),
-    ("mean of our estimates by regression", averages[1]),
-)
+homogeneous = estimating.homogeneous_hockneys(found)
+printed, mean = list(homogeneous.values())[:2]
 here.table(
     "The homogeneous Hockney model",
     ("", "alpha (us)", "beta (us a byte)"),
-    [(name, f"{one.alpha_seconds * 1e6:.1f}", f"{one.beta_seconds_per_byte * 1e6:.5f}") for name, one in named],
+    [(name, f"{alpha * 1e6:.1f}", f"{beta * 1e6:.5f}") for name, (alpha, beta) in homogeneous.items()],
 )
-same_cells = [
-    f"{types[0]}-{types[1]}"
-    for types, (alpha, beta) in published.TABLE_7_1_MICROSECONDS.items()
-    if np.allclose((alpha * 1e-6, beta * 1e-6), (printed.alpha_seconds, printed.beta_seconds_per_byte), rtol=1e-9)
-]
+same_cells = estimating.cells_like_the_homogeneous_model()
 here.text(
     "The published homogeneous parameters are, digit for digit, those of table 7.1 between nodes of types "
     f"{', '.join(same_cells)}; the mean of the table over the {len(all_pairs)} pairs of nodes has an alpha "
-    f"{percent(mean.alpha_seconds / printed.alpha_seconds - 1)} % and a beta "
-    f"{percent(mean.beta_seconds_per_byte / printed.beta_seconds_per_byte - 1)} % larger. Whether the thesis measured "
+    f"{percent(mean[0] / printed[0] - 1)} % and a beta "
+    f"{percent(mean[1] / printed[1] - 1)} % larger. Whether the thesis measured "
     "one pair or averaged something else is open. Homogeneous models here are means over all pairs."
     if same_cells
     else "The published homogeneous parameters are those of no cell of table 7.1."
@@ -161,8 +151,8 @@ here.table(
     ("model", "formula of the thesis", "by it, with our k", "counted", "a pair", "seconds, ours", "seconds, thesis"),
     [
         (
-            name, published.TABLE_5_1[name][0], by_formula.get(name, "-"), count, f"{count / pairs:.1f}",
-            f"{seconds:.2f}", published.TABLE_5_1[name][1] or "-",
+            name, published.TABLE_5_1_FORMULAS[name], by_formula.get(name, "-"), count, f"{count / pairs:.1f}",
+            f"{seconds:.2f}", published.TABLE_5_1_SECONDS.get(name, "-"),
         )
         for name, (count, seconds) in efforts.items()
     ],
@@ -178,8 +168,8 @@ here.text(
     "whose link is saturated with two sizes of messages, not three: the least message that costs what a message costs "
     "is the empty one. "
     f"In order of seconds: {', '.join(order)}; PLogP takes {seconds_of['PLogP'] / seconds_of['LMO']:.0f} times as long "
-    f"as LMO, in the thesis {published.TABLE_5_1['PLogP'][1] / published.TABLE_5_1['LMO'][1]:.0f} times. How often the "
-    "thesis repeated what is not printed, so that equal seconds, as Hockney's, are no proof of anything."
+    f"as LMO, in the thesis {published.TABLE_5_1_SECONDS['PLogP'] / published.TABLE_5_1_SECONDS['LMO']:.0f} times. How "
+    "often the thesis repeated what is not printed, so that equal seconds, as Hockney's, are no proof of anything."
 )
 here.text(
     f"**Side by side.** Heterogeneous Hockney by regression takes {pace.parallel.seconds:.2f} s with disjoint pairs at "
@@ -545,9 +535,9 @@ here.conclude(
 here.conclude(
     f"(a) Measuring disjoint pairs at one time is {pace.serial.seconds / pace.parallel.seconds:.1f} times as fast "
     f"(thesis: {published.SERIAL_SECONDS / published.PARALLEL_SECONDS:.1f}) with the same parameters; PLogP takes "
-    f"{seconds_of['PLogP']:.0f} s of the cluster's time (thesis: {published.TABLE_5_1['PLogP'][1]:.0f}), LMO "
-    f"{seconds_of['LMO']:.2f} s ({published.TABLE_5_1['LMO'][1]}), Hockney {seconds_of['Hockney']:.2f} s "
-    f"({published.TABLE_5_1['Hockney'][1]})."
+    f"{seconds_of['PLogP']:.0f} s of the cluster's time (thesis: {published.TABLE_5_1_SECONDS['PLogP']:.0f}), LMO "
+    f"{seconds_of['LMO']:.2f} s ({published.TABLE_5_1_SECONDS['LMO']}), Hockney {seconds_of['Hockney']:.2f} s "
+    f"({published.TABLE_5_1_SECONDS['Hockney']})."
 )
 
 
@@ -618,7 +608,7 @@ here.results |= {
         }
         for cell in cells
     },
-    "homogeneous_hockney": {name: (one.alpha_seconds, one.beta_seconds_per_byte) for name, one in named},
+    "homogeneous_hockney": homogeneous,
     "table_5_1": {name: {"measurements": count, "seconds": seconds} for name, (count, seconds) in efforts.items()},
     "side_by_side_seconds": pace.parallel.seconds,
     "one_after_another_seconds": pace.serial.seconds,

@@ -33,6 +33,7 @@ _COMMANDS = {
     "compare": ("comparison", "compare"),
     "select": ("comparison", "select"),
     "map": ("maps", "maps"),
+    "mapping": ("mapping", "mapping"),
     "export": ("comparison", "export"),
     "report": ("comparison", "report"),
     "study": ("study", "study"),

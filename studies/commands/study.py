@@ -26,8 +26,10 @@ def study(
 ) -> None:
     """Runs the study NAME.
 
-    nuriyev2021 sets Nuriyev & Lastovetsky 2021 against its own data and simulation; pjesivac2007 holds simulation and
-    models against the table, figures and claims of Pješivac-Grbović et al. 2007 (some 20 minutes on two cores).
+    \b
+    nuriyev2021   Nuriyev & Lastovetsky 2021 against its own data and simulation
+    oflynn2009    O'Flynn 2009: models of a heterogeneous cluster, LMO among them
+    pjesivac2007  Pješivac-Grbović et al. 2007: table, figures and claims (some 20 minutes on two cores)
 
     Writes NAME.md with the narrative, tables and figures (PNG), and NAME.json with the results. Where JupyterLab is
     installed ('collwise studio'), the executed notebook NAME.ipynb is written too.

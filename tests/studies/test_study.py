@@ -25,8 +25,9 @@ def test_cells() -> None:
 
 
 def test_known_studies() -> None:
-    assert {"nuriyev2021", "pjesivac2007"} <= set(known_studies())
-    assert notebook_of("nuriyev2021").is_file()
+    for name in ("nuriyev2021", "oflynn2009", "pjesivac2007"):
+        assert name in known_studies()
+        assert notebook_of(name).is_file()
 
 
 def test_help_names_every_study() -> None:
@@ -119,6 +120,41 @@ def test_pjesivac2007_from_an_empty_store(tmp_path: Path) -> None:
     for figure in figures:
         assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 10_000
         assert f"({figure}.png)" in page
+    for sentence in results["conclusions"]:
+        assert sentence in page
+        assert sentence in done.stdout
+
+
+@pytest.mark.slow
+def test_oflynn2009_from_an_empty_store(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COLLWISE, "study", "oflynn2009", "-o", str(tmp_path / "out"), "--store", str(tmp_path / "store.sqlite")],
+        capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "out" / "oflynn2009.json").read_text())
+    assert len(results["table_7_1"]) == 25
+    for cell in results["table_7_1"].values():
+        assert cell["two_sizes"] == pytest.approx(cell["published"], rel=1e-4)
+    assert results["table_5_1"]["Hockney"]["measurements"] == 1200
+    assert results["side_by_side_seconds"] < results["one_after_another_seconds"] / 3
+
+    mean = {key: {name: one["mean"] for name, one in of.items()} for key, of in results["errors"].items()}
+    # The thesis's result, where simulation sends as its cluster did.
+    for key in ("scatter linear below", "scatter linear_nonblocking above"):
+        assert mean[key]["lmo_heterogeneous"] < 0.1
+        assert mean[key]["lmo_heterogeneous"] < min(mean[key]["hockney_heterogeneous"], mean[key]["hockney"]) / 4
+    assert mean["scatter binomial all"]["hockney_heterogeneous"] < mean["scatter binomial all"]["hockney"] / 1.5
+    # And where it does not, which the study has to say.
+    assert mean["scatter linear above"]["hockney_heterogeneous"] < mean["scatter linear above"]["lmo_heterogeneous"]
+    assert mean["gather linear below"]["hockney_heterogeneous"] < 0.05
+    assert results["thresholds"] == {"S": 65536, "M1": None, "M2": None}
+    assert results["exact"]["worst_recovery"] < 0.05
+
+    page = (tmp_path / "out" / "oflynn2009.md").read_text()
+    for figure in ("5-2", "5-3", "5-4", "5-5", "7-1-and-7-2", "7-3"):
+        assert (tmp_path / "out" / f"figure-{figure}.png").stat().st_size > 10_000
+        assert f"(figure-{figure}.png)" in page
     for sentence in results["conclusions"]:
         assert sentence in page
         assert sentence in done.stdout

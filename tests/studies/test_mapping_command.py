@@ -1,0 +1,74 @@
+"""collwise mapping from the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collwise.models.hockney import Hockney
+from collwise.models.parameter_file import FittedParameters
+from collwise.platforms import load
+from collwise.platforms.truth import point_to_point
+
+need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+PLATFORM = load("hcl16")
+
+
+def collwise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "collwise.studies", "mapping", "--platform", "hcl16", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def parameters(tmp_path: Path) -> Path:
+    """What table 7.1 of the thesis says of the first nodes."""
+    truth = point_to_point(PLATFORM)
+    hockney = Hockney(truth.alpha_seconds, truth.beta_seconds_per_byte)
+    FittedParameters("hockney", "two-sizes", "hcl16", "a test", 16, 65536, 0.0, hockney).save(tmp_path / "p.toml")
+    return tmp_path / "p.toml"
+
+
+@need_smpi
+def test_table_json_and_file(tmp_path: Path, parameters: Path) -> None:
+    asked = ("--collective", "gather", "--procs", "8", "--sizes", "1KiB,16KiB", "--parameters", str(parameters))
+    model = ("--model", "hockney_heterogeneous", "--common")
+    done = collwise(tmp_path, *asked, *model, "-o", "hosts", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["mappings"]
+    assert [row["message_bytes"] for row in found] == [1024, 16384]
+    assert found[0]["hosts"] == found[1]["hosts"] == (tmp_path / "hosts").read_text().split("\n")[:-1]
+    assert found[0]["hosts"] == [PLATFORM.hosts[node] for node in found[0]["mapping"]]
+    assert found[0]["simulated_seconds"] <= found[0]["simulated_default_seconds"]
+
+    done = collwise(tmp_path, *asked, *model)
+    assert done.returncode == 0, done.stderr
+    assert " ".join(map(str, found[0]["mapping"])) in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--collective", "scatter", "--model", "hockney"), "no mapping to choose"),
+        (("--collective", "scater"), "did you mean scatter"),
+        (("--collective", "scatter", "--sizes", "1KiB,2KiB", "-o", "hosts"), "add --common, or give one size"),
+        (("--collective", "scatter", "--sizes", "0"), "the least is 1 B"),
+        (("--collective", "scatter", "--procs", "17"), "valid: 1 to 16"),
+        (("--collective", "scatter", "--parameters", "p.toml"), "unknown model 'lmo_heterogeneous'"),
+        (("--collective", "scatter", "--sizes", "1", "-o", "p.toml/hosts"), "cannot write p.toml/hosts"),
+    ],
+)
+def test_one_line(tmp_path: Path, parameters: Path, arguments: tuple[str, ...], says: str) -> None:
+    done = collwise(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert says in done.stderr
+
+
+def test_help_says_what_to_do_with_the_file(tmp_path: Path) -> None:
+    words = " ".join(collwise(tmp_path, "--help").stdout.split())
+    assert "mpirun --map-by seq --hostfile FILE" in words

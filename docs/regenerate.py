@@ -2,16 +2,19 @@
 
     .venv/bin/python docs/regenerate.py
 
-Takes about five minutes, two of them for the cross-check. Nothing in the files it writes is typed by hand.
+Takes about twenty minutes, most of them for the evaluation of models. Nothing in the files it writes is typed by hand.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
@@ -31,12 +34,14 @@ from collwise.validation.verification import verify
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
+EVALUATED = ("boba", "frodo", "grisou", "gros")
 NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
 
 
 def main() -> int:
     (DOCS / "algorithms.md").write_text(algorithms_page(), encoding="utf-8")
     (DOCS / "crosscheck.md").write_text(crosscheck_page(), encoding="utf-8")
+    (DOCS / "evaluation.md").write_text(evaluation_page(), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         tunings = [
             tune(load(name), ("bcast", "gather"), procs, store, progress=lambda _: nullcontext(lambda *_: None))
@@ -48,6 +53,65 @@ def main() -> int:
     text = README.read_text(encoding="utf-8")
     README.write_text(replaced(text, "results", readme_block(tunings)), encoding="utf-8")
     return 0
+
+
+def evaluation_page() -> str:
+    """From the commands themselves, from an empty store."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = ["--store", str(Path(folder, "timings.sqlite")), "--json"]
+        scores = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
+        recovered = printed_by(["recover", *store])
+    parts = [
+        NOTE,
+        "# Models, scored\n\nWhat `collwise evaluate --platforms "
+        + ",".join(EVALUATED)
+        + "` prints ([models.md](models.md) says what the columns are): one process a node, P from 3 to all nodes, "
+        "message sizes from 8 B by factors of 4, broadcast and reduce with whole messages, 1 KiB and 8 KiB segments. "
+        "Parameters are estimated in simulation as well. The least mean cost of each collective is bold.\n",
+    ]
+    for collective in dict.fromkeys(score["collective"] for score in scores):
+        parts.append(f"\n## {collective}\n\n")
+        mine = [score for score in scores if score["collective"] == collective and score["picks"]]
+        least = {
+            platform: min(score["mean_cost"] for score in mine if score["platform"] == platform)
+            for platform in dict.fromkeys(score["platform"] for score in mine)
+        }
+        columns = ["platform", "model", "mean error", "worst", "best picked", "mean cost", "worst", "worst at"]
+        parts.append(markdown(columns, [score_row(score, least[score["platform"]]) for score in mine]))
+    parts.append(
+        "\n## Parameters found again\n\n`collwise recover`: the worst relative error of any parameter, by procedure, "
+        "on synthetic platforms whose parameters are known.\n\n"
+    )
+    worst: dict[tuple[str, str, str], float] = {}
+    for row in recovered:
+        key = (row["platform"], row["family"] + (", each pair" if row["heterogeneous"] else ""), row["procedure"])
+        worst[key] = max(worst.get(key, 0.0), row["worst_error"])
+    rows = [(*key, f"{error * 100:.4f} %") for key, error in worst.items()]
+    parts.append(markdown(["platform", "model", "procedure", "worst error"], rows))
+    return "".join(parts)
+
+
+def printed_by(arguments: Sequence[str]) -> list[dict[str, Any]]:
+    """What a command prints as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-m", "collwise.studies", *arguments], stdout=subprocess.PIPE, text=True, check=True
+    )
+    document: list[dict[str, Any]] = json.loads(done.stdout)
+    return document
+
+
+def score_row(score: dict[str, Any], least_cost: float) -> tuple[object, ...]:
+    cost = percent_text(score["mean_cost"])
+    return (
+        *(score["platform"], score["model"], percent_text(score["mean_error"]), percent_text(score["worst_error"])),
+        f"{score['best_picks']} of {score['picks']}",
+        f"**{cost}**" if score["mean_cost"] == least_cost else cost,
+        *(percent_text(score["worst_cost"]), score["worst_at"]),
+    )
+
+
+def percent_text(part: float) -> str:
+    return f"{part * 100:z.1f} %"
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -50,9 +50,9 @@ def estimate(
     C_i is half of what i spends on sending and on receiving an empty message, t_i what it spends on sending a byte: all
     that these experiments see. Where two messages of one sender share its link, and the link takes longer for a byte
     than the processor, the second one waits for the link: t_i then holds the link's time and 1 / beta_ij, which is what
-    the roundtrip leaves, may come out negative. It is kept so. What is serial at a processor and the sum
-    t_i + 1 / beta_ij + t_j are right all the same, and formulas (4.1) to (4.3) and point-to-point times are made of
-    these; 1 / beta_ij by itself says nothing then.
+    the roundtrip leaves, may come out negative. It is kept so. What is serial at a processor and the mean
+    over pairs of t_i + 1 / beta_ij + t_j are right all the same, and (4.1) to (4.3) are made of these. Of a single pair
+    the sum is right where links are not shared; else the averages over triplets take it away from that pair's own time.
 
     Averages: the thesis's (4.10) divides the sums of C_i and t_i by C(n, 2), but i is in C(n - 1, 2) triplets (as its
     text says): the actual number is taken. It averages beta_ij; here 1 / beta_ij is, which is linear in the times and

@@ -66,7 +66,8 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
         found |= dict(zip(labels, handles, strict=True))
     columns = min(2 if len(axes) == 1 else 3, len(found))
     figure.legend(
-        handles=list(found.values()), labels=list(found), loc="outside lower center", ncols=columns, handlelength=3.2, fontsize=9
+        handles=list(found.values()), labels=list(found), loc="outside lower center",
+        ncols=columns, handlelength=3.2, fontsize=9,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from collwise.models.loading import models_of
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform, load
+from collwise.platforms.heterogeneous import HeterogeneousPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.store import Case
 from collwise.simulator.sweep import simulate
@@ -30,6 +31,7 @@ from collwise.validation.recovery import Recovered, recover
 EXACT = "exact-heterogeneous"
 SIZES = (*range(KIB, 8 * KIB, KIB), *range(8 * KIB, 200 * KIB + 1, 4 * KIB))
 """Blocks up to 200 KB, as in figures 5.3 and 5.4."""
+WIDE_BYTES_PER_SECOND = 1e13
 MAPPING_SIZES = (KIB, 4 * KIB, 16 * KIB, 64 * KIB)
 SERIES = (
     ("scatter", "linear"),
@@ -115,6 +117,22 @@ def with_true_parameters(platform: HostPlatform) -> PointToPointModel:
         LMO(truth.processor_seconds, truth.processor_seconds_per_byte, truth.latency_seconds,
             truth.network_seconds_per_byte),
     )  # fmt: skip
+
+
+def without_shared_links(platform: HostPlatform, how: HowToRun) -> dict[str, ErrorOf]:
+    """Errors of the binomial scatter where all of the root's messages are eager, with links too wide to be shared.
+
+    Models have the true parameters of that platform: 'lmo', 'hockney'. Wires still limit every message by itself.
+    """
+    assert isinstance(platform, HeterogeneousPlatform)
+    kinds = tuple(replace(kind, link_bytes_per_second=WIDE_BYTES_PER_SECOND) for kind in platform.node_types)
+    wide = replace(platform, node_types=kinds)
+    lmo = with_true_parameters(wide)
+    assert isinstance(lmo.parameters, LMO)
+    hockney = PointToPointModel("hockney_heterogeneous", wide.name, lmo.parameters.as_hockney())
+    curves = simulated_curves(wide, [("scatter", "binomial")], how)
+    where = binomial_regions(wide.eager_limit_bytes)["all eager"]
+    return errors({"lmo": lmo, "hockney": hockney}, curves, ("scatter", "binomial"), where)
 
 
 def serial_gather(models: Mapping[str, CollectiveModel]) -> CollectiveModel:

@@ -184,3 +184,11 @@ def test_on_the_exact_platform(tmp_path: Path) -> None:
     assert exact.slowest_last.worst < 1e-3
     assert exact.slowest_last.worst < exact.scatter.worst < 0.05 < exact.hockney_scatter.mean
     assert exact.binomial.worst < 1e-6
+
+
+@need_smpi
+def test_lmo_is_exact_where_no_link_is_shared(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        found = thesis.without_shared_links(load("hcl16"), HowToRun(store))
+    assert found["lmo"].worst < 1e-3
+    assert found["hockney"].mean > 0.2

@@ -39,10 +39,10 @@ from collwise.models.implementation_aware.parts import (
     segment_count,
 )
 from collwise.models.implementation_aware.trees import (
-    binary_children,
-    binomial_children,
+    binary_subtrees,
+    binomial_subtrees,
     fill_steps,
-    knomial_children,
+    knomial_subtrees,
 )
 
 
@@ -112,7 +112,7 @@ def binary(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (10): the slowest way down the tree to fill, then gamma(3) (n_s - 1)."""
     segment = points.message_bytes / points.segments
     step = gamma(np.minimum(points.procs, 3), segment)
-    fill = fill_steps(points, gamma, binary_children, segment)
+    fill = fill_steps(points, gamma, binary_subtrees, segment)
     return _pipeline(points.procs, fill, step * (points.segments - 1), segment)
 
 
@@ -130,7 +130,7 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     + gamma(c) + ... as printed, give or take the last terms.
     """
     segment = points.message_bytes / points.segments
-    fill = fill_steps(points, gamma, binomial_children, segment)
+    fill = fill_steps(points, gamma, binomial_subtrees, segment)
     return _pipeline(points.procs, fill, gamma(ceil_log2(points.procs) + 1, segment) * (points.segments - 1), segment)
 
 
@@ -153,7 +153,7 @@ def split_binary(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (9): the slowest way down the tree to fill, 2 (n - 1) for the n segments of a half, then the exchange."""
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
-    fill = fill_steps(points, gamma, binary_children, half / segments)
+    fill = fill_steps(points, gamma, binary_subtrees, half / segments)
     forwarding = _pipeline(points.procs, fill, 2 * (segments - 1), half / segments)
     return [*forwarding, *split_binary_exchange(points, gamma)]
 
@@ -166,11 +166,10 @@ def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Part]:
 def knomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     """K-nomial tree: the slowest way down to fill, then gamma(c + 1) (n_s - 1) for the root's c children."""
     segment = points.message_bytes / points.segments
-    radix = max(points.fanout, 2)
-    children = knomial_children(radix)
-    most = np.vectorize(lambda procs: len(children(0, int(procs))), otypes=[float])(points.procs)
-    fill = fill_steps(points, gamma, children, segment)
-    return _pipeline(points.procs, fill, gamma(most + 1, segment) * (points.segments - 1), segment)
+    subtrees = knomial_subtrees(max(points.fanout, 2))
+    children = np.vectorize(lambda procs: len(subtrees(int(procs))), otypes=[float])(points.procs)
+    fill = fill_steps(points, gamma, subtrees, segment)
+    return _pipeline(points.procs, fill, gamma(children + 1, segment) * (points.segments - 1), segment)
 
 
 def two_tree(points: Points, gamma: Gamma) -> Sequence[Part]:

@@ -31,9 +31,10 @@ def chain(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 
 def binary(points: Points, gamma: Gamma) -> Sequence[Part]:
-    """floor(log2 P) levels, each with a second child's message; two messages for each further segment."""
-    levels, children = floor_log2(points.procs), np.minimum(points.procs - 1, 2)
-    return _parts(points, levels, levels * (children - 1), children * (points.segments - 1))
+    """Two messages at each of floor(log2 P) levels, then for each further segment; one each between two processes."""
+    children = np.minimum(points.procs - 1, 2)
+    fill = floor_log2(points.procs) * children
+    return _parts(points, fill, np.zeros_like(fill), children * (points.segments - 1))
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:

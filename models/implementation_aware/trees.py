@@ -4,81 +4,90 @@ A process's i-th child of c has it after gamma(i + 1) steps where the sender's t
 Where messages share the sender's link all children have it at once, after gamma(c + 1): gamma(3) is 2 then. In between,
 gamma(3) - 1 is the share of the latter.
 
-The trees are those of algorithms/topology/tree.c, on virtual ranks, children in the order in which they are served.
+The trees are those of algorithms/topology/tree.c. In all of them a subtree has the shape of the whole tree of as many
+processes, so that a tree is told by the sizes of the subtrees below its root, in the order in which they are served.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import numpy as np
 
 from collwise.models.implementation_aware.parts import Array, Gamma, Points
 
-Shape = tuple["Shape", ...]
-"""A subtree: those of its children."""
-Children = Callable[[int, int], list[int]]
-"""Of a virtual rank among P: its children."""
+Subtrees = Callable[[int], tuple[int, ...]]
+"""Of a tree of P processes: how many are in each subtree below the root."""
+
+_CELLS_A_POINT = 4
 
 
-def binary_children(rank: int, procs: int) -> list[int]:
-    """Level l holds the ranks from 2^l - 1 on; a child is one or two widths of its parent's level further."""
-    width = 1 << ((rank + 1).bit_length() - 1)
-    return [child for child in (rank + width, rank + 2 * width) if child < procs]
+@cache
+def binary_subtrees(procs: int) -> tuple[int, ...]:
+    """Processes join the two subtrees by turns."""
+    return tuple(size for size in (procs // 2, (procs - 1) // 2) if size)
 
 
-def binomial_children(rank: int, procs: int) -> list[int]:
-    """rank + 2^k for every 2^k above rank, the nearest first."""
-    first = rank.bit_length()
-    return [rank + (1 << k) for k in range(first, procs.bit_length() + 1) if rank + (1 << k) < procs]
+@cache
+def binomial_subtrees(procs: int) -> tuple[int, ...]:
+    """The root's child 2^k has itself and every 2^(k + 1)-th process from there on; the nearest child comes first."""
+    return tuple((procs + (1 << k) - 1) >> (k + 1) for k in range((procs - 1).bit_length()))
 
 
-def knomial_children(radix: int) -> Children:
-    """One for each value of each digit below the lowest one of the rank that is not 0; the furthest digit first."""
+@cache
+def knomial_subtrees(radix: int) -> Subtrees:
+    """One for each value of each digit that is not 0, of all smaller numbers from there; the furthest digit first."""
 
-    def children(rank: int, procs: int) -> list[int]:
-        weight = 1
-        while weight < procs and rank % (weight * radix) == 0:
-            weight *= radix
-        found = []
-        weight //= radix
-        while weight > 0:
-            found += [rank + digit * weight for digit in range(1, radix) if rank + digit * weight < procs]
-            weight //= radix
-        return found
+    @cache
+    def subtrees(procs: int) -> tuple[int, ...]:
+        weights = [1]
+        while weights[-1] * radix < procs:
+            weights.append(weights[-1] * radix)
+        firsts = [(weight, weight * digit) for weight in reversed(weights) for digit in range(1, radix)]
+        return tuple(min(weight, procs - first) for weight, first in firsts if first < procs)
 
-    return children
+    return subtrees
 
 
-def fill_steps(points: Points, gamma: Gamma, children: Children, message_bytes: Array) -> Array:
+def fill_steps(points: Points, gamma: Gamma, subtrees: Subtrees, message_bytes: Array) -> Array:
     """Steps until the last process has a segment of that size, at every point; 0 for one process."""
+    procs = np.unique(points.procs)
+    # A table of every P and size is the fastest way where the points are one, too.
+    is_grid = len(procs) * len(np.unique(message_bytes)) <= _CELLS_A_POINT * points.procs.size
     steps = np.zeros(points.procs.shape)
-    for procs in np.unique(points.procs):
-        here = points.procs == procs
-        steps[here] = _slowest(int(procs), gamma, children, message_bytes[here])
+    for group in [procs] if is_grid else procs[:, None]:
+        here = np.isin(points.procs, group)
+        sizes, which = np.unique(message_bytes[here], return_inverse=True)
+        table = _slowest([int(one) for one in group], gamma, subtrees, sizes)
+        steps[here] = table[np.searchsorted(group, points.procs[here]), which]
     return steps
 
 
-def _slowest(procs: int, gamma: Gamma, children: Children, sizes: Array) -> Array:
-    @cache
-    def gamma_of(count: int) -> Array:
-        return gamma(np.full(sizes.shape, float(count)), sizes)
+def _slowest(wanted: Sequence[int], gamma: Gamma, subtrees: Subtrees, message_bytes: Array) -> Array:
+    """For each number of processes, a row with the steps for each size."""
+    known = _all_below(wanted, subtrees)
+    most = max((len(subtrees(procs)) for procs in known), default=0)
+    # Row i: what the i-th child, from 0, waits for.
+    steps = gamma(np.arange(2.0, most + 2)[:, None], message_bytes[None, :])
+    shared = np.clip(gamma(3.0, message_bytes) - 1, 0.0, 1.0)
+    row = {procs: index for index, procs in enumerate(known)}
+    below = np.zeros((len(known), len(message_bytes)))
+    for procs in known:
+        children = subtrees(procs)
+        if children:
+            of_children = below[[row[child] for child in children]]
+            apart = (steps[: len(children)] + of_children).max(axis=0)
+            together = steps[len(children) - 1] + of_children.max(axis=0)
+            below[row[procs]] = (1 - shared) * apart + shared * together
+    return below[[row[procs] for procs in wanted]]
 
-    shared = np.clip(gamma_of(3) - 1, 0.0, 1.0)
 
-    # Subtrees of one shape take the same.
-    @cache
-    def below(shape: Shape) -> Array:
-        if not shape:
-            return np.zeros(sizes.shape)
-        last = gamma_of(len(shape) + 1)
-        apart = [gamma_of(index + 2) + below(child) for index, child in enumerate(shape)]
-        together = [last + below(child) for child in shape]
-        return (1 - shared) * np.maximum.reduce(apart) + shared * np.maximum.reduce(together)
-
-    return below(_shape(0, procs, children))
-
-
-def _shape(rank: int, procs: int, children: Children) -> Shape:
-    return tuple(_shape(child, procs, children) for child in children(rank, procs))
+def _all_below(wanted: Iterable[int], subtrees: Subtrees) -> list[int]:
+    """The sizes of all subtrees of trees of those sizes, and these, the smaller before the larger."""
+    found: set[int] = set()
+    waiting = set(wanted)
+    while waiting:
+        found |= waiting
+        waiting = {child for procs in waiting for child in subtrees(procs)} - found
+    return sorted(found)

@@ -191,7 +191,9 @@ def test_outliers_hardly_matter_where_least_squares_fails(collective: str, algor
 def test_every_segment_size_is_fitted_alone_and_so_are_whole_messages(collective: str, algorithm: str) -> None:
     """With other true parameters for each; what fits into a segment is the same for all that it fits into."""
     truths = {
-        segment: {name: Hockney(scale * pair.alpha_seconds, pair.beta_seconds_per_byte / scale) for name, pair in all_of}
+        segment: {
+            name: Hockney(scale * pair.alpha_seconds, pair.beta_seconds_per_byte / scale) for name, pair in all_of
+        }
         for segment, scale in ((0, 1.0), (2048, 1.2), (SEGMENT, 1.5))
         for all_of in [TRUTH.items()]
     }
@@ -221,7 +223,9 @@ def test_every_segment_size_is_fitted_alone_and_so_are_whole_messages(collective
 @pytest.mark.parametrize("collective", ["bcast", "reduce"])
 def test_what_fits_into_one_segment_tells_about_whole_messages(collective: str) -> None:
     own = [Observation("collective", procs, size, 0, 0.0) for procs in (12, 25) for size in (16384, 65536, 1048576)]
-    short = [Observation("collective", procs, size, SEGMENT, 0.0) for procs in (12, 25) for size in (1, 8192, 8193, 2**20)]
+    short = [
+        Observation("collective", procs, size, SEGMENT, 0.0) for procs in (12, 25) for size in (1, 8192, 8193, 2**20)
+    ]
     observations = [
         dataclasses.replace(one, seconds=seconds_of(BY_PARTS, collective, "binomial", one, TRUTH))
         for one in (*own, *short)
@@ -229,7 +233,9 @@ def test_what_fits_into_one_segment_tells_about_whole_messages(collective: str) 
     fit = fit_algorithm(BY_PARTS, collective, "binomial", observations, GAMMA, LIMIT)
     eager = fit.by_segment[0]["fill/eager"]
     assert eager.alpha_seconds == pytest.approx(TRUTH["fill/eager"].alpha_seconds, rel=1e-4)
-    slow = [dataclasses.replace(one, seconds=one.seconds * 2) if one in observations[6:] else one for one in observations]
+    slow = [
+        dataclasses.replace(one, seconds=one.seconds * 2) if one in observations[6:] else one for one in observations
+    ]
     slower = fit_algorithm(BY_PARTS, collective, "binomial", slow, GAMMA, LIMIT)
     assert slower.by_segment[0]["fill/eager"].alpha_seconds > 1.5 * eager.alpha_seconds
     rendezvous, of_slower = (one.by_segment[0]["fill/rendezvous"] for one in (fit, slower))

@@ -24,9 +24,10 @@ SLOPE = float(np.polyfit(range(2, 8), KNOWN_GAMMA, 1)[0])
 GAMMA = Gamma((8192.0,), (tuple(KNOWN_GAMMA),))
 SEGMENT = 8192
 # Where messages share the sender's link, and where their sender's time alone keeps them apart.
-SHARED = Gamma((8192.0,), ((1.0, 2.0, 2.9, 3.7, 4.8, 5.6),))
-APART = Gamma((8192.0,), ((1.0, 1.0, 1.05, 1.2, 1.25, 1.5),))
-GAMMAS = {"shared": SHARED, "between": GAMMA, "apart": APART}
+SHARED = Gamma((1.0, 4096.0), ((1.0,) * 6, (1.0, 1.7, 2.3, 2.9, 3.8, 4.6)))
+BETWEEN = Gamma((1.0, 4096.0), ((1.0, 1.05, 1.1, 1.15, 1.2, 1.25), tuple(KNOWN_GAMMA)))
+APART = Gamma((1.0, 4096.0), ((1.0, 1.0, 1.05, 1.2, 1.25, 1.5),) * 2)
+GAMMAS = {"shared": SHARED, "between": BETWEEN, "apart": APART}
 
 
 def gamma(procs: int) -> float:
@@ -296,7 +297,7 @@ def test_a_k_chain_of_one_is_the_chain() -> None:
     )
 
 
-TWICE = Gamma((8192.0,), ((1.0, 2.0, 3.0),))
+TWICE = Gamma((1.0, 4096.0), ((1.0, 1.0, 1.0), (1.0, 2.0, 3.0)))
 
 
 def test_parts_of_split_binary() -> None:
@@ -482,7 +483,7 @@ def step_by_step(children: Sequence[Sequence[int]], segments: int, gamma: Gamma,
     """When the last process has its last segment, in messages: a process passes segments on one after another, each
     in gamma(children + 1), and no earlier than it has them. Its children have it then, all of them `at_once`, or one
     by one, the i-th after gamma(i + 1)."""
-    cost = [float(gamma(count)) for count in range(len(children) + 2)]
+    cost = gamma(np.arange(len(children) + 2), SEGMENT).tolist()
     last = 0.0
     waiting = [(0, [0.0] * segments)]
     while waiting:
@@ -501,7 +502,7 @@ def step_by_step(children: Sequence[Sequence[int]], segments: int, gamma: Gamma,
 
 def in_between(children: Sequence[Sequence[int]], segments: int, gamma: Gamma, shared: float) -> float:
     """At every process, from the leaves to the root, the weighted mean of both ways; further segments at the root."""
-    cost = [float(gamma(count)) for count in range(len(children) + 2)]
+    cost = gamma(np.arange(len(children) + 2), SEGMENT).tolist()
     below = [0.0] * len(children)
     for rank in reversed(range(len(children))):
         own = children[rank]
@@ -533,7 +534,8 @@ TREES = [("binary", 0), ("binomial", 0), *(("knomial", radix) for radix in (2, 3
 @pytest.mark.parametrize(("algorithm", "radix"), TREES)
 @pytest.mark.parametrize("kind", GAMMAS)
 def test_algorithm_1_on_trees(children: Children, algorithm: str, radix: int, kind: str) -> None:
-    gamma, shared = GAMMAS[kind], {"apart": 0.0, "between": KNOWN_GAMMA[1] - 1, "shared": 1.0}[kind]
+    # Between: e = 0.05 t and e + x = 0.114 (t + x), so that x = 0.0722 t.
+    gamma, shared = GAMMAS[kind], {"apart": 0.0, "between": 0.064 / (0.064 + 0.05 * 0.886), "shared": 1.0}[kind]
     for procs in [*range(2, 70), 81, 90, 127, 128, 129]:
         tree = children(algorithm, procs, radix)
         for segments in (1, 2, 40):
@@ -543,6 +545,18 @@ def test_algorithm_1_on_trees(children: Children, algorithm: str, radix: int, ki
             assert apart * (1 - 1e-12) <= found <= at_once * (1 + 1e-12), (procs, segments)
             if kind != "between":
                 assert found == pytest.approx(at_once if shared else apart, rel=1e-12), (procs, segments)
+
+
+@given(e=st.floats(0.001, 5), bandwidth=st.floats(0.001, 10), t=st.floats(0.001, 5), m=st.integers(1, 10**6))
+def test_the_share_of_bytes_in_a_second_message(e: float, bandwidth: float, t: float, m: int) -> None:
+    """Of a network where a message takes t and its bytes' time, and one that follows e < t and its bytes' time."""
+    t += e
+    sizes = np.array([0.0, float(m), 2e6])
+    seconds = t + sizes / 1e5 / bandwidth
+    gamma = Gamma(tuple(sizes), tuple((1.0, 1 + (e + x) / (t + x)) for x in seconds - t))
+    found = trees.shared_link(gamma, sizes)
+    assert found == pytest.approx((seconds - t) / (e + seconds - t), abs=1e-9)
+    assert trees.shared_link(Gamma((64.0,), ((1.0, 1.0),)), sizes).tolist() == [0, 0, 0]
 
 
 Shape = tuple["Shape", ...]
@@ -559,7 +573,7 @@ def shape_by_sizes(subtrees: trees.Subtrees, procs: int) -> Shape:
 @pytest.mark.parametrize(("algorithm", "radix"), TREES)
 def test_trees_are_those_of_the_c_code(children: Children, algorithm: str, radix: int) -> None:
     subtrees = {"binary": trees.binary_subtrees, "binomial": trees.binomial_subtrees}.get(algorithm)
-    for procs in [*range(1, 130), 243, 255, 256, 257, 625]:
+    for procs in [*range(1, 260), 511, 512, 513, 625, 729, 1000]:
         by_sizes = shape_by_sizes(subtrees or trees.knomial_subtrees(radix), procs)
         assert by_sizes == shape_in_c(children(algorithm, procs, radix)), procs
 

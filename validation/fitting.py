@@ -31,6 +31,8 @@ _CLOSING_SIZES = (512, 1024, 2048, 4096, 12288, 16384)
 _GAMMA_SIZES = (64, 1024, 4096, 8192, 16384, 32768, 65535, 65536, 131072, 1048576)
 _ROUNDTRIP_SIZES = BCAST_SIZES
 _MOST_FIT_PROCS = 128
+# More segments take time and say nothing more.
+_MOST_SEGMENTS = 512
 # A quarter of the chosen segment, in these numbers: it tells alpha from beta m_s.
 _SHORT_SEGMENT_COUNTS = (2, 8, 32)
 
@@ -149,7 +151,7 @@ class _Experiments:
             self._case("bcast", name, procs, size, segment)
             for segment in others
             for size in BCAST_SIZES
-            if size > segment or segment == 0
+            if segment == 0 or segment < size <= _MOST_SEGMENTS * segment
         ]
 
     def _block_cases(self, collective: str, name: str) -> list[Case]:
@@ -167,7 +169,7 @@ class _Experiments:
             for procs in self.plan.procs
             for segment in dict.fromkeys(segments)
             for size in sizes
-            if size > segment or size in _SHORT_SIZES or segment == self.plan.segment_bytes
+            if segment == 0 or size <= _MOST_SEGMENTS * segment
         ]
 
     def all_cases(self) -> list[Case]:

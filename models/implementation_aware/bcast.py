@@ -126,8 +126,9 @@ def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (7): the slowest way down the tree to fill, then gamma(c + 1) (n_s - 1), c = ceil(log2 P).
 
-    c is the number of the root's children. In a full tree the slowest way is that to the deepest process, gamma(c + 1)
-    + gamma(c) + ... as printed, give or take the last terms.
+    c is the number of the root's children. Where all children of a process have a segment at once, the way down a full
+    tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. Where it comes to one after another, the first of
+    them has the largest subtree, and the way takes less.
     """
     segment = points.message_bytes / points.segments
     fill = fill_steps(points, gamma, binomial_subtrees, segment)
@@ -150,11 +151,15 @@ def split_binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 
 def split_binary(points: Points, gamma: Gamma) -> Sequence[Part]:
-    """Formula (9): the slowest way down the tree to fill, 2 (n - 1) for the n segments of a half, then the exchange."""
+    """Formula (9): the slowest way down the tree to fill, 2 (n - 1) for the n segments of a half, then the exchange.
+
+    Between two processes there is one child, and n - 1.
+    """
     half = points.message_bytes / 2
     segments = segment_count(half, points.segment_bytes)
     fill = fill_steps(points, gamma, binary_subtrees, half / segments)
-    forwarding = _pipeline(points.procs, fill, 2 * (segments - 1), half / segments)
+    children = np.minimum(points.procs - 1, 2)
+    forwarding = _pipeline(points.procs, fill, children * (segments - 1), half / segments)
     return [*forwarding, *split_binary_exchange(points, gamma)]
 
 
@@ -167,7 +172,8 @@ def knomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     """K-nomial tree: the slowest way down to fill, then gamma(c + 1) (n_s - 1) for the root's c children."""
     segment = points.message_bytes / points.segments
     subtrees = knomial_subtrees(max(points.fanout, 2))
-    children = np.vectorize(lambda procs: len(subtrees(int(procs))), otypes=[float])(points.procs)
+    counts, which = np.unique(points.procs, return_inverse=True)
+    children = np.array([float(len(subtrees(int(procs)))) for procs in counts])[which.reshape(points.procs.shape)]
     fill = fill_steps(points, gamma, subtrees, segment)
     return _pipeline(points.procs, fill, gamma(children + 1, segment) * (points.segments - 1), segment)
 

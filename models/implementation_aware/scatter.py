@@ -38,16 +38,16 @@ def _values(way: _Way) -> tuple[int, int, int, int]:
 def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Down the in-order binomial tree, the slowest way.
 
-    A parent sends the largest subtree's blocks first. Rendezvous messages follow one another; eager ones leave side by
-    side and share the link evenly, so that one of b blocks is through when min(b, b') of every other one are.
+    A parent serves the furthest child first, whose subtree is the largest where P does not cut it short. Rendezvous
+    messages follow one another. Eager ones leave side by side and share the link evenly with each other, so that one of
+    b blocks is through when min(b, b') of every other one are; with rendezvous messages they are taken to share none.
     """
     # A message is eager as long as it has fewer blocks than this.
     bytes_a_block = np.maximum(points.message_bytes, 1.0)
     least = np.minimum(np.ceil(points.eager_limit_bytes / bytes_a_block), points.procs)
-    values = np.zeros((4, *points.procs.shape))
-    for procs, rendezvous_from in np.unique(np.stack([points.procs.ravel(), least.ravel()]), axis=1).T:
-        here = (points.procs == procs) & (least == rendezvous_from)
-        values[:, here] = np.reshape(_values(_slowest(int(procs), int(rendezvous_from))), (4, 1))
+    kinds, which = np.unique(np.stack([points.procs.ravel(), least.ravel()]), axis=1, return_inverse=True)
+    ways = np.array([_values(_slowest(int(procs), int(rendezvous_from))) for procs, rendezvous_from in kinds.T])
+    values = ways.T[:, which.ravel()].reshape(4, *points.procs.shape)
     parts = []
     for protocol, messages, blocks in ((EAGER, values[0], values[1]), (RENDEZVOUS, values[2], values[3])):
         each = blocks / np.maximum(messages, 1.0) * points.message_bytes

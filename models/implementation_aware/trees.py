@@ -1,8 +1,8 @@
 """How long the first segment takes down a tree.
 
 A process's i-th child of c has it after gamma(i + 1) steps where the sender's time for each message keeps them apart.
-Where messages share the sender's link all children have it at once, after gamma(c + 1): gamma(3) is 2 then. In between,
-gamma(3) - 1 is the share of the latter.
+Where messages share the sender's link all children have it at once, after gamma(c + 1). In between, the weight of the
+latter is the share of bytes in what a second message costs (`shared_link`).
 
 The trees are those of algorithms/topology/tree.c. In all of them a subtree has the shape of the whole tree of as many
 processes, so that a tree is told by the sizes of the subtrees below its root, in the order in which they are served.
@@ -70,7 +70,7 @@ def _slowest(wanted: Sequence[int], gamma: Gamma, subtrees: Subtrees, message_by
     most = max((len(subtrees(procs)) for procs in known), default=0)
     # Row i: what the i-th child, from 0, waits for.
     steps = gamma(np.arange(2.0, most + 2)[:, None], message_bytes[None, :])
-    shared = np.clip(gamma(3.0, message_bytes) - 1, 0.0, 1.0)
+    shared = shared_link(gamma, message_bytes)
     row = {procs: index for index, procs in enumerate(known)}
     below = np.zeros((len(known), len(message_bytes)))
     for procs in known:
@@ -81,6 +81,19 @@ def _slowest(wanted: Sequence[int], gamma: Gamma, subtrees: Subtrees, message_by
             together = steps[len(children) - 1] + of_children.max(axis=0)
             below[row[procs]] = (1 - shared) * apart + shared * together
     return below[[row[procs] for procs in wanted]]
+
+
+def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
+    """The share, from 0 to 1, that a second message's bytes have in its cost; the rest is the sender's time for it.
+
+    That time is what shortest messages show. Let a message take t + x, x being its bytes' time, and a second one e + x
+    more. Then gamma(3) - 1 is (e + x) / (t + x), and e / t for x = 0; these two give e / (e + x).
+    """
+    shortest, further = (
+        np.clip(gamma(3.0, size) - 1, 0.0, 1.0) for size in (np.zeros_like(message_bytes), message_bytes)
+    )
+    of_sender, whole = shortest * (1 - further), further * (1 - shortest)
+    return 1 - np.clip(np.divide(of_sender, whole, out=np.ones_like(whole), where=whole > 0), 0.0, 1.0)
 
 
 def _all_below(wanted: Iterable[int], subtrees: Subtrees) -> list[int]:

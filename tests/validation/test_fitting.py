@@ -96,18 +96,26 @@ def test_gamma_and_hockney_are_those_of_the_links(parameters: ModelParameters) -
 
 
 def test_fits_by_parts_describe_their_experiments(parameters: ModelParameters) -> None:
-    for by_name in parameters.fits[BY_PARTS].values():
+    """Mean and worst residuals: trees, chains and scatters are nearly exact where messages share links alone.
+
+    Of two trees it varies with P how many steps of the schedule are waited for. Of reductions, how far a message that
+    waits overlaps the one before varies with its size and the number of segments: the worst is 12 % for a chain.
+    """
+    limits = {"bcast two_tree": (0.025, 0.13), "bcast": (0.005, 0.025), "gather": (1e-3, 1e-3),
+              "scatter": (0.002, 0.02), "reduce linear": (1e-3, 1e-3), "reduce": (0.026, 0.125)}  # fmt: skip
+    for collective, by_name in parameters.fits[BY_PARTS].items():
         for name, fitted in by_name.items():
-            # Of two trees it varies with P how many steps of the schedule are waited for.
-            assert fitted.mean_residual < (0.03 if name == "two_tree" else 0.02), name
-            assert fitted.worst_residual < (0.2 if name == "two_tree" else 0.1), name
+            mean, worst = limits.get(f"{collective} {name}", limits[collective])
+            assert fitted.mean_residual < mean, (collective, name)
+            assert fitted.worst_residual < worst, (collective, name)
 
 
 @pytest.mark.parametrize("collective", ["bcast", "gather"])
 def test_predictions_are_near_simulation(parameters: ModelParameters, store: Store, collective: str) -> None:
     for row in comparison(parameters, store, collective).rows:
         for name, seconds in row.simulated.items():
-            within = 0.25 if name == "two_tree" else 0.1
+            # Two trees: 20 % at P = 5; scatter and allgather 7 % there; the others 5 %.
+            within = {"two_tree": 0.21, "scatter_allgather": 0.08}.get(name, 0.05)
             assert row.predicted[name] == pytest.approx(seconds, rel=within), (name, row.procs, row.message_bytes)
 
 

@@ -174,6 +174,7 @@ def test_equal_neighbours_are_merged() -> None:
             assert table.choose(procs, size) == Choice(min(times, key=times.__getitem__))
 
 
+@settings(deadline=None)
 @given(
     linear=st.floats(1e-7, 1e-2), linear_sync=st.floats(1e-7, 1e-2), binomial=st.floats(1e-7, 1e-2),
     procs=st.lists(st.integers(2, 200), min_size=1, max_size=6, unique=True),

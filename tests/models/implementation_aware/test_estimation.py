@@ -32,6 +32,9 @@ TRUTH = {
     "main/eager": Hockney(2.1e-5, 1.1e-9),
     "main/rendezvous": Hockney(6.3e-5, 0.9e-9),
     "fill/eager": Hockney(2.6e-5, 1.4e-9),
+    "fill/rendezvous": Hockney(6.6e-5, 1.35e-9),
+    "inflow/eager": Hockney(0.9e-5, 1.15e-9),
+    "inflow/rendezvous": Hockney(5.1e-5, 0.95e-9),
     "steady/eager": Hockney(1.2e-5, 1.9e-9),
     "exchange/eager": Hockney(3.2e-5, 1.3e-9),
     "scatter/eager": Hockney(2.4e-5, 1.2e-9),
@@ -44,25 +47,29 @@ TRUTH = {
 
 
 UNSEGMENTED = ("linear", "scatter_allgather", "scatter_ring_allgather")
+SEGMENTED_COLLECTIVES = ("bcast", "reduce")
 
 
 def seconds_of(model: str, collective: str, algorithm: str, one: Observation, truth: Mapping[str, Hockney]) -> float:
     """What the experiment costs with the true parameters, message by message."""
     points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.fanout, LIMIT)
-    parts = []
+    parts: list[tuple[str, float, float, str]] = []
     if one.experiment == "exchange":
-        parts = [("exchange", 1.0, one.message_bytes / 2)]
+        parts = [("exchange", 1.0, one.message_bytes / 2, "")]
     elif one.experiment != "gather":
         formula = FORMULAS[model][collective][algorithm]
-        parts = [(part.name, float(part.count), float(part.bytes_each)) for part in formula(points, GAMMA)]
+        parts = [
+            (part.name, float(part.count), float(part.bytes_each), part.protocol) for part in formula(points, GAMMA)
+        ]
     if one.experiment in ("bcast_gather", "gather"):
         name = "main" if model == AS_PRINTED else "closing_gather"
-        parts.append((name, one.procs - 1.0, float(one.gather_bytes)))
+        parts.append((name, one.procs - 1.0, float(one.gather_bytes), ""))
     total = 0.0
-    for name, count, size in parts:
+    for name, count, size, named in parts:
         whole = one.message_bytes if collective == "gather" else 0
         decides = size if model == BY_PARTS else whole
-        pair = truth[f"{name}/{'rendezvous' if decides >= LIMIT else 'eager'}"] if count else Hockney(0.0, 0.0)
+        protocol = named or ("rendezvous" if decides >= LIMIT else "eager")
+        pair = truth[f"{name}/{protocol}"] if count else Hockney(0.0, 0.0)
         total += count * (pair.alpha_seconds + size * pair.beta_seconds_per_byte)
     return total
 
@@ -70,9 +77,16 @@ def seconds_of(model: str, collective: str, algorithm: str, one: Observation, tr
 def experiments(collective: str, algorithm: str) -> list[Observation]:
     found = []
     for procs in (12, 25):
-        if collective == "gather":
-            sizes = [1024 * 2**k for k in range(11)]
+        if collective in ("gather", "scatter"):
+            sizes = [64, 256, *(1024 * 2**k for k in range(11))]
             found += [Observation("collective", procs, size, 0, 0.0) for size in sizes]
+            continue
+        if collective == "reduce":
+            found += [
+                Observation("collective", procs, 64 * 4**k, segment, 0.0)
+                for k in range(9)
+                for segment in ((0,) if algorithm in UNSEGMENTED else (0, 2048, SEGMENT, 32768))
+            ]
             continue
         segment = 0 if algorithm in UNSEGMENTED else SEGMENT
         for number in range(10):
@@ -103,7 +117,7 @@ def observed(model: str, collective: str, algorithm: str, truth: Mapping[str, Ho
 @pytest.mark.parametrize("model", [BY_PARTS, AS_PRINTED])
 @pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
 def test_known_parameters_are_found_again(model: str, collective: str, algorithm: str) -> None:
-    if algorithm not in FORMULAS[model][collective]:
+    if algorithm not in FORMULAS[model].get(collective, {}):
         pytest.skip("no printed model")
     observations = observed(model, collective, algorithm)
     fit = fit_algorithm(model, collective, algorithm, observations, GAMMA, LIMIT)
@@ -130,7 +144,13 @@ def test_the_parts_that_are_told_apart() -> None:
     assert names("bcast", "scatter_ring_allgather") == {
         "scatter/eager", "scatter/rendezvous", "ring/eager", "ring/rendezvous", "closing_gather/eager",
     }  # fmt: skip
-    assert names("gather", "binomial") == {"main/eager", "main/rendezvous"}
+    for collective, name in (("gather", "binomial"), ("scatter", "linear"), ("scatter", "binomial")):
+        assert names(collective, name) == {"main/eager", "main/rendezvous"}
+    whole = {"fill/eager", "fill/rendezvous"}
+    assert names("reduce", "linear") == whole | {"inflow/eager", "inflow/rendezvous"}
+    assert names("reduce", "chain") == whole | {"inflow/eager", "inflow/rendezvous", "steady/eager"}
+    for name in ("pipeline", "binary", "binomial"):
+        assert names("reduce", name) == whole | {"steady/eager"}
     assert names("gather", "binomial", AS_PRINTED) == {"main/eager", "main/rendezvous"}
     for name in FORMULAS[AS_PRINTED]["bcast"]:
         assert names("bcast", name, AS_PRINTED) == {"main/eager"}
@@ -165,6 +185,61 @@ def test_outliers_hardly_matter_where_least_squares_fails(collective: str, algor
     plain = np.linalg.lstsq(matrix / scale, np.ones(len(matrix)), rcond=None)[0] / scale
     least = {name: Hockney(*plain[2 * i : 2 * i + 2]) for i, name in enumerate(names)}
     assert max(errors(least)) > 3 * max(errors(fit.parameters))
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), [("bcast", "binomial"), ("reduce", "chain")])
+def test_every_segment_size_is_fitted_alone_and_so_are_whole_messages(collective: str, algorithm: str) -> None:
+    """With other true parameters for each; what fits into a segment is the same for all that it fits into."""
+    truths = {
+        segment: {
+            name: Hockney(scale * pair.alpha_seconds, pair.beta_seconds_per_byte / scale) for name, pair in all_of
+        }
+        for segment, scale in ((0, 1.0), (2048, 1.2), (SEGMENT, 1.5))
+        for all_of in [TRUTH.items()]
+    }
+    observations = [
+        dataclasses.replace(one, seconds=seconds_of(BY_PARTS, collective, algorithm, one, truths[segment]))
+        for segment in truths
+        for procs in (12, 25)
+        for one in (
+            Observation("collective", procs, size, segment, 0.0) for size in (10240, 40960, 163840, 655360, 2621440)
+        )
+    ]
+    fit = fit_algorithm(BY_PARTS, collective, algorithm, observations, GAMMA, LIMIT)
+    assert set(fit.by_segment) == set(truths)
+    assert fit.worst_residual < 1e-6
+    # alpha and beta of full segments appear as a sum only.
+    assert "steady/eager" not in fit.by_segment[0]
+    for name, pair in fit.by_segment[0].items():
+        assert pair.alpha_seconds == pytest.approx(TRUTH[name].alpha_seconds, rel=1e-4), name
+        assert pair.beta_seconds_per_byte == pytest.approx(TRUTH[name].beta_seconds_per_byte, rel=1e-4), name
+    for segment in (2048, SEGMENT):
+        for name, pair in fit.by_segment[segment].items():
+            assert float(pair(np.array(segment))) == pytest.approx(
+                float(truths[segment][name](np.array(segment))), rel=1e-4
+            )
+
+
+@pytest.mark.parametrize("collective", ["bcast", "reduce"])
+def test_what_fits_into_one_segment_tells_about_whole_messages(collective: str) -> None:
+    own = [Observation("collective", procs, size, 0, 0.0) for procs in (12, 25) for size in (16384, 65536, 1048576)]
+    short = [
+        Observation("collective", procs, size, SEGMENT, 0.0) for procs in (12, 25) for size in (1, 8192, 8193, 2**20)
+    ]
+    observations = [
+        dataclasses.replace(one, seconds=seconds_of(BY_PARTS, collective, "binomial", one, TRUTH))
+        for one in (*own, *short)
+    ]
+    fit = fit_algorithm(BY_PARTS, collective, "binomial", observations, GAMMA, LIMIT)
+    eager = fit.by_segment[0]["fill/eager"]
+    assert eager.alpha_seconds == pytest.approx(TRUTH["fill/eager"].alpha_seconds, rel=1e-4)
+    slow = [
+        dataclasses.replace(one, seconds=one.seconds * 2) if one in observations[6:] else one for one in observations
+    ]
+    slower = fit_algorithm(BY_PARTS, collective, "binomial", slow, GAMMA, LIMIT)
+    assert slower.by_segment[0]["fill/eager"].alpha_seconds > 1.5 * eager.alpha_seconds
+    rendezvous, of_slower = (one.by_segment[0]["fill/rendezvous"] for one in (fit, slower))
+    assert of_slower.alpha_seconds == pytest.approx(rendezvous.alpha_seconds, rel=1e-6)
 
 
 def test_parameters_are_never_negative() -> None:
@@ -239,7 +314,7 @@ def every_algorithm(parameters: ModelParameters) -> list[tuple[str, str, str]]:
     return [
         (model, collective, name)
         for model in MODELS
-        for collective in ("bcast", "gather")
+        for collective in parameters.fits.get(model, {"bcast": None})
         for name in parameters.algorithms(model, collective)
     ]
 
@@ -248,7 +323,7 @@ def test_predictions_are_the_times_the_fit_came_from(parameters: ModelParameters
     for model in (BY_PARTS, AS_PRINTED):
         for collective, names in FORMULAS[model].items():
             for name in names:
-                segment = SEGMENT if collective == "bcast" and name not in UNSEGMENTED else 0
+                segment = SEGMENT if collective in SEGMENTED_COLLECTIVES and name not in UNSEGMENTED else 0
                 for procs, m in ((2, 8192), (3, 65536), (50, 131072), (100, 4194304)):
                     one = Observation("collective", procs, m, segment, 0.0)
                     expected = seconds_of(model, collective, name, one, TRUTH)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collwise.models.implementation_aware import bcast, gather
+from collwise.models.implementation_aware import bcast, gather, reduce, scatter, trees
 from collwise.models.implementation_aware.parts import Formula, Gamma, Points
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -23,6 +23,11 @@ KNOWN_GAMMA = [1.0, 1.114, 1.219, 1.283, 1.451, 1.54]
 SLOPE = float(np.polyfit(range(2, 8), KNOWN_GAMMA, 1)[0])
 GAMMA = Gamma((8192.0,), (tuple(KNOWN_GAMMA),))
 SEGMENT = 8192
+# Where messages share the sender's link, and where their sender's time alone keeps them apart.
+SHARED = Gamma((1.0, 4096.0), ((1.0,) * 6, (1.0, 1.7, 2.3, 2.9, 3.8, 4.6)))
+BETWEEN = Gamma((1.0, 4096.0), ((1.0, 1.05, 1.1, 1.15, 1.2, 1.25), tuple(KNOWN_GAMMA)))
+APART = Gamma((1.0, 4096.0), ((1.0, 1.0, 1.05, 1.2, 1.25, 1.5),) * 2)
+GAMMAS = {"shared": SHARED, "between": BETWEEN, "apart": APART}
 
 
 def gamma(procs: int) -> float:
@@ -44,9 +49,9 @@ def segments_of(message_bytes: int, segment_bytes: int) -> int:
 
 
 def evaluate(formula: Formula, procs: object, message_bytes: object, segment_bytes: object = SEGMENT,
-             fanout: int = 4, eager_limit_bytes: int = 65536) -> np.ndarray:  # fmt: skip
+             fanout: int = 4, eager_limit_bytes: int = 65536, gamma: Gamma = GAMMA) -> np.ndarray:  # fmt: skip
     points = Points.of(procs, message_bytes, segment_bytes, fanout, eager_limit_bytes)
-    parts = formula(points, GAMMA)
+    parts = formula(points, gamma)
     total = sum((part.count * (ALPHA + part.bytes_each * BETA) for part in parts), np.zeros(points.procs.shape))
     return np.asarray(total)
 
@@ -136,6 +141,8 @@ EVERY = {
         ("traditional", "bcast", bcast.TRADITIONAL),
         ("printed", "gather", gather.AS_PRINTED),
         ("parts", "gather", gather.BY_PARTS),
+        ("parts", "reduce", reduce.BY_PARTS),
+        ("parts", "scatter", scatter.BY_PARTS),
     )
     for name, formula in formulas.items()
 }
@@ -198,15 +205,16 @@ def test_arrays_give_what_single_points_give(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name.startswith("parts")])
+@settings(deadline=None)
 @given(procs=st.integers(2, 3000), more=st.integers(0, 200), m=st.integers(1, 2**24), further=st.integers(0, 2**20))
 def test_times_are_positive_and_grow_with_the_message(name: str, procs: int, more: int, m: int, further: int) -> None:
-    segment = 0 if "gather" in name else SEGMENT
+    segment = SEGMENT if "bcast" in name or "reduce" in name else 0
     less = float(evaluate(EVERY[name], procs, m, segment, eager_limit_bytes=2**40))
     assert less >= ALPHA + m / 2 * BETA
     whole = math.ceil(further / (2 * SEGMENT)) * 2 * SEGMENT
     assert float(evaluate(EVERY[name], procs, m + whole, segment, eager_limit_bytes=2**40)) >= less * (1 - 1e-12)
-    # A k-chain is shorter with one process more that makes chains equal; a power of two needs no passing on of blocks.
-    if "k_chain" not in name and "scatter_allgather" not in name:
+    # Blocks of m / P are smaller with more processes: between powers of two, fewer bytes go down a way as long.
+    if "allgather" not in name:
         assert float(evaluate(EVERY[name], procs + more, m, segment, eager_limit_bytes=2**40)) >= less * (1 - 1e-12)
 
 
@@ -232,9 +240,10 @@ def test_gather_from_one_other_process_is_formula_by_formula_one_message(name: s
     assert float(evaluate(gather.BY_PARTS[name], 2, 4096, 0)) == pytest.approx(ALPHA + halves * 4096 * BETA)
 
 
-def test_split_binary_between_two_processes_sends_a_half_twice_and_exchanges_it() -> None:
-    (time,) = evaluate(bcast.BY_PARTS["split_binary"], [2], 2 * SEGMENT)
-    assert time == pytest.approx(2 * (ALPHA + SEGMENT * BETA) + (ALPHA + SEGMENT * BETA))
+def test_split_binary_between_two_processes_sends_one_half_and_then_the_other() -> None:
+    for segments in (1, 2, 7):
+        (time,) = evaluate(bcast.BY_PARTS["split_binary"], [2], 2 * segments * SEGMENT)
+        assert time == pytest.approx(segments * (ALPHA + SEGMENT * BETA) + ALPHA + segments * SEGMENT * BETA)
 
 
 # By parts with one alpha and beta for all parts: the printed formulas, and where they differ, as bcast.py says.
@@ -242,12 +251,27 @@ def test_split_binary_between_two_processes_sends_a_half_twice_and_exchanges_it(
 PIPELINED = [SEGMENT * n for n in (1, 2, 3, 8, 64, 512)]
 
 
-@pytest.mark.parametrize("name", ["chain", "binary"])
-def test_parts_add_up_to_the_printed_formula(name: str) -> None:
-    procs = np.array(PROCS if name == "chain" else [p for p in PROCS if p > 2])[:, None]
+FULL_BINARY = [2**levels - 1 for levels in range(2, 12)]
+
+
+def test_parts_of_the_chain_add_up_to_the_printed_formula() -> None:
+    procs = np.array(PROCS)[:, None]
     np.testing.assert_allclose(
-        evaluate(bcast.BY_PARTS[name], procs, PIPELINED), evaluate(bcast.AS_PRINTED[name], procs, PIPELINED), rtol=1e-12
+        evaluate(bcast.BY_PARTS["chain"], procs, PIPELINED),
+        evaluate(bcast.AS_PRINTED["chain"], procs, PIPELINED),
+        rtol=1e-12,
     )
+
+
+@pytest.mark.parametrize("kind", GAMMAS)
+def test_parts_of_the_binary_tree_add_up_to_the_printed_formula_where_it_is_full(kind: str) -> None:
+    def times(formulas: dict[str, Formula], procs: list[int]) -> np.ndarray:
+        return evaluate(formulas["binary"], np.array(procs)[:, None], PIPELINED, gamma=GAMMAS[kind])
+
+    np.testing.assert_allclose(times(bcast.BY_PARTS, FULL_BINARY), times(bcast.AS_PRINTED, FULL_BINARY), rtol=1e-12)
+    # Elsewhere fewer than two messages may leave a process on the way to the deepest level.
+    by_parts, printed = (times(formulas, PROCS[1:]) for formulas in (bcast.BY_PARTS, bcast.AS_PRINTED))
+    assert (by_parts <= printed * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize("fanout", [1, 2, 3, 4, 5, 8])
@@ -274,22 +298,39 @@ def test_a_k_chain_of_one_is_the_chain() -> None:
     )
 
 
+TWICE = Gamma((1.0, 4096.0), ((1.0, 1.0, 1.0), (1.0, 2.0, 3.0)))
+
+
 def test_parts_of_split_binary() -> None:
-    for procs in PROCS:
+    """As printed where a second message doubles the time; elsewhere the tree fills as the binary tree does."""
+    for procs in FULL_BINARY:
         for m in (2 * SEGMENT * n for n in (1, 2, 5, 64)):
-            found = float(evaluate(bcast.BY_PARTS["split_binary"], procs, m))
+            found = float(evaluate(bcast.BY_PARTS["split_binary"], procs, m, gamma=TWICE))
             assert found == pytest.approx(formula_9(procs, m, SEGMENT), rel=1e-12)
+    for procs in PROCS:
+        points = Points.of(procs, 2 * 5 * SEGMENT, SEGMENT)
+        of_half = bcast.BY_PARTS["binary"](Points.of(procs, 5 * SEGMENT, SEGMENT), GAMMA)
+        fill, steady, exchange = bcast.BY_PARTS["split_binary"](points, GAMMA)
+        assert (fill.count, fill.bytes_each) == (of_half[0].count, SEGMENT)
+        assert (steady.count, steady.bytes_each) == (min(procs - 1, 2) * 4, SEGMENT)
+        assert (exchange.count, exchange.bytes_each) == (1, 5 * SEGMENT)
     # An odd number of segments: each half has one segment more than half of them, a little shorter.
-    (found,) = evaluate(bcast.BY_PARTS["split_binary"], [7], 3 * SEGMENT)
+    (found,) = evaluate(bcast.BY_PARTS["split_binary"], [7], 3 * SEGMENT, gamma=TWICE)
     assert found == pytest.approx(2 * (2 + 2 - 1) * (ALPHA + 0.75 * SEGMENT * BETA) + ALPHA + 1.5 * SEGMENT * BETA)
 
 
 def test_parts_of_the_binomial_tree_leave_the_minus_one_out() -> None:
+    """Where the children of a process have a segment at once. Apart, the deepest process is in the first one's tree."""
+    step = ALPHA + SEGMENT * BETA
     for height in range(1, 12):
         for m in PIPELINED:
-            found = float(evaluate(bcast.BY_PARTS["binomial"], 2**height, m))
-            printed = formula_7(2**height, m, SEGMENT)
-            assert found == pytest.approx(printed + ALPHA + SEGMENT * BETA, rel=1e-12)
+            found = float(evaluate(bcast.BY_PARTS["binomial"], 2**height, m, gamma=TWICE))
+            root, segments = height, m // SEGMENT
+            assert found == pytest.approx((root * (segments - 1) + height * (height + 1) / 2) * step, rel=1e-12)
+            printed = float(evaluate(bcast.AS_PRINTED["binomial"], 2**height, m, gamma=TWICE))
+            assert found == pytest.approx(printed + step, rel=1e-12)
+        apart = float(evaluate(bcast.BY_PARTS["binomial"], 2**height, SEGMENT, gamma=APART))
+        assert apart == pytest.approx(height * step, rel=1e-12)
 
 
 def test_parts_of_the_binomial_gather_move_every_block() -> None:
@@ -407,7 +448,9 @@ class Tree(ctypes.Structure):
     ]
 
 
-TOPOLOGIES = {"linear_nonblocking": 0, "chain": 1, "k_chain": 2, "binary": 3, "binomial": 4, "knomial": 7}
+TOPOLOGIES = {
+    "linear_nonblocking": 0, "chain": 1, "k_chain": 2, "binary": 3, "binomial": 4, "in_order_binomial": 5, "knomial": 7,
+}  # fmt: skip
 Children = Callable[[str, int, int], list[list[int]]]
 
 
@@ -437,70 +480,236 @@ def children(tmp_path_factory: pytest.TempPathFactory) -> Children:
     return of
 
 
-def step_by_step(children: Sequence[Sequence[int]], segments: int) -> float:
+def step_by_step(children: Sequence[Sequence[int]], segments: int, gamma: Gamma, at_once: bool) -> float:
     """When the last process has its last segment, in messages: a process passes segments on one after another, each
-    in gamma(children + 1), and no earlier than it has them."""
-    here = [0.0] * segments
+    in gamma(children + 1), and no earlier than it has them. Its children have it then, all of them `at_once`, or one
+    by one, the i-th after gamma(i + 1)."""
+    cost = gamma(np.arange(len(children) + 2), SEGMENT).tolist()
     last = 0.0
-    waiting = [(0, here)]
+    waiting = [(0, [0.0] * segments)]
     while waiting:
         rank, arrived = waiting.pop()
         last = max(last, arrived[-1])
-        cost = gamma(len(children[rank]) + 1)
-        free, there = 0.0, []
+        own = children[rank]
+        free, starts = 0.0, []
         for time in arrived:
-            free = max(free, time) + cost
-            there.append(free)
-        waiting += [(child, there) for child in children[rank]]
+            starts.append(max(free, time))
+            free = starts[-1] + cost[len(own) + 1]
+        for index, child in enumerate(own):
+            takes = cost[len(own) + 1 if at_once else index + 2]
+            waiting.append((child, [start + takes for start in starts]))
     return last
 
 
-def in_messages(algorithm: str, procs: int, segments: int, fanout: int = 4) -> float:
+def in_between(children: Sequence[Sequence[int]], segments: int, gamma: Gamma, shared: float) -> float:
+    """At every process, from the leaves to the root, the weighted mean of both ways; further segments at the root."""
+    cost = gamma(np.arange(len(children) + 2), SEGMENT).tolist()
+    below = [0.0] * len(children)
+    for rank in reversed(range(len(children))):
+        own = children[rank]
+        if own:
+            apart = max(cost[index + 2] + below[child] for index, child in enumerate(own))
+            at_once = cost[len(own) + 1] + max(below[child] for child in own)
+            below[rank] = (1 - shared) * apart + shared * at_once
+    return below[0] + (segments - 1) * cost[len(children[0]) + 1]
+
+
+def in_messages(algorithm: str, procs: int, segments: int, fanout: int = 4, gamma: Gamma = GAMMA) -> float:
     points = Points.of(procs, segments * SEGMENT, SEGMENT, fanout)
-    return float(sum(part.count for part in bcast.BY_PARTS[algorithm](points, GAMMA)))
+    return float(sum(part.count for part in bcast.BY_PARTS[algorithm](points, gamma)))
 
 
 @pytest.mark.parametrize("segments", [1, 2, 7, 40])
 def test_algorithm_1_on_flat_trees_chains_and_k_chains(children: Children, segments: int) -> None:
     for procs in range(2, 66):
         for algorithm, fanout in (("linear_nonblocking", 0), ("chain", 0), *(("k_chain", k) for k in (1, 2, 3, 4, 7))):
-            reference = step_by_step(children(algorithm, procs, fanout), segments)
+            reference = step_by_step(children(algorithm, procs, fanout), segments, GAMMA, at_once=True)
             assert in_messages(algorithm, procs, segments, fanout) == pytest.approx(reference, rel=1e-12), (
                 algorithm, procs, fanout,
             )  # fmt: skip
 
 
-@pytest.mark.parametrize("segments", [1, 2, 7, 40])
-def test_algorithm_1_on_binary_trees(children: Children, segments: int) -> None:
-    """Exact where a process above the deepest level has two children; a cheaper last step where none has."""
+TREES = [("binary", 0), ("binomial", 0), *(("knomial", radix) for radix in (2, 3, 4, 5, 8))]
+
+
+@pytest.mark.parametrize(("algorithm", "radix"), TREES)
+@pytest.mark.parametrize("kind", GAMMAS)
+def test_algorithm_1_on_trees(children: Children, algorithm: str, radix: int, kind: str) -> None:
+    # Between: e = 0.05 t and e + x = 0.114 (t + x), so that x = 0.0722 t.
+    gamma, shared = GAMMAS[kind], {"apart": 0.0, "between": 0.064 / (0.064 + 0.05 * 0.886), "shared": 1.0}[kind]
+    for procs in [*range(2, 70), 81, 90, 127, 128, 129]:
+        tree = children(algorithm, procs, radix)
+        for segments in (1, 2, 40):
+            found = in_messages(algorithm, procs, segments, radix, gamma)
+            assert found == pytest.approx(in_between(tree, segments, gamma, shared), rel=1e-12), (procs, segments)
+            apart, at_once = (step_by_step(tree, segments, gamma, at_once) for at_once in (False, True))
+            assert apart * (1 - 1e-12) <= found <= at_once * (1 + 1e-12), (procs, segments)
+            if kind != "between":
+                assert found == pytest.approx(at_once if shared else apart, rel=1e-12), (procs, segments)
+
+
+@settings(deadline=None)
+@given(e=st.floats(0.001, 5), bandwidth=st.floats(0.001, 10), t=st.floats(0.001, 5), m=st.integers(1, 10**6))
+def test_the_share_of_bytes_in_a_second_message(e: float, bandwidth: float, t: float, m: int) -> None:
+    """Of a network where a message takes t and its bytes' time, and one that follows e < t and its bytes' time."""
+    t += e
+    sizes = np.array([0.0, float(m), 2e6])
+    seconds = t + sizes / 1e5 / bandwidth
+    gamma = Gamma(tuple(sizes), tuple((1.0, 1 + (e + x) / (t + x)) for x in seconds - t))
+    found = trees.shared_link(gamma, sizes)
+    assert found == pytest.approx((seconds - t) / (e + seconds - t), abs=1e-9)
+    assert trees.shared_link(Gamma((64.0,), ((1.0, 1.0),)), sizes).tolist() == [0, 0, 0]
+
+
+Shape = tuple["Shape", ...]
+
+
+def shape_in_c(children: Sequence[Sequence[int]], rank: int = 0) -> Shape:
+    return tuple(shape_in_c(children, child) for child in children[rank])
+
+
+def shape_by_sizes(subtrees: trees.Subtrees, procs: int) -> Shape:
+    return tuple(shape_by_sizes(subtrees, size) for size in subtrees(procs))
+
+
+@pytest.mark.parametrize(("algorithm", "radix"), TREES)
+def test_trees_are_those_of_the_c_code(children: Children, algorithm: str, radix: int) -> None:
+    subtrees = {"binary": trees.binary_subtrees, "binomial": trees.binomial_subtrees}.get(algorithm)
+    for procs in [*range(1, 260), 511, 512, 513, 625, 729, 1000]:
+        by_sizes = shape_by_sizes(subtrees or trees.knomial_subtrees(radix), procs)
+        assert by_sizes == shape_in_c(children(algorithm, procs, radix)), procs
+
+
+def test_points_that_are_no_grid_have_the_same_fill() -> None:
+    gamma = Gamma((1024.0, 65536.0), ((1.0, 1.1, 1.2), (1.0, 1.9, 2.8)))
+    random = np.random.default_rng(5)
+    procs, sizes = random.integers(1, 300, (7, 40)), random.integers(1, 10**5, (7, 40)).astype(float)
+    together = trees.fill_steps(Points.of(procs, sizes), gamma, trees.binary_subtrees, sizes)
+    for p, m, steps in zip(procs.ravel(), sizes.ravel(), together.ravel(), strict=True):
+        alone = trees.fill_steps(Points.of(p, m), gamma, trees.binary_subtrees, np.array(m))
+        assert steps == pytest.approx(float(alone), rel=1e-12)
+
+
+# Reduce and scatter, which the papers have no formulas for.
+
+
+def combining(children: Sequence[Sequence[int]], segments: int) -> float:
+    """When the root has combined all, in messages: a process receives its children's segments by turns."""
+    ready = [[0.0] * segments for _ in children]
+    for rank in reversed(range(len(children))):
+        free = 0.0
+        for number in range(segments):
+            for child in children[rank]:
+                free = max(free, ready[child][number]) + 1
+            ready[rank][number] = free
+    return ready[0][-1]
+
+
+def reduce_messages(algorithm: str, procs: int, segments: int, fanout: int = 4) -> float:
+    points = Points.of(procs, segments * SEGMENT, SEGMENT, fanout)
+    parts = reduce.BY_PARTS[algorithm](points, GAMMA)
+    assert {float(part.bytes_each) for part in parts} == {segments * SEGMENT if algorithm == "linear" else SEGMENT}
+    return float(sum(part.count for part in parts))
+
+
+@pytest.mark.parametrize("segments", [1, 2, 7])
+def test_reduce_step_by_step(children: Children, segments: int) -> None:
+    """Exact but for binary trees that are not full, where fewer messages have to be waited for."""
     for procs in range(2, 130):
-        tree = children("binary", procs, 0)
-        height = floor_log2(procs)
-        parents_of_deepest = range(2 ** (height - 1) - 1, 2**height - 1)
-        single = height > 1 and all(len(tree[rank]) < 2 for rank in parents_of_deepest)
-        assert single == (height > 1 and procs - (2**height - 1) <= 2 ** (height - 1))
-        reference = step_by_step(tree, segments) + (gamma(3) - 1 if single else 0.0)
-        assert in_messages("binary", procs, segments) == pytest.approx(reference, rel=1e-12), procs
+        assert reduce_messages("linear", procs, segments) == procs - 1
+        for name, topology, fanout in (
+            ("pipeline", "chain", 0),
+            ("binomial", "in_order_binomial", 0),
+            *(("chain", "k_chain", fanout) for fanout in (1, 2, 3, 4, 7)),
+        ):
+            reference = combining(children(topology, procs, fanout), segments)
+            assert reduce_messages(name, procs, segments, fanout) == reference, (name, procs, fanout)
+        reference, found = combining(children("binary", procs, 0), segments), reduce_messages("binary", procs, segments)
+        assert reference <= found <= reference + floor_log2(procs) / 2, procs
+        if procs + 1 & procs == 0:
+            assert found == reference == 2 * (floor_log2(procs) + segments - 1)
 
 
-@pytest.mark.parametrize("segments", [1, 2, 7, 40])
-def test_algorithm_1_on_binomial_trees(children: Children, segments: int) -> None:
-    """Exact for powers of two and halfway beyond them; elsewhere some processes have a child less than assumed."""
-    for procs in range(2, 130):
-        reference = step_by_step(children("binomial", procs, 0), segments)
-        found = in_messages("binomial", procs, segments)
-        if procs & (procs - 1) == 0 or procs >= 1.5 * 2 ** floor_log2(procs):
-            assert found == pytest.approx(reference, rel=1e-12), procs
-        assert reference * (1 - 1e-12) <= found <= (reference + gamma(ceil_log2(procs)) - 1) * (1 + 1e-12), procs
+def test_parts_of_reduce_between_two_and_five() -> None:
+    def counts(name: str, procs: int) -> list[float]:
+        return [float(part.count) for part in reduce.BY_PARTS[name](Points.of(procs, 3 * SEGMENT, SEGMENT), GAMMA)]
+
+    assert {name: counts(name, 2) for name in reduce.BY_PARTS} == {
+        "linear": [1, 0, 0], "chain": [1, 0, 2], "pipeline": [1, 0, 2], "binary": [1, 0, 2], "binomial": [1, 0, 2],
+    }  # fmt: skip
+    assert {name: counts(name, 5) for name in reduce.BY_PARTS} == {
+        "linear": [1, 3, 0], "chain": [1, 3, 8], "pipeline": [4, 0, 2], "binary": [4, 0, 4], "binomial": [3, 0, 6],
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("segments", [1, 2, 7, 40])
-@pytest.mark.parametrize("radix", [2, 3, 4, 5, 8])
-def test_algorithm_1_on_knomial_trees(children: Children, radix: int, segments: int) -> None:
-    """Exact for powers of the radix; elsewhere processes on the costliest way have other numbers of children."""
-    for procs in range(2, 130):
-        reference = step_by_step(children("knomial", procs, radix), segments)
-        found = in_messages("knomial", procs, segments, radix)
-        if any(procs == radix**levels for levels in range(8)):
-            assert found == pytest.approx(reference, rel=1e-12), procs
-        assert 0.9 * reference <= found <= 1.25 * reference, procs
+def shared_link(blocks: Sequence[int]) -> list[float]:
+    """When messages of so many blocks are through a link that they share evenly, from one that ends to the next."""
+    left, done, now = {index: float(size) for index, size in enumerate(blocks)}, [0.0] * len(blocks), 0.0
+    while left:
+        step = min(left.values())
+        now += step * len(left)
+        left = {index: size - step for index, size in left.items()}
+        for index in [index for index, size in left.items() if size == 0]:
+            done[index] = now
+            del left[index]
+    return done
+
+
+def ways(children: Sequence[Sequence[int]], least: int) -> list[tuple[float, ...]]:
+    """From the root to each process of an in-order binomial tree, in which subtrees hold consecutive ranks: messages
+    and blocks by eager messages, then those by rendezvous, which have `least` blocks. The eager ones of a process share
+    the link with each other, and wait for those by rendezvous that it sends before."""
+    size = [1] * len(children)
+    for rank in reversed(range(len(children))):
+        size[rank] += sum(size[child] for child in children[rank])
+    found: list[tuple[float, ...]] = []
+    waiting = [(0, (0.0, 0.0, 0.0, 0.0))]
+    while waiting:
+        rank, way = waiting.pop()
+        found.append(way)
+        in_turn = children[rank][::-1]
+        eager = [child for child in in_turn if size[child] < least]
+        done = dict(zip(eager, shared_link([size[child] for child in eager]), strict=True))
+        messages, blocks = way[2:]
+        for child in in_turn:
+            if child in done:
+                waiting.append((child, (way[0] + 1, way[1] + done[child], messages, blocks)))
+            else:
+                messages, blocks = messages + 1, blocks + size[child]
+                waiting.append((child, (way[0], way[1], messages, blocks)))
+    return found
+
+
+def scatter_way(procs: int, block_bytes: int, eager_limit_bytes: int) -> tuple[float, ...]:
+    points = Points.of(procs, block_bytes, eager_limit_bytes=eager_limit_bytes)
+    eager, rendezvous = scatter.BY_PARTS["binomial"](points, GAMMA)
+    assert (eager.protocol, rendezvous.protocol) == ("eager", "rendezvous")
+    return tuple(
+        value
+        for part in (eager, rendezvous)
+        for value in (float(part.count), round(float(part.count * part.bytes_each) / block_bytes, 6))
+    )
+
+
+def test_the_slowest_way_of_a_binomial_scatter(children: Children) -> None:
+    for procs in [*range(2, 70), 127, 128, 129]:
+        tree = children("in_order_binomial", procs, 0)
+        for block_bytes, limit in ((1000, 0), (1000, 1000), (1000, 4000), (1000, 4001), (1000, 10000), (7, 2**40)):
+            every = ways(tree, math.ceil(limit / block_bytes))
+            slowest = max((way[1] + way[3], way[0] + way[2]) for way in every)
+            found = scatter_way(procs, block_bytes, limit)
+            assert found in [way for way in every if (way[1] + way[3], way[0] + way[2]) == slowest], (procs, limit)
+
+
+def test_a_full_binomial_scatter_by_hand() -> None:
+    for height in range(1, 11):
+        # One after another: each step halves the blocks that are left.
+        assert scatter_way(2**height, 100, 0) == (0, 0, height, 2**height - 1)
+    # 4, 2 and 1 blocks side by side take 4 + 2 + 1, 2 + 2 + 1 and 1 + 1 + 1; then the first goes on with 2 and 1.
+    assert scatter_way(8, 100, 2**40) == (3, 7 + 3 + 1, 0, 0)
+    # 4 blocks by rendezvous, then 2 and 1 side by side, in 3 and 2; after 4 the first goes on in 3 and 1.
+    assert scatter_way(8, 100, 400) == (2, 4, 1, 4)
+
+
+def test_a_linear_scatter_is_a_linear_broadcast_of_its_blocks() -> None:
+    assert scatter.BY_PARTS["linear"] is bcast.BY_PARTS["linear"]

@@ -3,8 +3,8 @@
 The unsegmented chain broadcast takes (P - 1) (L + g(m)), the linear barrier at best P g(0) + 2 L (tables 1 and 2). Over
 several P and m this is linear in L and every g(m). Overheads stay as they were measured between two processes.
 
-The barrier's messages are empty, and an empty broadcast sends none. So where empty messages cost what one byte does,
-g(0) is the g(1) of the chain; elsewhere it is a knot of its own.
+The barrier's messages are empty (those of a simulated one carry a byte) and an empty broadcast sends none: g(0) is
+taken for the g(1) of the chain.
 """
 
 from __future__ import annotations
@@ -33,16 +33,14 @@ def fitted_plogp(
     chosen = [int(size) for size in (sizes or measured.gap.message_bytes)]
     if min(chosen) < 0:
         raise UsageError(f"messages of {min(chosen)} bytes: at least 0 is valid")
-    empty = {0} if lab.least_bytes > 0 else set()
-    knots = sorted({1, *(max(1, size) for size in chosen)} | empty)
+    knots = sorted({1, *(max(1, size) for size in chosen)})
     experiments, rows = [], []
     for of in communicators:
         experiments.append(Experiment(LINEAR_BARRIER, tuple(range(of)), 0))
         rows.append(_row(len(knots), 2.0, 0, float(of)))
         for index, size in enumerate(knots):
-            if size > 0:
-                experiments.append(Experiment(CHAIN_BCAST, tuple(range(of)), size))
-                rows.append(_row(len(knots), of - 1.0, index, of - 1.0))
+            experiments.append(Experiment(CHAIN_BCAST, tuple(range(of)), size))
+            rows.append(_row(len(knots), of - 1.0, index, of - 1.0))
     seconds = np.array([measurement.seconds for measurement in lab.run(experiments)])
     if seconds.min() <= 0:
         raise CollwiseError("a broadcast or a barrier took no time: there is nothing to fit PLogP to")

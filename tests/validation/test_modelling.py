@@ -91,7 +91,8 @@ def test_what_models_cover() -> None:
     assert covers("hockney_as_printed", "alltoall")
     assert covers("lmo_heterogeneous", "scatter")
     assert not covers("lmo", "bcast")
-    assert not covers("by_parts", "scatter")
+    assert covers("by_parts", "scatter")
+    assert not covers("by_parts", "alltoall")
     assert covers("traditional", "bcast")
     assert not covers("traditional", "gather")
     assert [name for name in MODEL_NAMES if covers(name, "allgather")] == []
@@ -99,7 +100,7 @@ def test_what_models_cover() -> None:
 
 def test_collectives_without_formulas_are_named() -> None:
     with pytest.raises(
-        UsageError, match=r"model lmo has no formulas for bcast, reduce; these have: hockney, hockney_b"
+        UsageError, match=r"model lmo has no formulas for bcast, reduce; these have: by_parts, hockney, hockney_b"
     ):
         check_formulas("lmo", ["scatter", "bcast", "reduce"])
     with pytest.raises(

@@ -68,16 +68,20 @@ class LogGPLaboratory:
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
         self.rounds += 1
         self.asked += experiments
-        times = [Run(self.machine, experiment).seconds() for experiment in experiments]
+        times = [Run(self.machine, experiment, self.least_bytes).seconds() for experiment in experiments]
         self.effort.measurements += len(times)
         self.effort.seconds += sum(times)
         return [Measurement(seconds * (1 + self.noise * self._random.standard_normal())) for seconds in times]
 
 
 class Run:
-    """One experiment: until when each processor is busy, and since when its last message is in the network."""
+    """One experiment: until when each processor is busy, and since when its last message is in the network.
 
-    def __init__(self, machine: Machine, experiment: Experiment) -> None:
+    A barrier's messages have `token_bytes`, as in simulation.
+    """
+
+    def __init__(self, machine: Machine, experiment: Experiment, token_bytes: int = 0) -> None:
+        self.token_bytes = token_bytes
         self.machine, self.experiment = machine, experiment
         self.busy = dict.fromkeys(experiment.processes, 0.0)
         self.free = dict.fromkeys(experiment.processes, 0.0)
@@ -94,10 +98,10 @@ class Run:
                 self.take(j, self.put(i, j, one.message_bytes), one.message_bytes)
         elif one.kind == kinds.LINEAR_BARRIER:
             assert one.message_bytes == 0
-            for arrival in sorted(self.put(j, root, one.message_bytes) for j in others):
-                self.take(root, arrival, one.message_bytes)
+            for arrival in sorted(self.put(j, root, self.token_bytes) for j in others):
+                self.take(root, arrival, self.token_bytes)
             for j in others:
-                self.take(j, self.put(root, j, one.message_bytes), one.message_bytes)
+                self.take(j, self.put(root, j, self.token_bytes), self.token_bytes)
         else:
             raise AssertionError(one.kind)
         return max(self.busy.values())

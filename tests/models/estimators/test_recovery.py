@@ -32,7 +32,11 @@ PLATFORM = replace(
     link_latency_seconds=LINK_LATENCY,
     link_bytes_per_second=1e15,
     calibration=Calibration(
-        eager_limit_bytes=1 << 30, crosstraffic=False, os=((0, SEND, 0.0),), or_=((0, RECEIVE, PER_BYTE),)
+        eager_limit_bytes=1 << 30,
+        crosstraffic=False,
+        os=((0, SEND, 0.0),),
+        ois=((0, SEND, 0.0),),
+        or_=((0, RECEIVE, PER_BYTE),),
     ),
 )
 # SMPI limits a flow to its window over its roundtrip, which is 0.2 % of the time of a byte here.
@@ -77,10 +81,10 @@ def test_plogp(lab: ExperimentRunner) -> None:
 
 
 def test_fitted_plogp(lab: ExperimentRunner) -> None:
-    """The chain forwards by sends that do not block, and those are free here."""
+    """A step of the chain and a process more in the barrier both take o_s + o_r: that is g here."""
     model = fitted_plogp(lab, kielmann_plogp(lab))
     assert model.latency_seconds == pytest.approx(2 * LINK_LATENCY, rel=WITHIN)
-    assert model.gap(SIZES) == pytest.approx(RECEIVE + PER_BYTE * SIZES, rel=WITHIN)
+    assert model.gap(SIZES) == pytest.approx(SEND + RECEIVE + PER_BYTE * SIZES, rel=WITHIN)
 
 
 def test_heterogeneous(lab: ExperimentRunner) -> None:

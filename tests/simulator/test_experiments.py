@@ -83,7 +83,7 @@ def by_hand(m: int, r: int) -> dict[Experiment, float]:
     }
 
 
-# A barrier's messages carry a byte. Reports share the link of process 0, which takes them in by turns and then sends the
+# A barrier's messages carry a byte. Reports share the link of process 0, which takes them in by turns, then sends the
 # releases. Rendezvous is free of overhead.
 BY_HAND = by_hand(1, 1) | by_hand(1000, 1) | by_hand(60_000, 2000)
 BY_HAND |= {

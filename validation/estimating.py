@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.experiments import Laboratory
-from collwise.models.estimators import lmo, thresholds
 from collwise.models.estimators.cost import with_effort
 from collwise.models.estimators.culler import culler_loggp, culler_logp
 from collwise.models.estimators.fitted_plogp import fitted_plogp
@@ -52,10 +51,6 @@ def _hockney_by_two_sizes(lab: Laboratory, pairs: Sequence[Pair] | None, heterog
 
 def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair]) -> PLogP:
     return fitted_plogp(lab, kielmann_plogp(lab, pairs=pairs))
-
-
-def _lmo(lab: Laboratory) -> LMO:
-    return lmo.estimate(lab, thresholds.estimate(lab))
 
 
 def _large_bytes(lab: Laboratory) -> int:
@@ -126,8 +121,8 @@ PROCEDURES: Mapping[str, Mapping[str, _Procedure]] = {
     "lmo": {
         "triplets": _Procedure(
             "roundtrips, one-to-two experiments, scatter and gather series",
-            lambda lab, pairs: _lmo(lab).homogeneous(),
-            _lmo,
+            lambda lab, pairs: LMO.fit(lab).homogeneous(),
+            LMO.fit,
         )
     },
 }

@@ -196,7 +196,7 @@ class _Experiments:
             for model in (BY_PARTS, AS_PRINTED):
                 if name not in FORMULAS[model].get(collective, {}):
                     continue
-                used = _as_paper(own) if model == AS_PRINTED else own
+                used = _as_paper(collective, own) if model == AS_PRINTED else own
                 if model == BY_PARTS and collective == "bcast":
                     used = [*own, *closing]
                 fitted = fit_algorithm(model, collective, name, used, gamma, self.eager_limit)
@@ -223,10 +223,7 @@ class _Experiments:
         )
 
 
-def _as_paper(observations: Sequence[Observation]) -> list[Observation]:
+def _as_paper(collective: str, observations: Sequence[Observation]) -> list[Observation]:
     """Only the experiments that the paper makes: formula (16) for broadcast, the collective itself for gather."""
-    return [
-        one
-        for one in observations
-        if one.experiment == "bcast_gather" or (one.experiment == "collective" and one.segment_bytes == 0)
-    ]
+    wanted = "collective" if collective == "gather" else "bcast_gather"
+    return [one for one in observations if one.experiment == wanted]

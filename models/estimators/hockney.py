@@ -57,7 +57,9 @@ def hockney_by_size(lab: Laboratory, sizes: Sizes | None = None, pairs: Sequence
     chosen = sizes or Sizes()
     pairs = chosen_pairs(lab, pairs, heterogeneous=False)
     times = together(lab, [_one_way(lab, pair, chosen, from_last_two) for pair in pairs])
-    return HockneyBySize(PiecewiseLinear.mean([HockneyBySize.fit(list(of), list(of.values())).time for of in times]))
+    return HockneyBySize(
+        PiecewiseLinear.mean([HockneyBySize.through(list(of), list(of.values())).time for of in times])
+    )
 
 
 def _one_way(lab: Laboratory, pair: Pair, sizes: Sizes, expected: Predictor) -> Procedure[dict[int, float]]:

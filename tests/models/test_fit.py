@@ -1,0 +1,57 @@
+"""Every point-to-point model can be fitted in a laboratory, and then predicts the times there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collwise.common.experiments import ROUNDTRIP, Experiment
+from collwise.models.hockney import Hockney, HockneyBySize
+from collwise.models.lmo import LMO
+from collwise.models.loggp import LogGP
+from collwise.models.plogp import HeterogeneousPLogP, PLogP
+from collwise.platforms import load
+from collwise.simulator.experiments import ExperimentRunner
+from collwise.simulator.store import Store
+
+pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+
+SIZES = (1, 1000, 50_000)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "timings.sqlite") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("model", [Hockney, HockneyBySize, LogGP, PLogP])
+def test_homogeneous(model: type[Hockney | HockneyBySize | LogGP | PLogP], store: Store) -> None:
+    lab = ExperimentRunner.simulated(load("exact-sender"), store, procs=3)
+    fitted = model.fit(lab)
+    times = lab.run([Experiment(ROUNDTRIP, (0, 1), size, size) for size in SIZES])
+    assert not fitted.heterogeneous
+    assert fitted.predict(SIZES) == pytest.approx([one.seconds / 2 for one in times], rel=1e-3)
+
+
+@pytest.mark.parametrize("fit", [lambda lab: Hockney.fit(lab, True), LMO.fit])
+def test_heterogeneous(fit: Callable[[ExperimentRunner], Hockney | LMO], store: Store) -> None:
+    lab = ExperimentRunner.simulated(load("exact-heterogeneous"), store, procs=4)
+    fitted = fit(lab)
+    assert fitted.heterogeneous
+    for pair in ((0, 1), (3, 2)):
+        times = lab.run([Experiment(ROUNDTRIP, pair, size, size) for size in SIZES])
+        assert fitted.predict(SIZES, *pair) == pytest.approx([one.seconds / 2 for one in times], rel=1e-3)
+
+
+def test_loggp_and_plogp_of_pairs(store: Store) -> None:
+    """Of one byte, which is all that these say of platforms where several parts grow with the message."""
+    lab = ExperimentRunner.simulated(load("exact-heterogeneous"), store, procs=3)
+    (time,) = lab.run([Experiment(ROUNDTRIP, (0, 2), 1, 1)])
+    for fitted in (LogGP.fit(lab, heterogeneous=True), HeterogeneousPLogP.fit(lab)):
+        assert fitted.heterogeneous
+        assert float(np.asarray(fitted.predict(1, 0, 2))) == pytest.approx(time.seconds / 2, rel=1e-2)

@@ -127,9 +127,14 @@ def _model_map(model: CollectiveModel, plan: ComparisonPlan, seconds: Array, bes
     predicted = predict_at_points(model, covered)
     nothing = np.full(best.shape, np.nan)
     times = np.stack([predicted.get(label, nothing) for label in plan.candidates()])
+    sizes = np.array(plan.message_bytes)
+    whole = {choice.algorithm for choice in plan.candidates().values() if choice.segment_bytes == 0}
     for choice, mine in zip(plan.candidates().values(), times, strict=True):
         algorithm = Catalogue.load().algorithm(plan.collective, choice.algorithm)
         mine[[bool(algorithm.objection(p)) for p in plan.procs]] = np.nan
+        if choice.algorithm in whole:
+            # In one segment a message is whole; parameters of its own for either do not make it another method.
+            mine[:, sizes <= choice.segment_bytes] = np.nan
     winners = fastest(times)
     picked = np.take_along_axis(seconds, winners[None], axis=0)[0]
     least = np.take_along_axis(seconds, best[None], axis=0)[0]

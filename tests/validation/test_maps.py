@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from collwise.validation.openmpi import Choice
 from collwise.validation.selection import ComparisonPlan
 
 GRISOU = load_description("grisou")
-PLAN = ComparisonPlan("bcast", (4, 8), (100, 5000, 10**6), 1, 0, ("linear", "chain", "binary"), (1024, 8192))
+PLAN = ComparisonPlan("bcast", (4, 8), (2000, 5000, 10**6), 1, 0, ("linear", "chain", "binary"), (1024, 8192))
 
 
 class Model:
@@ -92,7 +93,7 @@ def test_penalties_are_in_simulated_time(made: DecisionMaps) -> None:
     assert math.isnan(penalty[1, 1])
     found = made.summary("all")
     assert (found.best_share, found.mean_penalty, found.worst_penalty) == (0.0, 2.0, 3.0)
-    assert (found.worst_procs, found.worst_bytes, found.worst_pick) == (4, 100, Choice("linear"))
+    assert (found.worst_procs, found.worst_bytes, found.worst_pick) == (4, 2000, Choice("linear"))
     worst = made.summary("some")
     assert (worst.worst_penalty, worst.worst_procs) == (7.0, 8)
 
@@ -112,3 +113,17 @@ def test_a_model_without_any(tmp_path: Path) -> None:
             decision_maps(GRISOU, PLAN, [Model("none")], store)
         with pytest.raises(UsageError, match="cannot hold P = 52 with 1 per node"):
             decision_maps(GRISOU, ComparisonPlan("bcast", (52,), (1,), 1, 0), [], store)
+
+
+def test_one_segment_is_no_method_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """At 1 KiB the chain by 1 KiB is the unsegmented chain, which the model takes for slower than linear."""
+    plan = replace(PLAN, message_bytes=(1024, 1025))
+
+    def simulate(platform: object, cases: list[Case], *_: object, **__: object) -> SweepResult:
+        timings = {case: Timing(case, seconds_of(case)) for case in cases}
+        return SweepResult(timings, 0, 1, Configuration("simulated", "grisou", "SimGrid 3.32"))
+
+    monkeypatch.setattr(maps, "simulate", simulate)
+    with Store(tmp_path / "timings.sqlite") as store:
+        made = decision_maps(GRISOU, plan, [Model("all", "linear", "chain", "binary")], store)
+    assert named(made, made.models["all"].winners)[1] == ["linear", "chain, 1 KiB"]

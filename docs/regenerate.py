@@ -76,7 +76,8 @@ def evaluation_page() -> str:
             platform: min(score["mean_cost"] for score in mine if score["platform"] == platform)
             for platform in dict.fromkeys(score["platform"] for score in mine)
         }
-        columns = ["platform", "model", "mean error", "worst", "best picked", "mean cost", "worst", "worst at"]
+        errors, costs = ("mean error", "worst error"), ("mean cost", "worst cost", "worst at")
+        columns = ["platform", "model", *errors, "best picked", *costs]
         parts.append(markdown(columns, [score_row(score, least[score["platform"]]) for score in mine]))
     parts.append(
         "\n## Parameters found again\n\n`collwise recover`: the worst relative error of any parameter, by procedure, "
@@ -106,7 +107,7 @@ def score_row(score: dict[str, Any], least_cost: float) -> tuple[object, ...]:
         *(score["platform"], score["model"], percent_text(score["mean_error"]), percent_text(score["worst_error"])),
         f"{score['best_picks']} of {score['picks']}",
         f"**{cost}**" if score["mean_cost"] == least_cost else cost,
-        *(percent_text(score["worst_cost"]), score["worst_at"]),
+        *(percent_text(score["worst_cost"]), score["worst_at"] if score["worst_cost"] > 0 else "-"),
     )
 
 

@@ -20,7 +20,8 @@ from collwise.models.piecewise import Array
 class Thresholds:
     """Message bytes; None where none was found.
 
-    `scatter_leap_bytes` S, `gather_irregular_from_bytes` M1, `gather_regular_from_bytes` M2.
+    `scatter_leap_bytes` S, `gather_irregular_from_bytes` M1, `gather_regular_from_bytes` M2, which
+    counts as large here, as it does where a protocol changes at M2; the thesis counts it as medium.
     """
 
     scatter_leap_bytes: int | None = None
@@ -28,19 +29,19 @@ class Thresholds:
     gather_regular_from_bytes: int | None = None
 
     def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
-        """Where linear gather takes a time that nobody can foretell: M1 <= m <= M2."""
+        """Where linear gather takes a time that nobody can foretell: from M1 on, and below M2."""
         m = np.asarray(message_bytes, dtype=float)
         if self.gather_irregular_from_bytes is None:
             return np.zeros(m.shape, dtype=bool)
         last = np.inf if self.gather_regular_from_bytes is None else self.gather_regular_from_bytes
-        return (m >= self.gather_irregular_from_bytes) & (m <= last)
+        return (m >= self.gather_irregular_from_bytes) & (m < last)
 
     def large(self, message_bytes: ArrayLike) -> np.ndarray:
-        """Where linear gather goes by formula (4.3): m > M2."""
+        """Where linear gather goes by formula (4.3): from M2 on."""
         m = np.asarray(message_bytes, dtype=float)
         if self.gather_regular_from_bytes is None:
             return np.zeros(m.shape, dtype=bool)
-        return m > self.gather_regular_from_bytes
+        return m >= self.gather_regular_from_bytes
 
 
 @dataclass(frozen=True)

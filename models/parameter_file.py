@@ -96,7 +96,7 @@ class FittedParameters:
     def from_document(cls, document: Mapping[str, Any], path: str | Path) -> FittedParameters:
         """The same from what `read_document` gave. Raises UsageError."""
         if document.get("format") != FORMAT:
-            raise UsageError(f"{path}: not a parameter file of format {FORMAT}; make one with: collwise fit --model")
+            raise UsageError(f"{path}: not a parameter file; make one with: collwise fit --model NAME")
         keys = Keys(path, document)
         family = keys.text("model")
         if family not in FAMILIES:

@@ -9,8 +9,8 @@ from collwise.validation.evaluation import Evaluation, Score
 from collwise.validation.recovery import Recovered
 
 SCORE_COLUMNS = (
-    *("platform", "collective", "model", "predicted", "mean error", "worst"),
-    *("best picked", "mean cost", "worst", "worst at"),
+    *("platform", "collective", "model", "predictions", "mean error", "worst error"),
+    *("best picked", "mean cost", "worst cost", "worst at"),
 )
 
 
@@ -28,7 +28,8 @@ def _score_cells(score: Score) -> tuple[object, ...]:
         *(score.platform, score.collective, score.model, points),
         *(_percent(score.mean_error), _percent(score.worst_error)),
         f"{score.best_picks} of {score.picks}" if score.picks else "-",
-        *(_percent(score.mean_cost), _percent(score.worst_cost), score.worst_at or "-"),
+        *(_percent(score.mean_cost), _percent(score.worst_cost)),
+        score.worst_at if score.worst_cost > 0 else "-",
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.experiments import Laboratory
 from collwise.models.estimators.cost import with_effort
@@ -173,6 +175,7 @@ def estimate(
     else:
         pairs = sample_pairs(lab.procs)
         parameters, effort = with_effort(lab, lambda: procedure.homogeneous(lab, pairs))
+    notes = (*procedure.notes, *_remarks(parameters))
     return FittedParameters(
         family=wanted.family,
         procedure=wanted.procedure,
@@ -184,7 +187,17 @@ def estimate(
         parameters=parameters,
         measurements=effort.measurements,
         seconds=effort.seconds,
-        notes=procedure.notes,
+        notes=notes,
+    )
+
+
+def _remarks(parameters: Parameters) -> tuple[str, ...]:
+    """What a person should know before using the parameters."""
+    if not isinstance(parameters, LMO) or not np.any(np.asarray(parameters.network_seconds_per_byte) < 0):
+        return ()
+    return (
+        "1/beta (network_seconds_per_byte) is negative where messages of one sender share its link: t then holds the "
+        "link's time, and only the sums that predictions are made of mean anything (docs/models.md)",
     )
 
 

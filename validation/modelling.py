@@ -131,8 +131,9 @@ def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatfo
     per_node = fitted_per_node(model)
     if model.platform != platform.name or per_node not in (None, ppn):
         fitted_with = "" if per_node is None else f" with {per_node} per node"
+        wanted = "" if per_node is None else f" with {ppn}"
         raise UsageError(
-            f"{file}: parameters of platform '{model.platform}'{fitted_with}, not of '{platform.name}' with {ppn}"
+            f"{file}: parameters of platform '{model.platform}'{fitted_with}, not of '{platform.name}'{wanted}"
         )
 
 
@@ -164,7 +165,9 @@ def check_formulas(model: str, collectives: Sequence[str]) -> None:
             for name in MODEL_NAMES
             if not name.endswith(AS_PRINTED) and all(covers(name, collective) for collective in missing)
         ]
-        known = f"; these have: {', '.join(others)}" if others else "; no model has any"
+        any_model = any(covers(name, collective) for name in MODEL_NAMES for collective in missing)
+        none = "; no model has them for all of these (see 'collwise models --collective all')"
+        known = f"; these have: {', '.join(others)}" if others else none if any_model else "; no model has any"
         raise UsageError(
             f"model {model} has no formulas for {', '.join(missing)}{known}. "
             "Every collective can be chosen by simulated times: collwise select --by simulation"

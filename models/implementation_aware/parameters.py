@@ -143,7 +143,7 @@ class ModelParameters:
         try:
             document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
             if document.get("format") != _FORMAT:
-                raise UsageError(f"{path}: not a parameter file of format {_FORMAT}; make one with: collwise fit")
+                raise UsageError(f"{path}: not a parameter file; make one with: collwise fit")
             fits = {
                 model: {
                     collective: {

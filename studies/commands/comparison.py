@@ -184,7 +184,9 @@ def _row_record(row: Comparison) -> dict[str, object]:
     help="One algorithm a process count, or by message size. Default: one where whom it is for needs that.",
 )
 @click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
-@click.option("--model", type=NamedChoice("model", MODEL_NAMES), default="by_parts", show_default=True)
+@click.option(
+    "--model", type=NamedChoice("model", MODEL_NAMES), help="Of those in the file. Default: what it was made for."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the decision tables (JSON) here.")
 @ppn_option
 @run_options
@@ -200,7 +202,7 @@ def select(
     target: str | None,
     one_choice: bool | None,
     segments: tuple[int, ...],
-    model: str,
+    model: str | None,
     output: Path | None,
     ppn: int | None,
     store: Path,
@@ -231,10 +233,10 @@ def select(
         ]
 
     if by == "model":
-        check_formulas(model, list(chosen))
         if parameters is None:
             raise click.UsageError("--by model needs --parameters FILE (make one: collwise fit)")
         fitted = load_model(parameters, model)
+        chosen = _with_formulas(fitted, chosen)
         counts, ppn = _where(fitted, parameters, platform, procs, ppn)
         asked = plans(counts, ppn)
         for line in (line for plan in asked for line in _reservations(fitted, plan)):
@@ -267,14 +269,24 @@ def _where(
 ) -> tuple[tuple[int, ...], int]:
     """The process counts to decide for, and the processes per node: as asked, as fitted, or the platform's."""
     per_node = ppn or fitted_per_node(model)
-    if platform is None and procs and per_node and not ppn:
-        return procs, per_node
+    if platform is None and procs and (per_node is None or per_node == (ppn or per_node)):
+        return procs, per_node or ppn or 1
     platform = platform or platform_of(model, file)
     per_node = processes_per_node(platform, per_node)
     check_fits_platform(model, file, platform, per_node)
     for count in procs or ():
         platform.hosts_for(count, per_node)
     return procs or tuple(range(2, platform.max_procs(per_node) + 1)), per_node
+
+
+def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The collectives that the model has formulas for; the others are named, and an error if these are all."""
+    if not any(model.algorithms(name) for name in chosen):
+        check_formulas(model.name, list(chosen))
+    for name in chosen:
+        if not model.algorithms(name):
+            click.echo(f"collwise: {name}: model {model.name} has no formulas; left out", err=True)
+    return {name: names for name, names in chosen.items() if model.algorithms(name)}
 
 
 def _reservations(model: CollectiveModel, plan: ComparisonPlan) -> Iterator[str]:

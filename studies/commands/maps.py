@@ -95,7 +95,8 @@ def maps(
         check_formulas(name, [collective])
     sizes = sizes or SWEEP_SIZES[collective]
     if sizes[0] < 1:
-        raise UsageError(f"a map of {collective} has no axis for m = 0; the least is --sizes 1")
+        why = "a barrier has no message sizes" if collective == "barrier" else "there is no place for m = 0 on its axis"
+        raise UsageError(f"no map of {collective}: {why}; the least is --sizes 1")
     for count in procs:
         platform.hosts_for(count, ppn)
     if figures is not None:

@@ -27,7 +27,7 @@ from collwise.studies.commands.shared import (
     store_option,
     table,
 )
-from collwise.studies.commands.thresholds import bounds_of, thresholds_option
+from collwise.studies.commands.thresholds import bounds_of, check_thresholds_matter, thresholds_option
 from collwise.validation.grid import SIZES as USUAL_SIZES
 from collwise.validation.measuring import TIMINGS
 from collwise.validation.measuring import measure as run_measurement
@@ -67,6 +67,7 @@ def measure(
     """
     catalogue = Catalogue.load()
     names = algorithm_names(collective, algorithms)
+    check_thresholds_matter([catalogue.algorithm(collective, name) for name in names], thresholds)
     cuts = {
         algorithm.name: bounds_of(algorithm, thresholds)
         if algorithm.bounded

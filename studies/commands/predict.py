@@ -83,9 +83,12 @@ def predict(
     if collective is None:
         raise UsageError("name one of --collective and --pair")
     asked = algorithm_names(collective, algorithms)
+    fitted = load_model(parameters, model)
+    if not algorithms or tuple(algorithms) == ("all",):
+        # Also those that are measured but not offered as a choice.
+        asked = tuple(dict.fromkeys((*asked, *fitted.algorithms(collective))))
     if procs is None:
         raise UsageError("--procs is missing: process counts, for example 50,80,90")
-    fitted = load_model(parameters, model)
     names = _with_formula(fitted, collective, asked)
     sizes = tuple(sizes or USUAL_SIZES[collective])
     p, m = np.array(procs)[:, None], np.array(sizes)[None, :]

@@ -32,7 +32,7 @@ from collwise.studies.commands.shared import (
     sweep_progress,
     table,
 )
-from collwise.studies.commands.thresholds import bounds_of, thresholds_option
+from collwise.studies.commands.thresholds import bounds_of, check_thresholds_matter, thresholds_option
 from collwise.validation.grid import SWEEP_SIZES
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def simulate(
     if algorithms and len(collectives) > 1 and tuple(algorithms) != ("all",):
         raise click.BadParameter("names belong to one collective; several were asked for", param_hint="--algorithms")
     cases = []
-    for algorithm in [algorithm for name in collectives for algorithm in _algorithms(name, algorithms)]:
+    chosen = [algorithm for name in collectives for algorithm in _algorithms(name, algorithms)]
+    check_thresholds_matter(chosen, thresholds)
+    for algorithm in chosen:
         name, taken = algorithm.collective, (fanout or 0) if "fanout" in algorithm.parameters else 0
         cuts = [(segment, 0) for segment in segments] if algorithm.pipelined else [(0, 0)]
         if algorithm.bounded:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import UsageError
 from collwise.studies.commands.shared import F, parsed
 
 if TYPE_CHECKING:
@@ -40,13 +42,19 @@ def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int,
     bound_name, limit_name = _NAMES[algorithm.collective]
     bound: int | None = getattr(thresholds, bound_name, None)
     if bound is None:
-        click.echo(
-            f"collwise: {algorithm.collective} {algorithm.name} runs as linear: no {bound_name} is known "
-            "(--thresholds FILE)",
-            err=True,
-        )
+        why = f"give {bound_name} by --thresholds FILE" if thresholds is None else f"the file has no {bound_name}"
+        click.echo(f"collwise: {algorithm.collective} {algorithm.name} runs as linear: {why}", err=True)
         return 0, 0
-    return bound, (getattr(thresholds, limit_name) or 0) if limit_name is not None else 0
+    regular_from: int | None = getattr(thresholds, limit_name) if limit_name is not None else None
+    return bound, 0 if regular_from is None else max(regular_from - 1, 0)
+
+
+def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresholds | None) -> None:
+    """Raises UsageError for thresholds where none of the algorithms takes any."""
+    if thresholds is not None and not any(algorithm.bounded for algorithm in algorithms):
+        entries = [one for of in _NAMES for one in Catalogue.load().collective(of).algorithms.values() if one.bounded]
+        takers = ", ".join(f"{one.collective} {one.name}" for one in entries)
+        raise UsageError(f"--thresholds: none of the algorithms asked for takes any; these do: {takers}")
 
 
 def with_bounds(algorithms: str, thresholds: Thresholds | None) -> str:

@@ -22,7 +22,7 @@ need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not 
     [
         (KNOWN, "", ""),
         (KNOWN, "gather=linear;bcast=default", "gather=linear;bcast=default"),
-        (KNOWN, "gather=lmo", "gather=lmo,segment_bytes=5120,limit_bytes=60000"),
+        (KNOWN, "gather=lmo", "gather=lmo,segment_bytes=5120,limit_bytes=59999"),
         (KNOWN, " scatter = lmo ;bcast=chain,segment_bytes=3",
          " scatter = lmo ,segment_bytes=65536,limit_bytes=0;bcast=chain,segment_bytes=3"),
         (KNOWN, "gather=lmo,segment_bytes=7", "gather=lmo,segment_bytes=7"),
@@ -37,8 +37,22 @@ def test_lists(thresholds: Thresholds, asked: str, expected: str, capsys: pytest
 @pytest.mark.parametrize("thresholds", [None, Thresholds(), Thresholds(65536, None, 60000)])
 def test_without_its_threshold_it_is_linear(thresholds: Thresholds | None, capsys: pytest.CaptureFixture[str]) -> None:
     assert with_bounds("gather=lmo", thresholds) == "gather=lmo"
-    said = "collwise: gather lmo runs as linear: no gather_irregular_from_bytes is known (--thresholds FILE)\n"
-    assert capsys.readouterr().err == said
+    name = "gather_irregular_from_bytes"
+    why = f"give {name} by --thresholds FILE" if thresholds is None else f"the file has no {name}"
+    assert capsys.readouterr().err == f"collwise: gather lmo runs as linear: {why}\n"
+
+
+def test_thresholds_that_nothing_takes(tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text("[thresholds]\nscatter_leap_bytes = 65536\n")
+    command = [sys.executable, "-P", "-m", "collwise.studies", "simulate", "--platform", "grisou", "--procs", "4"]
+    done = subprocess.run(
+        [*command, "--collective", "scatter", "--thresholds", "t.toml"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == (
+        "collwise: --thresholds: none of the algorithms asked for takes any; these do: gather lmo, scatter lmo\n"
+    )
 
 
 def simulated(folder: Path, *arguments: str) -> tuple[dict[tuple[str, int], dict], str]:
@@ -57,7 +71,7 @@ def test_simulate(tmp_path: Path) -> None:
     found, said = simulated(tmp_path, "--thresholds", "t.toml")
     assert said == ""
     assert {(r["segment_bytes"], r["limit_bytes"]) for (name, _), r in found.items() if name == "lmo"} == {
-        (5120, 65536)
+        (5120, 65535)
     }
     same = [size for size in (4096, 6144, 131072) if found["lmo", size]["seconds"] == found["linear", size]["seconds"]]
     assert same == [4096, 131072]

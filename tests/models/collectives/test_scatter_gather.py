@@ -69,7 +69,7 @@ def lmo(thresholds: Thresholds) -> LMO:
 
 def test_4_1_to_4_3() -> None:
     model = lmo(Thresholds(65536, 4096, 65536))
-    sizes = np.array([1000, 4095, 4096, 65536, 65537, 1e6])
+    sizes = np.array([1000, 4095, 4096, 65535, 65536, 1e6])
     root = 2 * (1e-6 + 1e-9 * sizes)
     first, second = 30e-6 + 10e-9 * sizes, 33e-6 + 39e-9 * sizes
     points = Points.of(3, sizes)

@@ -44,6 +44,12 @@ class CollectiveModel(Protocol):
         """
 
 
+def segment_count(message_bytes: Array, segment_bytes: Array) -> Array:
+    """n_s = ceil(m / m_s), 1 where unsegmented or empty."""
+    whole = np.where(segment_bytes > 0, segment_bytes, np.inf)
+    return np.asarray(np.maximum(1.0, np.ceil(message_bytes / whole)))
+
+
 @dataclass(frozen=True)
 class Points:
     """Where formulas are evaluated: float arrays of one shape. Sizes in bytes.
@@ -77,8 +83,7 @@ class Points:
     @property
     def segments(self) -> Array:
         """n_s, at least 1."""
-        whole = np.where(self.segment_bytes > 0, self.segment_bytes, np.inf)
-        return np.asarray(np.maximum(1.0, np.ceil(self.message_bytes / whole)))
+        return segment_count(self.message_bytes, self.segment_bytes)
 
     @property
     def bytes_each(self) -> Array:

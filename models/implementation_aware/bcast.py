@@ -36,7 +36,6 @@ from collwise.models.implementation_aware.parts import (
     Points,
     ceil_log2,
     floor_log2,
-    segment_count,
 )
 from collwise.models.implementation_aware.trees import (
     binary_subtrees,
@@ -44,6 +43,7 @@ from collwise.models.implementation_aware.trees import (
     fill_steps,
     knomial_subtrees,
 )
+from collwise.models.interface import segment_count
 
 
 def _printed(points: Points, steps: Array) -> list[Part]:

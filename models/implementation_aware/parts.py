@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from collwise.models.interface import segment_count
+
 Array = NDArray[np.float64]
 
 EAGER, RENDEZVOUS = "eager", "rendezvous"
@@ -108,12 +110,6 @@ class Points:
 
 
 Formula = Callable[[Points, Gamma], Sequence[Part]]
-
-
-def segment_count(message_bytes: Array, segment_bytes: Array) -> Array:
-    """n_s = ceil(m / m_s), 1 where unsegmented or empty."""
-    whole = np.where(segment_bytes > 0, segment_bytes, np.inf)
-    return np.maximum(1.0, np.ceil(message_bytes / whole))
 
 
 def floor_log2(value: Array) -> Array:

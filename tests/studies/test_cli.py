@@ -88,8 +88,8 @@ MAP = ("map", "--platform", "grisou", "--collective", "bcast")
         (("report", "--platform", "grisou", "--procs", "4", "-o", "/proc/none"), r"cannot write into /proc/none"),
         (("select", "--collective", "bcast", "--procs", "4"), r"--by model needs --parameters"),
         (
-            ("select", "--collective", "bcast,barrier", "--procs", "4"),
-            r"model by_parts has no formulas for barrier; these have: hockney, .*by simulation$",
+            ("compare", "--platform", "grisou", "--collective", "scan", "--procs", "4"),
+            r"model by_parts has no formulas for scan; no model has any\. .*by simulation$",
         ),
         (
             ("select", "--collective", "bcast", "--by", "simulation", "--platform", "grisou"),
@@ -114,7 +114,10 @@ MAP = ("map", "--platform", "grisou", "--collective", "bcast")
         ((*MAP, "--procs", "4", "--models", "by_parts,by_parts"), r"--models: each one once, of by_parts, as_printed"),
         ((*MAP, "--procs", "4", "--algorithms", "binry"), r"unknown bcast algorithm 'binry'; did you mean binary"),
         ((*MAP, "--procs", "4,103"), r"platform 'grisou' cannot hold P = 103 .*1 to 102"),
-        ((*MAP, "--procs", "4", "--sizes", "0,1KiB"), r"a map of bcast has no axis for m = 0; the least is --sizes 1"),
+        (
+            (*MAP, "--procs", "4", "--sizes", "0,1KiB"),
+            r"no map of bcast: there is no place for m = 0 on its axis; the least",
+        ),
         ((*MAP, "--procs", "4", "--segments", "none,1Kb2"), r"--segments: malformed size '1Kb2': .*, or none"),
         ((*MAP, "--procs", "4", "--parameters", "a.toml,b.toml"), r"--parameters: 2 files for 1 models"),
         ((*MAP, "--procs", "4", "--parameters", "not-parameters.toml"), r"not-parameters\.toml: not a parameter file"),

@@ -254,3 +254,17 @@ def test_coverage_in_words(here: Path, capsys: Capture) -> None:
     assert "bcast: which models have a formula" in output
     assert re.search("scan: no formula in any model for linear, ", output)
     assert re.search(r"knomial +│ by_parts +│ as_printed, traditional, hockney,", output)
+
+
+def test_select_goes_by_the_file_and_names_what_its_model_does_not_cover(here: Path, capsys: Capture) -> None:
+    code, _, errors = run("select --collective bcast,scan --parameters loggp.toml --procs 4 -o tables.json", capsys)
+    assert code == 0, errors
+    assert "collwise: scan: model loggp has no formulas; left out\n" in errors
+    (table,) = json.loads((here / "tables.json").read_text())
+    assert (table["collective"], table["made_by"]) == ("bcast", "model loggp")
+
+
+def test_only_collectives_without_formulas(here: Path, capsys: Capture) -> None:
+    code, _, errors = run("select --collective scan,exscan --parameters loggp.toml --procs 4", capsys)
+    assert code == 2
+    assert errors.startswith("collwise: model loggp has no formulas for scan, exscan; no model has any.")

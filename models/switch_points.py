@@ -119,8 +119,8 @@ def _within(least: int, largest: int, *sizes: Indices) -> Indices:
 def _near(candidates: Sequence[Times], wide: _Ranges, narrow: _Ranges) -> NDArray[np.bool_]:
     """Which candidates may be the fastest somewhere in a wide range, shape (candidates, ranges).
 
-    Looked at are its probes, and the ends of the narrow ranges in it: where all segments are full, times may leap for
-    a single byte.
+    Looked at are its probes, and both ends of the narrow ranges in it: where all segments are full, or one more has
+    made them short, times may leap for a single byte.
     """
     found = np.zeros((len(candidates), len(wide.starts)), dtype=bool)
     for part in wide.parts(len(candidates)):
@@ -128,9 +128,10 @@ def _near(candidates: Sequence[Times], wide: _Ranges, narrow: _Ranges) -> NDArra
         slowest_best = np.max(np.min(seconds, axis=0), axis=1)
         found[:, part.home] = np.min(seconds, axis=2) <= _FAR * slowest_best
     for part in narrow.parts(len(candidates)):
-        seconds = _evaluated(candidates, part, part.ends[:, None])[:, :, 0]
-        for mine, near in zip(found, seconds <= _FAR * np.min(seconds, axis=0), strict=True):
-            mine[part.home[near]] = True
+        seconds = _evaluated(candidates, part, np.stack([part.starts, part.ends], axis=1))
+        near = np.any(seconds <= _FAR * np.min(seconds, axis=0), axis=2)
+        for mine, here in zip(found, near, strict=True):
+            mine[part.home[here]] = True
     return found
 
 

@@ -67,7 +67,7 @@ def test_both_formats_are_told_apart(tmp_path: Path) -> None:
     fitted("lmo").save(second)
     assert list(load_models(first)) == ["by_parts", "as_printed", "traditional"]
     assert list(load_models(second)) == ["lmo"]
-    with pytest.raises(UsageError, match=r"messages\.toml: not a parameter file of format 1; make one with"):
+    with pytest.raises(UsageError, match=r"messages\.toml: not a parameter file; make one with"):
         ModelParameters.load(second)
-    with pytest.raises(UsageError, match=r"algorithms\.toml: not a parameter file of format 2; make one with"):
+    with pytest.raises(UsageError, match=r"algorithms\.toml: not a parameter file; make one with"):
         type(fitted("lmo")).load(first)

@@ -135,8 +135,8 @@ def drop(*path: Any) -> Callable[[dict[str, Any]], None]:
 NAN, INFINITE = float("nan"), float("inf")
 TIME = ("parameters", "time")
 BROKEN: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
-    ("hockney", drop("format"), "not a parameter file of format 2; make one with: collwise fit --model"),
-    ("hockney", put("format", 1), "not a parameter file of format 2"),
+    ("hockney", drop("format"), "not a parameter file; make one with: collwise fit --model"),
+    ("hockney", put("format", 1), "not a parameter file"),
     ("hockney", drop("model"), "model is missing"),
     ("hockney", put("model", "hockny"), "unknown model 'hockny'; did you mean hockney"),
     ("hockney", put("model", 3), "model = 3; valid: a text"),

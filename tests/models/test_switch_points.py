@@ -140,7 +140,8 @@ def by_parts(draw: st.DrawFn) -> ImplementationAware:
     slopes = draw(st.tuples(st.floats(0.01, 0.5), st.floats(0.01, 0.5)))
     gamma = Gamma((100.0, 1500.0), tuple((1.0, 1 + slope, 1 + 1.9 * slope) for slope in slopes))
     # Full segments that reach the eager limit go by another protocol than all other sizes around.
-    eager = draw(st.sampled_from((256, 700)) | st.integers(100, 4000))
+    # So do those just cut in two, of half a segment each.
+    eager = draw(st.sampled_from((129, 256, 352, 700)) | st.integers(100, 4000))
     return ImplementationAware(
         ModelParameters("toy", "made up", 1, eager, 256, gamma, Hockney(1e-5, 1e-9), {BY_PARTS: fits}), BY_PARTS
     )

@@ -15,19 +15,8 @@ from collwise.models.switch_points import TIE, fastest
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Case, Store, Timing
 from collwise.simulator.sweep import Progress, SweepResult, simulate
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """An algorithm at a segment size in bytes, 0 for whole messages."""
-
-    algorithm: str
-    segment_bytes: int = 0
-
-    @property
-    def label(self) -> str:
-        """'chain, 8 KiB', or the name alone."""
-        return self.algorithm + (f", {format_size(self.segment_bytes)}" if self.segment_bytes else "")
+from collwise.validation.maps import method_name
+from collwise.validation.openmpi import Choice
 
 
 @dataclass(frozen=True)
@@ -135,21 +124,21 @@ def evaluate(
     return Evaluation(platform.name, tuple(scores), none, tuple(sweep.failed))
 
 
-def _candidates(collective: str, models: Sequence[CollectiveModel], grid: Grid) -> tuple[Candidate, ...]:
+def _candidates(collective: str, models: Sequence[CollectiveModel], grid: Grid) -> tuple[Choice, ...]:
     known = Catalogue.load().collective(collective)
     covered = {name for model in models for name in model.algorithms(collective)}
     names = [name for name in known.selectable if name in covered]
     if not names:
         raise UsageError(f"none of the models {', '.join(model.name for model in models)} covers {collective}")
     return tuple(
-        Candidate(name, segment)
+        Choice(name, segment)
         for name in names
         for segment in grid.segment_bytes
         if segment == 0 or known.algorithms[name].pipelined
     )
 
 
-def _cases(collective: str, candidates: Sequence[Candidate], grid: Grid) -> dict[tuple[Candidate, int, int], Case]:
+def _cases(collective: str, candidates: Sequence[Choice], grid: Grid) -> dict[tuple[Choice, int, int], Case]:
     catalogue = Catalogue.load()
     return {
         (candidate, procs, size): Case(
@@ -162,7 +151,7 @@ def _cases(collective: str, candidates: Sequence[Candidate], grid: Grid) -> dict
     }
 
 
-def _simulated(collective: str, candidates: Sequence[Candidate], grid: Grid, sweep: SweepResult) -> np.ndarray:
+def _simulated(collective: str, candidates: Sequence[Choice], grid: Grid, sweep: SweepResult) -> np.ndarray:
     """Seconds of shape (candidate, P, m), nan where a candidate does not run."""
     seconds = np.full((len(candidates), len(grid.procs), len(grid.message_bytes)), np.nan)
     for (candidate, procs, size), case in _cases(collective, candidates, grid).items():
@@ -175,7 +164,7 @@ def _score(
     platform: str,
     collective: str,
     model: CollectiveModel,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[Choice],
     grid: Grid,
     simulated: np.ndarray,
 ) -> Score:
@@ -212,6 +201,6 @@ def _score(
     )
 
 
-def _place(grid: Grid, candidates: Sequence[Candidate], picked: np.ndarray, at: tuple[np.intp, ...]) -> str:
-    pick = candidates[int(picked[at])].label
+def _place(grid: Grid, candidates: Sequence[Choice], picked: np.ndarray, at: tuple[np.intp, ...]) -> str:
+    pick = method_name(candidates[int(picked[at])])
     return f"P = {grid.procs[int(at[0])]}, {format_size(grid.message_bytes[int(at[1])])}: {pick}"

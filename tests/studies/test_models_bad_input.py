@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from collwise.studies.cli import main
-from tests.models.parameter_examples import EXAMPLES, fitted
+from tests.studies.model_commands import Capture, prepared, run
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 
-Capture = pytest.CaptureFixture[str]
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return prepared(tmp_path, monkeypatch)
+
 
 FIT = "fit --platform exact --model"
 PREDICT = "predict --parameters"
@@ -86,23 +89,6 @@ BAD = [
     ("models --collective bcst", "--collective: unknown collective 'bcst'; did you mean bcast"),
     ("select --collective bcast --model hockny", "--model: unknown model 'hockny'; did you mean hockney"),
 ]
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with parameter files of every example and a store of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
-    for example in EXAMPLES:
-        fitted(example).save(tmp_path / f"{example.replace(' ', '-')}.toml")
-    return tmp_path
-
-
-def run(arguments: str, capsys: Capture) -> tuple[object, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments.split())
-    output = capsys.readouterr()
-    return ended.value.code, output.out, output.err
 
 
 @pytest.mark.parametrize(("arguments", "said"), BAD, ids=[arguments for arguments, _ in BAD])

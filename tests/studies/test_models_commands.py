@@ -13,32 +13,14 @@ import pytest
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.parameter_file import FittedParameters
 from collwise.platforms import description
-from collwise.studies.cli import main
 from collwise.validation.modelling import MODEL_NAMES
-from tests.models.parameter_examples import EXAMPLES, fitted
+from tests.models.parameter_examples import fitted
+from tests.studies.model_commands import Capture, prepared, run
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
 
-Capture = pytest.CaptureFixture[str]
 HERE = Path(description.__file__).parent
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with parameter files of every example and a store of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
-    for example in EXAMPLES:
-        fitted(example).save(tmp_path / f"{example.replace(' ', '-')}.toml")
-    return tmp_path
-
-
-def run(arguments: str, capsys: Capture) -> tuple[object, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments.split())
-    output = capsys.readouterr()
-    return ended.value.code, output.out, output.err
 
 
 def document_of(arguments: str, capsys: Capture) -> dict[str, Any]:
@@ -46,6 +28,11 @@ def document_of(arguments: str, capsys: Capture) -> dict[str, Any]:
     assert code == 0, errors
     found: dict[str, Any] = json.loads(output)
     return found
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return prepared(tmp_path, monkeypatch)
 
 
 FIT = "fit --platform exact --model"

@@ -21,7 +21,9 @@ from collwise.platforms import load
 from collwise.simulator.store import Case, Configuration, Store, Timing
 from collwise.simulator.sweep import SweepResult, simulate
 from collwise.validation import evaluation
-from collwise.validation.evaluation import Candidate, Evaluation, Grid, Score, evaluate, usual_grid
+from collwise.validation.evaluation import Evaluation, Grid, Score, evaluate, usual_grid
+from collwise.validation.maps import method_name
+from collwise.validation.openmpi import Choice
 
 GROS = load("gros")
 HOCKNEY = PointToPointModel("hockney", "gros", Hockney(2e-5, 1e-9))
@@ -215,8 +217,8 @@ def test_what_cannot_be_evaluated(tmp_path: Path) -> None:
 
 
 def test_labels() -> None:
-    assert Candidate("chain", 8192).label == "chain, 8 KiB"
-    assert Candidate("linear").label == "linear"
+    assert method_name(Choice("chain", 8192)) == "chain, 8 KiB"
+    assert method_name(Choice("linear")) == "linear"
 
 
 def test_the_best_model_is_the_one_whose_selection_costs_least() -> None:

@@ -7,7 +7,6 @@ import concurrent.futures
 import json
 import math
 import os
-import platform as machine
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
@@ -28,21 +27,18 @@ from collwise.common.experiments import (
     Measurement,
 )
 from collwise.platforms import HostPlatform
-from collwise.simulator.engines import MPI_LIBRARIES, Engine, engine, file_digest, smpi_engine
+from collwise.simulator.engines import Engine, file_digest, smpi_engine
 from collwise.simulator.launch import (
     SMPI_OPTIONS,
     ProgramRun,
     run_command,
-    run_program,
     smpi_command,
     smpi_environment,
     smpi_files,
 )
+from collwise.simulator.places import Place
 from collwise.simulator.rounds import plan_rounds
 from collwise.simulator.store import Case, Configuration, Store, Timing
-
-EAGER_LIMITS = {"openmpi": 4096, "mpich": 8192}
-"""Bytes, between processes of one machine: Open MPI's btl_vader_eager_limit; what MPICH's UCX comes to, about."""
 
 _MOST_BYTES = 2**30
 _MOST_MESSAGES = 100_000
@@ -138,12 +134,14 @@ class ExperimentRunner:
         eager_limit_bytes: int,
         platform: HostPlatform | None = None,
         jobs: int | None = None,
+        place: Place | None = None,
     ) -> None:
         self.procs, self.eager_limit_bytes = procs, eager_limit_bytes
         self.least_bytes = 0 if platform is None else 1
         self.effort = Effort()
         self.label = engine.label
         self._engine, self._store, self._precision, self._platform = engine, store, precision, platform
+        self._place = place
         self._jobs = jobs or os.cpu_count() or 1
         self._known: dict[Configuration, dict[Case, Timing]] = {}
 
@@ -168,17 +166,16 @@ class ExperimentRunner:
 
     @classmethod
     def measured(
-        cls, library: str, procs: int, store: Store, *, precision: Precision | None = None
+        cls, place: Place, procs: int, store: Store, *, precision: Precision | None = None
     ) -> ExperimentRunner:
-        """Under 'openmpi' or 'mpich', with `procs` processes of this machine.
+        """With `procs` processes of a place, under its real MPI library.
 
-        Raises UsageError when the library is unknown or missing, or there are no processes.
+        Raises UsageError when there are no processes, or not as many as that.
         """
-        if library not in MPI_LIBRARIES:
-            raise unknown_name("MPI library", library, MPI_LIBRARIES)
         if procs < 1:
             raise UsageError(f"{procs} processes; the least is 1")
-        return cls(engine(library), store, procs, precision or Precision(), EAGER_LIMITS[library])
+        place.processes_per_node(procs)
+        return cls(place.engine, store, procs, precision or Precision(), place.eager_limit_bytes, place=place)
 
     def configuration(self, in_parallel: bool = True) -> Configuration:
         """What the times of `run` depend on besides the experiment."""
@@ -189,15 +186,17 @@ class ExperimentRunner:
         if self._platform is not None:
             details["platform_digest"] = self._platform.digest()
             details["options"] = json.dumps(SMPI_OPTIONS, sort_keys=True)
-            source, place = "simulated", self._platform.name
+            source, where = "simulated", self._platform.name
         else:
+            assert self._place is not None
             wanted = self._precision
+            details |= self._place.facts
             details["procs"] = str(self.procs)
             details["repetitions"] = f"{wanted.min_repetitions} to {wanted.max_repetitions}"
             details["confidence"] = repr(wanted.confidence)
             details["relative_error"] = repr(wanted.relative_error)
-            source, place = "measured", machine.node()
-        return Configuration(source, place, self._engine.label, tuple(sorted(details.items())))
+            source, where = "measured", self._place.name
+        return Configuration(source, where, self._engine.label, tuple(sorted(details.items())))
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
         """The measurements in the order of the experiments; makes those that the store does not have.
@@ -233,7 +232,7 @@ class ExperimentRunner:
             algorithm="-",
             procs=len(ranks),
             message_bytes=experiment.message_bytes,
-            processes_per_node=self.procs if self._platform is None else 1,
+            processes_per_node=1 if self._place is None else self._place.processes_per_node(self.procs),
             root=ranks[0],
             experiment=experiment.kind,
             peers="" if experiment.kind in ON_MANY else ",".join(map(str, ranks)),
@@ -302,13 +301,9 @@ class _Work:
     def _run_program(self, file_name: str, take: Callable[[str], None]) -> ProgramRun:
         chosen, procs, platform = self.runner._engine, self.runner.procs, self.runner._platform
         if platform is None:
-            return run_program(
-                chosen.library,
-                "experiments",
-                procs,
-                [file_name],
-                timeout_seconds=_MEASURING_LIMIT_SECONDS,
-                on_line=take,
+            assert self.runner._place is not None
+            return self.runner._place.run(
+                "experiments", procs, [file_name], timeout_seconds=_MEASURING_LIMIT_SECONDS, on_line=take
             )
         with smpi_files(platform, procs, 1) as (platform_file, host_file):
             program: Path = chosen.program("experiments")

@@ -27,6 +27,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.engines import MPI_LIBRARIES
 from collwise.simulator.experiments import ExperimentRunner, Precision
+from collwise.simulator.places import ThisMachine
 from collwise.simulator.store import Store
 from collwise.studies.commands.shared import (
     PLATFORM,
@@ -101,7 +102,7 @@ def experiment(
             if engine is not None or jobs is not None:
                 raise UsageError("--engine and --jobs are about simulation and go with --platform")
             precision = Precision(**given)  # type: ignore[arg-type]
-            runner = ExperimentRunner.measured(str(library), procs or 4, opened, precision=precision)
+            runner = ExperimentRunner.measured(ThisMachine(str(library)), procs or 4, opened, precision=precision)
         least = runner.least_bytes
         # Collectives send no empty messages, but for the barrier, which sends nothing else.
         default_size = 0 if kind == LINEAR_BARRIER else 1 if kind in ON_MANY else least

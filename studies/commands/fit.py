@@ -16,6 +16,7 @@ from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.engines import MPI_LIBRARIES
 from collwise.simulator.experiments import ExperimentRunner, Precision
+from collwise.simulator.places import ThisMachine
 from collwise.simulator.store import Store
 from collwise.studies.commands.shared import (
     COUNTS,
@@ -161,7 +162,7 @@ def _file_of_messages(output: Path | None, place: str, model: str) -> Path:
 
 def _measured(library: str, wanted: Request, store: Store, procs: int | None, precision: Precision) -> FittedParameters:
     count = procs or most_useful_procs(wanted, _PROCS_HERE)
-    runner = ExperimentRunner.measured(library, count, store, precision=precision)
+    runner = ExperimentRunner.measured(ThisMachine(library), count, store, precision=precision)
     return estimate(wanted, runner, f"this machine, {library}", f"measured, {runner.label}")
 
 

@@ -13,6 +13,8 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.engines import MPI_LIBRARIES
+from collwise.simulator.experiments import Precision
+from collwise.simulator.places import ThisMachine
 from collwise.simulator.store import Case, Store
 from collwise.studies.commands.shared import (
     COUNTS,
@@ -29,7 +31,7 @@ from collwise.studies.commands.shared import (
 )
 from collwise.studies.commands.thresholds import bounds_of, check_thresholds_matter, thresholds_option
 from collwise.validation.grid import SIZES as USUAL_SIZES
-from collwise.validation.measuring import TIMINGS
+from collwise.validation.measuring import TIMINGS, Method
 from collwise.validation.measuring import measure as run_measurement
 
 if TYPE_CHECKING:
@@ -84,7 +86,8 @@ def measure(
     if not cases:
         raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, procs))}")
     with Store(store) as opened:
-        timings = run_measurement(library, cases, opened, timing=timing, repetitions=repetitions)
+        method = Method(timing, Precision(repetitions, repetitions))
+        timings = run_measurement(ThisMachine(library), cases, opened, method=method)
     if as_json:
         print_json([asdict(row.case) | {k: v for k, v in asdict(row).items() if k != "case"} for row in timings])
     else:

@@ -24,6 +24,7 @@ from collwise.platforms import Calibration, load_description
 from collwise.simulator.engines import MPI_LIBRARIES, REPOSITORY, engines_directory
 from collwise.simulator.experiments import EXACT, ExperimentRunner, Precision, experiment_lines
 from collwise.simulator.launch import run_command, run_program
+from collwise.simulator.places import ThisMachine
 from collwise.simulator.rounds import plan_rounds
 from collwise.simulator.store import Store
 
@@ -320,7 +321,7 @@ def test_a_platform_that_is_too_small_and_an_unknown_library_are_refused(store: 
     with pytest.raises(UsageError, match="cannot hold P = 9"):
         ExperimentRunner.simulated(PLATFORM, store, procs=9)
     with pytest.raises(UsageError, match="unknown MPI library 'openmp'; did you mean openmpi"):
-        ExperimentRunner.measured("openmp", 3, store)
+        ThisMachine("openmp")
 
 
 @need_smpi
@@ -386,7 +387,7 @@ def test_real_libraries_run_every_kind_until_it_is_exact_enough(store: Store, li
     if not shutil.which(f"mpirun.{library}"):
         pytest.skip(f"{library} is not installed")
     precision = Precision(3, 12, relative_error=0.2)
-    runner = ExperimentRunner.measured(library, 3, store, precision=precision)
+    runner = ExperimentRunner.measured(ThisMachine(library), 3, store, precision=precision)
     assert {experiment.kind for experiment in EVERY_KIND} == set(KINDS)
     measurements = runner.run(EVERY_KIND)
     for experiment, measurement in zip(EVERY_KIND, measurements, strict=True):
@@ -399,7 +400,7 @@ def test_real_libraries_run_every_kind_until_it_is_exact_enough(store: Store, li
     assert runner.effort.measurements == sum(one.repetitions for one in measurements)
     # All that passed, the busy-waiting and the synchronisation, too.
     assert runner.effort.seconds > sum(one.seconds * one.repetitions for one in measurements)
-    again = ExperimentRunner.measured(library, 3, store, precision=precision)
+    again = ExperimentRunner.measured(ThisMachine(library), 3, store, precision=precision)
     assert again.run(EVERY_KIND) == measurements
     assert again.effort == runner.effort
 
@@ -410,7 +411,7 @@ def test_a_fixed_number_of_repetitions(store: Store, library: str) -> None:
     if not shutil.which(f"mpirun.{library}"):
         pytest.skip(f"{library} is not installed")
     for count, width in ((1, math.inf), (2, None)):
-        runner = ExperimentRunner.measured(library, 2, store, precision=Precision(count, count))
+        runner = ExperimentRunner.measured(ThisMachine(library), 2, store, precision=Precision(count, count))
         (measurement,) = runner.run([GOOD])
         assert measurement.repetitions == count
         assert width is None or measurement.half_width_seconds == width

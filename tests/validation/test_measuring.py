@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import CollwiseError
+from collwise.simulator.experiments import Precision
+from collwise.simulator.places import ThisMachine
 from collwise.simulator.store import Case, Store
-from collwise.validation.measuring import half_width, measure
+from collwise.validation.measuring import Method, half_width, measure
 
 
 def test_half_width_is_student_t() -> None:
@@ -21,7 +23,7 @@ def test_half_width_is_student_t() -> None:
 def test_times_of_real_open_mpi_are_kept(tmp_path: Path, timing: str) -> None:
     cases = [Case("bcast", name, 3, 65536, 8192, processes_per_node=3) for name in ("binary", "chain")]
     with Store(tmp_path / "store.sqlite") as store:
-        timings = measure("openmpi", cases, store, timing=timing, repetitions=5)
+        timings = measure(ThisMachine("openmpi"), cases, store, method=Method(timing=timing))
         kept = list(store.rows(source="measured"))
     assert {row.case for row in timings} == set(cases)
     assert all(row.ok and 0 < row.seconds < 1 and row.repetitions == 5 for row in timings)
@@ -37,4 +39,10 @@ def test_a_run_that_hangs_is_ended_and_says_so(tmp_path: Path) -> None:
         Store(tmp_path / "store.sqlite") as store,
         pytest.raises(CollwiseError, match=r"time limit\); 0 of 1 cases"),
     ):
-        measure("openmpi", cases, store, repetitions=100_000, timeout_seconds=2)
+        measure(
+            ThisMachine("openmpi"),
+            cases,
+            store,
+            method=Method(precision=Precision(100_000, 100_000)),
+            timeout_seconds=2,
+        )

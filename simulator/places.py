@@ -1,0 +1,96 @@
+"""Where our programs run on a real MPI library: this machine; hosts, batch jobs and test beds are made like it."""
+
+from __future__ import annotations
+
+import platform as machine
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from collwise.common.errors import unknown_name
+from collwise.simulator.engines import MPI_LIBRARIES, Engine, engine
+from collwise.simulator.launch import ProgramRun, run_program
+
+EAGER_LIMITS = {"openmpi": 4096, "mpich": 8192}
+"""Bytes, between processes of one machine: Open MPI's btl_vader_eager_limit; what MPICH's UCX comes to, about."""
+
+TCP_EAGER_LIMIT_BYTES = 65536
+"""Of Open MPI's TCP transport, btl_tcp_eager_limit, with the header in it."""
+
+
+class Place(Protocol):
+    """Where programs run on a real MPI library."""
+
+    name: str
+    """What results carry as their platform."""
+    engine: Engine
+    eager_limit_bytes: int
+    """Nominal: messages of this size and more use rendezvous."""
+    facts: Mapping[str, str]
+    """What is recorded with times beside the engine: hosts, transport, mapping."""
+
+    def processes_per_node(self, procs: int) -> int:
+        """Of a run with `procs` processes, by blocks: rank r on node r // this. Raises UsageError if it cannot be."""
+
+    def run(
+        self,
+        program: str,
+        procs: int,
+        args: Sequence[str] = (),
+        *,
+        timeout_seconds: float | None = None,
+        on_line: Callable[[str], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+        launcher_args: Sequence[str] = (),
+    ) -> ProgramRun:
+        """Runs one of our built programs, or the file of that path; nothing of it is left when this returns.
+
+        `environment` reaches every process; `launcher_args` go to mpirun or what stands for it.
+        """
+
+
+class ThisMachine:
+    """A Place: all processes on the machine at hand, through shared memory.
+
+    Raises UsageError when the library, 'openmpi' or 'mpich', is unknown or missing.
+    """
+
+    def __init__(self, library: str) -> None:
+        if library not in MPI_LIBRARIES:
+            raise unknown_name("MPI library", library, MPI_LIBRARIES)
+        self.engine: Engine = engine(library)
+        self.name = machine.node()
+        self.eager_limit_bytes = EAGER_LIMITS[library]
+        self.facts: Mapping[str, str] = {"hosts": machine.node(), "transport": "shared memory"}
+
+    def processes_per_node(self, procs: int) -> int:
+        """All of them."""
+        return procs
+
+    def run(
+        self,
+        program: str,
+        procs: int,
+        args: Sequence[str] = (),
+        *,
+        timeout_seconds: float | None = None,
+        on_line: Callable[[str], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+        launcher_args: Sequence[str] = (),
+    ) -> ProgramRun:
+        """As of any Place."""
+        return run_program(
+            self.engine.library,
+            program,
+            procs,
+            args,
+            timeout_seconds=timeout_seconds,
+            on_line=on_line,
+            extra_launcher_args=[*variable_options(self.engine, environment or {}), *launcher_args],
+        )
+
+
+def variable_options(engine: Engine, environment: Mapping[str, str]) -> list[str]:
+    """The options of an engine's mpirun that set environment variables for every process."""
+    if engine.library == "openmpi":
+        return [word for name, value in environment.items() for word in ("-x", f"{name}={value}")]
+    return [word for name, value in environment.items() for word in ("-genv", name, value)]

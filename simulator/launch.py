@@ -23,26 +23,37 @@ SMPI_OPTIONS = {
     "smpi/wtime": "0",
     "smpi/async-small-thresh": "0",
 }
-_NOISE = ("[WARNING]", "/INFO]", "xbt_cfg/WARNING", "DEPRECATED")
+_NOISE = ("[WARNING]", "/INFO]", "xbt_cfg/WARNING", "DEPRECATED", "setpgid(", "-----", "with errorcode")
+# How the launchers of Open MPI and MPICH say that a process died.
+_DEATHS = ("exited on signal", "KILLED BY SIGNAL", "TERMINATED WITH SIGNAL", "BAD TERMINATION")
+# Others may hold the pipe of a command that has ended, which would then never be read to its end.
+_GRACE_SECONDS = 2.0
 
 
 @dataclass
 class ProgramRun:
-    """How a program ended: its exit code (None when stopped at the time limit), output and last error lines."""
+    """How a program ended: its exit code (None when stopped at the time limit), output and last error lines.
+
+    `reason` is what whoever ran it knows of a failure, where that is more than what was printed.
+    """
 
     returncode: int | None
     output_lines: list[str] = field(default_factory=list)
     error_text: str = ""
     version: str = ""
+    reason: str = ""
 
     @property
     def problem(self) -> str:
-        """One line that says why the run failed: the engine's own last words."""
+        """One line that says why the run failed: what is known of it, or the engine's own last words."""
         lines = [line.strip() for line in self.error_text.splitlines() if line.strip()]
         telling = [line for line in lines if not any(noise in line for noise in _NOISE)]
+        deaths = [line for line in telling if any(death in line for death in _DEATHS)]
         worst = [line for line in telling if "CRITICAL" in line or "rror" in line]
-        chosen = (worst or telling or lines or ["no message"])[0]
-        ended = "stopped at the time limit" if self.returncode is None else f"exit code {self.returncode}"
+        chosen = self.reason or (deaths or worst or telling or ["no message"])[0]
+        if self.returncode is None:
+            return f"{chosen} (stopped at the time limit)"
+        ended = f"exit code {self.returncode}" if self.returncode >= 0 else f"killed by signal {-self.returncode}"
         return f"{chosen} ({ended})"
 
 
@@ -111,10 +122,12 @@ def run_command(
     on_line: Callable[[str], None] | None = None,
     environment: dict[str, str] | None = None,
     stop: threading.Event | None = None,
+    end_others: Callable[[], None] = lambda: None,
 ) -> ProgramRun:
     """Runs a command in a process group of its own; the whole group ends with it, on errors, and when `stop` is set.
 
-    `on_line` gets each line of standard output as it comes.
+    `on_line` gets each line of standard output as it comes. `end_others` ends processes of the command outside of its
+    group; it is called when they may keep us waiting, from another thread.
     """
     run = ProgramRun(returncode=None)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
@@ -132,13 +145,15 @@ def run_command(
         timed_out = threading.Event()
 
         def watch() -> None:
-            waited = 0.0
+            waited = ended = 0.0
             while not finished.wait(0.1):
                 waited += 0.1
+                ended += 0.1 if child.poll() is not None else 0.0
                 if timeout_seconds is not None and waited >= timeout_seconds:
                     timed_out.set()
-                if timed_out.is_set() or (stop is not None and stop.is_set()):
+                if timed_out.is_set() or ended >= _GRACE_SECONDS or (stop is not None and stop.is_set()):
                     _end_group(child.pid)
+                    end_others()
                     return
 
         watcher = threading.Thread(target=watch, daemon=True)

@@ -1,1 +1,1 @@
-"""A cluster in one machine: network namespaces behind a switch with shaped ports, and real Open MPI over TCP in it."""
+"""A cluster in one machine: network namespaces behind switches with shaped ports, and real MPI over TCP in it."""

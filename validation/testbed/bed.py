@@ -1,122 +1,289 @@
-"""Test beds: namespaces for nodes and switch, veth pairs, a bridge, and token buckets in both directions."""
+"""Test beds: namespaces for nodes and switches, veth pairs, bridges, and token buckets in both directions.
+
+What a bed consists of is in its state file before any of it is made, so that whatever becomes of the maker, the next
+`up` or `down` knows what to remove, and touches nothing else.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
-import subprocess
-from dataclasses import asdict, dataclass
+import platform as machine
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.files import write_text
+from collwise.validation.testbed.namespaces import command, end_processes, existing, require
+from collwise.validation.testbed.shape import MTU_BYTES, Shape
 
 STATE_DIRECTORY = Path("/run/collwise-testbed")
-_PREFIX = "collwise-"
-# Enough for two packets; more would let the first bytes after a pause through unshaped.
-_BURST_BYTES = 3200
+USUAL_NAME = "bed"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
+# A node may hold as much as it likes: its TCP waits, nothing is dropped there.
 _NODE_QUEUE_BYTES = 10_000_000
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Size and speeds: of each port in both directions, and the buffer of a switch's port towards a node."""
-
-    nodes: int = 8
-    bits_per_second: float = 100e6
-    buffer_bytes: int = 1_000_000
-    burst_bytes: int = _BURST_BYTES
+_SYSCTL = Path("/proc/sys/net/ipv4")
 
 
 @dataclass(frozen=True)
 class Bed:
-    """A test bed that is up."""
+    """A test bed that is up; `facts` is what is in effect there, recorded with times."""
 
     name: str
     shape: Shape
+    facts: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def directory(self) -> Path:
         """Where its state and the nodes' temporary files are."""
         return STATE_DIRECTORY / self.name
 
+    @property
+    def namespaces(self) -> list[str]:
+        """The switches' and all nodes' network namespaces."""
+        return [self.namespace("switch"), *(self.namespace(f"n{node}") for node in self.nodes)]
+
+    @property
+    def nodes(self) -> range:
+        """1, 2, ..."""
+        return range(1, self.shape.nodes + 1)
+
     def namespace(self, what: str) -> str:
         """The network namespace of 'n1', 'n2', ... or 'switch'."""
-        return f"{_PREFIX}{self.name}-{what}"
+        return f"collwise-{self.name}-{what}"
 
     def address(self, node: int) -> str:
         """Of node 1, 2, ..."""
         return f"10.77.{node // 250}.{node % 250}"
 
 
-def up(shape: Shape, name: str = "bed") -> Bed:
-    """Makes a test bed, after removing what is left of one of this name.
+@contextlib.contextmanager
+def busy(bed: Bed) -> Iterator[None]:
+    """Keeps other runs away from a bed; the kernel lets go when we are killed.
 
-    Raises UsageError where namespaces may not be made and CollwiseError when a command fails.
+    Raises UsageError when something runs there, or when it is not up.
     """
-    down(name)
-    bed = Bed(name, shape)
-    bed.directory.mkdir(parents=True)
-    (bed.directory / "shape.json").write_text(json.dumps(asdict(shape)))
-    switch = bed.namespace("switch")
-    _ip("netns", "add", switch)
-    _ip("-n", switch, "link", "add", "br0", "type", "bridge")
-    _ip("-n", switch, "link", "set", "br0", "up")
-    for node in range(1, shape.nodes + 1):
-        _add_node(bed, node)
+    try:
+        lock = os.open(bed.directory, os.O_RDONLY)
+    except FileNotFoundError:
+        raise _not_up(bed.name) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise UsageError(f"something runs on the test bed '{bed.name}' already; wait for it, or make another") from None
+    finally:
+        os.close(lock)
+
+
+def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False) -> Bed:
+    """Makes a test bed, after removing what is left of one of this name and of beds whose makers were killed.
+
+    A `temporary` one counts as left over once this process has ended. Raises UsageError where namespaces may not be
+    made or when something runs on the bed of that name, and CollwiseError when a command fails; nothing stays then.
+    """
+    require()
+    bed = Bed(_checked(name), shape)
+    with _changing():
+        _remove_leftovers()
+        if bed.directory.exists():
+            with busy(bed):
+                _remove(name)
+        if foreign := existing(bed.namespaces):
+            raise UsageError(
+                f"there is a network namespace {foreign[0]} that collwise did not make; use another --name"
+            )
+        state: dict[str, Any] = {"namespaces": bed.namespaces, "maker": _identity(os.getpid()), "complete": False}
+        _write_state(name, state)
+        try:
+            _make(bed)
+            bed = Bed(name, shape, _facts(bed))
+            state |= {"shape": asdict(shape), "facts": bed.facts, "complete": True, "temporary": temporary}
+            _write_state(name, state)
+        except BaseException:
+            _remove(name)
+            raise
     return bed
 
 
-def _add_node(bed: Bed, node: int) -> None:
-    switch, namespace, port = bed.namespace("switch"), bed.namespace(f"n{node}"), f"p{node}"
-    (bed.directory / f"n{node}").mkdir()
-    _ip("netns", "add", namespace)
-    _ip("-n", namespace, "link", "set", "lo", "up")
-    _ip("-n", namespace, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", switch)
-    _ip("-n", switch, "link", "set", port, "master", "br0", "up")
-    _ip("-n", namespace, "addr", "add", f"{bed.address(node)}/16", "dev", "eth0")
-    # Packets larger than the bucket would be dropped.
-    _ip("-n", namespace, "link", "set", "eth0", "gso_max_segs", "1", "up")
-    _ip("-n", switch, "link", "set", port, "gso_max_segs", "1")
-    _shape(namespace, "eth0", bed.shape, _NODE_QUEUE_BYTES)
-    _shape(switch, port, bed.shape, bed.shape.buffer_bytes)
+def down(name: str = USUAL_NAME) -> int:
+    """Ends the processes of a test bed and removes what was made for it; how many namespaces there were.
+
+    Also removes beds whose makers were killed. Raises CollwiseError when a command fails.
+    """
+    if not STATE_DIRECTORY.exists():
+        return 0
+    require()
+    with _changing():
+        _remove_leftovers()
+        return _remove(_checked(name))
 
 
-def _shape(namespace: str, device: str, shape: Shape, limit_bytes: int) -> None:
-    bucket = ["rate", f"{shape.bits_per_second:.0f}bit", "burst", str(shape.burst_bytes), "limit", str(limit_bytes)]
-    _command("tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf", *bucket)
+def running(name: str = USUAL_NAME) -> Bed:
+    """The test bed of that name. Raises UsageError when it is not up."""
+    state = _state(_checked(name))
+    if not state.get("complete"):
+        raise _not_up(name)
+    return Bed(name, Shape(**state["shape"]), state["facts"])
 
 
-def down(name: str = "bed") -> int:
-    """Ends the processes of a test bed and removes what was made for it; how many namespaces there were."""
-    found = [one for one in _namespaces() if one.startswith(f"{_PREFIX}{name}-")]
+def names() -> list[str]:
+    """Of all test beds that are up, or half made."""
+    if not STATE_DIRECTORY.exists():
+        return []
+    return sorted(entry.name for entry in STATE_DIRECTORY.iterdir() if entry.is_dir())
+
+
+def _not_up(name: str) -> UsageError:
+    up_now = [other for other in names() if _state(other).get("complete")]
+    if up_now:
+        return unknown_name("test bed", name, up_now, "make one: collwise testbed up")
+    return UsageError(f"no test bed '{name}' is up; make one: collwise testbed up")
+
+
+def _checked(name: str) -> str:
+    if _NAME.fullmatch(name) is None:
+        raise UsageError(f"malformed name of a test bed '{name}': up to 40 letters, digits and '-'")
+    return name
+
+
+@contextlib.contextmanager
+def _changing() -> Iterator[None]:
+    """One process at a time makes and removes beds."""
+    STATE_DIRECTORY.mkdir(parents=True, exist_ok=True)
+    lock = os.open(STATE_DIRECTORY, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _state(name: str) -> dict[str, Any]:
+    try:
+        state: dict[str, Any] = json.loads((STATE_DIRECTORY / name / "state.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return state
+
+
+def _write_state(name: str, state: Mapping[str, Any]) -> None:
+    write_text(STATE_DIRECTORY / name / "state.json", json.dumps(state, indent=2) + "\n")
+
+
+def _identity(process: int) -> str:
+    """A process id and when it started, since ids come again; empty when there is none."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    return f"{process} {status.rpartition(')')[2].split()[19]}"
+
+
+def _remove_leftovers() -> None:
+    """Beds half made, and temporary ones whose process has ended. To be called where nobody else changes beds."""
+    for name in names():
+        state = _state(name)
+        maker = state.get("maker", "")
+        gone = not maker or _identity(int(maker.split()[0])) != maker
+        if not state.get("complete") or (state["temporary"] and gone):
+            _remove(name)
+
+
+def _remove(name: str) -> int:
+    found = existing(_state(name).get("namespaces", []))
+    end_processes(found)
     for namespace in found:
-        for process in _command("ip", "netns", "pids", namespace).split():
-            _command("kill", "-9", process, check=False)
-        _ip("netns", "del", namespace)
-    _command("rm", "-rf", str(STATE_DIRECTORY / name))
+        command("ip", "netns", "del", namespace)
+    shutil.rmtree(STATE_DIRECTORY / name, ignore_errors=True)
     return len(found)
 
 
-def running(name: str = "bed") -> Bed:
-    """The test bed of that name. Raises UsageError when it is not up."""
-    file = STATE_DIRECTORY / name / "shape.json"
-    if not file.exists():
-        raise UsageError(f"no test bed '{name}' is up; make one: collwise testbed up")
-    return Bed(name, Shape(**json.loads(file.read_text())))
+def _make(bed: Bed) -> None:
+    shape, switch = bed.shape, bed.namespace("switch")
+    command("ip", "netns", "add", switch)
+    bridges = [f"br{number}" for number in range(1, shape.switches + 1)]
+    wires = ["link set lo up", *(f"link add {bridge} type bridge" for bridge in bridges)]
+    wires += [f"link set {bridge} up" for bridge in bridges]
+    buckets = []
+    if shape.switches == 2:
+        wires.append("link add up1 type veth peer name up2")
+        for number in (1, 2):
+            wires += [f"link set up{number} master br{number} gso_max_segs 1 up"]
+            buckets.append(_bucket(f"up{number}", shape.uplink_bits_per_second, shape, shape.buffer_bytes))
+    command("ip", "-n", switch, "-batch", "-", text="\n".join(wires))
+    for node in bed.nodes:
+        _make_node(bed, node)
+        buckets.append(_bucket(f"p{node}", shape.bits_per_second, shape, shape.buffer_bytes))
+    command("tc", "-n", switch, "-batch", "-", text="\n".join(buckets))
+    hosts = ["127.0.0.1 localhost", *(f"{bed.address(node)} n{node}" for node in bed.nodes)]
+    (bed.directory / "etc-hosts").write_text("\n".join(hosts) + "\n", encoding="utf-8")
 
 
-def _namespaces() -> list[str]:
-    return [line.split()[0] for line in _command("ip", "netns", "list").splitlines() if line]
+def _make_node(bed: Bed, node: int) -> None:
+    shape, switch, namespace = bed.shape, bed.namespace("switch"), bed.namespace(f"n{node}")
+    (bed.directory / f"n{node}").mkdir()
+    command("ip", "netns", "add", namespace)
+    # Packets larger than the bucket would be dropped, hence no segmentation left to the device.
+    inside = [
+        "link set lo up",
+        f"link add eth0 mtu {MTU_BYTES} gso_max_segs 1 type veth peer name p{node} netns {switch}",
+        f"addr add {bed.address(node)}/16 dev eth0",
+        "link set eth0 up",
+    ]
+    command("ip", "-n", namespace, "-batch", "-", text="\n".join(inside))
+    port = f"link set p{node} mtu {MTU_BYTES} gso_max_segs 1 master br{shape.switch_of(node)} up"
+    command("ip", "-n", switch, "-batch", "-", text=port)
+    bucket = _bucket("eth0", shape.bits_per_second, shape, _NODE_QUEUE_BYTES)
+    command("tc", "-n", namespace, "-batch", "-", text=bucket)
+    _set(namespace, "tcp_limit_output_bytes", str(shape.host_queue_bytes))
+    if _set(namespace, "tcp_congestion_control", shape.congestion_control):
+        return
+    known = (_SYSCTL / "tcp_available_congestion_control").read_text(encoding="utf-8").split()
+    if shape.congestion_control not in {*known, "reno"}:
+        raise unknown_name("congestion control", shape.congestion_control, known)
 
 
-def _ip(*arguments: str) -> None:
-    _command("ip", *arguments)
+def _bucket(device: str, bits_per_second: float, shape: Shape, limit_bytes: int) -> str:
+    bucket = f"rate {bits_per_second:.0f}bit burst {shape.burst_bytes} limit {limit_bytes}"
+    return f"qdisc add dev {device} root tbf {bucket}"
 
 
-def _command(*words: str, check: bool = True) -> str:
-    if os.geteuid() != 0:
-        raise UsageError("a test bed needs the right to make network namespaces; run as root")
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if check and done.returncode != 0:
-        raise CollwiseError(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
+def _set(namespace: str, name: str, value: str) -> bool:
+    """Sets one of TCP's settings in a namespace; whether the kernel allowed it."""
+    try:
+        command("ip", "netns", "exec", namespace, "sh", "-c", f'echo "$0" 2>&1 >{_SYSCTL / name}', value)
+    except CollwiseError:
+        return False
+    return True
+
+
+def _get(namespace: str, name: str) -> str:
+    try:
+        return command("ip", "netns", "exec", namespace, "cat", str(_SYSCTL / name)).strip()
+    except CollwiseError:
+        return "unknown"
+
+
+def _facts(bed: Bed) -> dict[str, str]:
+    shape, first = bed.shape, bed.namespace("n1")
+    facts = {
+        "nodes": str(shape.nodes),
+        "bits_per_second": f"{shape.bits_per_second:.0f}",
+        "buffer_bytes": str(shape.buffer_bytes),
+        "burst_bytes": str(shape.burst_bytes),
+        "mtu_bytes": str(MTU_BYTES),
+        "congestion_control": _get(first, "tcp_congestion_control"),
+        "host_queue_bytes": _get(first, "tcp_limit_output_bytes"),
+        "kernel": f"{machine.system()} {machine.release()}",
+        "switches": str(shape.switches),
+    }
+    if shape.switches == 2:
+        facts["uplink_bits_per_second"] = f"{shape.uplink_bits_per_second:.0f}"
+    return facts

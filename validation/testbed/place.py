@@ -1,4 +1,4 @@
-"""A test bed as a Place: Open MPI over TCP; a node is a network namespace with a host name and TMPDIR of its own."""
+"""A test bed as a Place: real MPI over TCP; a node is a network namespace with a host name and TMPDIR of its own."""
 
 from __future__ import annotations
 
@@ -10,36 +10,42 @@ from collwise.common.errors import UsageError
 from collwise.simulator.engines import Engine, engine
 from collwise.simulator.launch import ProgramRun, run_command
 from collwise.simulator.places import TCP_EAGER_LIMIT_BYTES, variable_options
-from collwise.validation.testbed.bed import Bed
+from collwise.validation.testbed.bed import Bed, busy
+from collwise.validation.testbed.namespaces import end_processes
+from collwise.validation.testbed.reach import unreachable_nodes
 
 AGENT = Path(__file__).with_name("agent")
 """What mpirun calls in place of ssh."""
 
+_NETWORK = "10.77.0.0/16"
 _MCA = {
-    "btl": "tcp,self",
+    # Between nodes TCP; processes of one node share memory, as on real hosts.
+    "btl": "tcp,vader,self",
     "pml": "ob1",
-    # Nodes do not know that they share two cores.
+    "btl_tcp_if_include": _NETWORK,
+    "oob_tcp_if_include": _NETWORK,
+    # Nodes do not know that they share their cores.
     "mpi_yield_when_idle": "1",
 }
 
 
 class TestBed:
-    """A Place on a test bed that is up; `ranks_per_node` processes on each node, by blocks."""
+    """A Place on a test bed that is up; `ranks_per_node` processes on each node, by blocks; None: as its shape has.
+
+    One run at a time. Raises UsageError when Open MPI is missing.
+    """
 
     __test__ = False
 
-    def __init__(self, bed: Bed, ranks_per_node: int = 1) -> None:
-        self.bed, self._ranks_per_node = bed, ranks_per_node
+    def __init__(self, bed: Bed, ranks_per_node: int | None = None) -> None:
+        self.bed, self._ranks_per_node = bed, ranks_per_node or bed.shape.ranks_per_node
         self.engine: Engine = engine("openmpi")
-        shape = bed.shape
-        self.name = f"testbed-{shape.nodes}x{shape.bits_per_second / 1e6:g}M"
+        self.name = f"testbed-{bed.shape.title}"
         self.eager_limit_bytes = TCP_EAGER_LIMIT_BYTES
         self.facts: Mapping[str, str] = {
-            "transport": "TCP",
-            "ranks_per_node": str(ranks_per_node),
-            "bits_per_second": str(shape.bits_per_second),
-            "buffer_bytes": str(shape.buffer_bytes),
-            "burst_bytes": str(shape.burst_bytes),
+            **bed.facts,
+            "transport": "TCP" if self._ranks_per_node == 1 else "TCP, shared memory within a node",
+            "ranks_per_node": str(self._ranks_per_node),
         }
 
     def processes_per_node(self, procs: int) -> int:
@@ -60,26 +66,46 @@ class TestBed:
         environment: Mapping[str, str] | None = None,
         launcher_args: Sequence[str] = (),
     ) -> ProgramRun:
-        """As of any Place."""
-        per_node = self.processes_per_node(procs)
-        host_file = self.bed.directory / "hosts"
-        nodes = -(-procs // per_node)
-        host_file.write_text("".join(f"{self.bed.address(node)} slots={per_node}\n" for node in range(1, nodes + 1)))
-        options = _MCA | {
-            "plm_rsh_agent": shlex.join([str(AGENT), self.bed.name]),
-            "btl_tcp_if_include": "10.77.0.0/16",
-            "oob_tcp_if_include": "10.77.0.0/16",
-        }
-        command = [str(AGENT), self.bed.name, self.bed.address(1), str(self.engine.launcher)]
-        command += ["--hostfile", str(host_file), "-np", str(procs), "--bind-to", "none"]
-        command += [word for name, value in options.items() for word in ("--mca", name, value)]
-        command += [*variable_options(self.engine, environment or {}), *launcher_args]
-        command += [str(self.engine.program(program)), *args]
-        run = run_command(
-            [*command[:3], shlex.join(command[3:])],
-            timeout_seconds=timeout_seconds,
-            on_line=on_line,
-            environment={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
-        )
+        """As of any Place. Raises UsageError when something else runs on the bed."""
+        bed = self.bed
+        nodes = range(1, -(-procs // self.processes_per_node(procs)) + 1)
+        words = self._mpirun(nodes, procs, [*variable_options(self.engine, environment or {}), *launcher_args])
+        words += [str(self.engine.program(program)), *args]
+        with busy(bed):
+            # Of a run that was killed.
+            self._end()
+            if silent := unreachable_nodes(bed, nodes):
+                return ProgramRun(returncode=1, reason=_silence(bed, silent), version=self.engine.version)
+            try:
+                run = run_command(
+                    [str(AGENT), bed.name, "n1", shlex.join(words)],
+                    timeout_seconds=timeout_seconds,
+                    on_line=on_line,
+                    environment={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+                    end_others=self._end,
+                )
+            finally:
+                self._end()
+            if run.returncode != 0 and (silent := unreachable_nodes(bed, nodes)):
+                run.reason = _silence(bed, silent)
+            elif run.returncode is None:
+                run.reason = f"not done within {timeout_seconds:g} s"
         run.version = self.engine.version
         return run
+
+    def _mpirun(self, nodes: range, procs: int, more: Sequence[str]) -> list[str]:
+        bed, per_node = self.bed, self._ranks_per_node
+        host_file = bed.directory / "hosts"
+        host_file.write_text("".join(f"n{node} slots={per_node}\n" for node in nodes))
+        options = _MCA | {"plm_rsh_agent": shlex.join([str(AGENT), bed.name])}
+        words = [str(self.engine.launcher), "--hostfile", str(host_file), "-np", str(procs), "--bind-to", "none"]
+        words += [word for name, value in options.items() for word in ("--mca", name, value)]
+        return [*words, *more]
+
+    def _end(self) -> None:
+        end_processes(self.bed.namespaces, f"COLLWISE_TESTBED={self.bed.name}")
+
+
+def _silence(bed: Bed, nodes: Sequence[int]) -> str:
+    listed = ", ".join(f"n{node} ({bed.address(node)})" for node in nodes)
+    return f"test bed '{bed.name}': no answer from {listed}"

@@ -1,0 +1,96 @@
+"""Network namespaces of this machine: the right to make them, the commands that do, and the processes inside."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from collwise.common.errors import CollwiseError, UsageError
+
+_MOUNTS = Path("/run/netns")
+# Where distributions keep ip and tc; not on everybody's path.
+_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+# All that a bed needs of the kernel, in a namespace that goes with the command.
+_PROBE = """set -e
+ip link add probe0 type veth peer name probe1
+ip link add probe2 type bridge
+tc qdisc add dev probe0 root tbf rate 100mbit burst 3200 limit 10000"""
+_ENDING_SECONDS = 5.0
+
+
+def obstacle() -> str:
+    """Why no test bed can be made here; empty when one can."""
+    for tool in ("ip", "tc", "unshare"):
+        if shutil.which(tool, path=_PATH) is None:
+            return (
+                f"a test bed needs the command '{tool}' (package {'util-linux' if tool == 'unshare' else 'iproute2'})"
+            )
+    if os.geteuid() != 0:
+        return "a test bed needs the right to make network namespaces; run as root"
+    probe = _run(["unshare", "--net", "--mount", "--uts", "sh", "-c", _PROBE])
+    if probe.returncode != 0:
+        said = " ".join((probe.stderr or probe.stdout).split())
+        return f"a test bed needs the right to make network namespaces, veth, bridge and tbf, and here: {said}"
+    return ""
+
+
+def require() -> None:
+    """Raises UsageError when no test bed can be made here."""
+    if reason := obstacle():
+        raise UsageError(reason)
+
+
+def command(*words: str, text: str = "") -> str:
+    """What a command prints that gets `text` as its input. Raises CollwiseError when it fails."""
+    done = _run(words, text)
+    if done.returncode != 0:
+        raise CollwiseError(f"{' '.join(words)}: {' '.join((done.stderr or done.stdout).split())}")
+    return done.stdout
+
+
+def _run(words: Iterable[str], text: str = "") -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PATH": _PATH}
+    return subprocess.run([*words], input=text, capture_output=True, text=True, check=False, env=environment)
+
+
+def existing(names: Iterable[str]) -> list[str]:
+    """Those network namespaces that there are."""
+    return [name for name in names if (_MOUNTS / name).exists()]
+
+
+def processes(names: Iterable[str], mark: str = "") -> list[int]:
+    """Process ids in these network namespaces; with `mark`, 'NAME=VALUE', those that have it in their environment."""
+    wanted = set()
+    for name in names:
+        with contextlib.suppress(OSError):
+            status = (_MOUNTS / name).stat()
+            wanted.add((status.st_dev, status.st_ino))
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                status = (entry / "ns" / "net").stat()
+                inside = (status.st_dev, status.st_ino) in wanted
+                if inside and (not mark or mark.encode() in (entry / "environ").read_bytes().split(b"\0")):
+                    found.append(int(entry.name))
+    return found
+
+
+def end_processes(names: Iterable[str], mark: str = "") -> int:
+    """Kills the processes in these namespaces, as `processes` finds them, and waits until they are gone; how many."""
+    ended: set[int] = set()
+    names = list(names)
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while (found := processes(names, mark)) and time.monotonic() < deadline:
+        for process in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        ended.update(found)
+        time.sleep(0.01)
+    return len(ended)

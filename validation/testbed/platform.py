@@ -1,0 +1,41 @@
+"""The platform that a test bed is by its shape alone: where calibration starts."""
+
+from __future__ import annotations
+
+from collwise.common.errors import UsageError
+from collwise.platforms import Calibration, Platform, Source
+from collwise.validation.testbed.shape import Shape, format_rate
+
+USUAL_LATENCY_SECONDS = 40e-6
+_EAGER_LIMIT_BYTES = 65536
+# A node's processes talk through memory; nominal.
+_LOOPBACK_BYTES_PER_SECOND, _LOOPBACK_LATENCY_SECONDS = 2e9, 1e-6
+
+
+def simulated_platform(shape: Shape, latency_seconds: float = USUAL_LATENCY_SECONDS) -> Platform:
+    """Nodes n1, n2, ... at the nominal rate with `latency_seconds` from node to node, factors 1 and no overheads.
+
+    Raises UsageError for a shape with two switches, which such a description does not have.
+    """
+    if shape.switches != 1:
+        raise UsageError("a test bed with two switches is not described as a cluster behind one switch")
+    rate = format_rate(shape.bits_per_second)
+    return Platform(
+        name=f"testbed-{shape.title}",
+        title=f"Test bed of {shape.nodes} nodes at {rate}",
+        site="testbed",
+        nodes=shape.nodes,
+        host_prefix="n",
+        host_suffix="",
+        cpus_per_node=1,
+        cores_per_node=1,
+        core_flops=1e9,
+        link_bytes_per_second=shape.bits_per_second / 8,
+        # A message passes the links of both nodes.
+        link_latency_seconds=latency_seconds / 2,
+        loopback_bytes_per_second=_LOOPBACK_BYTES_PER_SECOND,
+        loopback_latency_seconds=_LOOPBACK_LATENCY_SECONDS,
+        processes_per_node=shape.ranks_per_node,
+        calibration=Calibration(eager_limit_bytes=_EAGER_LIMIT_BYTES, tcp_window=False),
+        sources=(Source("rate of the links", f"the shape of the test bed, {rate}"),),
+    )

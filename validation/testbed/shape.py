@@ -1,0 +1,87 @@
+"""What a test bed is made like: how many nodes, how fast, how much its switches hold."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from collwise.common.errors import UsageError
+
+MTU_BYTES = 1500
+"""Largest IP packet; an Ethernet header comes on top."""
+
+FRAME_BYTES = MTU_BYTES + 14
+"""What a token bucket counts of a full packet."""
+
+MOST_NODES = 200
+_RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)bit(?:/s)?", re.IGNORECASE)
+_RATE_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_LEAST_RATE, _MOST_RATE = 1e5, 1e11
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Size and speeds of a test bed. Raises UsageError for values that no bed can have.
+
+    `bits_per_second` holds for each port in both directions. `buffer_bytes` is the queue of each port of a switch, and
+    `burst_bytes` what goes through unshaped after a pause. `host_queue_bytes` is what TCP keeps in a node's own queue,
+    for each connection (tcp_limit_output_bytes). With two switches the first half of the nodes is at the first, and the
+    link between them has `uplink_bits_per_second` in both directions; with one that is 0.
+    """
+
+    nodes: int = 8
+    bits_per_second: float = 100e6
+    buffer_bytes: int = 1_000_000
+    # Two packets; more would let the first bytes after a pause through unshaped.
+    burst_bytes: int = 3200
+    ranks_per_node: int = 1
+    congestion_control: str = "reno"
+    host_queue_bytes: int = 4000
+    switches: int = 1
+    uplink_bits_per_second: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check("nodes", self.nodes, 2, MOST_NODES)
+        _check("ranks per node", self.ranks_per_node, 1, 64)
+        _check("switches", self.switches, 1, 2)
+        _check("rate in bit/s", self.bits_per_second, _LEAST_RATE, _MOST_RATE)
+        if self.switches == 2:
+            _check("rate between the switches in bit/s", self.uplink_bits_per_second, _LEAST_RATE, _MOST_RATE)
+        elif self.uplink_bits_per_second:
+            raise UsageError("a rate between the switches is for a test bed with two switches")
+        _check("burst in bytes", self.burst_bytes, FRAME_BYTES, 10**7)
+        _check("buffer in bytes", self.buffer_bytes, FRAME_BYTES, 10**9)
+        _check("host queue in bytes", self.host_queue_bytes, 1, 2**31 - 1)
+        if re.fullmatch(r"[a-z0-9_]{1,15}", self.congestion_control) is None:
+            raise UsageError(f"malformed congestion control '{self.congestion_control}'; an example: reno")
+
+    def switch_of(self, node: int) -> int:
+        """1 or 2, for node 1, 2, ...; with an odd number of nodes the first switch has one more."""
+        return 2 if self.switches == 2 and node > -(-self.nodes // 2) else 1
+
+    @property
+    def title(self) -> str:
+        """Short, for names of places: '8x100M', '8x100M-2x10M' with a link of 10 Mbit/s between two switches."""
+        uplink = f"-2x{self.uplink_bits_per_second / 1e6:g}M" if self.switches == 2 else ""
+        return f"{self.nodes}x{self.bits_per_second / 1e6:g}M{uplink}"
+
+
+def _check(what: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise UsageError(f"test bed: {what}: {value:.12g} (valid: {least:.12g} to {most:.12g})")
+
+
+def parse_rate(text: str) -> float:
+    """Bits per second from '100Mbit', '1Gbit' or '1.5Gbit/s'. Raises UsageError for anything else."""
+    match = _RATE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"malformed rate '{text}': write a number with kbit, Mbit or Gbit, for example 100Mbit")
+    return float(match.group(1)) * _RATE_UNITS[match.group(2).lower()]
+
+
+def format_rate(bits_per_second: float) -> str:
+    """'100 Mbit/s', '1 Gbit/s'."""
+    for unit, factor in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if bits_per_second >= factor:
+            return f"{bits_per_second / factor:.4g} {unit}"
+    return f"{bits_per_second:.4g} bit/s"

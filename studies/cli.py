@@ -23,6 +23,7 @@ _COMMANDS = {
     "crosscheck": ("crosscheck", "crosscheck"),
     "simulate": ("simulate", "simulate"),
     "measure": ("measure", "measure"),
+    "testbed": ("testbed", "testbed"),
     "experiment": ("experiment", "experiment"),
     "run": ("run", "run"),
     "models": ("coverage", "models"),

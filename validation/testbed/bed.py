@@ -54,6 +54,11 @@ class Bed:
         """1, 2, ..."""
         return range(1, self.shape.nodes + 1)
 
+    @property
+    def mark(self) -> str:
+        """'NAME=VALUE' in the environment of all processes that collwise starts there."""
+        return f"COLLWISE_TESTBED={self.name}"
+
     def namespace(self, what: str) -> str:
         """The network namespace of 'n1', 'n2', ... or 'switch'."""
         return f"collwise-{self.name}-{what}"
@@ -133,6 +138,11 @@ def running(name: str = USUAL_NAME) -> Bed:
     return Bed(name, Shape(**state["shape"]), state["facts"])
 
 
+def all_running() -> list[Bed]:
+    """All test beds that are up."""
+    return [running(name) for name in names() if _state(name).get("complete")]
+
+
 def names() -> list[str]:
     """Of all test beds that are up, or half made."""
     if not STATE_DIRECTORY.exists():
@@ -141,8 +151,7 @@ def names() -> list[str]:
 
 
 def _not_up(name: str) -> UsageError:
-    up_now = [other for other in names() if _state(other).get("complete")]
-    if up_now:
+    if up_now := [bed.name for bed in all_running()]:
         return unknown_name("test bed", name, up_now, "make one: collwise testbed up")
     return UsageError(f"no test bed '{name}' is up; make one: collwise testbed up")
 

@@ -27,19 +27,25 @@ _MCA = {
     # Nodes do not know that they share their cores.
     "mpi_yield_when_idle": "1",
 }
+_UCX = {
+    "UCX_TLS": "tcp,sm,self",
+    "UCX_NET_DEVICES": "eth0",
+    # By default it depends on speeds that UCX supposes.
+    "UCX_RNDV_THRESH": str(TCP_EAGER_LIMIT_BYTES),
+}
 
 
 class TestBed:
     """A Place on a test bed that is up; `ranks_per_node` processes on each node, by blocks; None: as its shape has.
 
-    One run at a time. Raises UsageError when Open MPI is missing.
+    One run at a time. Raises UsageError when the library, 'openmpi' or 'mpich', is missing.
     """
 
     __test__ = False
 
-    def __init__(self, bed: Bed, ranks_per_node: int | None = None) -> None:
+    def __init__(self, bed: Bed, ranks_per_node: int | None = None, *, library: str = "openmpi") -> None:
         self.bed, self._ranks_per_node = bed, ranks_per_node or bed.shape.ranks_per_node
-        self.engine: Engine = engine("openmpi")
+        self.engine: Engine = engine(library)
         self.name = f"testbed-{bed.shape.title}"
         self.eager_limit_bytes = TCP_EAGER_LIMIT_BYTES
         self.facts: Mapping[str, str] = {
@@ -69,7 +75,7 @@ class TestBed:
         """As of any Place. Raises UsageError when something else runs on the bed."""
         bed = self.bed
         nodes = range(1, -(-procs // self.processes_per_node(procs)) + 1)
-        words = self._mpirun(nodes, procs, [*variable_options(self.engine, environment or {}), *launcher_args])
+        words = [*variable_options(self.engine, environment or {}), *launcher_args]
         words += [str(self.engine.program(program)), *args]
         with busy(bed):
             # Of a run that was killed.
@@ -78,7 +84,7 @@ class TestBed:
                 return ProgramRun(returncode=1, reason=_silence(bed, silent), version=self.engine.version)
             try:
                 run = run_command(
-                    [str(AGENT), bed.name, "n1", shlex.join(words)],
+                    [str(AGENT), bed.name, "n1", shlex.join([*self._launcher(nodes, procs), *words])],
                     timeout_seconds=timeout_seconds,
                     on_line=on_line,
                     environment={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
@@ -93,17 +99,24 @@ class TestBed:
         run.version = self.engine.version
         return run
 
-    def _mpirun(self, nodes: range, procs: int, more: Sequence[str]) -> list[str]:
+    def _launcher(self, nodes: range, procs: int) -> list[str]:
         bed, per_node = self.bed, self._ranks_per_node
-        host_file = bed.directory / "hosts"
-        host_file.write_text("".join(f"n{node} slots={per_node}\n" for node in nodes))
-        options = _MCA | {"plm_rsh_agent": shlex.join([str(AGENT), bed.name])}
-        words = [str(self.engine.launcher), "--hostfile", str(host_file), "-np", str(procs), "--bind-to", "none"]
-        words += [word for name, value in options.items() for word in ("--mca", name, value)]
-        return [*words, *more]
+        openmpi = self.engine.library == "openmpi"
+        host_file, shell = bed.directory / "hosts", bed.directory / "ssh"
+        host_file.write_text("".join(f"n{node}{' slots=' if openmpi else ':'}{per_node}\n" for node in nodes))
+        shell.write_text(f'#!/bin/sh\nexec {shlex.quote(str(AGENT))} {bed.name} "$@"\n')
+        shell.chmod(0o755)
+        words = [str(self.engine.launcher)]
+        if openmpi:
+            words += ["--hostfile", str(host_file), "-np", str(procs), "--bind-to", "none"]
+            options = _MCA | {"plm_rsh_agent": str(shell)}
+            return words + [word for name, value in options.items() for word in ("--mca", name, value)]
+        words += ["-launcher", "ssh", "-launcher-exec", str(shell), "-iface", "eth0"]
+        words += ["-f", str(host_file), "-np", str(procs), "-ppn", str(per_node)]
+        return words + [word for name, value in _UCX.items() for word in ("-genv", name, value)]
 
     def _end(self) -> None:
-        end_processes(self.bed.namespaces, f"COLLWISE_TESTBED={self.bed.name}")
+        end_processes(self.bed.namespaces, self.bed.mark)
 
 
 def _silence(bed: Bed, nodes: Sequence[int]) -> str:

@@ -1,0 +1,95 @@
+"""What a test bed carries: rates of plain TCP streams between nodes, a byte's latency, the processors' share in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collwise.common.errors import CollwiseError
+from collwise.validation.testbed.bed import Bed
+from collwise.validation.testbed.namespaces import end_processes
+
+_PROGRAM = Path(__file__).with_name("stream.py")
+_PORT = 5001
+_START_SECONDS, _START_SECONDS_PER_STREAM = 1.2, 0.1
+_PATIENCE_SECONDS = 30.0
+_ROUND_TRIPS = 500
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Payload of each stream in bytes/s, and the share of all processors' time that was not idle, from 0 to 1."""
+
+    bytes_per_second: tuple[float, ...]
+    busy_share: float
+
+
+def carried(bed: Bed, pairs: Sequence[tuple[int, int]], seconds: float) -> Carried:
+    """Streams from node to node, all at once, for so long.
+
+    The caller keeps other runs away. Raises CollwiseError when a stream does not come about.
+    """
+    begin = time.monotonic() + _START_SECONDS + _START_SECONDS_PER_STREAM * len(pairs)
+    end = begin + seconds
+    window = [repr(begin), repr(end)]
+    with _ended_after(bed):
+        ports = [_PORT + number for number in range(len(pairs))]
+        receivers = [_start(bed, to, "receive", str(port), *window) for (_, to), port in zip(pairs, ports, strict=True)]
+        for (one, to), port in zip(pairs, ports, strict=True):
+            _start(bed, one, "send", bed.address(to), str(port), *window)
+        before = _processor_seconds(begin)
+        after = _processor_seconds(end)
+        counts = [float(_said(receiver)) for receiver in receivers]
+    busy, total = after[0] - before[0], after[1] - before[1]
+    return Carried(tuple(count / seconds for count in counts), busy / total)
+
+
+def latency_seconds(bed: Bed, one: int, other: int) -> float:
+    """One way of a byte, by TCP: half the median of round trips. Raises as `carried` does."""
+    with _ended_after(bed):
+        _start(bed, other, "answer", str(_PORT), str(_ROUND_TRIPS))
+        return float(_said(_start(bed, one, "ask", bed.address(other), str(_PORT), str(_ROUND_TRIPS)))) / 2
+
+
+@contextlib.contextmanager
+def _ended_after(bed: Bed) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        end_processes(bed.namespaces, bed.mark)
+
+
+def _start(bed: Bed, node: int, *words: str) -> subprocess.Popen[str]:
+    name, _, value = bed.mark.partition("=")
+    return subprocess.Popen(
+        ["ip", "netns", "exec", bed.namespace(f"n{node}"), sys.executable, "-I", "-S", str(_PROGRAM), *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {name: value},
+    )
+
+
+def _said(program: subprocess.Popen[str]) -> str:
+    try:
+        output, errors = program.communicate(timeout=_PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise CollwiseError(f"test bed: a stream of bytes did not end within {_PATIENCE_SECONDS:g} s") from None
+    if program.returncode != 0:
+        raise CollwiseError(f"test bed: a stream of bytes failed: {(errors.strip() or 'killed').splitlines()[-1]}")
+    return output
+
+
+def _processor_seconds(when: float) -> tuple[float, float]:
+    """Time of all processors until then, of which the first is what they were not idle; what a host stole is not."""
+    time.sleep(max(0.0, when - time.monotonic()))
+    fields = [float(word) for word in Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()[1:9]]
+    idle = fields[3] + fields[4]
+    return sum(fields) - idle, sum(fields)

@@ -1,0 +1,164 @@
+"""Whether a test bed is what its shape says, and its network, not the processors, what limits messages."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from collwise.simulator.experiments import Precision
+from collwise.simulator.store import Case, Store
+from collwise.validation.measuring import Method, measure
+from collwise.validation.testbed.bed import Bed, busy, down, up
+from collwise.validation.testbed.carrying import carried, latency_seconds
+from collwise.validation.testbed.place import TestBed
+from collwise.validation.testbed.shape import FRAME_BYTES, MTU_BYTES, Shape
+
+RATE_TOLERANCE = 0.1
+"""How far a single stream, or all streams together, may be from the shaped rate."""
+
+SCALING_TOLERANCE = 0.1
+"""How far the product of time and rate may be from the same at half the rate."""
+
+# IP and TCP headers, with time stamps.
+_PAYLOAD_SHARE = (MTU_BYTES - 52) / FRAME_BYTES
+_STREAM_SECONDS = 1.5
+# How long one exchange among all takes, about: long beside latency, short enough for some repetitions.
+_EXCHANGE_SECONDS = (0.04, 0.16)
+_PRECISION = Precision(8, 8, 0.95, 0.05)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """alltoall by pairs over Open MPI, at the shaped rate and at half of it: seconds of each, bytes to each other."""
+
+    message_bytes: int
+    seconds: float
+    slower_seconds: float
+
+    @property
+    def scaling(self) -> float:
+        """Time by rate at half the rate, over the same at the full one: 1 if only the network counts, 0.5 if not."""
+        return self.slower_seconds / (2 * self.seconds)
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was found on a test bed; rates are payload of TCP in bytes/s, `expected` ones what the shape allows.
+
+    `together` is the sum over streams from each node to the next, all at once in both directions of each port, and
+    `busy_share` the share of all processors' time that was not idle meanwhile. `across`, of a stream from one switch to
+    the other, is None with one switch.
+    """
+
+    one_way: float
+    one_way_expected: float
+    together: float
+    together_expected: float
+    busy_share: float
+    latency_seconds: float
+    exchanges: tuple[Exchange, ...]
+    across: float | None = None
+    across_expected: float | None = None
+
+    @property
+    def problems(self) -> list[str]:
+        """What is not as it should be, a line each; empty when the bed is fit for measurements."""
+        rates = [("one stream", self.one_way, self.one_way_expected)]
+        rates += [("all streams together", self.together, self.together_expected)]
+        if self.across is not None and self.across_expected is not None:
+            rates.append(("a stream between the switches", self.across, self.across_expected))
+        found = [
+            f"{what}: {rate / 1e6:.4g} MB/s, {rate / expected:.0%} of the {expected / 1e6:.4g} MB/s of the shape"
+            for what, rate, expected in rates
+            if abs(rate / expected - 1) > RATE_TOLERANCE
+        ]
+        found += [
+            f"alltoall of {one.message_bytes} B: time by rate changes to {one.scaling:.0%} at half the rate, "
+            "so the processors limit it and not the network"
+            for one in self.exchanges
+            if abs(one.scaling - 1) > SCALING_TOLERANCE
+        ]
+        return found
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no problems."""
+        return not self.problems
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, by names with units."""
+        rates = ("one_way", "one_way_expected", "together", "together_expected", "across", "across_expected")
+        document = {f"{name}_bytes_per_second" if name in rates else name: v for name, v in asdict(self).items()}
+        scalings = [{**asdict(one), "scaling": one.scaling} for one in self.exchanges]
+        return {**document, "exchanges": scalings, "ok": self.ok, "problems": self.problems}
+
+
+def payload_bytes_per_second(bits_per_second: float) -> float:
+    """What TCP carries of a shaped rate, without headers."""
+    return bits_per_second / 8 * _PAYLOAD_SHARE
+
+
+def check(bed: Bed) -> Check:
+    """Measures a test bed, for 10 to 20 s; makes a second one of half the rate meanwhile.
+
+    Raises UsageError when something runs there, CollwiseError when nothing can be measured.
+    """
+    shape, last = bed.shape, bed.shape.nodes
+    port = payload_bytes_per_second(shape.bits_per_second)
+    across_expected = payload_bytes_per_second(min(shape.bits_per_second, shape.uplink_bits_per_second))
+    ring = [(node, node % last + 1) for node in bed.nodes]
+    crossing = sum(shape.switch_of(one) != shape.switch_of(other) for one, other in ring)
+    two = shape.switches == 2
+    with busy(bed):
+        one_way = carried(bed, [(1, 2)], _STREAM_SECONDS).bytes_per_second[0]
+        across = carried(bed, [(1, last)], _STREAM_SECONDS).bytes_per_second[0] if two else None
+        together = carried(bed, ring, _STREAM_SECONDS)
+        latency = latency_seconds(bed, 1, 2)
+    return Check(
+        one_way=one_way,
+        one_way_expected=port if shape.switch_of(1) == shape.switch_of(2) else across_expected,
+        together=sum(together.bytes_per_second),
+        together_expected=port * (last - crossing) + across_expected * crossing,
+        busy_share=together.busy_share,
+        latency_seconds=latency,
+        exchanges=_exchanges(bed),
+        across=across,
+        across_expected=across_expected if two else None,
+    )
+
+
+def _exchanges(bed: Bed) -> tuple[Exchange, ...]:
+    shape = bed.shape
+    half = replace(
+        shape, bits_per_second=shape.bits_per_second / 2, uplink_bits_per_second=shape.uplink_bits_per_second / 2
+    )
+    sizes = [_message_bytes(shape, seconds) for seconds in _EXCHANGE_SECONDS]
+    times = _exchange_seconds(bed, sizes)
+    slower = up(half, f"{bed.name}-half", temporary=True)
+    try:
+        slower_times = _exchange_seconds(slower, sizes)
+    finally:
+        down(slower.name)
+    return tuple(Exchange(*row) for row in zip(sizes, times, slower_times, strict=True))
+
+
+def _message_bytes(shape: Shape, seconds: float) -> int:
+    """So much to each other process that the narrowest link is busy for about so many seconds."""
+    a_node, procs = shape.ranks_per_node, shape.nodes * shape.ranks_per_node
+    through_port = a_node * (procs - a_node) / payload_bytes_per_second(shape.bits_per_second)
+    if shape.switches == 1:
+        return max(1, int(seconds / through_port))
+    first = sum(shape.switch_of(node) == 1 for node in range(1, shape.nodes + 1)) * a_node
+    through_uplink = first * (procs - first) / payload_bytes_per_second(shape.uplink_bits_per_second)
+    return max(1, int(seconds / max(through_port, through_uplink)))
+
+
+def _exchange_seconds(bed: Bed, sizes: list[int]) -> list[float]:
+    per_node = bed.shape.ranks_per_node
+    procs = bed.shape.nodes * per_node
+    cases = [Case("alltoall", "pairwise", procs, size, 0, processes_per_node=per_node) for size in sizes]
+    with tempfile.TemporaryDirectory(prefix="collwise-") as folder, Store(Path(folder, "check.sqlite")) as store:
+        timings = measure(TestBed(bed), cases, store, method=Method(precision=_PRECISION), timeout_seconds=60.0)
+    return [timing.seconds for timing in timings]

@@ -158,7 +158,7 @@ def test_names_that_no_bed_can_have(name_given: str) -> None:
 
 def test_without_rights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(UsageError, match="root|package"):
+    with pytest.raises(UsageError, match=r"root|package"):
         beds.up(Shape(nodes=2), "rightless")
 
 

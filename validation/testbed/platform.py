@@ -15,7 +15,7 @@ _LOOPBACK_BYTES_PER_SECOND, _LOOPBACK_LATENCY_SECONDS = 2e9, 1e-6
 def simulated_platform(shape: Shape, latency_seconds: float = USUAL_LATENCY_SECONDS) -> Platform:
     """Nodes n1, n2, ... at the nominal rate with `latency_seconds` from node to node, factors 1 and no overheads.
 
-    Raises UsageError for a shape with two switches, which such a description does not have.
+    Raises UsageError for a shape with two switches.
     """
     if shape.switches != 1:
         raise UsageError("a test bed with two switches is not described as a cluster behind one switch")

@@ -38,7 +38,7 @@ def testbed() -> None:
 @testbed.command()
 @_name_option
 @click.option("--nodes", type=click.IntRange(2, MOST_NODES), default=_USUAL.nodes, show_default=True)
-@click.option("--rate", type=RATE, default="100Mbit", show_default=True, help="Of each port, in both directions.")
+@click.option("--rate", type=RATE, default="20Mbit", show_default=True, help="Of each port, in both directions.")
 @click.option("--buffer", type=SIZE, default="1MB", show_default=True, help="Queue of each port of a switch.")
 @click.option("--burst", type=SIZE, default="3200B", show_default=True, help="What passes unshaped after a pause.")
 @click.option("--ranks-per-node", type=click.IntRange(1, 64), default=1, show_default=True)
@@ -62,7 +62,10 @@ def up(
     uplink_rate: float | None,
     as_json: bool,
 ) -> None:
-    """Makes a test bed, in place of one of that name."""
+    """Makes a test bed, in place of one of that name.
+
+    The default rate leaves two processors room for the MPI processes; see others with 'testbed status --check'.
+    """
     if (switches == 2) != (uplink_rate is not None):
         raise UsageError("--switches 2 and --uplink-rate go together")
     shape = Shape(

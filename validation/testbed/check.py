@@ -78,7 +78,7 @@ class Check:
         ]
         found += [
             f"alltoall of {one.message_bytes} B: time by rate changes to {one.scaling:.0%} at half the rate, "
-            "so the processors limit it and not the network"
+            "so not the network alone limits it"
             for one in self.exchanges
             if abs(one.scaling - 1) > SCALING_TOLERANCE
         ]

@@ -28,7 +28,8 @@ _MCA = {
     "mpi_yield_when_idle": "1",
 }
 _UCX = {
-    "UCX_TLS": "tcp,sm,self",
+    # UCX would see that all nodes are one machine; within a node MPICH itself uses shared memory.
+    "UCX_TLS": "tcp,self",
     "UCX_NET_DEVICES": "eth0",
     # By default it depends on speeds that UCX supposes.
     "UCX_RNDV_THRESH": str(TCP_EAGER_LIMIT_BYTES),

@@ -44,4 +44,4 @@ def test_what_is_not_fit_is_said() -> None:
 
     assert found().ok
     assert "all streams together" in found(together=60e6).problems[0]
-    assert "processors limit" in found(slower_seconds=0.05).problems[0]
+    assert "not the network alone" in found(slower_seconds=0.05).problems[0]

@@ -93,8 +93,8 @@ def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False) -> Bed:
     A `temporary` one counts as left over once this process has ended. Raises UsageError where namespaces may not be
     made or when something runs on the bed of that name, and CollwiseError when a command fails; nothing stays then.
     """
-    require()
     bed = Bed(_checked(name), shape)
+    require()
     with _changing():
         _remove_leftovers()
         if bed.directory.exists():
@@ -122,12 +122,13 @@ def down(name: str = USUAL_NAME) -> int:
 
     Also removes beds whose makers were killed. Raises CollwiseError when a command fails.
     """
+    _checked(name)
     if not STATE_DIRECTORY.exists():
         return 0
     require()
     with _changing():
         _remove_leftovers()
-        return _remove(_checked(name))
+        return _remove(name)
 
 
 def running(name: str = USUAL_NAME) -> Bed:

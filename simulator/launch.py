@@ -51,7 +51,7 @@ class ProgramRun:
         telling = [line for line in lines if not any(noise in line for noise in _NOISE)]
         said = [line.strip("= ") for line in self.output_lines[-_LAST_LINES:]]
         # MPICH says it on standard output: process and node, and its exit code in the next line.
-        said = [", ".join(pair) for pair in zip(said, [*said[1:], ""], strict=True)]
+        said = [", ".join(pair) for pair in zip(said, [*said[1:], ""], strict=False)]
         deaths = [line for line in [*telling, *said] if any(death in line for death in _DEATHS)]
         worst = [line for line in telling if "CRITICAL" in line or "rror" in line]
         chosen = self.reason or (deaths or worst or telling or ["no message"])[0]

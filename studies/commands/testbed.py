@@ -148,7 +148,7 @@ def _program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise UsageError(f"PROGRAM: '{name}' is no file that can be run, nor a program on the path")
-    return str(Path(found).resolve())
+    return str(Path(found).absolute())
 
 
 def _words(shape: Shape) -> str:

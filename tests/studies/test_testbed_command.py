@@ -57,6 +57,6 @@ def test_from_up_to_down(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert code == 0
     assert [(bed["name"], bed["processes"]) for bed in json.loads(output)] == [(name, 0)]
     assert call(capsys, "run", "--name", name, "--procs", "1", "--", "sh", "-c", "echo here")[:2] == (0, "here\n")
-    assert call(capsys, "run", "--name", name, "false")[0] == 1
+    assert call(capsys, "run", "--name", name, "--", "sh", "-c", "exit 3")[0] == 1
     assert call(capsys, "down", "--name", name)[:2] == (0, "3 namespaces removed\n")
     assert call(capsys, "down", "--name", name)[:2] == (0, "nothing to remove\n")

@@ -113,7 +113,8 @@ class TestBed:
             options = _MCA | {"plm_rsh_agent": str(shell)}
             return words + [word for name, value in options.items() for word in ("--mca", name, value)]
         words += ["-launcher", "ssh", "-launcher-exec", str(shell), "-iface", "eth0"]
-        words += ["-f", str(host_file), "-np", str(procs), "-ppn", str(per_node)]
+        # Otherwise all nodes would get the first one's TMPDIR.
+        words += ["-genvnone", "-f", str(host_file), "-np", str(procs), "-ppn", str(per_node)]
         return words + [word for name, value in _UCX.items() for word in ("-genv", name, value)]
 
     def _end(self) -> None:

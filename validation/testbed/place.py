@@ -34,6 +34,7 @@ class TestBed:
         shape = bed.shape
         self.name = f"testbed-{shape.nodes}x{shape.bits_per_second / 1e6:g}M"
         self.eager_limit_bytes = TCP_EAGER_LIMIT_BYTES
+        self.usual_procs = shape.nodes * ranks_per_node
         self.facts: Mapping[str, str] = {
             "transport": "TCP",
             "ranks_per_node": str(ranks_per_node),

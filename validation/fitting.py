@@ -100,9 +100,9 @@ def measured_procs(most: int) -> tuple[int, ...]:
 
 
 def measured_plan(place: Place, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0) -> Plan:
-    """A small plan, of one segment size. Raises UsageError when the place does not hold so many processes."""
+    """A small plan, of one segment size and whole messages. Raises UsageError when the place does not hold as many."""
     per_node = place.processes_per_node(max(procs))
-    return Plan(tuple(procs), per_node, segment_bytes, fanout, more_segments=(), grid=MEASURED_GRID)
+    return Plan(tuple(procs), per_node, segment_bytes, fanout, more_segments=(0,), grid=MEASURED_GRID)
 
 
 def fit(

@@ -86,7 +86,7 @@ class Launched:
         hosts, version = self._whereabouts()
         self.name = wishes.name or common_name(hosts)
         self.facts: Mapping[str, str] = {
-            "hosts": ",".join(f"{host}*{count}" for host, count in Counter(hosts).items()),
+            "hosts": counted(hosts),
             "library": version,
             "transport": wishes.transport,
             "mapping": f"by blocks, {self._ranks_per_node} a node",
@@ -167,6 +167,11 @@ def _told(run: ProgramRun, first: bool = False) -> str:
     if not lines:
         return ""
     return lines[0] if first else f": {lines[0]}"
+
+
+def counted(hosts: Sequence[str]) -> str:
+    """Names of hosts by commas, each with its number of processes: 'n1*2,n2*2'."""
+    return ",".join(f"{host}*{count}" for host, count in Counter(hosts).items())
 
 
 def common_name(hosts: Sequence[str]) -> str:

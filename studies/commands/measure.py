@@ -14,7 +14,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.experiments import Precision
 from collwise.simulator.store import Case, Store
-from collwise.studies.commands.places import Where, place_from, place_options
+from collwise.studies.commands.places import Where, place_from, place_options, print_script, script_option
 from collwise.studies.commands.shared import (
     COUNTS,
     NAMES,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 @thresholds_option
 @click.option("--timing", type=click.Choice(TIMINGS), default="maximum", show_default=True, help="Whose clock counts.")
 @click.option("--repetitions", type=click.IntRange(1), default=20, show_default=True)
+@script_option
 @store_option
 @json_option
 def measure(
@@ -59,6 +60,7 @@ def measure(
     thresholds: Thresholds | None,
     timing: str,
     repetitions: int,
+    script: Path | None,
     store: Path,
     as_json: bool,
 ) -> None:
@@ -75,7 +77,7 @@ def measure(
         else (segment if algorithm.pipelined else 0, 0)
         for algorithm in map(catalogue.collective(collective).algorithms.__getitem__, names)
     }
-    place = place_from(where)
+    place = None if script is not None else place_from(where)
     cases = [
         Case(
             collective,
@@ -83,7 +85,7 @@ def measure(
             p,
             m,
             cuts[name][0],
-            processes_per_node=place.processes_per_node(p),
+            processes_per_node=place.processes_per_node(p) if place else 1,
             limit_bytes=cuts[name][1],
         )
         for p in procs
@@ -93,8 +95,11 @@ def measure(
     ]
     if not cases:
         raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, procs))}")
+    method = Method(timing, Precision(repetitions, repetitions))
+    if place is None:
+        print_script(Path(str(script)), cases, method, where)
+        return
     with Store(store) as opened:
-        method = Method(timing, Precision(repetitions, repetitions))
         timings = run_measurement(place, cases, opened, method=method)
     if as_json:
         print_json([asdict(row.case) | {k: v for k, v in asdict(row).items() if k != "case"} for row in timings])

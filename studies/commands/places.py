@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,6 +19,10 @@ from collwise.simulator.launchers.oar import Oar
 from collwise.simulator.launchers.srun import Srun
 from collwise.simulator.places import Place, ThisMachine
 from collwise.studies.commands.shared import SIZE, NamedChoice
+
+if TYPE_CHECKING:
+    from collwise.simulator.store import Case
+    from collwise.validation.measuring import Method
 
 LAUNCHERS = ("mpirun", "srun", "oar")
 PLACES = "--library, --hosts, --launcher or --testbed"
@@ -117,6 +122,24 @@ def place_from(where: Where) -> Place:
         return Oar(wishes, where.remote_shell)
     assert where.hosts is not None
     return Mpirun(read_hosts(where.hosts), wishes, where.remote_shell)
+
+
+def script_option(function: F) -> F:
+    """--script DIR|FILE."""
+    help_text = "Write a script that measures where collwise is not installed, and end. Read its results by import."
+    return click.option("--script", type=click.Path(path_type=Path), metavar="DIR|FILE", help=help_text)(function)
+
+
+def print_script(path: Path, cases: Sequence[Case], method: Method, where: Where) -> None:
+    """Writes the script and says what to do with it. Raises UsageError for options that name a place."""
+    from collwise.validation.scripts import write_script
+
+    if where.named and where.launcher not in ("mpirun", "srun"):
+        raise UsageError("--script: where it runs is said there, by the variable LAUNCHER; only --launcher srun helps")
+    _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit"), "places")
+    words = " ".join([where.launcher or "mpirun", *words_of(where.mpirun_args, "--mpirun-args")])
+    file = write_script(path, cases, method, launcher=words)
+    click.echo(f"{file}: {len(cases)} cases; run it there by: bash {file.name}")
 
 
 def _testbed(where: Where) -> Place:

@@ -9,6 +9,7 @@ import math
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,13 +136,14 @@ class ExperimentRunner:
         platform: HostPlatform | None = None,
         jobs: int | None = None,
         place: Place | None = None,
+        deadline: float | None = None,
     ) -> None:
         self.procs, self.eager_limit_bytes = procs, eager_limit_bytes
         self.least_bytes = 0 if platform is None else 1
         self.effort = Effort()
         self.label = engine.label
         self._engine, self._store, self._precision, self._platform = engine, store, precision, platform
-        self._place = place
+        self._place, self._deadline = place, deadline
         self._jobs = jobs or os.cpu_count() or 1
         self._known: dict[Configuration, dict[Case, Timing]] = {}
 
@@ -166,16 +168,24 @@ class ExperimentRunner:
 
     @classmethod
     def measured(
-        cls, place: Place, procs: int, store: Store, *, precision: Precision | None = None
+        cls,
+        place: Place,
+        procs: int,
+        store: Store,
+        *,
+        precision: Precision | None = None,
+        limit_seconds: float = _MEASURING_LIMIT_SECONDS,
     ) -> ExperimentRunner:
-        """With `procs` processes of a place, under its real MPI library.
+        """With `procs` processes of a place, under its real MPI library; what still runs after the limit is stopped.
 
         Raises UsageError when there are no processes, or not as many as that.
         """
         if procs < 1:
             raise UsageError(f"{procs} processes; the least is 1")
         place.processes_per_node(procs)
-        return cls(place.engine, store, procs, precision or Precision(), place.eager_limit_bytes, place=place)
+        deadline = time.monotonic() + limit_seconds
+        wanted = precision or Precision()
+        return cls(place.engine, store, procs, wanted, place.eager_limit_bytes, place=place, deadline=deadline)
 
     def configuration(self, in_parallel: bool = True) -> Configuration:
         """What the times of `run` depend on besides the experiment."""
@@ -302,9 +312,9 @@ class _Work:
         chosen, procs, platform = self.runner._engine, self.runner.procs, self.runner._platform
         if platform is None:
             assert self.runner._place is not None
-            return self.runner._place.run(
-                "experiments", procs, [file_name], timeout_seconds=_MEASURING_LIMIT_SECONDS, on_line=take
-            )
+            assert self.runner._deadline is not None
+            left = max(0.0, self.runner._deadline - time.monotonic())
+            return self.runner._place.run("experiments", procs, [file_name], timeout_seconds=left, on_line=take)
         with smpi_files(platform, procs, 1) as (platform_file, host_file):
             program: Path = chosen.program("experiments")
             command = smpi_command(chosen, platform_file, host_file, procs, program, [file_name])

@@ -127,11 +127,13 @@ def run_command(
     environment: dict[str, str] | None = None,
     stop: threading.Event | None = None,
     end_others: Callable[[], None] = lambda: None,
+    grace_seconds: float = 0.0,
 ) -> ProgramRun:
-    """Runs a command in a process group of its own; the whole group ends with it, on errors, and when `stop` is set.
+    """Runs a command in a session of its own, which ends with it, on errors, and when `stop` is set.
 
     `on_line` gets each line of standard output as it comes. `end_others` ends processes of the command outside of its
-    group; it is called when they may keep us waiting, from another thread.
+    session; it is called when they may keep us waiting, from another thread. With `grace_seconds`, the command is first
+    asked to end and has so long to end what it started, on other hosts too.
     """
     run = ProgramRun(returncode=None)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
@@ -155,8 +157,10 @@ def run_command(
                 ended += 0.1 if child.poll() is not None else 0.0
                 if timeout_seconds is not None and waited >= timeout_seconds:
                     timed_out.set()
-                if timed_out.is_set() or ended >= _GRACE_SECONDS or (stop is not None and stop.is_set()):
-                    _end_group(child.pid)
+                overdue = ended >= _GRACE_SECONDS
+                if timed_out.is_set() or overdue or (stop is not None and stop.is_set()):
+                    _ask_to_end(child, grace_seconds)
+                    _end_session(child.pid)
                     end_others()
                     return
 
@@ -171,7 +175,8 @@ def run_command(
             child.wait()
         finally:
             finished.set()
-            _end_group(child.pid)
+            _ask_to_end(child, grace_seconds)
+            _end_session(child.pid)
             child.wait()
         run.returncode = None if timed_out.is_set() else child.returncode
         errors.seek(0)
@@ -179,9 +184,23 @@ def run_command(
     return run
 
 
-def _end_group(group: int) -> None:
+def _ask_to_end(child: subprocess.Popen[str], grace_seconds: float) -> None:
+    if grace_seconds > 0 and child.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(grace_seconds)
+
+
+def _end_session(session: int) -> None:
+    """Launchers put what they start into groups of their own, but leave it in their session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
+        os.killpg(session, signal.SIGKILL)
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                if os.getsid(int(entry.name)) == session:
+                    os.kill(int(entry.name), signal.SIGKILL)
 
 
 def run_program(

@@ -13,6 +13,9 @@ from collwise.simulator.launch import ProgramRun, run_program
 EAGER_LIMITS = {"openmpi": 4096, "mpich": 8192}
 """Bytes, between processes of one machine: Open MPI's btl_vader_eager_limit; what MPICH's UCX comes to, about."""
 
+PROCS_HERE = 4
+"""Of this machine, which has room for any number, at some cost."""
+
 TCP_EAGER_LIMIT_BYTES = 65536
 """Of Open MPI's TCP transport, btl_tcp_eager_limit, with the header in it."""
 
@@ -25,6 +28,8 @@ class Place(Protocol):
     engine: Engine
     eager_limit_bytes: int
     """Nominal: messages of this size and more use rendezvous."""
+    usual_procs: int
+    """Processes of an estimation when nobody says otherwise: all that there is room for."""
     facts: Mapping[str, str]
     """What is recorded with times beside the engine: hosts, transport, mapping."""
 
@@ -60,6 +65,7 @@ class ThisMachine:
         self.engine: Engine = engine(library)
         self.name = machine.node()
         self.eager_limit_bytes = EAGER_LIMITS[library]
+        self.usual_procs = PROCS_HERE
         self.facts: Mapping[str, str] = {"hosts": machine.node(), "transport": "shared memory"}
 
     def processes_per_node(self, procs: int) -> int:

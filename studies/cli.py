@@ -24,6 +24,7 @@ _COMMANDS = {
     "simulate": ("simulate", "simulate"),
     "measure": ("measure", "measure"),
     "testbed": ("testbed", "testbed"),
+    "import": ("importing", "import_times"),
     "experiment": ("experiment", "experiment"),
     "run": ("run", "run"),
     "models": ("coverage", "models"),

@@ -9,12 +9,21 @@ import numpy as np
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.experiments import Laboratory
+from collwise.models.estimators import lmo as lmo_estimator
+from collwise.models.estimators import thresholds as lmo_thresholds
 from collwise.models.estimators.cost import with_effort
 from collwise.models.estimators.culler import culler_loggp, culler_logp
 from collwise.models.estimators.fitted_plogp import fitted_plogp
-from collwise.models.estimators.hockney import hockney_by_regression, hockney_by_size, hockney_by_two_sizes
+from collwise.models.estimators.hockney import (
+    REGRESSION_SIZES,
+    hockney_by_regression,
+    hockney_by_size,
+    hockney_by_two_sizes,
+)
 from collwise.models.estimators.hoefler import hoefler_loggp
 from collwise.models.estimators.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.estimators.regression import Sizes
+from collwise.models.estimators.saturation import Doubling
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO
 from collwise.models.parameter_file import FAMILIES, FittedParameters
@@ -31,6 +40,34 @@ _LARGE_BYTES = 65536
 
 
 @dataclass(frozen=True)
+class Detail:
+    """How closely the procedures look. Noise bends curves everywhere: where times have it, looking closer finds more.
+
+    `sizes` are of functions of the size, `line_sizes` of a straight line; `stride_bytes` and `finest_stride_bytes` of
+    the search for LMO's thresholds.
+    """
+
+    sizes: Sizes = field(default_factory=Sizes)
+    line_sizes: Sizes = REGRESSION_SIZES
+    doubling: Doubling = field(default_factory=Doubling)
+    stride_bytes: int = lmo_thresholds.STRIDE_BYTES
+    finest_stride_bytes: int = 1
+
+
+CLOSE = Detail()
+"""As the papers have it; for simulated time."""
+
+QUICK = Detail(
+    Sizes(largest_bytes=1 << 19, most=14, tolerance=0.1, least_step_bytes=4096),
+    Sizes(smallest_bytes=1024, largest_bytes=102400, most=9, tolerance=0.1),
+    Doubling(first=50, change=0.05, most=400, most_bytes=1 << 23),
+    stride_bytes=8192,
+    finest_stride_bytes=2048,
+)
+"""For measured time: a real network is slow, and noisy beyond a few per cent."""
+
+
+@dataclass(frozen=True)
 class Request:
     """What to estimate: a family of models, by which procedure, one set of parameters or one a pair and processor."""
 
@@ -42,8 +79,8 @@ class Request:
 @dataclass(frozen=True)
 class _Procedure:
     what: str
-    homogeneous: Callable[[Laboratory, Sequence[Pair]], Parameters]
-    heterogeneous: Callable[[Laboratory], Parameters] | None = None
+    homogeneous: Callable[[Laboratory, Sequence[Pair], Detail], Parameters]
+    heterogeneous: Callable[[Laboratory, Detail], Parameters] | None = None
     notes: tuple[str, ...] = field(default=())
 
 
@@ -51,8 +88,13 @@ def _hockney_by_two_sizes(lab: Laboratory, pairs: Sequence[Pair] | None, heterog
     return hockney_by_two_sizes(lab, _large_bytes(lab), pairs, heterogeneous)
 
 
-def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair]) -> PLogP:
-    return fitted_plogp(lab, kielmann_plogp(lab, pairs=pairs))
+def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair], detail: Detail) -> PLogP:
+    return fitted_plogp(lab, kielmann_plogp(lab, detail.sizes, pairs, detail.doubling))
+
+
+def _lmo(lab: Laboratory, detail: Detail) -> LMO:
+    found = lmo_thresholds.estimate(lab, detail.stride_bytes, finest_stride_bytes=detail.finest_stride_bytes)
+    return lmo_estimator.estimate(lab, found)
 
 
 def _large_bytes(lab: Laboratory) -> int:
@@ -64,67 +106,69 @@ PROCEDURES: Mapping[str, Mapping[str, _Procedure]] = {
     "hockney": {
         "regression": _Procedure(
             "least squares over roundtrips of adaptively chosen sizes",
-            lambda lab, pairs: hockney_by_regression(lab, pairs=pairs),
-            lambda lab: hockney_by_regression(lab, heterogeneous=True),
+            lambda lab, pairs, detail: hockney_by_regression(lab, detail.line_sizes, pairs),
+            lambda lab, detail: hockney_by_regression(lab, detail.line_sizes, heterogeneous=True),
         ),
         "two-sizes": _Procedure(
             "roundtrips with empty and with large messages",
-            _hockney_by_two_sizes,
-            lambda lab: _hockney_by_two_sizes(lab, None, heterogeneous=True),
+            lambda lab, pairs, detail: _hockney_by_two_sizes(lab, pairs),
+            lambda lab, detail: _hockney_by_two_sizes(lab, None, heterogeneous=True),
         ),
     },
     "hockney_by_size": {
         "roundtrips": _Procedure(
             "alpha and beta of the line between neighbouring sizes",
-            lambda lab, pairs: hockney_by_size(lab, pairs=pairs),
+            lambda lab, pairs, detail: hockney_by_size(lab, detail.sizes, pairs),
         )
     },
     "logp": {
         "culler": _Procedure(
             "send time, delayed receive, saturation",
-            lambda lab, pairs: culler_logp(lab, pairs=pairs),
-            lambda lab: culler_logp(lab, heterogeneous=True),
+            lambda lab, pairs, detail: culler_logp(lab, pairs=pairs, doubling=detail.doubling),
+            lambda lab, detail: culler_logp(lab, heterogeneous=True, doubling=detail.doubling),
         )
     },
     "loggp": {
         "culler": _Procedure(
             "send time, delayed receive, saturation with small and large messages",
-            lambda lab, pairs: culler_loggp(lab, pairs=pairs),
-            lambda lab: culler_loggp(lab, heterogeneous=True),
+            lambda lab, pairs, detail: culler_loggp(lab, pairs=pairs, doubling=detail.doubling),
+            lambda lab, detail: culler_loggp(lab, heterogeneous=True, doubling=detail.doubling),
         ),
         "hoefler": _Procedure(
             "parametrised roundtrips PRTT(n, d, m)",
-            lambda lab, pairs: hoefler_loggp(lab, pairs=pairs),
-            lambda lab: hoefler_loggp(lab, heterogeneous=True),
+            lambda lab, pairs, detail: hoefler_loggp(lab, pairs=pairs),
+            lambda lab, detail: hoefler_loggp(lab, heterogeneous=True),
             ("one overhead for sending and receiving: the procedure cannot tell them apart",),
         ),
         "kielmann": _Procedure(
             "from PLogP as Kielmann measures it",
-            lambda lab, pairs: kielmann_plogp(lab, pairs=pairs).as_loggp(lab.least_bytes),
+            lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling).as_loggp(
+                lab.least_bytes
+            ),
         ),
         "fitted": _Procedure(
             "from PLogP as fitted to the chain broadcast and the linear barrier",
-            lambda lab, pairs: _fitted_plogp(lab, pairs).as_loggp(lab.least_bytes),
+            lambda lab, pairs, detail: _fitted_plogp(lab, pairs, detail).as_loggp(lab.least_bytes),
         ),
     },
     "plogp": {
         "kielmann": _Procedure(
             "one saturation, then two roundtrips a size, sizes chosen adaptively",
-            lambda lab, pairs: kielmann_plogp(lab, pairs=pairs),
-            lambda lab: kielmann_heterogeneous_plogp(lab),
+            lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling),
+            lambda lab, detail: kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling),
         ),
         "saturation": _Procedure(
             "the same with the gap of every size by saturation",
-            lambda lab, pairs: kielmann_plogp(lab, pairs=pairs, saturate=True),
-            lambda lab: kielmann_heterogeneous_plogp(lab, saturate=True),
+            lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling, saturate=True),
+            lambda lab, detail: kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling, saturate=True),
         ),
         "fitted": _Procedure("gap and latency fitted to the chain broadcast and the linear barrier", _fitted_plogp),
     },
     "lmo": {
         "triplets": _Procedure(
             "roundtrips, one-to-two experiments, scatter and gather series",
-            lambda lab, pairs: LMO.fit(lab).homogeneous(),
-            LMO.fit,
+            lambda lab, pairs, detail: _lmo(lab, detail).homogeneous(),
+            _lmo,
         )
     },
 }
@@ -161,7 +205,12 @@ def most_useful_procs(wanted: Request, available: int, alike: bool = True) -> in
 
 
 def estimate(
-    wanted: Request, lab: Laboratory, platform: str, made_by: str, reduce_seconds_per_byte: float = 0.0
+    wanted: Request,
+    lab: Laboratory,
+    platform: str,
+    made_by: str,
+    reduce_seconds_per_byte: float = 0.0,
+    detail: Detail = CLOSE,
 ) -> FittedParameters:
     """Runs the procedure. Raises UsageError for fewer than two processes (LMO: three) and what the procedure raises."""
     least = 3 if wanted.family == "lmo" else 2
@@ -171,10 +220,10 @@ def estimate(
     if wanted.heterogeneous:
         assert procedure.heterogeneous is not None
         heterogeneous = procedure.heterogeneous
-        parameters, effort = with_effort(lab, lambda: heterogeneous(lab))
+        parameters, effort = with_effort(lab, lambda: heterogeneous(lab, detail))
     else:
         pairs = sample_pairs(lab.procs)
-        parameters, effort = with_effort(lab, lambda: procedure.homogeneous(lab, pairs))
+        parameters, effort = with_effort(lab, lambda: procedure.homogeneous(lab, pairs, detail))
     notes = (*procedure.notes, *_remarks(parameters))
     return FittedParameters(
         family=wanted.family,

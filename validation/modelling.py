@@ -1,26 +1,29 @@
-"""Models by name: from a parameter file, or estimated now on a simulated platform."""
+"""Models by name: from a parameter file, or estimated now on a simulated platform or at a place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.implementation_aware.estimation import FORMULAS as IMPLEMENTATION_FORMULAS
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import MODELS as IMPLEMENTATION_AWARE
 from collwise.models.implementation_aware.parameters import TRADITIONAL, ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model, models_of
-from collwise.models.parameter_file import FittedParameters
+from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.point_to_point import AS_PRINTED, FORMULAS, PRINTED
 from collwise.platforms import HostPlatform, load
-from collwise.simulator.experiments import ExperimentRunner
+from collwise.simulator.experiments import ExperimentRunner, Precision
+from collwise.simulator.places import Place
 from collwise.simulator.store import Store
 from collwise.simulator.sweep import Progress
 from collwise.validation import fitting
-from collwise.validation.estimating import Request, estimate, most_useful_procs, request
+from collwise.validation.estimating import QUICK, Detail, Request, estimate, most_useful_procs, request
+from collwise.validation.grid import SEGMENT_BYTES
 
 MODEL_NAMES = (*IMPLEMENTATION_AWARE, *FORMULAS, *(family + AS_PRINTED for family in PRINTED))
 """Every model of collectives, as on the command line."""
@@ -53,6 +56,68 @@ def simulated_parameters(
         jobs=how.jobs,
     )
     return estimate(wanted, runner, platform.name, f"simulated, {runner.label}", platform.reduce_seconds_per_byte)
+
+
+def measured_parameters(
+    place: Place,
+    wanted: Request,
+    store: Store,
+    procs: int,
+    precision: Precision = fitting.MEASURED_PRECISION,
+    detail: Detail = QUICK,
+    limit_seconds: float = 3600.0,
+) -> FittedParameters:
+    """Estimates a point-to-point model from experiments at a place, with `procs` processes there.
+
+    Raises UsageError for more processes than it holds, CollwiseError when the time is up, and what `estimate` raises.
+    """
+    runner = ExperimentRunner.measured(place, procs, store, precision=precision, limit_seconds=limit_seconds)
+    return estimate(wanted, runner, place.name, f"measured, {runner.label}", detail=detail)
+
+
+def measured_models(
+    place: Place,
+    store: Store,
+    procs: int,
+    *,
+    precision: Precision = fitting.MEASURED_PRECISION,
+    segment_bytes: int = SEGMENT_BYTES,
+    budget_seconds: float = 240.0,
+    on_note: Callable[[str], None] = lambda note: None,
+) -> list[CollectiveModel]:
+    """Every model that can be fitted at the place within the time, each with its printed form where it has one.
+
+    Models of messages are estimated on no more processes than change anything, LMO and the implementation-aware ones
+    on `procs`. A model whose fit fails, or for which no time is left, is missing, and `on_note` is told why.
+    """
+    until = time.monotonic() + budget_seconds
+    found: list[CollectiveModel] = []
+
+    def attempt(name: str, fit: Callable[[float], Sequence[CollectiveModel]]) -> None:
+        left = until - time.monotonic()
+        if left <= 0:
+            on_note(f"{name}: not fitted, {budget_seconds:g} s were over")
+            return
+        try:
+            found.extend(fit(left))
+        except CollwiseError as problem:
+            on_note(f"{name}: not fitted: {problem}")
+
+    def of_messages(family: str, left: float) -> list[CollectiveModel]:
+        wanted = request(family)
+        count = procs if family == "lmo" else most_useful_procs(wanted, procs)
+        fitted = measured_parameters(place, wanted, store, count, precision, limit_seconds=left)
+        return list(models_of(fitted).values())
+
+    def of_algorithms(left: float) -> list[CollectiveModel]:
+        plan = fitting.measured_plan(place, fitting.measured_procs(procs), segment_bytes)
+        parameters = fitting.fit_measured(place, plan, store, precision=precision, limit_seconds=left)
+        return [ImplementationAware(parameters, one) for one in IMPLEMENTATION_AWARE]
+
+    attempt("implementation-aware", of_algorithms)
+    for family in FAMILIES:
+        attempt(family, lambda left, family=family: of_messages(family, left))  # type: ignore[misc]
+    return list({model.name: model for model in found}.values())
 
 
 def implementation_aware(

@@ -25,10 +25,9 @@ from collwise.common.experiments import (
 )
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
-from collwise.simulator.engines import MPI_LIBRARIES
 from collwise.simulator.experiments import ExperimentRunner, Precision
-from collwise.simulator.places import ThisMachine
 from collwise.simulator.store import Store
+from collwise.studies.commands.places import PLACES, Where, place_from, place_options
 from collwise.studies.commands.shared import (
     PLATFORM,
     SIZE,
@@ -46,24 +45,24 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 @click.command()
 @click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
 @click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
-@click.option("--library", type=click.Choice(MPI_LIBRARIES), help="Or measure with processes of this machine.")
-@click.option("--procs", type=click.IntRange(2), help="Processes, one a node. Default: all nodes; measured: 4.")
+@place_options
+@click.option("--procs", type=click.IntRange(2), help="Processes, one a node. Default: all; on this machine 4.")
 @click.option("--processes", help="Ranks, the first keeps the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.")
 @click.option("--reply", type=SIZE, help="Reply size. Default: the smallest; of a roundtrip, the message's.")
 @click.option("--count", type=click.IntRange(1), help="Messages in a row (saturation, prtt). Default: 10.")
 @click.option("--delay", type=click.FloatRange(0), help="Other work in seconds (prtt, receive). Default: 0.001.")
 @click.option("--parallel/--one-after-another", default=True, show_default=True, help="On disjoint processes.")
-@click.option("--min-repetitions", type=int, help="Measured: repeat at least so often. Default: 5.")
-@click.option("--max-repetitions", type=int, help="Measured: and at most so often. Default: 100.")
-@click.option("--confidence", type=float, help="Measured: of the interval of the mean. Default: 0.95.")
-@click.option("--error", type=float, help="Measured: until its half-width is below this share. Default: 0.025.")
+@click.option("--min-repetitions", type=int, help="At a place: repeat at least so often. Default: 5.")
+@click.option("--max-repetitions", type=int, help="At a place: and at most so often. Default: 100.")
+@click.option("--confidence", type=float, help="At a place: of the interval of the mean. Default: 0.95.")
+@click.option("--error", type=float, help="At a place: until its half-width is below this share. Default: 0.025.")
 @run_options
 @json_option
 def experiment(
     kind: str,
     platform: HostPlatform | None,
-    library: str | None,
+    where: Where,
     procs: int | None,
     processes: str | None,
     sizes: Sequence[int] | None,
@@ -80,7 +79,7 @@ def experiment(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Makes experiments between a few processes: simulated, or under Open MPI or MPICH on this machine.
+    """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
 
     Roundtrips, overheads, saturation, PRTT(n, d, m), one to two, and scatter, gather, chain broadcast and barrier.
     """
@@ -91,18 +90,19 @@ def experiment(
         "relative_error": error,
     }
     given = {name: value for name, value in wanted.items() if value is not None}
-    if (platform is None) == (library is None):
-        raise UsageError("name either --platform, to simulate, or --library, to measure")
+    if (platform is None) == (not where.named):
+        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
     with Store(store) as opened:
         if platform is not None:
             if given:
-                raise UsageError("simulated time is exact: repetitions, --confidence and --error go with --library")
+                raise UsageError("simulated time is exact: repetitions, --confidence and --error go with a place")
             runner = ExperimentRunner.simulated(platform, opened, procs=procs, engine_version=engine, jobs=jobs)
         else:
             if engine is not None or jobs is not None:
                 raise UsageError("--engine and --jobs are about simulation and go with --platform")
             precision = Precision(**given)  # type: ignore[arg-type]
-            runner = ExperimentRunner.measured(ThisMachine(str(library)), procs or 4, opened, precision=precision)
+            place = place_from(where)
+            runner = ExperimentRunner.measured(place, procs or place.usual_procs, opened, precision=precision)
         least = runner.least_bytes
         # Collectives send no empty messages, but for the barrier, which sends nothing else.
         default_size = 0 if kind == LINEAR_BARRIER else 1 if kind in ON_MANY else least

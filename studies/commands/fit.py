@@ -14,10 +14,10 @@ from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.platforms import HostPlatform
-from collwise.simulator.engines import MPI_LIBRARIES
-from collwise.simulator.experiments import ExperimentRunner, Precision
-from collwise.simulator.places import ThisMachine
+from collwise.simulator.experiments import Precision
+from collwise.simulator.places import PROCS_HERE
 from collwise.simulator.store import Store
+from collwise.studies.commands.places import PLACES, Where, place_from, place_options
 from collwise.studies.commands.shared import (
     COUNTS,
     PLATFORM,
@@ -25,7 +25,6 @@ from collwise.studies.commands.shared import (
     NamedChoice,
     json_option,
     parsed,
-    ppn_option,
     print_json,
     processes_per_node,
     refuse_options,
@@ -35,15 +34,13 @@ from collwise.studies.commands.shared import (
     table,
 )
 from collwise.studies.parameter_text import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
-from collwise.validation.estimating import PROCEDURES, Request, estimate, most_useful_procs, request
-from collwise.validation.fitting import Plan, default_procs
+from collwise.validation.estimating import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
+from collwise.validation.fitting import Plan, default_procs, fit_measured, measured_plan, measured_procs
 from collwise.validation.fitting import fit as run_fit
-from collwise.validation.modelling import HowToRun, simulated_parameters
+from collwise.validation.modelling import HowToRun, measured_parameters, simulated_parameters
 
 _IMPLEMENTATION_AWARE = "implementation-aware"
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
-# Processes of this machine that take part in an estimation unless told otherwise.
-_PROCS_HERE = 4
 
 
 def _repetitions(text: str) -> tuple[int, int]:
@@ -54,14 +51,14 @@ def _repetitions(text: str) -> tuple[int, int]:
 
 
 _IN_SIMULATION = ("engine", "jobs")
-_ON_THIS_MACHINE = ("repetitions", "confidence", "error")
-_OF_MESSAGES = ("procedure", "heterogeneous", "library")
-_OF_ALGORITHMS = ("segment", "fanout", "ppn")
+_AT_A_PLACE = ("repetitions", "confidence", "error", "thorough")
+_OF_MESSAGES = ("procedure", "heterogeneous", "thorough")
+_OF_ALGORITHMS = ("segment", "fanout")
 
 
 @click.command()
 @click.option("--platform", type=PLATFORM, help="A known platform (see 'collwise platforms list') or a file.")
-@click.option("--library", type=NamedChoice("MPI library", MPI_LIBRARIES), help="Measure on this machine instead.")
+@place_options
 @click.option(
     "--model",
     type=NamedChoice("model", [_IMPLEMENTATION_AWARE, *FAMILIES]),
@@ -73,7 +70,7 @@ _OF_ALGORITHMS = ("segment", "fanout", "ppn")
     "--procs",
     type=COUNTS,
     help="P of the experiments. Default: five nodes, a quarter and half of all; for models of messages one number, "
-    f"six, all where nodes differ, {_PROCS_HERE} on this machine.",
+    f"six, all where nodes differ. At a place: all, {PROCS_HERE} on this machine.",
 )
 @click.option("--procedure", help=f"For models of messages; the first is the default. {_PROCEDURES}.")
 @click.option(
@@ -82,16 +79,16 @@ _OF_ALGORITHMS = ("segment", "fanout", "ppn")
     help="For models of messages: parameters of each pair and processor, or their means. Default: as the nodes are.",
 )
 @click.option(
-    "--repetitions", type=parsed("repetitions", _repetitions), default="5:100", show_default=True,
-    metavar="LEAST:MOST", help="On this machine.",
+    "--repetitions", type=parsed("repetitions", _repetitions), default="3:10", show_default=True,
+    metavar="LEAST:MOST", help="At a place.",
 )  # fmt: skip
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="On this machine.")
-@click.option("--error", type=float, default=0.025, show_default=True, help="On this machine: relative, of the mean.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="At a place.")
+@click.option("--error", type=float, default=0.05, show_default=True, help="At a place: relative, of the mean.")
+@click.option("--thorough", is_flag=True, help="At a place: as many sizes and messages as in simulation.")
 @click.option(
     "--segment", type=SEGMENT, default="8KiB", show_default=True, help="Implementation-aware: of the broadcasts."
 )
 @click.option("--fanout", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
-@ppn_option
 @run_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Default: results/PLATFORM[.MODEL].parameters.toml"
@@ -101,7 +98,7 @@ _OF_ALGORITHMS = ("segment", "fanout", "ppn")
 def fit(
     context: click.Context,
     platform: HostPlatform | None,
-    library: str | None,
+    where: Where,
     model: str,
     procs: Sequence[int] | None,
     procedure: str | None,
@@ -109,33 +106,34 @@ def fit(
     repetitions: tuple[int, int],
     confidence: float,
     error: float,
+    thorough: bool,
     segment: int,
     fanout: int | None,
-    ppn: int | None,
     store: Path,
     engine: str | None,
     jobs: int | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Estimates the parameters of models from experiments, simulated or measured on this machine.
+    """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
 
     implementation-aware: gamma(p), and alpha and beta of every algorithm (Nuriyev & Lastovetsky 2021, section IV).
     The others are models of messages, from experiments between two or three processes. Writes a TOML file.
     """
+    if (platform is None) == (not where.named):
+        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
+    if platform is not None:
+        refuse_options(context, _AT_A_PLACE, f"a place: {PLACES}")
+    else:
+        refuse_options(context, _IN_SIMULATION, "--platform")
+    precision = Precision(*repetitions, confidence, error)
     if model == _IMPLEMENTATION_AWARE:
-        refuse_options(context, (*_OF_MESSAGES, *_ON_THIS_MACHINE), f"--model {', '.join(FAMILIES)}")
-        if platform is None:
-            raise UsageError("--platform is missing: a name (see 'collwise platforms list') or a file")
-        ppn = processes_per_node(platform, ppn)
-        plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, segment, fanout or 0)
-        file = writable_file(output or Path("results") / f"{platform.name}.parameters.toml")
-        with Store(store) as opened:
-            _fit_algorithms(platform, plan, HowToRun(opened, engine, jobs), file, as_json)
+        refuse_options(context, _OF_MESSAGES, f"--model {', '.join(FAMILIES)}")
+        _fit_algorithms(
+            platform, where, procs, (segment, fanout or 0), precision, store, (engine, jobs), output, as_json
+        )
         return
     refuse_options(context, _OF_ALGORITHMS, f"--model {_IMPLEMENTATION_AWARE}")
-    if (platform is None) == (library is None):
-        raise UsageError("name one of --platform and --library")
     if procs is not None and len(procs) != 1:
         raise UsageError(f"--procs: one number for --model {model}, not {len(procs)}")
     count = procs[0] if procs else None
@@ -143,27 +141,25 @@ def fit(
     wanted = request(model, procedure, None if heterogeneous is None and differ else bool(heterogeneous))
     started = time.perf_counter()
     if platform is not None:
-        refuse_options(context, _ON_THIS_MACHINE, "--library")
-        file = _file_of_messages(output, platform.name, model)
+        if where.ppn is not None:
+            raise UsageError(f"--ppn is for --model {_IMPLEMENTATION_AWARE}, and for a place: {PLACES}")
+        file = _file(output, platform.name, model)
         with Store(store) as opened:
             fitted = simulated_parameters(platform, wanted, HowToRun(opened, engine, jobs), count)
     else:
-        refuse_options(context, _IN_SIMULATION, "--platform")
-        precision = Precision(*repetitions, confidence, error)
-        file = _file_of_messages(output, str(library), model)
+        place = place_from(where)
+        file = _file(output, place.name, model)
+        most = place.usual_procs
         with Store(store) as opened:
-            fitted = _measured(str(library), wanted, opened, count, precision)
+            fitted = measured_parameters(
+                place, wanted, opened, count or most_useful_procs(wanted, most), precision, CLOSE if thorough else QUICK
+            )
     _save(fitted, file, time.perf_counter() - started, as_json)
 
 
-def _file_of_messages(output: Path | None, place: str, model: str) -> Path:
-    return writable_file(output or Path("results") / f"{place}.{model}.parameters.toml")
-
-
-def _measured(library: str, wanted: Request, store: Store, procs: int | None, precision: Precision) -> FittedParameters:
-    count = procs or most_useful_procs(wanted, _PROCS_HERE)
-    runner = ExperimentRunner.measured(ThisMachine(library), count, store, precision=precision)
-    return estimate(wanted, runner, f"this machine, {library}", f"measured, {runner.label}")
+def _file(output: Path | None, place: str, model: str) -> Path:
+    kind = "" if model == _IMPLEMENTATION_AWARE else f".{model}"
+    return writable_file(output or Path("results") / f"{place}{kind}.parameters.toml")
 
 
 def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -> None:
@@ -182,15 +178,38 @@ def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -
     click.echo(f"{file}: {fitted.family} by {fitted.procedure}, {fitted.made_by}")
 
 
-def _fit_algorithms(platform: HostPlatform, plan: Plan, how: HowToRun, file: Path, as_json: bool) -> None:
-    with sweep_progress(f"{platform.name} fit") as progress:
-        parameters = run_fit(platform, plan, how.store, engine_version=how.engine, jobs=how.jobs, on_progress=progress)
+def _fit_algorithms(
+    platform: HostPlatform | None,
+    where: Where,
+    procs: Sequence[int] | None,
+    cut: tuple[int, int],
+    precision: Precision,
+    store: Path,
+    simulation: tuple[str | None, int | None],
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """`cut`: segment bytes and the K-chain tree's fanout; `simulation`: engine and jobs."""
+    segment, fanout = cut
+    if platform is not None:
+        ppn = processes_per_node(platform, where.ppn)
+        plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, segment, fanout)
+        file, title = _file(output, platform.name, _IMPLEMENTATION_AWARE), platform.title
+        with Store(store) as opened, sweep_progress(f"{platform.name} fit") as progress:
+            engine, jobs = simulation
+            parameters = run_fit(platform, plan, opened, engine_version=engine, jobs=jobs, on_progress=progress)
+    else:
+        place = place_from(where)
+        plan = measured_plan(place, procs or measured_procs(place.usual_procs), segment, fanout)
+        file, title = _file(output, place.name, _IMPLEMENTATION_AWARE), place.name
+        with Store(store) as opened:
+            parameters = fit_measured(place, plan, opened, precision=precision)
     parameters.save(file)
     if as_json:
         print_json({"file": str(file), **parameters.as_document()})
         return
     gamma = parameters.gamma(np.arange(2, 9), plan.segment_bytes)
     click.echo(f"gamma(2..8) at {format_size(plan.segment_bytes)}: {', '.join(f'{value:.3f}' for value in gamma)}")
-    title = f"{platform.title}, P = {', '.join(map(str, plan.procs))}"
+    title = f"{title}, P = {', '.join(map(str, plan.procs))}"
     stdout_console().print(table(title, ALGORITHM_COLUMNS, algorithm_rows(parameters), left=4))
     click.echo(f"{file}: parameters and residuals; {parameters.made_by}")

@@ -49,6 +49,7 @@ class TestBed:
         self.engine: Engine = engine(library)
         self.name = f"testbed-{bed.shape.title}"
         self.eager_limit_bytes = TCP_EAGER_LIMIT_BYTES
+        self.usual_procs = shape.nodes * ranks_per_node
         self.facts: Mapping[str, str] = {
             **bed.facts,
             "transport": "TCP" if self._ranks_per_node == 1 else "TCP, shared memory within a node",

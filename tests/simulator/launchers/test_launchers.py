@@ -1,0 +1,141 @@
+"""Launchers for real: mpirun on this machine; srun and oarsh by stand-ins that check how they are called."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.launchers.launched import Wishes
+from collwise.simulator.launchers.mpirun import Mpirun
+from collwise.simulator.launchers.oar import Oar
+from collwise.simulator.launchers.srun import Srun
+
+pytestmark = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+
+# Checks the words that matter, writes all of them down and runs the program here with as many processes.
+SRUN = """#!{python}
+import os, sys
+words = sys.argv[1:]
+open({log!r}, "a").write(" ".join(words) + " " + os.environ.get("COLOUR", "") + "\\n")
+first = next(place for place, word in enumerate(words) if not word.startswith("-"))
+options = dict(word.lstrip("-").split("=", 1) for word in words[:first] if "=" in word)
+assert options["mpi"] == "pmix" and options["distribution"] == "block", words
+assert int(options["nodes"]) * int(options["ntasks-per-node"]) >= int(options["ntasks"]), words
+os.execvp("mpirun.openmpi", ["mpirun.openmpi", "--oversubscribe", "-np", options["ntasks"], *words[first:]])
+"""
+# Runs the command on this machine, whatever the host.
+OARSH = """#!/bin/sh
+echo "$@" >>{log}
+while case $1 in -*) true ;; *) false ;; esac; do shift; done
+shift
+exec sh -c "$*"
+"""
+
+
+def stand_in(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    log = folder / f"{name}.log"
+    program = folder / name
+    program.write_text(text.format(python=sys.executable, log=str(log)))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    return log
+
+
+def processes_of(*words: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if entry.name.isdecimal() and all(word in command for word in words):
+            found.append(command)
+    return found
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+def test_mpirun_on_this_machine_twice(library: str) -> None:
+    if not shutil.which(f"mpirun.{library}"):
+        pytest.skip(f"{library} is not installed")
+    place = Mpirun({"localhost": 2}, Wishes(library, reach_seconds=120))
+    host = place.facts["hosts"].removesuffix("*2")
+    assert place.facts["hosts"] == f"{host}*2"
+    assert ("Open MPI" if library == "openmpi" else "MPICH") in place.facts["library"]
+    assert place.processes_per_node(2) == 2
+    run = place.run("whereabouts", 2, timeout_seconds=120)
+    assert run.returncode == 0
+    assert [f'"rank": {rank}' in line for rank, line in enumerate(run.output_lines)] == [True, True]
+    with pytest.raises(UsageError, match=r"3 processes; the host take 1 to 2 \(more: --ppn\)"):
+        place.processes_per_node(3)
+
+
+def test_variables_reach_the_processes_and_arguments_the_launcher() -> None:
+    place = Mpirun({"localhost": 1}, Wishes(extra_args=("--tag-output",), reach_seconds=120))
+    shell = shutil.which("env")
+    run = place.run(str(shell), 1, environment={"COLOUR": "blue"}, timeout_seconds=120)
+    assert any(line.endswith("COLOUR=blue") and line.startswith("[1,0]") for line in run.output_lines)
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+def test_a_host_that_does_not_resolve(library: str) -> None:
+    if not shutil.which(f"mpirun.{library}") or not shutil.which("ssh"):
+        pytest.skip(f"{library} or ssh is not installed")
+    with pytest.raises(CollwiseError, match=r"nosuch\.invalid") as told:
+        Mpirun({"nosuch.invalid": 1}, Wishes(library, reach_seconds=60))
+    assert "resolve" in str(told.value) or "no answer" in str(told.value)
+    assert "\n" not in str(told.value)
+    assert not processes_of("nosuch.invalid")
+
+
+def test_a_host_that_keeps_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path, "deaf-shell", "#!/bin/sh\nexec sleep 4711\n", monkeypatch)
+    started = time.monotonic()
+    with pytest.raises(CollwiseError, match=r"mpirun on far\.invalid: no answer within 2 s"):
+        Mpirun({"far.invalid": 1}, Wishes(reach_seconds=2), remote_shell="deaf-shell")
+    assert time.monotonic() - started < 120
+    assert not processes_of("sleep", "4711")
+
+
+def test_no_remote_shell() -> None:
+    with pytest.raises(UsageError, match="'nosuchshell' not found on PATH"):
+        Mpirun({"n1": 1}, Wishes(), remote_shell="nosuchshell -x")
+
+
+def test_srun_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = stand_in(tmp_path, "srun", SRUN, monkeypatch)
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n1")
+    monkeypatch.setenv("SLURM_TASKS_PER_NODE", "2")
+    place = Srun(Wishes(extra_args=("--partition=short",), reach_seconds=120))
+    assert place.facts["launcher"] == "srun --partition=short"
+    run = place.run("whereabouts", 1, environment={"COLOUR": "blue"}, timeout_seconds=120)
+    assert (run.returncode, len(run.output_lines)) == (0, 1)
+    first, second = log.read_text().splitlines()
+    assert "--ntasks=2 --nodes=1 --ntasks-per-node=2" in first
+    assert "--ntasks=1 --nodes=1" in second
+    assert second.endswith("blue")
+
+
+def test_oar_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = stand_in(tmp_path, "oarsh", OARSH, monkeypatch)
+    nodes = tmp_path / "nodes"
+    nodes.write_text("dahu-1\ndahu-1\n")
+    monkeypatch.setenv("OAR_NODEFILE", str(nodes))
+    monkeypatch.setenv("OMPI_MCA_orte_keep_fqdn_hostnames", "1")
+    place = Oar(Wishes(reach_seconds=120))
+    assert place.facts["hosts"].endswith("*2")
+    assert "dahu-1" in log.read_text()
+    assert "orted" in log.read_text()
+
+
+def test_wishes_that_do_not_fit() -> None:
+    with pytest.raises(UsageError, match="unknown transport 'tpc'; did you mean tcp"):
+        Wishes(transport="tpc")
+    with pytest.raises(UsageError, match="option of Open MPI's"):
+        Wishes("mpich", transport="tcp")
+    with pytest.raises(UsageError, match="hosts take from 1 to 2 processes.*--ppn 1"):
+        Mpirun({"localhost": 2, "127.0.0.1": 1}, Wishes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 import sqlite3
 import tempfile
@@ -15,7 +16,7 @@ from typing import Any
 
 from collwise.common.errors import UsageError
 
-_LAYOUT_VERSION = 2
+_LAYOUT_VERSION = 3
 _LOCK_SECONDS = 60
 
 
@@ -76,15 +77,25 @@ class Timing:
 
     Of an experiment between few processes, `seconds` is what its kind asks for and `root_seconds` all that a repetition
     took the first process, on real MPI with synchronisation and its share of the warm-up.
-    `half_width_seconds` is that of the confidence interval of the mean, 0 where time is exact.
+    `half_width_seconds` is that of the confidence interval of the mean, 0 where time is exact. Measured: `seconds` is
+    the mean by the method's timing; `late_starts` counts repetitions that were discarded because a process began late;
+    `precise` says whether the method's precision was reached; `samples` are the repetitions that count, in their order,
+    where they were kept. Simulated: nan, 0, true and none.
     """
 
     case: Case
     seconds: float
-    root_seconds: float = float("nan")
+    root_seconds: float = math.nan
     half_width_seconds: float = 0.0
     repetitions: int = 1
     error: str = ""
+    median_seconds: float = math.nan
+    least_seconds: float = math.nan
+    greatest_seconds: float = math.nan
+    late_starts: int = 0
+    clock_resolution_seconds: float = 0.0
+    precise: bool = True
+    samples: tuple[float, ...] | None = None
 
     @property
     def ok(self) -> bool:
@@ -94,7 +105,20 @@ class Timing:
 
 _CASE_COLUMNS = tuple(field.name for field in fields(Case))
 _COLUMN_TYPES = {"str": "text", "int": "integer", "float": "real"}
-_VALUE_COLUMNS = ("nodes", "seconds", "root_seconds", "half_width_seconds", "repetitions", "error")
+_VALUE_COLUMNS = (
+    "seconds",
+    "root_seconds",
+    "half_width_seconds",
+    "repetitions",
+    "error",
+    "median_seconds",
+    "least_seconds",
+    "greatest_seconds",
+    "late_starts",
+    "clock_resolution_seconds",
+    "precise",
+    "samples",
+)
 _TABLES = f"""
 begin immediate;
 create table if not exists configurations (
@@ -103,6 +127,8 @@ create table if not exists timings (
   configuration text not null references configurations(key),
   {", ".join(f"{field.name} {_COLUMN_TYPES[str(field.type)]} not null" for field in fields(Case))},
   nodes integer not null, seconds real, root_seconds real, half_width_seconds real, repetitions integer, error text,
+  median_seconds real, least_seconds real, greatest_seconds real, late_starts integer, clock_resolution_seconds real,
+  precise integer, samples text,
   made_at text default current_timestamp,
   primary key (configuration, {", ".join(_CASE_COLUMNS)}));
 pragma user_version = {_LAYOUT_VERSION};
@@ -204,30 +230,17 @@ class Store:
                     json.dumps(dict(configuration.details), sort_keys=True),
                 ),
             )
-            columns = ("configuration", *_CASE_COLUMNS, *_VALUE_COLUMNS)
+            columns = ("configuration", *_CASE_COLUMNS, "nodes", *_VALUE_COLUMNS)
             self._connection.executemany(
                 f"insert or replace into timings ({', '.join(columns)}) values ({', '.join('?' * len(columns))})",
-                [
-                    (
-                        configuration.key,
-                        *astuple(row.case),
-                        row.case.nodes,
-                        None if row.error else row.seconds,
-                        None if row.error else row.root_seconds,
-                        row.half_width_seconds,
-                        row.repetitions,
-                        row.error,
-                    )
-                    for row in timings
-                ],
+                [(configuration.key, *astuple(row.case), row.case.nodes, *_values(row)) for row in timings],
             )
 
     def timings(self, configuration: Configuration) -> dict[Case, Timing]:
         """Every row of a configuration, by case."""
         with self._lock:
             rows = self._connection.execute(
-                f"select {', '.join(_CASE_COLUMNS)}, seconds, root_seconds, half_width_seconds, repetitions, error "
-                "from timings where configuration = ?",
+                f"select {', '.join((*_CASE_COLUMNS, *_VALUE_COLUMNS))} from timings where configuration = ?",
                 (configuration.key,),
             ).fetchall()
         return {timing.case: timing for timing in map(_timing_from, rows)}
@@ -263,15 +276,22 @@ def _look_into(path: Path, mode: str) -> tuple[bool, int, int, set[str]]:
     return healthy, pages, layout, tables
 
 
+def _values(row: Timing) -> list[Any]:
+    """What goes into the columns of values; SQLite takes nan for null."""
+    values = [getattr(row, name) for name in _VALUE_COLUMNS]
+    if row.error:
+        values[:2] = None, None
+    values[-1] = None if row.samples is None else json.dumps(row.samples)
+    return values
+
+
 def _timing_from(row: Sequence[Any]) -> Timing:
     count = len(_CASE_COLUMNS)
-    seconds, root_seconds, half_width, repetitions, error = row[count:]
-    nan = float("nan")
-    return Timing(
-        Case(**dict(zip(_CASE_COLUMNS, row[:count], strict=True))),
-        nan if seconds is None else seconds,
-        nan if root_seconds is None else root_seconds,
-        half_width,
-        repetitions,
-        error,
-    )
+    values = dict(zip(_VALUE_COLUMNS, row[count:], strict=True))
+    for name in ("seconds", "root_seconds", "median_seconds", "least_seconds", "greatest_seconds"):
+        if values[name] is None:
+            values[name] = math.nan
+    values["precise"] = bool(values["precise"])
+    if values["samples"] is not None:
+        values["samples"] = tuple(json.loads(values["samples"]))
+    return Timing(Case(**dict(zip(_CASE_COLUMNS, row[:count], strict=True))), **values)

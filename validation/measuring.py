@@ -1,57 +1,104 @@
-"""Times on a real MPI library: the same program and cases as in simulation."""
+"""Times on a real MPI library: the same program and cases as in simulation. The method is that of docs/measuring.md."""
 
 from __future__ import annotations
 
 import json
 import math
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 from scipy import stats
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.simulator.engines import file_digest
 from collwise.simulator.experiments import Precision
 from collwise.simulator.places import Place
 from collwise.simulator.store import Case, Configuration, Store, Timing
 from collwise.simulator.sweep import case_lines
 
-TIMINGS = ("maximum", "root")
-_CONFIDENCE = 0.95
+TIMINGS = ("maximum", "root", "global")
+SYNCHRONISATIONS = ("barriers", "rounds")
 USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)
+# Of a run as a whole: for its start, and for a case beside its own limit.
+_START_SECONDS = 60.0
+_CASE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Method:
-    """How a collective is timed: whose clock counts, and how often it is repeated.
+    """How a collective is timed, and how often it is repeated.
 
-    `timing`: 'root', the root's clock until a closing barrier, or 'maximum', the slowest process's time. `warmup`
-    repetitions come first, untimed.
+    `timing`: 'root', the root's clock until a closing barrier, 'maximum', the slowest process's time, or 'global', from
+    the first start to the last end on a global clock. `synchronisation` before each repetition: two 'barriers', or
+    'rounds', which start at an announced instant of the global clock. `warmup` repetitions, one at least, come first,
+    untimed. `nrep`: None, or the relative standard error of one-byte messages of Hunold & Carpen-Amarie's procedure,
+    whose K is the least number of repetitions. No repetition of a case begins after `limit_seconds`; 0: no limit.
+    `keep_samples` keeps every repetition. Everything is done in `launches` separate executions of MPI.
+
+    Raises UsageError for values that make no sense.
     """
 
     timing: str = "maximum"
     precision: Precision = USUAL_PRECISION
     warmup: int = 1
+    synchronisation: str = "barriers"
+    nrep: float | None = None
+    limit_seconds: float = 5.0
+    keep_samples: bool = False
+    launches: int = 1
+
+    def __post_init__(self) -> None:
+        if self.timing not in TIMINGS:
+            raise unknown_name("timing", self.timing, TIMINGS)
+        if self.synchronisation not in SYNCHRONISATIONS:
+            raise unknown_name("synchronisation", self.synchronisation, SYNCHRONISATIONS)
+        if self.nrep is not None and not 0 < self.nrep < 1:
+            raise UsageError(f"relative standard error {self.nrep} of NREP; valid: between 0 and 1, both excluded")
+        if not 0 <= self.limit_seconds < math.inf:
+            raise UsageError(f"limit of {self.limit_seconds} seconds; valid: 0 (none) or more")
+        for name, count in (("untimed repetitions", self.warmup), ("launches", self.launches)):
+            if not 1 <= count <= 1000:
+                raise UsageError(f"{count} {name}; valid: 1 to 1000")
+
+    def options(self) -> list[str]:
+        """As the benchmark program takes them."""
+        wanted = self.precision
+        values: dict[str, object] = {
+            "timing": self.timing,
+            "synchronisation": self.synchronisation,
+            "min-repetitions": wanted.min_repetitions,
+            "max-repetitions": wanted.max_repetitions,
+            "confidence": wanted.confidence,
+            "relative-error": wanted.relative_error,
+            "limit-seconds": self.limit_seconds,
+            "warmup": self.warmup,
+        }
+        if self.nrep is not None:
+            values["nrep"] = self.nrep
+        words = [word for name, value in values.items() for word in (f"--{name}", str(value))]
+        return [*words, "--samples"] if self.keep_samples else words
 
 
-def half_width(deviation_seconds: float, repetitions: int) -> float:
-    """Half-width in seconds of the 95 % interval of the mean, by Student's t; infinite for one repetition."""
-    if repetitions < 2:
-        return math.inf
-    quantile = float(stats.t.ppf(0.5 + _CONFIDENCE / 2, repetitions - 1))
-    return quantile * deviation_seconds / math.sqrt(repetitions)
-
-
-def measuring_configuration(place: Place, method: Method, run: str = "") -> Configuration:
+def measuring_configuration(place: Place, method: Method, run: str = "", launch: int = 1) -> Configuration:
     """What measured times depend on besides the case; `run` tells repeated measurements apart."""
+    wanted = method.precision
     details = {
         "timing": method.timing,
-        "repetitions": f"{method.precision.min_repetitions} to {method.precision.max_repetitions}",
+        "synchronisation": method.synchronisation,
+        "repetitions": f"{wanted.min_repetitions} to {wanted.max_repetitions}",
+        "confidence": repr(wanted.confidence),
+        "relative_error": repr(wanted.relative_error),
+        "limit_seconds": repr(method.limit_seconds),
         "warmup": str(method.warmup),
         "program_digest": file_digest(place.engine.program("benchmark")),
         **place.facts,
+        **({"nrep": repr(method.nrep)} if method.nrep is not None else {}),
+        **({"samples": "kept"} if method.keep_samples else {}),
         **({"run": run} if run else {}),
+        **({"launch": str(launch)} if launch > 1 else {}),
     }
     return Configuration("measured", place.name, place.engine.label, tuple(sorted(details.items())))
 
@@ -63,47 +110,192 @@ def measure(
     *,
     method: Method = Method(),
     run: str = "",
-    timeout_seconds: float = 600.0,
+    timeout_seconds: float | None = None,
     on_timing: Callable[[Timing], None] | None = None,
 ) -> list[Timing]:
     """Times of all cases, in their order; measures those that the store does not have, and keeps each as it comes.
 
-    Raises CollwiseError when the run ends before all cases are done.
+    Of several launches, what `combine` makes of them; the store keeps each. `timeout_seconds` is of one launch;
+    without it, what the method's limits come to. Raises CollwiseError when a launch ends before all cases are done.
     """
-    configuration = measuring_configuration(place, method, run)
-    known = {case: timing for case, timing in store.timings(configuration).items() if timing.ok}
-    ordered = sorted(set(cases) - set(known), key=lambda case: (case.procs, case))
-    made: dict[Case, Timing] = {}
+    each = measure_launches(
+        place, cases, store, method=method, run=run, timeout_seconds=timeout_seconds, on_timing=on_timing
+    )
+    return [combine(timings, method.precision.confidence) for timings in zip(*each, strict=True)]
 
-    def take(line: str) -> None:
-        if not line.startswith('{"id"'):
-            return
-        record = json.loads(line)
-        case = ordered[record["id"]]
-        if "error" in record:
-            timing = Timing(case, math.nan, error=record["error"])
-        else:
-            width = half_width(record["deviation_seconds"], record["repetitions"])
-            timing = Timing(case, record["seconds"], half_width_seconds=width, repetitions=record["repetitions"])
-        made[case] = timing
-        store.add(configuration, [timing])
-        if on_timing is not None:
-            on_timing(timing)
 
-    if ordered:
+def measure_launches(
+    place: Place,
+    cases: Sequence[Case],
+    store: Store,
+    *,
+    method: Method = Method(),
+    run: str = "",
+    timeout_seconds: float | None = None,
+    on_timing: Callable[[Timing], None] | None = None,
+) -> list[list[Timing]]:
+    """As `measure`, for each launch of the method the times of all cases."""
+    return [
+        _Launch(place, method, measuring_configuration(place, method, run, launch), store, on_timing).times(
+            cases, timeout_seconds
+        )
+        for launch in range(1, method.launches + 1)
+    ]
+
+
+class _Launch:
+    """One execution of MPI."""
+
+    def __init__(
+        self,
+        place: Place,
+        method: Method,
+        configuration: Configuration,
+        store: Store,
+        on_timing: Callable[[Timing], None] | None,
+    ) -> None:
+        self.place, self.method, self.configuration, self.store = place, method, configuration, store
+        self.on_timing = on_timing
+
+    def times(self, cases: Sequence[Case], timeout_seconds: float | None) -> list[Timing]:
+        known = {case: timing for case, timing in self.store.timings(self.configuration).items() if timing.ok}
+        ordered = sorted(set(cases) - set(known), key=lambda case: (case.procs, case))
+        if ordered:
+            known |= self._made(ordered, timeout_seconds)
+        return [known[case] for case in cases]
+
+    def _made(self, ordered: Sequence[Case], timeout_seconds: float | None) -> dict[Case, Timing]:
+        made: dict[Case, Timing] = {}
+
+        def take(line: str) -> None:
+            if not line.startswith('{"id"'):
+                return
+            record = json.loads(line)
+            timing = timing_from_record(ordered[record["id"]], record)
+            made[timing.case] = timing
+            self.store.add(self.configuration, [timing])
+            if self.on_timing is not None:
+                self.on_timing(timing)
+
         with tempfile.NamedTemporaryFile("w", prefix="collwise-cases-", suffix=".txt") as case_file:
             case_file.write(case_lines(ordered))
             case_file.flush()
-            options = ["--timing", method.timing, "--repetitions", str(method.precision.min_repetitions)]
-            options += ["--warmup", str(method.warmup)]
-            procs = max(case.procs for case in ordered)
-            run_ended = place.run(
-                "benchmark", procs, [case_file.name, *options], timeout_seconds=timeout_seconds, on_line=take
+            run_ended = self.place.run(
+                "benchmark",
+                max(case.procs for case in ordered),
+                [case_file.name, *self.method.options()],
+                timeout_seconds=timeout_seconds or self._most_seconds(len(ordered)),
+                on_line=take,
             )
         if len(made) < len(ordered):
             raise CollwiseError(
-                f"{place.engine.label}: {run_ended.problem}; {len(made)} of {len(ordered)} cases were measured "
+                f"{self.place.engine.label}: {run_ended.problem}; {len(made)} of {len(ordered)} cases were measured "
                 "and are kept"
             )
-    known |= made
-    return [known[case] for case in cases]
+        return made
+
+    def _most_seconds(self, cases: int) -> float | None:
+        """None without a limit. NREP has one for t1, two batches and the repetitions each."""
+        if self.method.limit_seconds == 0:
+            return None
+        limits = 1 if self.method.nrep is None else 4
+        return _START_SECONDS + cases * (limits * self.method.limit_seconds + _CASE_SECONDS)
+
+
+def timing_from_record(case: Case, record: Mapping[str, Any]) -> Timing:
+    """What the benchmark program printed of a case."""
+    if "error" in record:
+        return Timing(case, math.nan, error=record["error"], precise=False)
+    return Timing(
+        case,
+        record["seconds"],
+        half_width_seconds=math.inf if record["half_width_seconds"] is None else record["half_width_seconds"],
+        repetitions=record["repetitions"],
+        median_seconds=record["median_seconds"],
+        least_seconds=record["least_seconds"],
+        greatest_seconds=record["greatest_seconds"],
+        late_starts=record["late_starts"],
+        clock_resolution_seconds=record["clock_resolution_seconds"],
+        precise=record["precise"],
+        samples=tuple(record["samples"]) if "samples" in record else None,
+    )
+
+
+def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
+    """Half-width of the interval of the values' mean, by Student's t; infinite for fewer than two."""
+    if len(values) < 2:
+        return math.inf
+    quantile = float(stats.t.ppf(0.5 + confidence / 2, len(values) - 1))
+    return quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+
+
+def combine(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
+    """One case's times of several launches as one: the mean of the launches' means, and the interval of these means.
+
+    So the interval holds what differs between launches. The median is that of the launches' medians, the least and the
+    greatest are of all repetitions, repetitions and late starts are sums, samples follow one another. One launch stays
+    as it is; a launch that failed makes the case fail.
+    """
+    if len(launches) == 1:
+        return launches[0]
+    for one in launches:
+        if not one.ok:
+            return one
+    means = [one.seconds for one in launches]
+    samples: tuple[float, ...] | None = ()
+    for one in launches:
+        samples = None if samples is None or one.samples is None else samples + one.samples
+    return replace(
+        launches[0],
+        seconds=float(np.mean(means)),
+        half_width_seconds=half_width(means, confidence),
+        repetitions=sum(one.repetitions for one in launches),
+        median_seconds=float(np.median([one.median_seconds for one in launches])),
+        least_seconds=min(one.least_seconds for one in launches),
+        greatest_seconds=max(one.greatest_seconds for one in launches),
+        late_starts=sum(one.late_starts for one in launches),
+        clock_resolution_seconds=max(one.clock_resolution_seconds for one in launches),
+        precise=all(one.precise for one in launches),
+        samples=samples,
+    )
+
+
+_CSV_CASE = ("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "fanout", "root")
+
+
+def samples_csv(launches: Sequence[Sequence[Timing]]) -> str:
+    """Every kept repetition as a line of CSV, launches and repetitions counted from 1."""
+    lines = [",".join([*_CSV_CASE, "launch", "repetition", "seconds"])]
+    for launch, timings in enumerate(launches, 1):
+        for timing in timings:
+            case = [str(getattr(timing.case, name)) for name in _CSV_CASE]
+            lines += [
+                ",".join([*case, str(launch), str(number), repr(seconds)])
+                for number, seconds in enumerate(timing.samples or (), 1)
+            ]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Repeatability:
+    """How two measurements of the same cases agree, as shares of the `cases` that both could time."""
+
+    cases: int
+    agree: float
+    """The means differ by at most the root of the sum of the squared half-widths."""
+    inside: float
+    """The second mean lies in the first interval."""
+
+
+def repeatability(first: Iterable[Timing], second: Iterable[Timing]) -> Repeatability:
+    """Compares two measurements case by case; nan for shares of no cases. An infinite half-width agrees with all."""
+    again = {timing.case: timing for timing in second if timing.ok}
+    pairs = [(timing, again[timing.case]) for timing in first if timing.ok and timing.case in again]
+    if not pairs:
+        return Repeatability(0, math.nan, math.nan)
+    apart = [(abs(a.seconds - b.seconds), a.half_width_seconds, b.half_width_seconds) for a, b in pairs]
+    return Repeatability(
+        len(pairs),
+        sum(difference <= math.hypot(own, other) for difference, own, other in apart) / len(pairs),
+        sum(difference <= own for difference, own, _ in apart) / len(pairs),
+    )

@@ -1,6 +1,6 @@
 /* Times many cases in one execution and prints one JSON record a line as soon as each is known.
  *
- *     benchmark CASES [--timing root|maximum] [--repetitions N] [--warmup N]
+ *     benchmark CASES [OPTION...]
  *
  * CASES is a text file, one case a line, fields by blanks:
  *     id experiment collective algorithm procs root message_bytes segment_bytes fanout gather_bytes limit_bytes
@@ -15,9 +15,9 @@
  * A case runs on the first `procs` processes; the others wait.
  *
  * In simulation all processes start a case at one instant of the simulated clock, which is global and exact;
- * "seconds" lasts until the last process is done, "root_seconds" until the root is. On real MPI each repetition is
- * preceded by two barriers; timing "root" reads the root's clock after a closing barrier, "maximum" takes the slowest
- * process's own time. */
+ * "seconds" lasts until the last process is done, "root_seconds" until the root is. On real MPI the measuring library
+ * takes the time; benchmark_method.h has the options, which simulation reads and does not use. */
+#include "benchmark_method.h"
 #include "internal.h"
 #include "timing.h"
 #include "workload.h"
@@ -34,12 +34,6 @@ typedef struct {
     long long message_bytes, segment_bytes, gather_bytes, limit_bytes;
     int fanout;
 } bench_case;
-
-typedef struct {
-    int timing_is_maximum;
-    int repetitions;
-    int warmup;
-} bench_options;
 
 static const workload_memory payload_memory = {allocate_payload, free_payload};
 
@@ -178,64 +172,110 @@ static void simulate(const bench_case *one, const preparation *ready, MPI_Comm c
     ended_together(start, ends[0]);
 }
 
-static double measure_once(const bench_case *one, const preparation *ready, MPI_Comm comm, int timing_is_maximum) {
-    collwise_barrier(comm);
-    collwise_barrier(comm);
-    double start = MPI_Wtime();
-    run(one, ready, comm);
-    if (!timing_is_maximum) {
-        collwise_barrier(comm);
-    }
-    double seconds = MPI_Wtime() - start;
-    if (timing_is_maximum) {
-        largest(&seconds, 1, comm);
-    }
-    return seconds;
+/* What the measuring library calls. */
+typedef struct {
+    const bench_case *one;
+    preparation ready;
+    MPI_Comm comm;
+} operation;
+
+static void operate(void *context) {
+    const operation *all = context;
+    run(all->one, &all->ready, all->comm);
 }
 
-static void measure(const bench_case *one, const preparation *ready, MPI_Comm comm, bench_options options) {
-    double sum = 0, squares = 0, least = INFINITY;
-    for (int i = -options.warmup; i < options.repetitions; i++) {
-        double seconds = measure_once(one, ready, comm, options.timing_is_maximum);
-        if (i >= 0) {
-            sum += seconds;
-            squares += seconds * seconds;
-            least = fmin(least, seconds);
+/* What is kept from case to case: the communicator, its session, and t1 of the operation that had it estimated. */
+typedef struct {
+    first_processes kept;
+    cw_session *session;
+    bench_case steady;
+    double t1_seconds;
+    common_start start;
+} bench_state;
+
+static MPI_Comm take_comm(bench_state *state, int procs) {
+    if (state->kept.procs != procs && state->session != NULL) {
+        cw_close(state->session);
+        state->session = NULL;
+    }
+    MPI_Comm comm = take_first(&state->kept, procs);
+    if (!SIMULATED && comm != MPI_COMM_NULL && state->session == NULL) {
+        state->session = cw_open(comm, NULL, NULL);
+        if (state->session == NULL) {
+            fail("out of memory for", "a session");
         }
+        state->steady.procs = 0;
     }
-    int rank, n = options.repetitions;
-    MPI_Comm_rank(comm, &rank);
-    if (rank == one->root) {
-        double mean = sum / n;
-        double deviation = n > 1 ? sqrt(fmax(0, (squares - n * mean * mean) / (n - 1))) : 0;
-        printf("{\"id\": %ld, \"seconds\": %.9g, \"least_seconds\": %.9g, \"deviation_seconds\": %.9g, "
-               "\"repetitions\": %d}\n",
-               one->id, mean, least, deviation, n);
+    return comm;
+}
+
+static int differ_by_size_only(bench_case left, bench_case right) {
+    return strcmp(left.experiment, right.experiment) == 0 && strcmp(left.collective, right.collective) == 0 &&
+           strcmp(left.algorithm, right.algorithm) == 0 && left.procs == right.procs && left.root == right.root &&
+           left.segment_bytes == right.segment_bytes && left.fanout == right.fanout &&
+           left.gather_bytes == right.gather_bytes && left.limit_bytes == right.limit_bytes;
+}
+
+/* t1 of NREP, from the case with one byte. */
+static cw_status steady_seconds(bench_state *state, const bench_case *one, MPI_Comm comm,
+                                const bench_options *options) {
+    if (differ_by_size_only(state->steady, *one)) {
+        return CW_OK;
     }
+    bench_case small = *one;
+    small.message_bytes = one->message_bytes < 1 ? 0 : 1;
+    operation call = {&small, prepare(&small, comm), comm};
+    cw_status status = cw_nrep_seconds(state->session, one->root, operate, &call, &options->method, &options->nrep,
+                                       &state->t1_seconds);
+    clean_up(&call.ready);
+    if (status == CW_OK) {
+        state->steady = *one;
+    }
+    return status;
+}
+
+static void measure(bench_state *state, const bench_case *one, MPI_Comm comm, const bench_options *options) {
+    cw_result result = {.status = CW_OK};
+    if (options->by_nrep) {
+        result.status = steady_seconds(state, one, comm, options);
+    }
+    if (result.status == CW_OK) {
+        operation call = {one, prepare(one, comm), comm};
+        if (options->by_nrep) {
+            cw_measure_nrep(state->session, one->root, operate, &call, &options->method, &options->nrep,
+                            state->t1_seconds, &result);
+        } else {
+            cw_measure(state->session, one->root, operate, &call, &options->method, &result);
+        }
+        clean_up(&call.ready);
+    }
+    bench_report(one->id, one->root, comm, options, &result, state->t1_seconds);
+    cw_result_free(&result);
 }
 
 /* Processes outside of `comm` only keep time. */
-static void run_case(const bench_case *one, MPI_Comm comm, bench_options options, common_start *start) {
+static void run_case(bench_state *state, const bench_case *one, MPI_Comm comm, const bench_options *options) {
+    if (!SIMULATED) {
+        if (comm != MPI_COMM_NULL) {
+            measure(state, one, comm, options);
+        }
+        return;
+    }
     preparation ready = {0};
     if (comm != MPI_COMM_NULL) {
         ready = prepare(one, comm);
     }
-    if (SIMULATED) {
-        simulate(one, &ready, comm, start);
-    } else if (comm != MPI_COMM_NULL) {
-        measure(one, &ready, comm, options);
-    }
+    simulate(one, &ready, comm, &state->start);
     if (comm != MPI_COMM_NULL) {
         clean_up(&ready);
     }
 }
 
-static void run_cases(char *text, bench_options options) {
+static void run_cases(char *text, const bench_options *options) {
     int world_procs, world_rank;
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    common_start start = common_start_make();
-    first_processes kept = {MPI_COMM_NULL, 0};
+    bench_state state = {.kept = {MPI_COMM_NULL, 0}, .start = common_start_make()};
     char *rest; /* strtok itself keeps its place in the C library, which simulated processes share */
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
         bench_case one;
@@ -248,46 +288,30 @@ static void run_cases(char *text, bench_options options) {
                 printf("{\"id\": %ld, \"error\": \"%s\"}\n", one.id, wrong);
             }
         } else {
-            run_case(&one, take_first(&kept, one.procs), options, &start);
+            run_case(&state, &one, take_comm(&state, one.procs), options);
         }
         fflush(stdout);
     }
-}
-
-static int positive(const char *option, const char *text, int least) {
-    char *end;
-    long value = text == NULL ? least - 1 : strtol(text, &end, 10);
-    if (value < least || value > 1000000 || *end != '\0') {
-        fail("needs a whole number after", option);
+    if (state.session != NULL) {
+        cw_close(state.session);
     }
-    return (int)value;
 }
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    bench_options options = {.timing_is_maximum = 1, .repetitions = 10, .warmup = 1};
     if (argc < 2) {
-        fail("usage:", "benchmark CASES [--timing root|maximum] [--repetitions N] [--warmup N]");
+        fail("usage:", "benchmark CASES [OPTION...]");
     }
-    for (int i = 2; i < argc; i += 2) {
-        char *value = argv[i + 1];
-        if (strcmp(argv[i], "--timing") == 0 && value != NULL && strcmp(value, "root") == 0) {
-            options.timing_is_maximum = 0;
-        } else if (strcmp(argv[i], "--timing") == 0 && value != NULL && strcmp(value, "maximum") == 0) {
-            options.timing_is_maximum = 1;
-        } else if (strcmp(argv[i], "--repetitions") == 0) {
-            options.repetitions = positive(argv[i], value, 1);
-        } else if (strcmp(argv[i], "--warmup") == 0) {
-            options.warmup = positive(argv[i], value, 0);
-        } else {
-            fail("unknown option or value:", argv[i]);
-        }
+    bench_options options;
+    const char *wrong = bench_options_read(&options, argv + 2);
+    if (wrong != NULL) {
+        fail("wrong option or value:", wrong);
     }
     char *text = read_text(argv[1]);
     if (text == NULL) {
         fail("cannot read", argv[1]);
     }
-    run_cases(text, options);
+    run_cases(text, &options);
     free(text);
     MPI_Finalize();
     return 0;

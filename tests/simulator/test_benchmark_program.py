@@ -215,8 +215,9 @@ def test_a_missing_case_file_ends_the_program(tmp_path: Path) -> None:
 @need_smpi
 @pytest.mark.parametrize(
     "args",
-    [["--timing", "median"], ["--timing"], ["--repetitions", "0"], ["--repetitions", "x"], ["--repetitions", "1.5"],
-     ["--repetitions"], ["--warmup", "-1"], ["--speed", "3"]],
+    [["--timing", "median"], ["--timing"], ["--min-repetitions", "0"], ["--max-repetitions", "x"],
+     ["--min-repetitions", "1.5"], ["--min-repetitions"], ["--warmup", "0"], ["--speed", "3"], ["--nrep", "1"],
+     ["--synchronisation", "late"], ["--limit-seconds", "soon"]],
 )  # fmt: skip
 def test_wrong_options_end_the_program(tmp_path: Path, args: list[str]) -> None:
     run = run_text("", 2, tmp_path, "smpi", *args)
@@ -232,7 +233,7 @@ def test_more_processes_than_the_platform_holds() -> None:
 
 
 @need_openmpi
-@pytest.mark.parametrize("timing", ["root", "maximum"])
+@pytest.mark.parametrize("timing", ["root", "maximum", "global"])
 def test_for_real(tmp_path: Path, timing: str) -> None:
     cases = [
         bcast("chain", 4, 65536, SMALL),
@@ -244,13 +245,13 @@ def test_for_real(tmp_path: Path, timing: str) -> None:
         special("exchange", 4, SMALL),
         special("roundtrip", 2, SMALL),
     ]
-    args = ["--timing", timing, "--repetitions", "5", "--warmup", "1"]
+    args = ["--timing", timing, "--min-repetitions", "5", "--max-repetitions", "5", "--warmup", "1"]
     found = records(run_text(case_lines(cases), 4, tmp_path, "openmpi", *args))
     assert sorted(record["id"] for record in found) == list(range(len(cases)))
     for record in found:
         assert record["repetitions"] == 5
-        assert 0 < record["least_seconds"] <= record["seconds"] < 60
-        assert 0 <= record["deviation_seconds"] < math.inf
+        assert 0 < record["least_seconds"] <= record["seconds"] <= record["greatest_seconds"] < 60
+        assert 0 <= record["half_width_seconds"] < math.inf
 
 
 @need_openmpi

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import signal
@@ -60,11 +61,12 @@ def test_the_schema(tmp_path: Path) -> None:
     columns = [row[1] for row in connection.execute("pragma table_info(timings)")]
     assert columns == [
         "configuration", *(field.name for field in fields(Case)), "nodes", "seconds", "root_seconds",
-        "half_width_seconds", "repetitions", "error", "made_at",
+        "half_width_seconds", "repetitions", "error", "median_seconds", "least_seconds", "greatest_seconds",
+        "late_starts", "clock_resolution_seconds", "precise", "samples", "made_at",
     ]  # fmt: skip
     key = {row[1] for row in connection.execute("pragma table_info(timings)") if row[5]}
     assert key == {"configuration", *(field.name for field in fields(Case))}
-    assert connection.execute("pragma user_version").fetchone() == (2,)
+    assert connection.execute("pragma user_version").fetchone() == (3,)
     assert connection.execute("select source, platform, maker from configurations").fetchall() == [
         ("simulated", "grisou", "SimGrid 3.32")
     ]
@@ -75,24 +77,28 @@ def test_what_is_added_is_read_back(tmp_path: Path) -> None:
     gather = Timing(
         Case("gather", "linear", 41, 65536, 1, 2, 2, 3, "bcast_gather", 512), 0.1 + 0.2, 1 / 3, 1e-6, repetitions=30
     )
+    measured = Timing(
+        Case("bcast", "linear", 8, 1), 0.1, math.nan, 0.01, 3, "", 0.1, 0.09, 1 / 3, 2, 1e-9, False, (0.1, 0.09, 1 / 3)
+    )
     failed = Timing(Case("bcast", "chain", 2, 1), float("nan"), error='it\'s "broken"; drop table timings')
     with Store(tmp_path / "timings.sqlite") as store:
-        store.add(CONFIGURATION, [gather, failed])
+        store.add(CONFIGURATION, [gather, failed, measured])
         store.add(OTHER, [timing(7)])
     with Store(tmp_path / "timings.sqlite") as store:
         found = store.timings(CONFIGURATION)
         assert found[gather.case] == gather
         assert gather.ok
+        assert found[measured.case] == measured
         assert found[failed.case].error == failed.error
         assert not found[failed.case].ok
         assert str(found[failed.case].seconds) == str(found[failed.case].root_seconds) == "nan"
-        assert len(found) == 2
+        assert len(found) == 3
         assert store.timings(OTHER) == {timing(7).case: timing(7)}
         assert store.timings(replace(OTHER, platform="gros")) == {}
         (row,) = store.rows(collective="gather")
         assert (row["source"], row["platform"], row["maker"]) == ("simulated", "grisou", "SimGrid 3.32")
         assert (row["procs"], row["nodes"], row["seconds"], row["gather_bytes"]) == (41, 21, 0.1 + 0.2, 512)
-        assert len(list(store.rows())) == 3
+        assert len(list(store.rows())) == 4
         assert [row["message_bytes"] for row in store.rows(maker="SimGrid 4.1", procs=50)] == [7]
         assert list(store.rows(source="measured")) == []
 
@@ -238,7 +244,7 @@ def test_a_store_with_a_damaged_page_is_left_untouched(tmp_path: Path) -> None:
     [
         "create table songs (title text); insert into songs values ('x');",
         "create table songs (title text); pragma user_version = 1;",
-        "create table configurations (x); create table timings (y); pragma user_version = 3;",
+        "create table configurations (x); create table timings (y); pragma user_version = 2;",
         "create table configurations (x); create table timings (y);",
         "pragma user_version = 1; create table timings (y);",
     ],

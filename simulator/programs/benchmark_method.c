@@ -1,0 +1,163 @@
+#include "benchmark_method.h"
+
+#include "internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An index into `names`, which ends in NULL; -1 if it is not there. */
+static int choice(const char *const *names, const char *name) {
+    for (int i = 0; names[i] != NULL; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int read_number(const char *text, double *value) {
+    char *end;
+    *value = strtod(text, &end);
+    return end != text && *end == '\0' && isfinite(*value);
+}
+
+static int read_count(const char *text, int least, int *count) {
+    double value;
+    if (!read_number(text, &value) || value < least || value > 1000000 || value != floor(value)) {
+        return 0;
+    }
+    *count = (int)value;
+    return 1;
+}
+
+/* Whether option and value make sense. */
+static int take(bench_options *options, const char *name, const char *value) {
+    static const char *const timings[] = {"root", "maximum", "global", NULL};
+    static const char *const synchronisations[] = {"barriers", "rounds", NULL};
+    cw_method *method = &options->method;
+    if (strcmp(name, "--timing") == 0) {
+        int found = choice(timings, value);
+        method->timing = found < 0 ? CW_ROOT : (cw_timing)found;
+        return found >= 0;
+    }
+    if (strcmp(name, "--synchronisation") == 0) {
+        int found = choice(synchronisations, value);
+        method->synchronisation = found < 0 ? CW_BARRIERS : (cw_synchronisation)found;
+        return found >= 0;
+    }
+    if (strcmp(name, "--nrep") == 0) {
+        options->by_nrep = 1;
+        double *error = &options->nrep.relative_standard_error;
+        return read_number(value, error) && *error > 0 && *error < 1;
+    }
+    if (strcmp(name, "--min-repetitions") == 0) {
+        return read_count(value, 1, &method->min_repetitions);
+    }
+    if (strcmp(name, "--max-repetitions") == 0) {
+        return read_count(value, 1, &method->max_repetitions);
+    }
+    if (strcmp(name, "--warmup") == 0) {
+        return read_count(value, 1, &method->warmup);
+    }
+    if (strcmp(name, "--confidence") == 0) {
+        return read_number(value, &method->confidence);
+    }
+    if (strcmp(name, "--relative-error") == 0) {
+        return read_number(value, &method->relative_error);
+    }
+    return strcmp(name, "--limit-seconds") == 0 && read_number(value, &method->limit_seconds);
+}
+
+const char *bench_options_read(bench_options *options, char **words) {
+    *options = (bench_options){.method = cw_usual_method(), .nrep = cw_usual_nrep()};
+    for (; *words != NULL; words++) {
+        if (strcmp(words[0], "--samples") == 0) {
+            options->samples = 1;
+        } else if (words[1] == NULL || !take(options, words[0], words[1])) {
+            return words[0];
+        } else {
+            words++;
+        }
+    }
+    options->nrep.least = options->method.min_repetitions;
+    return cw_objection(&options->method);
+}
+
+/* JSON has no word for infinity. */
+static void print_number(const char *name, double value) {
+    if (isfinite(value)) {
+        printf(", \"%s\": %.9g", name, value);
+    } else {
+        printf(", \"%s\": null", name);
+    }
+}
+
+static void print_samples(const double *samples, int count) {
+    printf(", \"samples\": [");
+    for (int i = 0; i < count; i++) {
+        printf("%s%.9g", i == 0 ? "" : ", ", samples[i]);
+    }
+    printf("]");
+}
+
+/* To process 0, whose output lines stay whole. */
+static void bring_samples(int root, MPI_Comm comm, cw_result *result) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    if (root != 0 && rank == root) {
+        MPI_Send(result->samples, result->repetitions, MPI_DOUBLE, 0, 0, comm);
+    } else if (root != 0 && rank == 0) {
+        result->samples = collwise_allocate((size_t)result->repetitions * sizeof(double), comm);
+        MPI_Recv(result->samples, result->repetitions, MPI_DOUBLE, root, 0, comm, MPI_STATUS_IGNORE);
+    }
+}
+
+static void print_error(const cw_result *result) {
+    if (result->status == CW_TOO_LATE) {
+        printf(", \"error\": \"too many repetitions started late: %d, with %d in time\"", result->late_starts,
+               result->repetitions);
+    } else {
+        printf(", \"error\": \"out of memory for the samples\"");
+    }
+}
+
+static void print_result(const bench_options *options, const cw_result *result, double t1_seconds) {
+    print_number("seconds", result->mean);
+    print_number("median_seconds", result->median);
+    print_number("least_seconds", result->least);
+    print_number("greatest_seconds", result->greatest);
+    print_number("half_width_seconds", result->half_width);
+    printf(", \"repetitions\": %d, \"late_starts\": %d, \"precise\": %s", result->repetitions, result->late_starts,
+           result->precise ? "true" : "false");
+    print_number("clock_resolution_seconds", result->clock_resolution);
+    print_number("clock_tick_seconds", result->clock_tick);
+    print_number("clock_offset_seconds", result->clock_offset);
+    print_number("clock_bound_seconds", result->clock_bound);
+    print_number("barrier_seconds", result->barrier_seconds);
+    if (options->by_nrep) {
+        print_number("nrep_seconds", t1_seconds < 0 ? NAN : t1_seconds);
+    }
+    if (options->samples) {
+        print_samples(result->samples, result->repetitions);
+    }
+}
+
+void bench_report(long id, int root, MPI_Comm comm, const bench_options *options, cw_result *result,
+                  double t1_seconds) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    if (options->samples && result->status == CW_OK) {
+        bring_samples(root, comm, result);
+    }
+    if (rank == 0) {
+        printf("{\"id\": %ld", id);
+        if (result->status != CW_OK) {
+            print_error(result);
+        } else {
+            print_result(options, result, t1_seconds);
+        }
+        printf("}\n");
+    }
+}

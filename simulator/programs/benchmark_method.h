@@ -1,0 +1,26 @@
+/* How the benchmark measures on real MPI: its options, and what it prints of a case. */
+#ifndef COLLWISE_BENCHMARK_METHOD_H
+#define COLLWISE_BENCHMARK_METHOD_H
+
+#include "measuring/collwise_measuring.h"
+
+/*     --timing root|maximum|global     --synchronisation barriers|rounds
+ *     --min-repetitions N  --max-repetitions N  --confidence C  --relative-error E
+ *     --limit-seconds S    of a case, 0 for none    --warmup N    at least 1
+ *     --nrep RSE           repetitions by Hunold & Carpen-Amarie 2018, until the relative standard error RSE; K is the
+ *                          least number of repetitions, and the most and the relative error do not count
+ *     --samples            print every repetition */
+typedef struct {
+    cw_method method;
+    int by_nrep;
+    cw_nrep nrep;
+    int samples;
+} bench_options;
+
+/* Reads words up to a NULL. What is wrong with them, naming the option; NULL if nothing. */
+const char *bench_options_read(bench_options *options, char **words);
+
+/* Process 0 of `comm` prints the record of a case, whose samples are on process `root`. Collective. */
+void bench_report(long id, int root, MPI_Comm comm, const bench_options *options, cw_result *result, double t1_seconds);
+
+#endif

@@ -90,6 +90,7 @@ def test_what_a_killed_run_left_is_ended_by_the_next(make: Make, name: str) -> N
     assert shell(TestBed(bed), "true") == ([], "")
 
 
+@pytest.mark.slow
 def test_finished_cases_are_kept(make: Make, tmp_path: Path) -> None:
     place = TestBed(make(bits_per_second=1e7))
     cases = [Case("alltoall", "pairwise", 3, size, 0) for size in (1, 30_000_000)]

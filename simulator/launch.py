@@ -24,9 +24,8 @@ SMPI_OPTIONS = {
     "smpi/async-small-thresh": "0",
 }
 _NOISE = ("[WARNING]", "/INFO]", "xbt_cfg/WARNING", "DEPRECATED", "setpgid(", "-----", "with errorcode")
-# How the launchers of Open MPI and MPICH say that a process died.
-_DEATHS = ("exited on signal", " RUNNING AT ")
-_LAST_LINES = 20
+# How Open MPI says that a process died.
+_DEATH = "exited on signal"
 # Others may hold the pipe of a command that has ended, which would then never be read to its end.
 _GRACE_SECONDS = 2.0
 
@@ -49,10 +48,7 @@ class ProgramRun:
         """One line that says why the run failed: what is known of it, or the engine's own last words."""
         lines = [line.strip() for line in self.error_text.splitlines() if line.strip()]
         telling = [line for line in lines if not any(noise in line for noise in _NOISE)]
-        said = [line.strip("= ") for line in self.output_lines[-_LAST_LINES:]]
-        # MPICH says it on standard output: process and node, and its exit code in the next line.
-        said = [", ".join(pair) for pair in zip(said, [*said[1:], ""], strict=False)]
-        deaths = [line for line in [*telling, *said] if any(death in line for death in _DEATHS)]
+        deaths = [line for line in telling if _DEATH in line]
         worst = [line for line in telling if "CRITICAL" in line or "rror" in line]
         chosen = self.reason or (deaths or worst or telling or ["no message"])[0]
         if self.returncode is None:

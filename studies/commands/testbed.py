@@ -12,7 +12,6 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds, format_size
-from collwise.simulator.engines import MPI_LIBRARIES
 from collwise.studies.commands.shared import SIZE, json_option, parsed, print_json, stdout_console, table
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed.check import Check
@@ -121,17 +120,14 @@ def down(name: str | None, all_beds: bool) -> None:
 
 @testbed.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @_name_option
-@click.option("--library", type=click.Choice(MPI_LIBRARIES), default="openmpi", show_default=True)
 @click.option("--procs", type=click.IntRange(1), help="Default: as many as there is room for.")
 @click.option("--time-limit", type=click.FloatRange(0, min_open=True), help="Seconds. Default: none.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(
-    name: str, library: str, procs: int | None, time_limit: float | None, program: str, arguments: Sequence[str]
-) -> None:
-    """Runs an MPI program on a test bed: collwise testbed run -- PROGRAM ARGUMENTS."""
+def run(name: str, procs: int | None, time_limit: float | None, program: str, arguments: Sequence[str]) -> None:
+    """Runs an Open MPI program on a test bed: collwise testbed run -- PROGRAM ARGUMENTS."""
     bed = beds.running(name)
-    place = TestBed(bed, library=library)
+    place = TestBed(bed)
     ended = place.run(
         _program(program),
         procs or bed.shape.nodes * bed.shape.ranks_per_node,

@@ -1,4 +1,4 @@
-"""A test bed as a Place: real MPI over TCP; a node is a network namespace with a host name and TMPDIR of its own."""
+"""A test bed as a Place: Open MPI over TCP; a node is a network namespace with a host name and TMPDIR of its own."""
 
 from __future__ import annotations
 
@@ -27,26 +27,19 @@ _MCA = {
     # Nodes do not know that they share their cores.
     "mpi_yield_when_idle": "1",
 }
-_UCX = {
-    # UCX would see that all nodes are one machine; within a node MPICH itself uses shared memory.
-    "UCX_TLS": "tcp,self",
-    "UCX_NET_DEVICES": "eth0",
-    # By default it depends on speeds that UCX supposes.
-    "UCX_RNDV_THRESH": str(TCP_EAGER_LIMIT_BYTES),
-}
 
 
 class TestBed:
     """A Place on a test bed that is up; `ranks_per_node` processes on each node, by blocks; None: as its shape has.
 
-    One run at a time. Raises UsageError when the library, 'openmpi' or 'mpich', is missing.
+    One run at a time. Raises UsageError when Open MPI is missing.
     """
 
     __test__ = False
 
-    def __init__(self, bed: Bed, ranks_per_node: int | None = None, *, library: str = "openmpi") -> None:
+    def __init__(self, bed: Bed, ranks_per_node: int | None = None) -> None:
         self.bed, self._ranks_per_node = bed, ranks_per_node or bed.shape.ranks_per_node
-        self.engine: Engine = engine(library)
+        self.engine: Engine = engine("openmpi")
         self.name = f"testbed-{bed.shape.title}"
         self.eager_limit_bytes = TCP_EAGER_LIMIT_BYTES
         self.usual_procs = shape.nodes * ranks_per_node
@@ -86,7 +79,7 @@ class TestBed:
                 return ProgramRun(returncode=1, reason=_silence(bed, silent), version=self.engine.version)
             try:
                 run = run_command(
-                    [str(AGENT), bed.name, "n1", shlex.join([*self._launcher(nodes, procs), *words])],
+                    [str(AGENT), bed.name, "n1", shlex.join([*self._mpirun(nodes, procs), *words])],
                     timeout_seconds=timeout_seconds,
                     on_line=on_line,
                     environment={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
@@ -101,22 +94,12 @@ class TestBed:
         run.version = self.engine.version
         return run
 
-    def _launcher(self, nodes: range, procs: int) -> list[str]:
-        bed, per_node = self.bed, self._ranks_per_node
-        openmpi = self.engine.library == "openmpi"
-        host_file, shell = bed.directory / "hosts", bed.directory / "ssh"
-        host_file.write_text("".join(f"n{node}{' slots=' if openmpi else ':'}{per_node}\n" for node in nodes))
-        shell.write_text(f'#!/bin/sh\nexec {shlex.quote(str(AGENT))} {bed.name} "$@"\n')
-        shell.chmod(0o755)
-        words = [str(self.engine.launcher)]
-        if openmpi:
-            words += ["--hostfile", str(host_file), "-np", str(procs), "--bind-to", "none"]
-            options = _MCA | {"plm_rsh_agent": str(shell)}
-            return words + [word for name, value in options.items() for word in ("--mca", name, value)]
-        words += ["-launcher", "ssh", "-launcher-exec", str(shell), "-iface", "eth0"]
-        # Otherwise all nodes would get the first one's TMPDIR.
-        words += ["-genvnone", "-f", str(host_file), "-np", str(procs), "-ppn", str(per_node)]
-        return words + [word for name, value in _UCX.items() for word in ("-genv", name, value)]
+    def _mpirun(self, nodes: range, procs: int) -> list[str]:
+        bed, host_file = self.bed, self.bed.directory / "hosts"
+        host_file.write_text("".join(f"n{node} slots={self._ranks_per_node}\n" for node in nodes))
+        options = _MCA | {"plm_rsh_agent": shlex.join([str(AGENT), bed.name])}
+        words = [str(self.engine.launcher), "--hostfile", str(host_file), "-np", str(procs), "--bind-to", "none"]
+        return words + [word for name, value in options.items() for word in ("--mca", name, value)]
 
     def _end(self) -> None:
         end_processes(self.bed.namespaces, self.bed.mark)

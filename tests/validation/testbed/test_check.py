@@ -21,6 +21,7 @@ def test_rates_are_the_shaped_ones(make: Make) -> None:
     assert 0 < latency_seconds(bed, 1, 2) < 0.01
 
 
+@pytest.mark.slow
 def test_the_link_between_two_switches_is_narrower(make: Make) -> None:
     bed = make(nodes=4, bits_per_second=5e7, switches=2, uplink_bits_per_second=2e7, buffer_bytes=100_000)
     within, across = payload_bytes_per_second(5e7), payload_bytes_per_second(2e7)

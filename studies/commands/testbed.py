@@ -12,13 +12,13 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds, format_size
-from collwise.studies.commands.shared import SIZE, json_option, parsed, print_json, stdout_console, table
+from collwise.studies.commands.shared import SIZE, NamedChoice, json_option, parsed, print_json, stdout_console, table
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed.check import Check
 from collwise.validation.testbed.check import check as check_bed
 from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.place import TestBed
-from collwise.validation.testbed.shape import MOST_NODES, Shape, format_rate, parse_rate
+from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
 
 RATE = parsed("rate", parse_rate)
 _USUAL = Shape()
@@ -47,6 +47,13 @@ def testbed() -> None:
 )
 @click.option("--switches", type=click.IntRange(1, 2), default=1, show_default=True)
 @click.option("--uplink-rate", type=RATE, help="Of the link between two switches; each has half of the nodes.")
+@click.option(
+    "--transport",
+    type=NamedChoice("transport", TRANSPORTS),
+    default=_USUAL.transport,
+    show_default=True,
+    help="Open MPI's: 'default' as it comes, 'steady' without puts and with send buffers that do not grow.",
+)
 @json_option
 def up(
     name: str,
@@ -59,6 +66,7 @@ def up(
     host_queue: int,
     switches: int,
     uplink_rate: float | None,
+    transport: str,
     as_json: bool,
 ) -> None:
     """Makes a test bed, in place of one of that name.
@@ -68,7 +76,16 @@ def up(
     if (switches == 2) != (uplink_rate is not None):
         raise UsageError("--switches 2 and --uplink-rate go together")
     shape = Shape(
-        nodes, rate, buffer, burst, ranks_per_node, congestion_control, host_queue, switches, uplink_rate or 0.0
+        nodes,
+        rate,
+        buffer,
+        burst,
+        ranks_per_node,
+        congestion_control,
+        host_queue,
+        switches,
+        uplink_rate or 0.0,
+        transport,
     )
     bed = beds.up(shape, name)
     if as_json:

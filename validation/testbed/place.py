@@ -28,6 +28,18 @@ _MCA = {
     "mpi_yield_when_idle": "1",
 }
 
+_TRANSPORTS: Mapping[str, Mapping[str, str]] = {
+    "steady": {
+        # By default the receiver's permission for a large message queues behind its own data in the one connection
+        # between two processes: an exchange then goes one way after the other, or not, as it happens.
+        "btl_tcp_flags": "1",
+        # By default Linux lets the buffer grow with use: what was sent before decides how many sends overlap.
+        "btl_tcp_sndbuf": "16384",
+    },
+    "default": {},
+}
+"""By Shape.transport: Open MPI's parameters. 1 stands for sends only, without puts."""
+
 
 class TestBed:
     """A Place on a test bed that is up; `ranks_per_node` processes on each node, by blocks; None: as its shape has.
@@ -42,11 +54,12 @@ class TestBed:
         self.engine: Engine = engine("openmpi")
         self.name = f"testbed-{bed.shape.title}"
         self.eager_limit_bytes = TCP_EAGER_LIMIT_BYTES
-        self.usual_procs = shape.nodes * ranks_per_node
+        self.usual_procs = bed.shape.nodes * self._ranks_per_node
         self.facts: Mapping[str, str] = {
             **bed.facts,
             "transport": "TCP" if self._ranks_per_node == 1 else "TCP, shared memory within a node",
             "ranks_per_node": str(self._ranks_per_node),
+            **_TRANSPORTS[bed.shape.transport],
         }
 
     def processes_per_node(self, procs: int) -> int:
@@ -97,7 +110,7 @@ class TestBed:
     def _mpirun(self, nodes: range, procs: int) -> list[str]:
         bed, host_file = self.bed, self.bed.directory / "hosts"
         host_file.write_text("".join(f"n{node} slots={self._ranks_per_node}\n" for node in nodes))
-        options = _MCA | {"plm_rsh_agent": shlex.join([str(AGENT), bed.name])}
+        options = {**_MCA, **_TRANSPORTS[bed.shape.transport], "plm_rsh_agent": shlex.join([str(AGENT), bed.name])}
         words = [str(self.engine.launcher), "--hostfile", str(host_file), "-np", str(procs), "--bind-to", "none"]
         return words + [word for name, value in options.items() for word in ("--mca", name, value)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, unknown_name
 
 MTU_BYTES = 1500
 """Largest IP packet; an Ethernet header comes on top."""
@@ -14,6 +14,7 @@ FRAME_BYTES = MTU_BYTES + 14
 """What a token bucket counts of a full packet."""
 
 MOST_NODES = 200
+TRANSPORTS = ("steady", "default")
 _RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)bit(?:/s)?", re.IGNORECASE)
 _RATE_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _LEAST_RATE, _MOST_RATE = 1e5, 1e11
@@ -26,7 +27,8 @@ class Shape:
     `bits_per_second` holds for each port in both directions. `buffer_bytes` is the queue of each port of a switch, and
     `burst_bytes` what goes through unshaped after a pause. `host_queue_bytes` is what TCP keeps in a node's own queue,
     for each connection (tcp_limit_output_bytes). With two switches the first half of the nodes is at the first, and the
-    link between them has `uplink_bits_per_second` in both directions; with one that is 0.
+    link between them has `uplink_bits_per_second` in both directions; with one that is 0. `transport` is how Open MPI
+    sends: 'steady', with sends only and a send buffer that does not grow, or 'default', as it comes.
     """
 
     nodes: int = 8
@@ -39,6 +41,7 @@ class Shape:
     host_queue_bytes: int = 4000
     switches: int = 1
     uplink_bits_per_second: float = 0.0
+    transport: str = "steady"
 
     def __post_init__(self) -> None:
         _check("nodes", self.nodes, 2, MOST_NODES)
@@ -52,6 +55,8 @@ class Shape:
         _check("burst in bytes", self.burst_bytes, FRAME_BYTES, 10**7)
         _check("buffer in bytes", self.buffer_bytes, FRAME_BYTES, 10**9)
         _check("host queue in bytes", self.host_queue_bytes, 1, 2**31 - 1)
+        if self.transport not in TRANSPORTS:
+            raise unknown_name("transport", self.transport, TRANSPORTS)
         if re.fullmatch(r"[a-z0-9_]{1,15}", self.congestion_control) is None:
             raise UsageError(f"malformed congestion control '{self.congestion_control}'; an example: reno")
 

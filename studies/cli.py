@@ -23,6 +23,8 @@ _COMMANDS = {
     "crosscheck": ("crosscheck", "crosscheck"),
     "simulate": ("simulate", "simulate"),
     "measure": ("measure", "measure"),
+    "regions": ("regions", "regions"),
+    "gain": ("gain", "gain"),
     "experiment": ("experiment", "experiment"),
     "run": ("run", "run"),
     "models": ("coverage", "models"),

@@ -36,7 +36,7 @@ from collwise.validation.tcp_counts import TcpCounts
 # Beside the algorithms of the catalogue lmo with half the bound: pieces just below M1 are near to overflowing.
 HALF_BOUND = "lmo at M1/2"
 ALGORITHMS = ("linear", "lmo", HALF_BOUND, "linear_sync", "binomial")
-COMPARED_SIZES = tuple(1024 * kib for kib in (1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192))
+COMPARED_SIZES = tuple(1024 * kib for kib in (1, 2, 4, 8, 12, 16, 24, 32, 48, 56, 64, 96, 128))
 # linear_sync's first part, as Open MPI cuts it for blocks of these sizes.
 _SYNC_FIRST_PART_BYTES = 1024
 # Linux's least retransmission time-out: what one time-out adds.
@@ -56,10 +56,9 @@ class Plan:
 
     procs: int
     stride_bytes: int = 4096
-    largest_bytes: int = 200 * 1024
+    largest_bytes: int = 128 * 1024
     rounds: int = 5
     finest_bytes: int = 1024
-    compared_bytes: tuple[int, ...] = COMPARED_SIZES
     timeout_seconds: float = 600.0
 
     def __post_init__(self) -> None:
@@ -75,6 +74,11 @@ class Plan:
     def sizes(self) -> tuple[int, ...]:
         """Of the series, in bytes."""
         return tuple(range(self.stride_bytes, self.largest_bytes + 1, self.stride_bytes))
+
+    @property
+    def compared_bytes(self) -> tuple[int, ...]:
+        """At which gather's algorithms are compared."""
+        return tuple(size for size in COMPARED_SIZES if size <= self.largest_bytes)
 
 
 @dataclass(frozen=True)

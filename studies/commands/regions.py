@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -65,7 +65,7 @@ def _rate(text: str) -> float:
 )
 @click.option("--rate", type=parsed("rate", _rate), default="100", show_default=True, help="Of beds, Mbit/s.")
 @click.option("--stride", type=SIZE, default="4KiB", show_default=True, help="Between block sizes of the series.")
-@click.option("--largest", type=SIZE, default="200KiB", show_default=True, help="Block size of the series.")
+@click.option("--largest", type=SIZE, default="128KiB", show_default=True, help="Block size of the series.")
 @click.option("--finest", type=SIZE, default="1KiB", show_default=True, help="Stride at which the search for M1 ends.")
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Repetitions of every size.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the thresholds here (one place only).")
@@ -134,7 +134,7 @@ def _find(
     rate: float,
     store: Store,
 ) -> Iterator[Regions]:
-    run = f"regions {datetime.now(timezone.utc).isoformat(timespec='seconds')}"
+    run = f"regions {datetime.now(UTC).isoformat(timespec='seconds')}"
     for plan in plans:
         if library is not None:
             yield find_regions(ThisMachine(library), plan, store, run=run)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.models.thresholds_file import thresholds_text
 from collwise.simulator.engines import MPI_LIBRARIES
@@ -102,6 +102,9 @@ def regions(
     for file in (output, report):
         if file is not None:
             writable_file(file)
+    for variant in variants:
+        if variant not in TCP_VARIANTS:
+            raise UsageError(f"--tcp: {unknown_name('TCP variant', variant, TCP_VARIANTS)}")
     plans = [Plan(procs, stride, largest, rounds, finest) for procs in nodes]
     many = 1 if testbed or library else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:

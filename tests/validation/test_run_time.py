@@ -102,7 +102,7 @@ def test_what_rules_cannot_ask_for_is_left_to_open_mpi() -> None:
 def test_calls_without_a_decision_are_named() -> None:
     with pytest.raises(UsageError, match="no decisions for reduce; there are some for bcast, gather"):
         choice_for(TABLES, Case("reduce", "-", 4, 1024))
-    with pytest.raises(UsageError, match="bcast on 4 processes: .*no entry for 8 bytes"):
+    with pytest.raises(UsageError, match=r"bcast on 4 processes: .*no entry for 8 bytes"):
         choice_for(TABLES, Case("bcast", "-", 4, 8))
 
 

@@ -55,8 +55,8 @@ def _finish(axis: Axes, title: str, sizes: np.ndarray, marks: dict[str, int | No
         if size is not None:
             axis.axvline(size, color="#000000", linestyle="--", linewidth=1)
             where = axis.get_xaxis_transform()
-            axis.text(size, 1.0, f" {name} = {format_size(size)}", transform=where, fontsize=8.5, va="top", rotation=90,
-                      ha="right")  # fmt: skip
+            label = f"{name} = {format_size(size)}"
+            axis.text(size, 0.03, label, transform=where, fontsize=8.5, va="bottom", rotation=90, ha="right")
     size_axis(axis, [2**k * 1024 for k in range(int(np.log2(sizes[-1] / 1024)) + 1)])
     axis.set_title(title, fontsize=10)
-    axis.legend(fontsize=8.5, loc="lower right")
+    axis.legend(fontsize=8.5, loc="upper left", frameon=True, framealpha=1, edgecolor="none")

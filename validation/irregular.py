@@ -39,8 +39,8 @@ ALGORITHMS = ("linear", "lmo", HALF_BOUND, "linear_sync", "binomial")
 COMPARED_SIZES = tuple(1024 * kib for kib in (1, 2, 4, 8, 12, 16, 24, 32, 48, 56, 64, 96, 128))
 # linear_sync's first part, as Open MPI cuts it for blocks of these sizes.
 _SYNC_FIRST_PART_BYTES = 1024
-# Linux's least retransmission time-out: what one time-out adds.
-TIMEOUT_SECONDS = 0.2
+# Most of Linux's least retransmission time-out, 0.2 s, which partly passes while other blocks arrive.
+TIMEOUT_SECONDS = 0.15
 _NO_COUNTS = TcpCounts()
 
 # Reads the counters of a place now.

@@ -14,7 +14,6 @@ from collwise.simulator.store import Store
 from collwise.validation.irregular import (
     ALGORITHMS,
     HALF_BOUND,
-    TIMEOUT_SECONDS,
     Plan,
     Regions,
     Series,
@@ -111,7 +110,7 @@ def test_the_verdict_says_which_bound_avoids_the_escalation() -> None:
     linear_row = next(row for row in region_times(found) if (row.algorithm, row.part) == ("linear", "medium"))
     assert 0.3 < linear_row.escalated < 0.7
     # The smallest medium block of all takes least, and one time-out.
-    assert linear_row.worst_slowdown == pytest.approx(1 + TIMEOUT_SECONDS / linear([8 * KIB])[0], rel=0.05)
+    assert linear_row.worst_slowdown == pytest.approx(1 + 0.2 / linear([8 * KIB])[0], rel=0.05)
     assert "no tenfold escalation" in verdict(regions(smooth, smooth, Thresholds()))
 
 

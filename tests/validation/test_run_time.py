@@ -133,12 +133,12 @@ def place() -> Iterator[TestBed]:
 @pytest.mark.slow
 def test_choices_are_in_force_on_a_test_bed(tmp_path: Path, place: TestBed) -> None:
     """The library's report is checked within; the rules by the messages that Open MPI sends."""
-    cases = [builtin_case(place, *call) for call in (("bcast", 4, 8192), ("bcast", 4, 65536), ("gather", 4, 8192))]
+    cases = [builtin_case(place, *call) for call in (("bcast", 4, 4096), ("bcast", 4, 65536), ("gather", 4, 4096))]
     with Store(tmp_path / "store.sqlite") as store:
         found = run_time(place, TABLES, cases, store, launches=2, repetitions=2, timeout_seconds=60)
         kept = list(store.rows(experiment="builtin"))
     assert [(one.collective, one.message_bytes) for one in found.rows] == [
-        ("bcast", 8192), ("bcast", 65536), ("gather", 8192),
+        ("bcast", 4096), ("bcast", 65536), ("gather", 4096),
     ]  # fmt: skip
     assert [one.rules is None for one in found.rows] == [False, True, False]
     assert "two_tree" in found.rows[1].note

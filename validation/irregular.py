@@ -162,8 +162,9 @@ def thresholds_of(
 ) -> Thresholds:
     """S of the medians; M1 of the round that escalates first; M2 the median of those of the rounds.
 
-    `finer` measures the worst times at more sizes, for M1. M2 at M1 or below is none: nothing became regular behind the
-    first escalation.
+    `finer` measures the worst times at more sizes, for M1. Where nearly all repetitions wait for a time-out they lie on
+    a line, too: M2 is then the size behind the last that escalated, none where that is the largest. M2 at M1 or below
+    is none: nothing became regular behind the first escalation.
     """
     sizes, rounds = gather.message_bytes, [list(row) for row in gather.seconds]
     first = None
@@ -173,6 +174,9 @@ def thresholds_of(
         first = gather_irregular_from(lambda more: list(finer(more)), sizes, earliest, finest_bytes)
     lasts = sorted(last for row in rounds if (last := gather_regular_from(sizes, row)) is not None)
     last = lasts[len(lasts) // 2] if len(lasts) > len(rounds) / 2 else None
+    late = np.flatnonzero(gather.escalated.any(axis=0))
+    if last is not None and len(late) and sizes[late[-1]] >= last:
+        last = sizes[late[-1] + 1] if late[-1] + 1 < len(sizes) else None
     if first is not None and last is not None and last <= first:
         last = None
     return Thresholds(scatter_leap(scatter.message_bytes, list(np.median(scatter.seconds, axis=0))), first, last)

@@ -71,6 +71,19 @@ def test_thresholds_are_found_again_from_single_measurements() -> None:
     assert asked, "M1 is searched below the stride"
 
 
+@pytest.mark.parametrize(("last_late", "regular_from"), [(32 * KIB, 36 * KIB), (128 * KIB, None)])
+def test_blocks_that_all_wait_are_not_regular(last_late: int, regular_from: int | None) -> None:
+    sizes = np.array(SIZES)
+    random = np.random.default_rng(3)
+    waiting = 0.2 * ((sizes >= 24 * KIB) & (sizes <= last_late)) + 0.2 * (
+        ((sizes >= 8 * KIB) & (sizes < 24 * KIB)) * (random.random((5, len(sizes))) < 0.5)
+    )
+    times = linear(SIZES) + waiting
+    times[0, -1] = linear([SIZES[-1]])[0]
+    found = thresholds_of(series(times), series(leaping(), "scatter"), lambda more: linear(more), KIB)
+    assert found.gather_regular_from_bytes == regular_from
+
+
 def test_a_regular_network_has_no_thresholds() -> None:
     smooth = np.tile(linear(SIZES), (3, 1))
 

@@ -1,4 +1,4 @@
-"""The LMO model's thresholds in a file: the table [thresholds] that `collwise fit --model lmo` writes."""
+"""The LMO model's thresholds in a file: the table [thresholds] of `collwise fit --model lmo` and `collwise regions`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collwise.models.lmo import Thresholds
 from collwise.models.parameter_reading import read_document
 
 _NAMES = tuple(field.name for field in fields(Thresholds))
-_MAKE_ONE = "make one with: collwise fit --model lmo"
+_MAKE_ONE = "make one with: collwise fit --model lmo, or collwise regions"
 
 
 def read_thresholds(path: Path) -> Thresholds:
@@ -39,3 +39,9 @@ def thresholds_from(table: Mapping[str, Any], path: str | Path) -> Thresholds:
     if first is not None and last is not None and last < first:
         raise UsageError(f"{path}: gather_regular_from_bytes is {last}, below gather_irregular_from_bytes, {first}")
     return found
+
+
+def thresholds_text(thresholds: Thresholds, comment: str) -> str:
+    """A file that `read_thresholds` reads; `comment` is one line on where they come from."""
+    found = {name: size for name, size in vars(thresholds).items() if size is not None}
+    return "\n".join([f"# {comment}", "[thresholds]", *(f"{name} = {size}" for name, size in found.items()), ""])

@@ -25,6 +25,8 @@ _COMMANDS = {
     "measure": ("measure", "measure"),
     "testbed": ("testbed", "testbed"),
     "import": ("importing", "import_times"),
+    "regions": ("regions", "regions"),
+    "gain": ("gain", "gain"),
     "experiment": ("experiment", "experiment"),
     "run": ("run", "run"),
     "models": ("coverage", "models"),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.validation.decisions import DecisionTable, Row
@@ -77,13 +77,20 @@ class RulesFile:
         return None if rule.algorithm == _OWN_DECISION else rule
 
 
-def openmpi_rules(tables: Sequence[DecisionTable], openmpi_version: str, *, largest_procs: int | None = None) -> str:
+def openmpi_rules(
+    tables: Sequence[DecisionTable],
+    openmpi_version: str,
+    *,
+    largest_procs: int | None = None,
+    skip_inexpressible: bool = False,
+) -> str:
     """The text of a rules file that makes Open MPI run what the tables choose.
 
     Below the smallest P of a table Open MPI decides itself. Above the last one its last row stays in force, as in
-    `DecisionTable.choose`; with `largest_procs` Open MPI decides itself above that. Raises UsageError for what cannot
-    be written: an unknown version, an algorithm that this version lacks, two tables of one collective, a choice by
-    message size where Open MPI does not look at it.
+    `DecisionTable.choose`; with `largest_procs` Open MPI decides itself above that, and with `skip_inexpressible` where
+    it has no such algorithm (see `inexpressible`). Raises UsageError for what cannot be written: an unknown version, an
+    algorithm that this version lacks, two tables of one collective, a choice by message size where Open MPI does not
+    look at it.
     """
     version = series(openmpi_version)
     by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
@@ -93,7 +100,9 @@ def openmpi_rules(tables: Sequence[DecisionTable], openmpi_version: str, *, larg
         names = [table.collective for table in tables]
         twice = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
-    sections = {identity: _section(by_id[identity], version, largest_procs) for identity in sorted(by_id)}
+    sections = {
+        identity: _section(by_id[identity], version, largest_procs, skip_inexpressible) for identity in sorted(by_id)
+    }
     lines = [*_header([by_id[identity] for identity in sections], version, _by_size(sections))]
     lines.append(f"{len(sections)} # collectives")
     for identity, sizes in sections.items():
@@ -157,7 +166,9 @@ def _reorders(table: DecisionTable) -> bool:
     return ordered is not None and any(c.algorithm not in ordered for row in table.rules.values() for _, c in row)
 
 
-def _section(table: DecisionTable, version: str, largest_procs: int | None) -> dict[int, tuple[Rule, ...]]:
+def _section(
+    table: DecisionTable, version: str, largest_procs: int | None, skip_inexpressible: bool
+) -> dict[int, tuple[Rule, ...]]:
     """Communicator size -> rules of one table."""
     if not any(table.rules.values()):
         raise UsageError(f"the {table.collective} decision table is empty")
@@ -171,6 +182,8 @@ def _section(table: DecisionTable, version: str, largest_procs: int | None) -> d
     for first, after in zip(sizes, [*sizes[1:], None], strict=True):
         end = after if after is not None or largest_procs is None else largest_procs + 1
         row = list(_steps(table.collective, table.rules[first]))
+        if skip_inexpressible:
+            row = [(start, None if c and inexpressible(table.collective, c, version) else c) for start, c in row]
         if not sees_sizes(f"openmpi-{version}", table.collective):
             _check_one_choice(table, first, f"rules of Open MPI {version}")
             row = row[:1]
@@ -233,21 +246,33 @@ def _rule(collective: str, version: str, procs: int, start: int, choice: Choice 
     since = f"from {format_size(start)}"
     if choice is None:
         return Rule(message, _OWN_DECISION, note=f"{since}: Open MPI decides")
+    problem = inexpressible(collective, choice, version)
+    if problem:
+        raise UsageError(problem)
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
-    if not can_run(f"openmpi-{version}", algorithm):
-        raise UsageError(
-            f"rules of Open MPI {version} have no {collective} algorithm '{choice.algorithm}'; make the table with "
-            f"'collwise select --for openmpi-{version}'"
-        )
-    fanout = (choice.fanout or algorithm.default_fanout) if "fanout" in algorithm.parameters else 0
-    if choice.algorithm == "knomial" and fanout != _KNOMIAL_FANOUT:
-        raise UsageError(
-            f"rules of Open MPI cannot set the fan-out of knomial, {fanout}; it is {_KNOMIAL_FANOUT} there"
-        )
+    fanout = _fanout(algorithm, choice)
     note = f"{since}: {choice.algorithm}"
     note += f", fan-out {fanout}" if fanout else ""
     note += f", segments of {format_size(choice.segment_bytes)}" if choice.segment_bytes else ""
     return Rule(message, algorithm.openmpi[version], fanout, choice.segment_bytes, note)
+
+
+def inexpressible(collective: str, choice: Choice, version: str) -> str:
+    """Why rules of this Open MPI series ('4.1') cannot ask for a choice; empty where they can."""
+    algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
+    if not can_run(f"openmpi-{version}", algorithm):
+        return (
+            f"rules of Open MPI {version} have no {collective} algorithm '{choice.algorithm}'; make the table with "
+            f"'collwise select --for openmpi-{version}'"
+        )
+    fanout = _fanout(algorithm, choice)
+    if choice.algorithm == "knomial" and fanout != _KNOMIAL_FANOUT:
+        return f"rules of Open MPI cannot set the fan-out of knomial, {fanout}; it is {_KNOMIAL_FANOUT} there"
+    return ""
+
+
+def _fanout(algorithm: Algorithm, choice: Choice) -> int:
+    return (choice.fanout or algorithm.default_fanout) if "fanout" in algorithm.parameters else 0
 
 
 def collwise_rules(tables: Sequence[DecisionTable]) -> str:

@@ -1,0 +1,163 @@
+"""collwise regions: where linear gather escalates and linear scatter leaps, and whether LMO gather avoids it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.files import writable_file, writable_folder, write_text
+from collwise.models.thresholds_file import thresholds_text
+from collwise.simulator.engines import MPI_LIBRARIES
+from collwise.simulator.places import ThisMachine
+from collwise.simulator.store import Store
+from collwise.studies.commands.shared import (
+    COUNTS,
+    NAMES,
+    SIZE,
+    SIZES,
+    NamedChoice,
+    json_option,
+    parsed,
+    print_json,
+    stdout_console,
+    store_option,
+    table,
+)
+from collwise.studies.region_text import (
+    ALGORITHM_COLUMNS,
+    SUMMARY_COLUMNS,
+    algorithm_cells,
+    record_of,
+    regions_markdown,
+    summary_cells,
+    title_of,
+)
+from collwise.validation.irregular import Plan, Regions, find_regions, verdict
+from collwise.validation.irregular_bed import TCP_VARIANTS, regions_on_bed
+from collwise.validation.tcp_counts import tcp_counts
+from collwise.validation.testbed.bed import Shape, running
+from collwise.validation.testbed.place import TestBed
+
+_BED = "regions"
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        raise UsageError(f"'{text}' is no number of Mbit/s, such as 100") from None
+    if not 1 <= rate <= 10_000:
+        raise UsageError(f"{text} Mbit/s; valid: 1 to 10000")
+    return rate * 1e6
+
+
+@click.command()
+@click.option("--testbed", metavar="NAME", help="On a test bed that is up, as it is. Default: beds made for it.")
+@click.option("--library", type=NamedChoice("MPI library", MPI_LIBRARIES), help="On this machine instead.")
+@click.option("--nodes", type=COUNTS, default="8", show_default=True, help="Processes, a node each: 8,16.")
+@click.option("--buffer", "buffers", type=SIZES, default="16KB", show_default=True, help="Of switch ports: 16KB,64KB.")
+@click.option(
+    "--tcp", "variants", type=NAMES, default="reno-2009", show_default=True, help=f"Of: {', '.join(TCP_VARIANTS)}."
+)
+@click.option("--rate", type=parsed("rate", _rate), default="100", show_default=True, help="Of beds, Mbit/s.")
+@click.option("--stride", type=SIZE, default="4KiB", show_default=True, help="Between block sizes of the series.")
+@click.option("--largest", type=SIZE, default="128KiB", show_default=True, help="Block size of the series.")
+@click.option("--finest", type=SIZE, default="1KiB", show_default=True, help="Stride at which the search for M1 ends.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Repetitions of every size.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the thresholds here (one place only).")
+@click.option("--report", type=click.Path(path_type=Path), help="Write the tables (Markdown) here.")
+@click.option("--figures", type=click.Path(path_type=Path), help="Write a figure a place into this folder.")
+@store_option
+@json_option
+def regions(
+    testbed: str | None,
+    library: str | None,
+    nodes: Sequence[int],
+    buffers: Sequence[int],
+    variants: Sequence[str],
+    rate: float,
+    stride: int,
+    largest: int,
+    finest: int,
+    rounds: int,
+    output: Path | None,
+    report: Path | None,
+    figures: Path | None,
+    store: Path,
+    as_json: bool,
+) -> None:
+    """Looks for the escalation of linear gather (M1, M2) and the leap of linear scatter (S), and tries LMO gather.
+
+    O'Flynn 2009, sections 4.4.1 and 7.2. On test beds it makes itself, for every number of nodes, switch buffer and
+    TCP; everything is measured anew each time, since escalations happen or do not.
+    """
+    if testbed is not None and library is not None:
+        raise UsageError("name one of --testbed and --library")
+    if figures is not None:
+        writable_folder(figures)
+    for file in (output, report):
+        if file is not None:
+            writable_file(file)
+    for variant in variants:
+        if variant not in TCP_VARIANTS:
+            raise UsageError(f"--tcp: {unknown_name('TCP variant', variant, TCP_VARIANTS)}")
+    plans = [Plan(procs, stride, largest, rounds, finest) for procs in nodes]
+    many = 1 if testbed or library else len(buffers) * len(variants)
+    if output is not None and many * len(plans) > 1:
+        raise UsageError(f"--output: thresholds are of one place; these are {many * len(plans)}")
+    found = []
+    with Store(store) as opened:
+        for one in _find(testbed, library, plans, buffers, variants, rate, opened):
+            found.append(one)
+            if figures is not None:
+                from collwise.studies.figures import save
+                from collwise.studies.region_figures import regions_figure
+
+                save(regions_figure(one, title_of(one)), figures / f"{_stem(one)}.png")
+            if not as_json:
+                _print(one)
+    if output is not None:
+        write_text(output, thresholds_text(found[0].thresholds, f"{title_of(found[0])}, by collwise regions"))
+    if report is not None:
+        write_text(report, regions_markdown(found))
+    if as_json:
+        print_json([record_of(one) for one in found])
+
+
+def _find(
+    testbed: str | None,
+    library: str | None,
+    plans: Sequence[Plan],
+    buffers: Sequence[int],
+    variants: Sequence[str],
+    rate: float,
+    store: Store,
+) -> Iterator[Regions]:
+    run = f"regions {datetime.now(UTC).isoformat(timespec='seconds')}"
+    for plan in plans:
+        if library is not None:
+            yield find_regions(ThisMachine(library), plan, store, run=run)
+        elif testbed is not None:
+            bed = running(testbed)
+            yield find_regions(TestBed(bed), plan, store, run=run, counters=lambda bed=bed: tcp_counts(bed))
+        else:
+            for buffer in buffers:
+                for variant in variants:
+                    shape = Shape(plan.procs, rate, buffer)
+                    yield regions_on_bed(shape, variant, plan, store, name=_BED, run=run)
+
+
+def _stem(found: Regions) -> str:
+    return "-".join(["regions", found.place, found.variant, str(found.procs)]).replace(" ", "").replace("--", "-")
+
+
+def _print(found: Regions) -> None:
+    console = stdout_console()
+    console.print(table(title_of(found), SUMMARY_COLUMNS, [summary_cells(found)], left=2))
+    title = "Times over those of linear gather without escalation"
+    console.print(table(title, ALGORITHM_COLUMNS, algorithm_cells(found), left=2))
+    click.echo(verdict(found))

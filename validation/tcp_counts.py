@@ -1,0 +1,65 @@
+"""What TCP and the switch of a test bed counted: lost packets, packets sent again, and time-outs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from collwise.common.errors import CollwiseError
+from collwise.validation.testbed.bed import Bed
+
+# Of the kernel's counters, by our names.
+_KERNEL_NAMES = {
+    "sent_again": "TcpRetransSegs",
+    "timeouts": "TcpExtTCPTimeouts",
+    "loss_probes": "TcpExtTCPLossProbes",
+}
+
+
+@dataclass(frozen=True)
+class TcpCounts:
+    """Of all nodes together: segments sent again, retransmission time-outs, loss probes; packets that ports dropped."""
+
+    sent_again: int = 0
+    timeouts: int = 0
+    loss_probes: int = 0
+    drops: int = 0
+
+    def __add__(self, other: TcpCounts) -> TcpCounts:
+        return TcpCounts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+    def __sub__(self, other: TcpCounts) -> TcpCounts:
+        return TcpCounts(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+
+
+def tcp_counts(bed: Bed) -> TcpCounts:
+    """What was counted since the test bed is up; differences tell of what happened in between.
+
+    Raises CollwiseError when a counter cannot be read.
+    """
+    total = TcpCounts()
+    for node in range(1, bed.shape.nodes + 1):
+        kernel = _json("ip", "netns", "exec", bed.namespace(f"n{node}"), "nstat", "--json", "-az")
+        total += node_counts(kernel)
+    return total + switch_counts(_json("tc", "-n", bed.namespace("switch"), "-s", "-j", "qdisc", "show"))
+
+
+def node_counts(document: Mapping[str, Any]) -> TcpCounts:
+    """Of one node, from what `nstat --json -az` prints there."""
+    kernel = document["kernel"]
+    return TcpCounts(**{ours: int(kernel.get(theirs, 0)) for ours, theirs in _KERNEL_NAMES.items()})
+
+
+def switch_counts(queues: list[Mapping[str, Any]]) -> TcpCounts:
+    """Of the switch, from what `tc -s -j qdisc show` prints there."""
+    return TcpCounts(drops=sum(int(queue.get("drops", 0)) for queue in queues))
+
+
+def _json(*words: str) -> Any:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CollwiseError(f"{' '.join(words)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)

@@ -3,8 +3,10 @@
  *     calibration FILE
  *
  * One measurement a line, fields by blanks:
- *     id kind first second message_bytes count delay_seconds repetitions
- * `first` and `second` are ranks; `first` keeps the time. All others wait in a receive, as processes of a program do.
+ *     id kind first second pairs message_bytes count delay_seconds repetitions
+ * `first` and `second` are ranks; `first` keeps the time. `pairs` pairs do the same side by side, each
+ * 2 * (second - first) ranks above the one before; only the first pair's times are told. All others wait in a receive,
+ * as processes of a program do.
  * Receives are posted before anything can arrive, where nothing else is said. Kinds:
  *     clock      `first` reads the clock `count` times; the time of one reading
  *     send       the time in MPI_Send of a message
@@ -46,7 +48,7 @@ enum { TAG_READY = 1, TAG_DATA, TAG_DONE, TAG_RECORD, TAG_VERDICT };
 typedef struct {
     long id;
     kind_of_measurement kind;
-    int first, second, bytes, count, repetitions;
+    int first, second, pairs, bytes, count, repetitions;
     double delay_seconds;
 } measurement;
 
@@ -73,12 +75,13 @@ static measurement parse(const char *line) {
     char kind[32];
     int procs, used = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &procs);
-    int fields = sscanf(line, "%ld %31s %d %d %d %d %lf %d%n", &one.id, kind, &one.first, &one.second, &one.bytes,
-                        &one.count, &one.delay_seconds, &one.repetitions, &used);
-    for (one.kind = CLOCK; fields == 8 && one.kind < KINDS && strcmp(kind, kind_names[one.kind]) != 0; one.kind++) {
+    int fields = sscanf(line, "%ld %31s %d %d %d %d %d %lf %d%n", &one.id, kind, &one.first, &one.second, &one.pairs,
+                        &one.bytes, &one.count, &one.delay_seconds, &one.repetitions, &used);
+    for (one.kind = CLOCK; fields == 9 && one.kind < KINDS && strcmp(kind, kind_names[one.kind]) != 0; one.kind++) {
     }
-    if (fields != 8 || line[used] != '\0' || one.kind == KINDS || one.first < 0 || one.first >= procs ||
-        one.second < 0 || one.second >= procs || one.first == one.second || one.bytes < 0 || one.count < 1 ||
+    if (fields != 9 || line[used] != '\0' || one.kind == KINDS || one.first < 0 || one.first >= procs ||
+        one.second < 0 || one.second >= procs || one.first >= one.second || one.pairs < 1 ||
+        one.second + 2 * (one.pairs - 1) * (one.second - one.first) >= procs || one.bytes < 0 || one.count < 1 ||
         one.repetitions < 1 || !(one.delay_seconds >= 0)) {
         fail("malformed measurement:", line);
     }
@@ -303,9 +306,10 @@ static void perform(const part *mine, lap *laps) {
 static void run(const measurement *one, int rank) {
     lap *laps = collwise_allocate((size_t)one->repetitions * sizeof *laps, MPI_COMM_WORLD);
     memset(laps, 0, (size_t)one->repetitions * sizeof *laps);
-    if (rank == one->first || rank == one->second) {
-        part mine = {.one = one, .is_first = rank == one->first};
-        mine.other = mine.is_first ? one->second : one->first;
+    int apart = one->second - one->first, pair = (rank - one->first) / (2 * apart);
+    int place = (rank - one->first) % (2 * apart); /* within a pair: 0 is its first process, `apart` its second */
+    if (rank >= one->first && pair < one->pairs && (place == 0 || place == apart)) {
+        part mine = {.one = one, .is_first = place == 0, .other = place == 0 ? rank + apart : rank - apart};
         mine.out = touched((size_t)one->bytes);
         mine.in = touched((size_t)one->bytes);
         mine.posted = collwise_allocate((size_t)one->count * sizeof(MPI_Request), MPI_COMM_WORLD);

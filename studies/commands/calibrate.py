@@ -35,7 +35,7 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option("--name", help="The platform's name. Default: the nominal one's.")
 @click.option("--nodes", type=click.IntRange(2), help="Nodes that take part. Default: all of the nominal platform.")
 @click.option("--sizes", type=parsed("sizes", _ends), help="Smallest and largest message. Default: 1B:4MiB.")
-@click.option("--pairs", type=click.IntRange(1), default=1, show_default=True, help="Pairs of nodes that take turns.")
+@click.option("--together/--alone", default=True, show_default=True, help="All pairs of nodes side by side, or one.")
 @click.option(
     "--sustained",
     type=click.FloatRange(0, 1),
@@ -53,7 +53,7 @@ def calibrate(
     name: str | None,
     nodes: int | None,
     sizes: tuple[int, int] | None,
-    pairs: int,
+    together: bool,
     sustained: float | None,
     quick: bool,
     points: Path | None,
@@ -83,7 +83,7 @@ def calibrate(
         if sizes is not None:
             extent = replace(extent, least_bytes=sizes[0], most_bytes=sizes[1])
         kept = file.with_suffix(".points.csv")
-        measured = measure_points(_place(testbed, ppn), described, extent, pairs, _progress())
+        measured = measure_points(_place(testbed, ppn), described, extent, together, _progress())
         write_points(kept, measured)
     result = refit(measured, described, sustained=USUAL_SUSTAINED if sustained is None else sustained)
     write_text(file, write_description(result.platform))

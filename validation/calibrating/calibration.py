@@ -18,7 +18,7 @@ from collwise.validation.calibrating.plan import (
     Progress,
     limit_plan,
     measure_plan,
-    pairs_between_nodes,
+    pair_between_nodes,
     simulate_plan,
     size_plan,
 )
@@ -103,30 +103,30 @@ def calibrate(
     *,
     quick: bool = False,
     extent: Extent | None = None,
-    most_pairs: int = 1,
+    together: bool = True,
     sustained: float = USUAL_SUSTAINED,
     on_progress: Progress | None = None,
 ) -> CalibrationResult:
     """Measures between nodes of `place`, whose nominal description is `nominal`, and fits a platform of its name.
 
-    All of its nodes take part, most of them waiting, as in a program; `most_pairs` pairs of nodes take turns.
+    All of its nodes take part: in pairs side by side, as all are at work in a collective, or with `together` False all
+    but the first pair waiting.
     Raises UsageError where there are no two nodes and CollwiseError when a program fails.
     """
-    points = measure_points(place, nominal, extent or (QUICK if quick else USUAL), most_pairs, on_progress)
+    points = measure_points(place, nominal, extent or (QUICK if quick else USUAL), together, on_progress)
     return refit(points, nominal, sustained=sustained)
 
 
 def measure_points(
-    place: Place, nominal: Platform, extent: Extent, most_pairs: int = 1, on_progress: Progress | None = None
+    place: Place, nominal: Platform, extent: Extent, together: bool = True, on_progress: Progress | None = None
 ) -> list[Point]:
     """The measurements alone."""
     procs = nominal.nodes * place.processes_per_node(nominal.nodes)
     per_node = place.processes_per_node(procs)
-    pairs = pairs_between_nodes(procs, per_node, most_pairs)
-    first = measure_plan(place, procs, limit_plan(pairs[0], extent.most_bytes))
-    within = [(0, 1)] if per_node > 1 else []
-    plan = size_plan(extent, eager_limit([*first]), pairs, within, nominal)
-    return [*first, *measure_plan(place, procs, plan, on_progress)]
+    first, second, pairs = pair_between_nodes(procs, per_node)
+    made = measure_plan(place, procs, limit_plan((first, second), extent.most_bytes))
+    plan = size_plan(extent, eager_limit(made), (first, second), pairs if together else 1, nominal, within=per_node > 1)
+    return [*made, *measure_plan(place, procs, plan, on_progress)]
 
 
 def refit(points: Sequence[Point], nominal: Platform, *, sustained: float = USUAL_SUSTAINED) -> CalibrationResult:

@@ -52,6 +52,7 @@ class Measurement:
     delay_seconds: float = 0.0
     repetitions: int = 1
     within_node: bool = False
+    pairs: int = 1
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,12 @@ QUICK = Extent(40, 28, 16, 20, most_bytes=2**20, seconds_each=0.02, most_repetit
 USUAL = Extent()
 
 
-def pairs_between_nodes(procs: int, processes_per_node: int, most: int) -> list[tuple[int, int]]:
-    """The first process of each node with that of the next, up to `most` disjoint pairs. Raises UsageError if none."""
-    leaders = list(range(0, procs, processes_per_node))
-    pairs = list(zip(leaders[::2], leaders[1::2], strict=False))[:most]
-    if not pairs:
+def pair_between_nodes(procs: int, processes_per_node: int) -> tuple[int, int, int]:
+    """The first processes of the first two nodes, and how many such pairs of nodes there are. UsageError if none."""
+    pairs = procs // processes_per_node // 2
+    if pairs == 0:
         raise UsageError(f"{procs} processes, {processes_per_node} a node; calibration needs two nodes")
-    return pairs
+    return 0, processes_per_node, pairs
 
 
 def limit_plan(pair: tuple[int, int], most_bytes: int) -> list[Measurement]:
@@ -100,13 +100,16 @@ def limit_plan(pair: tuple[int, int], most_bytes: int) -> list[Measurement]:
 def size_plan(
     extent: Extent,
     eager_limit_bytes: int,
-    pairs: Sequence[tuple[int, int]],
-    within: Sequence[tuple[int, int]],
+    pair: tuple[int, int],
+    pairs: int,
     nominal: Platform,
+    *,
+    within: bool,
 ) -> list[Measurement]:
-    """Measurements over log-uniform random sizes in random order, dealt to the pairs in turn.
+    """Measurements over log-uniform random sizes in random order.
 
-    `within` are pairs on one node, measured by ping-pongs alone. `nominal` says how long messages take, about.
+    All between the two processes of `pair`, `pairs` such pairs side by side, and with `within` ping-pongs between the
+    first two processes. `nominal` says how long messages take, about.
     """
     chance = random.Random(extent.seed)
     most = extent.most_bytes
@@ -122,16 +125,16 @@ def size_plan(
     ]
     made = []
     for kind, sizes, largest, count, messages in wanted:
-        for number, size in enumerate(_sizes(chance, extent.least_bytes, largest, sizes)):
+        for size in _sizes(chance, extent.least_bytes, largest, sizes):
             one_way = _expected_seconds(nominal, size)
             again = _repetitions(extent, messages * one_way)
             delay = 2 * one_way + _SLACK_SECONDS if kind == RECEIVE else 0.0
-            made.append(Measurement(kind, *pairs[number % len(pairs)], size, count, delay, again))
-    for number, size in enumerate(_sizes(chance, extent.least_bytes, most, extent.calls if within else 0)):
+            made.append(Measurement(kind, *pair, size, count, delay, again, pairs=pairs))
+    for size in _sizes(chance, extent.least_bytes, most, extent.calls if within else 0):
         again = _repetitions(extent, 2 * size / nominal.loopback_bytes_per_second)
-        made.append(Measurement(PING_PONG, *within[number % len(within)], size, repetitions=again, within_node=True))
+        made.append(Measurement(PING_PONG, 0, 1, size, repetitions=again, within_node=True))
     for size in _sizes(chance, 1024, 2**20, 8):
-        made.append(Measurement(REDUCE, *pairs[0], -(-size // 8) * 8, repetitions=extent.most_repetitions))
+        made.append(Measurement(REDUCE, *pair, -(-size // 8) * 8, repetitions=extent.most_repetitions, pairs=pairs))
     chance.shuffle(made)
     return made
 
@@ -205,8 +208,8 @@ def _made(
     with tempfile.NamedTemporaryFile("w", prefix="collwise-calibration-", suffix=".txt") as file:
         for number, one in enumerate(plan):
             file.write(
-                f"{number} {one.kind} {one.first} {one.second} {one.message_bytes} {one.count} {one.delay_seconds!r} "
-                f"{repetitions or one.repetitions}\n"
+                f"{number} {one.kind} {one.first} {one.second} {one.pairs} {one.message_bytes} {one.count} "
+                f"{one.delay_seconds!r} {repetitions or one.repetitions}\n"
             )
         file.flush()
         ended = run(file.name, take)
@@ -216,7 +219,7 @@ def _made(
 
 
 def _point(one: Measurement, record: dict[str, list[float]]) -> Point:
-    where = (one.kind, one.first, one.second, one.within_node)
+    where = (one.kind, one.first, one.second, one.pairs, one.within_node)
     if one.kind == EAGER:
         return Point(*where, int(str(record["bytes"])), one.count, (0.0,))
     return Point(*where, one.message_bytes, one.count, tuple(record["seconds"]), tuple(record.get("send_seconds", ())))

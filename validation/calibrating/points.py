@@ -25,7 +25,18 @@ EAGER = "eager"
 KINDS = (CLOCK, SEND, ISEND, RECEIVE, PING_PONG, ROW, EXCHANGE, REDUCE, EAGER)
 """As programs/calibration.c defines them."""
 
-_COLUMNS = ("kind", "first", "second", "within_node", "message_bytes", "count", "repetition", "seconds", "send_seconds")
+_COLUMNS = (
+    "kind",
+    "first",
+    "second",
+    "pairs",
+    "within_node",
+    "message_bytes",
+    "count",
+    "repetition",
+    "seconds",
+    "send_seconds",
+)
 
 # Of the normal distribution: quartiles in standard deviations, and the median's error over the mean's.
 _QUARTILES_APART, _MEDIAN_TO_MEAN = 1.349, 1.2533
@@ -33,7 +44,7 @@ _QUARTILES_APART, _MEDIAN_TO_MEAN = 1.349, 1.2533
 
 @dataclass(frozen=True)
 class Point:
-    """All repetitions of one measurement between ranks `first` and `second`.
+    """All repetitions of one measurement between ranks `first` and `second`, while `pairs` pairs do the same.
 
     `seconds` has one time a repetition: what the kind asks for, in a row of `count` messages all of them together,
     with the answer. `send_seconds`, of rows only, is the time in the sends. Of kind 'eager', `message_bytes` is the
@@ -43,6 +54,7 @@ class Point:
     kind: str
     first: int
     second: int
+    pairs: int
     within_node: bool
     message_bytes: int
     count: int
@@ -84,7 +96,15 @@ def write_points(path: Path, points: Iterable[Point]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for point in points:
-        fixed = (point.kind, point.first, point.second, int(point.within_node), point.message_bytes, point.count)
+        fixed = (
+            point.kind,
+            point.first,
+            point.second,
+            point.pairs,
+            int(point.within_node),
+            point.message_bytes,
+            point.count,
+        )
         sends: tuple[float | str, ...] = point.send_seconds or ("",) * len(point.seconds)
         for number, (seconds, send_seconds) in enumerate(zip(point.seconds, sends, strict=True)):
             writer.writerow((*fixed, number, repr(seconds), send_seconds and repr(send_seconds)))
@@ -104,7 +124,7 @@ def read_points(path: Path) -> list[Point]:
     header = next(lines, [])
     if tuple(header) != _COLUMNS:
         raise UsageError(f"{path}:1: columns '{','.join(header)[:80]}'; valid: {','.join(_COLUMNS)}")
-    gathered: dict[tuple[str, int, int, bool, int, int], list[tuple[float, float | None]]] = {}
+    gathered: dict[tuple[str, int, int, int, bool, int, int], list[tuple[float, float | None]]] = {}
     for row in lines:
         if row:
             key, times = _row(f"{path}:{lines.line_num}", row)
@@ -117,7 +137,7 @@ def read_points(path: Path) -> list[Point]:
     ]
 
 
-def _row(where: str, row: list[str]) -> tuple[tuple[str, int, int, bool, int, int], tuple[float, float | None]]:
+def _row(where: str, row: list[str]) -> tuple[tuple[str, int, int, int, bool, int, int], tuple[float, float | None]]:
     if len(row) != len(_COLUMNS):
         raise UsageError(f"{where}: {len(row)} fields; valid: {len(_COLUMNS)}, {','.join(_COLUMNS)}")
     values = dict(zip(_COLUMNS, row, strict=True))
@@ -125,7 +145,7 @@ def _row(where: str, row: list[str]) -> tuple[tuple[str, int, int, bool, int, in
     if kind not in KINDS:
         raise UsageError(f"{where}: {unknown_name('kind', kind, KINDS)}")
     whole = {}
-    for name in ("first", "second", "within_node", "message_bytes", "count", "repetition"):
+    for name in ("first", "second", "pairs", "within_node", "message_bytes", "count", "repetition"):
         most = 1 if name == "within_node" else 2**31 - 1
         if not values[name].isascii() or not values[name].isdigit() or int(values[name]) > most:
             raise UsageError(f"{where}: {name} '{values[name]}'; valid: a whole number from 0 to {most}")
@@ -134,7 +154,8 @@ def _row(where: str, row: list[str]) -> tuple[tuple[str, int, int, bool, int, in
     if (values["send_seconds"] != "") != (kind == ROW):
         raise UsageError(f"{where}: send_seconds '{values['send_seconds']}'; valid: a time for {ROW}, else nothing")
     sent = _seconds(where, "send_seconds", values["send_seconds"]) if kind == ROW else None
-    key = (kind, whole["first"], whole["second"], bool(whole["within_node"]), whole["message_bytes"], whole["count"])
+    pair = (whole["first"], whole["second"], whole["pairs"])
+    key = (kind, *pair, bool(whole["within_node"]), whole["message_bytes"], whole["count"])
     return key, (seconds, sent)
 
 

@@ -39,7 +39,7 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option(
     "--sustained",
     type=click.FloatRange(0, 1),
-    help="Cost of small messages: 0 as alone, 1 as in exchanges without pause, between: between.",
+    help="Cost of eager messages: 0 as in ping-pongs, 1 as in exchanges without pause. Default: 0.5, between.",
 )
 @click.option("--quick", is_flag=True, help="Fewer sizes and repetitions.")
 @click.option("--points", type=click.Path(path_type=Path), help="Fit points of a CSV file again; measures nothing.")

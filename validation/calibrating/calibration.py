@@ -34,7 +34,7 @@ from collwise.validation.calibrating.points import (
 )
 from collwise.validation.calibrating.segments import value_at
 
-USUAL_SUSTAINED = 0.0
+USUAL_SUSTAINED = 0.5
 """How much of exchanges without pause goes into the factors: see `fit_platform`."""
 
 # Not receives: in simulation a message sets out only when its receive is posted.

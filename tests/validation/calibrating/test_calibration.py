@@ -56,7 +56,7 @@ def with_receives(points: list[Point], platform: Platform) -> list[Point]:
 
 def test_a_known_platform_is_found_again_and_simulates_alike() -> None:
     points = with_receives(simulated_points(TRUE), TRUE)
-    result = refit(points, NOMINAL)
+    result = refit(points, NOMINAL, sustained=0.0)
     found, true = result.platform, TRUE.calibration
     assert found.calibration.eager_limit_bytes == true.eager_limit_bytes
     assert found.calibration.crosstraffic

@@ -330,7 +330,7 @@ def _rows(segments: Sequence[Segment]) -> tuple[OverheadRow, ...]:
     return tuple(_different(rows))
 
 
-def _different(rows: Sequence[tuple]) -> list[tuple]:  # type: ignore[type-arg]
+def _different(rows: Sequence[tuple]) -> list[tuple]:
     """Rows that begin where the next one does hold for nothing."""
     return [row for row, after in pairwise([*rows, (math.inf,)]) if row[0] < after[0]]
 

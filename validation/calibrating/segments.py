@@ -46,7 +46,7 @@ def value_at(segments: Sequence[Segment], message_bytes: float) -> float:
     return (holds[-1] if holds else segments[0]).seconds(message_bytes)
 
 
-class _LineCost(BaseCost):  # type: ignore[misc]
+class _LineCost(BaseCost):
     """Squared relative error of the best line with a base and slope not below the least ones."""
 
     model = "line"

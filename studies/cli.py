@@ -27,6 +27,7 @@ _COMMANDS = {
     "import": ("importing", "import_times"),
     "regions": ("regions", "regions"),
     "gain": ("gain", "gain"),
+    "calibrate": ("calibrate", "calibrate"),
     "experiment": ("experiment", "experiment"),
     "run": ("run", "run"),
     "models": ("coverage", "models"),

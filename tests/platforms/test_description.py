@@ -152,6 +152,7 @@ def test_the_written_xml_is_a_good_platform_file(
 def test_known_platforms() -> None:
     assert known() == [
         "boba",
+        "dahu",
         "exact",
         "exact-heterogeneous",
         "exact-sender",

@@ -1,0 +1,127 @@
+"""Calibration against platforms whose parameters are known: simulated points give back the same simulated times."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.platforms import Calibration, Platform, load
+from collwise.validation.calibrating.calibration import calibrate, refit
+from collwise.validation.calibrating.plan import Extent, limit_plan, pair_between_nodes, simulate_plan, size_plan
+from collwise.validation.calibrating.points import EAGER, Point
+from collwise.validation.testbed.bed import Shape, down, up
+from collwise.validation.testbed.place import TestBed
+
+NOMINAL = Platform(
+    "known", "Known", "site", 4, "n", "", 1, 1, 1e9, 12.5e6, 2e-5, 2e9, 1e-6, calibration=Calibration(tcp_window=False)
+)
+TRUE = replace(
+    NOMINAL,
+    link_bytes_per_second=11.9e6,
+    link_latency_seconds=7e-6,
+    loopback_bytes_per_second=8e8,
+    loopback_latency_seconds=9e-7,
+    calibration=Calibration(
+        latency_factor=((0, 1.0), (1500, 2.5), (32768, 9.0)),
+        bandwidth_factor=((0, 3.0), (1500, 0.95), (32768, 1.0)),
+        os=((0, 6e-6, 1e-10), (4096, 9e-6, 3e-10)),
+        or_=((0, 1.1e-5, 2e-10),),
+        ois=((0, 5e-6, 1e-10), (32768, 7e-6, 0.0)),
+        eager_limit_bytes=32768,
+        crosstraffic=True,
+        tcp_window=False,
+    ),
+)
+EXTENT = Extent(70, 50, 12, 24, most_bytes=2**20)
+
+
+def simulated_points(platform: Platform) -> list[Point]:
+    first = simulate_plan(platform, 4, 2, limit_plan((0, 2), EXTENT.most_bytes))
+    plan = size_plan(EXTENT, first[1].message_bytes, (0, 2), 1, platform, within=True)
+    return [*first, *simulate_plan(platform, 4, 2, plan)]
+
+
+def with_receives(points: list[Point], platform: Platform) -> list[Point]:
+    """A message sets out when its receive is posted, in simulation: what a receive takes is put in by hand."""
+    (base, per_byte) = platform.calibration.or_[0][1:]
+    return [
+        replace(point, seconds=(base + per_byte * point.message_bytes,)) if point.kind == "receive" else point
+        for point in points
+    ]
+
+
+def test_a_known_platform_is_found_again_and_simulates_alike() -> None:
+    points = with_receives(simulated_points(TRUE), TRUE)
+    result = refit(points, NOMINAL, sustained=0.0)
+    found, true = result.platform, TRUE.calibration
+    assert found.calibration.eager_limit_bytes == true.eager_limit_bytes
+    assert found.calibration.crosstraffic
+    assert found.link_bytes_per_second == pytest.approx(TRUE.link_bytes_per_second, rel=0.005)
+    assert found.link_latency_seconds == pytest.approx(TRUE.link_latency_seconds, rel=0.02)
+    assert found.loopback_latency_seconds == pytest.approx(TRUE.loopback_latency_seconds, rel=0.05)
+    assert found.calibration.os[0][1:] == pytest.approx((6e-6, 1e-10), rel=0.05)
+    assert found.calibration.or_[0][1:] == pytest.approx((1.1e-5, 2e-10), rel=0.05)
+    for one in result.residuals:
+        near_a_place = any(abs(one.message_bytes / place - 1) < 0.3 for place in (1500, 4096, 32768))
+        assert near_a_place or abs(one.relative_error) < 0.01, one
+
+
+def test_sustained_traffic_moves_the_factors_towards_exchanges() -> None:
+    points = with_receives(simulated_points(TRUE), TRUE)
+    slower = [
+        replace(point, seconds=tuple(2 * one for one in point.seconds)) if point.kind == "exchange" else point
+        for point in points
+    ]
+    errors = {}
+    for share in (0.0, 0.5, 1.0):
+        result = refit(slower, NOMINAL, sustained=share)
+        eager = [one for one in result.residuals if one.kind == "ping_pong" and 2000 < one.message_bytes < 20000]
+        errors[share] = sum(one.relative_error for one in eager if not one.within_node) / len(eager)
+    assert errors[0.0] < 0.02 < errors[0.5] < errors[1.0]
+
+
+def test_what_cannot_be_calibrated_is_refused() -> None:
+    with pytest.raises(UsageError, match="two nodes"):
+        pair_between_nodes(4, 4)
+    with pytest.raises(UsageError, match="kind 'eager'"):
+        refit([], NOMINAL)
+    with pytest.raises(UsageError, match="measurements of kind 'ping_pong'"):
+        refit([Point(EAGER, 0, 1, 1, False, 100, 1, (0.0,))], NOMINAL)
+    with pytest.raises(UsageError, match="0 to 1"):
+        refit([], NOMINAL, sustained=2.0)
+    with pytest.raises(UsageError, match="ascending"):
+        Extent(least_bytes=10, most_bytes=5)
+
+
+def test_dahu_simulates_a_large_ping_pong_as_published() -> None:
+    dahu = load("dahu")
+    assert isinstance(dahu, Platform)
+    (size,) = {2**20}
+    (point,) = simulate_plan(dahu, 4, 2, [replace(limit_plan((0, 2), 8)[0], kind="ping_pong", message_bytes=size)])
+    # Intercept and coefficient of one way, of SimGrid's network calibration tutorial.
+    assert point.median_seconds / 2 == pytest.approx(1.31058e-5 + 8.04963e-11 * size, rel=0.003)
+
+
+@pytest.fixture
+def bed() -> Iterator[TestBed]:
+    name = "calibt"
+    try:
+        yield TestBed(up(Shape(2), name))
+    except (UsageError, CollwiseError) as problem:
+        pytest.skip(str(problem))
+    finally:
+        if os.geteuid() == 0:
+            down(name)
+
+
+@pytest.mark.slow
+def test_a_test_bed_is_calibrated(bed: TestBed) -> None:
+    small = Extent(16, 12, 8, 8, most_bytes=2**18, seconds_each=0.01, most_repetitions=8)
+    result = calibrate(bed, replace(NOMINAL, nodes=2), extent=small)
+    assert 60_000 < result.platform.calibration.eager_limit_bytes < 65_537
+    assert 10e6 < result.platform.link_bytes_per_second < 12.6e6
+    assert result.median_error("ping_pong") < 0.2

@@ -1,0 +1,1 @@
+"""Calibration of a platform from point-to-point measurements alone: plan, points, segments, fit."""

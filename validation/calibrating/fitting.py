@@ -1,0 +1,339 @@
+"""SMPI's parameters from point-to-point measurements: what docs/calibration.md explains."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import nnls
+
+from collwise.common.errors import UsageError
+from collwise.platforms import Calibration, Platform, Source
+from collwise.platforms.description import FactorRow, OverheadRow
+from collwise.platforms.smpi import ENVELOPE_BYTES
+from collwise.validation.calibrating.points import (
+    CLOCK,
+    EAGER,
+    EXCHANGE,
+    ISEND,
+    PING_PONG,
+    RECEIVE,
+    REDUCE,
+    SEND,
+    Point,
+    of_kind,
+)
+from collwise.validation.calibrating.segments import Segment, fit_segments, value_at
+
+CROSSTRAFFIC = 0.05
+"""The share of a flow's rate that SimGrid takes from the opposite direction."""
+
+_EAGER_SEGMENTS, _RENDEZVOUS_SEGMENTS, _OVERHEAD_SEGMENTS = 9, 4, 7
+_LEAST_POINTS = 4
+# Overheads and the network share a roundtrip; the network has at least this part of it.
+_NETWORK_SHARE = 0.1
+# Factors are above 0.
+_LEAST_SECONDS, _LEAST_SECONDS_PER_BYTE = 1e-9, 1e-15
+# Reductions of less than this fit in the nearest caches and start with the cost of a call.
+_REDUCE_BYTES = 4096
+_DIGITS = 6
+
+Segments = dict[str, list[Segment]]
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """A one-way time that simulation shall give, and its relative standard error."""
+
+    message_bytes: int
+    seconds: float
+    uncertain: float
+
+
+@dataclass(frozen=True)
+class _Overheads:
+    os: list[Segment]
+    or_: list[Segment]
+    ois: list[Segment]
+    eager_limit_bytes: int
+
+    def blocking(self, message_bytes: float) -> float:
+        """What a send and its receive take beside the network."""
+        return self._of(self.os, message_bytes)
+
+    def exchange(self, message_bytes: float) -> float:
+        """What MPI_Sendrecv takes beside the network."""
+        return self._of(self.ois, message_bytes)
+
+    def _of(self, sends: list[Segment], message_bytes: float) -> float:
+        if message_bytes >= self.eager_limit_bytes:
+            return 0.0
+        return value_at(sends, message_bytes) + value_at(self.or_, message_bytes)
+
+
+def eager_limit(points: Sequence[Point]) -> int:
+    """The eager limit in bytes that was found, one above all sizes if no send waits. Raises UsageError if missing."""
+    found = [point for point in points if point.kind == EAGER]
+    if not found:
+        raise UsageError(f"no measurement of kind '{EAGER}'; valid: points of a whole calibration")
+    return found[-1].message_bytes or max(point.message_bytes for point in points) + 1
+
+
+def clock_seconds(points: Sequence[Point]) -> float:
+    """The time of reading the clock once, which is in every other time."""
+    read = [point.median_seconds for point in points if point.kind == CLOCK]
+    return statistics.median(read) if read else 0.0
+
+
+def fit_platform(points: Sequence[Point], nominal: Platform, sustained: float) -> tuple[Platform, Segments]:
+    """The nominal platform with link, loopback and calibration as fitted, and the segments by kind.
+
+    `sustained`, 0 to 1: how far messages below the eager limit are to cost what they do in exchanges without pause
+    instead of alone, as in ping-pongs; 0.5 is the geometric mean of both. Raises UsageError when a kind has too few
+    points.
+    """
+    limit, clock = eager_limit(points), clock_seconds(points)
+    overheads = _fit_overheads(points, limit, clock)
+    exchanges = [point for point in of_kind(points, EXCHANGE) if point.message_bytes < limit]
+    ping_pongs = of_kind(points, PING_PONG)
+    alone = [
+        _Aim(point.message_bytes, _less(point.median_seconds, clock) / 2, point.relative_error) for point in ping_pongs
+    ]
+    crosstraffic = _crosstraffic(exchanges, alone, overheads)
+    wanted = _wanted(alone, exchanges, overheads, sustained, 1 + CROSSTRAFFIC * crosstraffic)
+    network = _fit_network(wanted, overheads)
+    platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(points, clock))
+    segments = {SEND: overheads.os, ISEND: overheads.ois, RECEIVE: overheads.or_, PING_PONG: network}
+    return _with_loopback(platform, points, clock, overheads), segments
+
+
+def _fit_overheads(points: Sequence[Point], limit: int, clock: float) -> _Overheads:
+    """os, or, ois; os and or are reduced in one proportion where they would take nearly all of a ping-pong."""
+    oneway = _enough(of_kind(points, PING_PONG), PING_PONG)
+    half = [(point.message_bytes, _less(point.median_seconds, clock) / 2) for point in oneway]
+    fits = {}
+    for kind in (SEND, RECEIVE):
+        chosen = _enough([point for point in of_kind(points, kind) if point.message_bytes < limit], kind)
+        fits[kind] = _overhead_segments(chosen, clock)
+    room = [
+        (1 - _NETWORK_SHARE) * seconds / (value_at(fits[SEND], size) + value_at(fits[RECEIVE], size) + 1e-12)
+        for size, seconds in half
+        if size < limit
+    ]
+    share = min(1.0, *room) if room else 1.0
+    calls = _enough(of_kind(points, ISEND), ISEND)
+    below = [point for point in calls if point.message_bytes < limit]
+    above = [point for point in calls if point.message_bytes >= limit]
+    ois = _overhead_segments(_enough(below, ISEND), clock)
+    if len(above) >= _LEAST_POINTS:
+        ois = [*ois, *_overhead_segments(above, clock, limit)]
+    return _Overheads(_scaled(fits[SEND], share), _scaled(fits[RECEIVE], share), ois, limit)
+
+
+def _overhead_segments(points: Sequence[Point], clock: float, from_bytes: int = 0) -> list[Segment]:
+    return fit_segments(
+        [point.message_bytes for point in points],
+        [_less(point.median_seconds, clock) for point in points],
+        uncertain=[point.relative_error for point in points],
+        most_segments=_OVERHEAD_SEGMENTS,
+        from_bytes=from_bytes,
+    )
+
+
+def _crosstraffic(exchanges: Sequence[Point], alone: Sequence[_Aim], overheads: _Overheads) -> bool:
+    """Whether both directions at once are slower, more nearly by what SimGrid would take than not at all.
+
+    Of the largest messages below the eager limit: larger ones wait for each other's handshakes.
+    """
+    largest = [point for point in exchanges if point.message_bytes >= overheads.eager_limit_bytes / 4]
+    ratios = [
+        (point.median_seconds - overheads.exchange(point.message_bytes))
+        / (_between(alone, point.message_bytes) - overheads.blocking(point.message_bytes))
+        for point in largest
+    ]
+    return bool(ratios) and statistics.median(ratios) > 1 + CROSSTRAFFIC / 2
+
+
+def _between(curve: Sequence[_Aim], size: float) -> float:
+    """The curve's value between its points, straight in logarithms."""
+    sizes, seconds = zip(*((one.message_bytes, one.seconds) for one in curve), strict=True)
+    return float(np.exp(np.interp(math.log(size), np.log(sizes), np.log(seconds))))
+
+
+def _wanted(
+    alone: Sequence[_Aim], exchanges: Sequence[Point], overheads: _Overheads, sustained: float, slower: float
+) -> list[_Aim]:
+    """One-way times alone, moved towards those of exchanges without pause.
+
+    `slower` is by how much simulation slows both directions at once.
+    """
+    if sustained == 0 or len(exchanges) < _LEAST_POINTS:
+        return list(alone)
+    steady = _eager_curve(
+        [
+            _Aim(
+                point.message_bytes,
+                max(point.median_seconds - overheads.exchange(point.message_bytes), 0.0) / slower
+                + overheads.blocking(point.message_bytes),
+                point.relative_error,
+            )
+            for point in exchanges
+        ]
+    )
+    below = [one for one in alone if one.message_bytes < overheads.eager_limit_bytes]
+    isolated = _eager_curve(below)
+    moved = [
+        replace(
+            one,
+            seconds=one.seconds
+            * (value_at(steady, one.message_bytes) / value_at(isolated, one.message_bytes)) ** sustained,
+        )
+        for one in below
+    ]
+    return [*moved, *alone[len(below) :]]
+
+
+def _eager_curve(aims: Sequence[_Aim]) -> list[Segment]:
+    return fit_segments(
+        [one.message_bytes for one in aims],
+        [one.seconds for one in aims],
+        uncertain=[one.uncertain for one in aims],
+        most_segments=_EAGER_SEGMENTS,
+    )
+
+
+def _fit_network(wanted: Sequence[_Aim], overheads: _Overheads) -> list[Segment]:
+    """Latency and seconds a byte (of message and envelope) by size, eager and rendezvous apart."""
+    made: list[Segment] = []
+    limit = overheads.eager_limit_bytes
+    parts = [
+        ([one for one in wanted if one.message_bytes < limit], _EAGER_SEGMENTS, 0),
+        ([one for one in wanted if one.message_bytes >= limit], _RENDEZVOUS_SEGMENTS, limit),
+    ]
+    for part, most, start in parts:
+        if len(part) < _LEAST_POINTS:
+            continue
+        found = fit_segments(
+            [one.message_bytes + ENVELOPE_BYTES for one in part],
+            [one.seconds - overheads.blocking(one.message_bytes) for one in part],
+            scale_seconds=[one.seconds for one in part],
+            uncertain=[one.uncertain for one in part],
+            least=(_LEAST_SECONDS, _LEAST_SECONDS_PER_BYTE),
+            most_segments=most,
+            from_bytes=start,
+        )
+        made += [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found]
+    if not made:
+        raise UsageError(f"too few measurements of kind '{PING_PONG}'; valid: {_LEAST_POINTS} and more")
+    return made
+
+
+def _platform(
+    nominal: Platform,
+    network: Sequence[Segment],
+    overheads: _Overheads,
+    crosstraffic: bool,
+    reduce_seconds_per_byte: float,
+) -> Platform:
+    speed = 1 / network[-1].seconds_per_byte
+    way = next((one.base_seconds for one in network if one.base_seconds > 100 * _LEAST_SECONDS), _LEAST_SECONDS)
+    calibration = Calibration(
+        latency_factor=_factors([(one.from_bytes, one.base_seconds / way) for one in network]),
+        bandwidth_factor=_factors([(one.from_bytes, 1 / (one.seconds_per_byte * speed)) for one in network]),
+        os=_rows(overheads.os),
+        or_=_rows(overheads.or_),
+        ois=_rows(overheads.ois),
+        eager_limit_bytes=overheads.eager_limit_bytes,
+        crosstraffic=crosstraffic,
+        reduce_seconds_per_byte=_rounded(reduce_seconds_per_byte),
+        tcp_window=False,
+        note="fitted to point-to-point measurements by: collwise calibrate",
+    )
+    measured = Source("link, loopback and calibration", "point-to-point measurements, by: collwise calibrate")
+    return replace(
+        nominal,
+        links_per_node=1,
+        link_bytes_per_second=_rounded(speed),
+        link_latency_seconds=_rounded(way / 2),
+        backbone_bytes_per_second=None,
+        backbone_latency_seconds=0.0,
+        calibration=calibration,
+        sources=(*nominal.sources, measured),
+    )
+
+
+def _with_loopback(platform: Platform, points: Sequence[Point], clock: float, overheads: _Overheads) -> Platform:
+    """Loopback latency and bandwidth from ping-pongs within a node, where there are any.
+
+    The link's factors hold for the loopback, too, so that two numbers must do.
+    """
+    inside = of_kind(points, PING_PONG, within_node=True)
+    if len(inside) < _LEAST_POINTS:
+        return platform
+    factors = platform.calibration
+    sizes = np.array([point.message_bytes for point in inside], float)
+    seconds = np.array([_less(point.median_seconds, clock) / 2 for point in inside])
+    columns = np.array(
+        [
+            [_holding(factors.latency_factor, size), (size + ENVELOPE_BYTES) / _holding(factors.bandwidth_factor, size)]
+            for size in sizes
+        ]
+    )
+    rest = seconds - np.array([overheads.blocking(size) for size in sizes])
+    found, _ = nnls(columns / seconds[:, None], rest / seconds)
+    return replace(
+        platform,
+        loopback_latency_seconds=_rounded(float(found[0])),
+        loopback_bytes_per_second=_rounded(1 / max(float(found[1]), _LEAST_SECONDS_PER_BYTE)),
+    )
+
+
+def _holding(rows: Sequence[FactorRow], size: float) -> float:
+    return [factor for start, factor in rows if start <= size][-1]
+
+
+def _reduce_seconds_per_byte(points: Sequence[Point], clock: float) -> float:
+    each = [
+        _less(point.median_seconds, clock) / point.message_bytes
+        for point in points
+        if point.kind == REDUCE and point.message_bytes >= _REDUCE_BYTES
+    ]
+    return statistics.median(each) if each else 0.0
+
+
+def _less(seconds: float, clock: float) -> float:
+    return max(seconds - clock, 1e-9)
+
+
+def _enough(points: list[Point], kind: str) -> list[Point]:
+    if len(points) < _LEAST_POINTS:
+        raise UsageError(f"{len(points)} measurements of kind '{kind}'; valid: {_LEAST_POINTS} sizes and more")
+    return points
+
+
+def _scaled(segments: Sequence[Segment], share: float) -> list[Segment]:
+    return [
+        Segment(one.from_bytes, one.base_seconds * share, one.seconds_per_byte * share, one.points) for one in segments
+    ]
+
+
+def _factors(rows: Sequence[FactorRow]) -> tuple[FactorRow, ...]:
+    return tuple((start, _rounded(factor)) for start, factor in _different(rows))
+
+
+def _rows(segments: Sequence[Segment]) -> tuple[OverheadRow, ...]:
+    rows = [(one.from_bytes, _rounded(one.base_seconds), _rounded(one.seconds_per_byte)) for one in segments]
+    return tuple(_different(rows))
+
+
+def _different(rows: Sequence[tuple]) -> list[tuple]:
+    """Rows that begin where the next one does hold for nothing."""
+    return [row for row, after in pairwise([*rows, (math.inf,)]) if row[0] < after[0]]
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,133 @@
+"""Segmented regression: seconds over bytes as straight pieces that need not meet.
+
+Breakpoints come from ruptures (optimal partitioning by PELT, Killick et al. 2012) over a cost of our own: the least
+sum of squared relative errors of base + bytes * slope, neither below what is allowed. Relative errors, so that a byte
+and a mebibyte count alike; straight in bytes and not in their logarithms, since that is what simulation computes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import ruptures
+from ruptures.base import BaseCost
+from scipy.optimize import nnls
+
+_LEAST_POINTS = 3
+# Relative errors below this are not worth a segment.
+_TOLERATED = 0.02
+# Two numbers and a place each.
+_NUMBERS_A_SEGMENT = 3
+# Deviations from the neighbours above so many times the usual one count less (Huber's weights).
+_HUBER = 2.5
+_MEDIAN_OF_NORMAL = 0.6745
+
+
+@dataclass(frozen=True)
+class Segment:
+    """For messages of at least `from_bytes`: base_seconds + bytes * seconds_per_byte; `points` were fitted."""
+
+    from_bytes: int
+    base_seconds: float
+    seconds_per_byte: float
+    points: int
+
+    def seconds(self, message_bytes: float) -> float:
+        """The straight line's value."""
+        return self.base_seconds + message_bytes * self.seconds_per_byte
+
+
+def value_at(segments: Sequence[Segment], message_bytes: float) -> float:
+    """Seconds of the segment that holds there."""
+    holds = [segment for segment in segments if segment.from_bytes <= message_bytes]
+    return (holds[-1] if holds else segments[0]).seconds(message_bytes)
+
+
+class _LineCost(BaseCost):
+    """Squared relative error of the best line with a base and slope not below the least ones."""
+
+    model = "line"
+    min_size = 2
+
+    def __init__(self, least: tuple[float, float]) -> None:
+        self._least = np.array(least)
+        self._known: dict[tuple[int, int], float] = {}
+
+    def fit(self, signal: np.ndarray) -> _LineCost:
+        self.signal = signal  # columns: bytes, seconds, weight
+        self._known = {}
+        return self
+
+    def line(self, start: int, end: int) -> tuple[float, float, float]:
+        """Base, slope and squared error of rows start to end."""
+        sizes, seconds, weights = self.signal[start:end].T
+        columns = np.stack([weights, weights * sizes], axis=1)
+        scale = np.linalg.norm(columns, axis=0)
+        found, norm = nnls(columns / scale, weights * seconds - columns @ self._least)
+        base, slope = self._least + found / scale
+        return float(base), float(slope), float(norm) ** 2
+
+    def error(self, start: int, end: int) -> float:
+        if (start, end) not in self._known:
+            self._known[start, end] = self.line(start, end)[2]
+        return self._known[start, end]
+
+
+def fit_segments(
+    sizes: Sequence[float],
+    seconds: Sequence[float],
+    *,
+    scale_seconds: Sequence[float] | None = None,
+    uncertain: Sequence[float] | None = None,
+    least: tuple[float, float] = (0.0, 0.0),
+    most_segments: int = 6,
+    from_bytes: int = 0,
+) -> list[Segment]:
+    """Segments over points (sizes in bytes, ascending), at most `most_segments`, the first from `from_bytes`.
+
+    Errors are relative to `scale_seconds` (default: the seconds themselves). `uncertain` are standard errors, relative
+    as well: points count by them where they are above 2 %. `least` is the smallest base and slope. A place between two
+    segments is the geometric mean of the sizes beside it. Raises ValueError for fewer than 2 points.
+    """
+    if len(sizes) < 2:
+        raise ValueError("a line needs two points")
+    x, y = np.asarray(sizes, float), np.asarray(seconds, float)
+    scale = np.maximum(y if scale_seconds is None else np.asarray(scale_seconds, float), 1e-9)
+    unit = scale * np.maximum(_TOLERATED, 0.0 if uncertain is None else np.asarray(uncertain, float))
+    deviations = np.abs(_deviations(x, y / unit))
+    noise = max(1.0, float(np.median(deviations)) / _MEDIAN_OF_NORMAL)
+    huber = np.minimum(1.0, _HUBER * noise / np.maximum(deviations, 1e-12))
+    cost = _LineCost(least).fit(np.stack([x, y, np.sqrt(huber) / unit], axis=1))
+    ends = _ends(cost, len(x), noise, most_segments)
+    starts = [0, *ends[:-1]]
+    made = []
+    for start, end in zip(starts, ends, strict=True):
+        base, slope, _ = cost.line(start, end)
+        place = from_bytes if start == 0 else math.ceil(math.sqrt(x[start - 1] * x[start]))
+        made.append(Segment(place, base, slope, end - start))
+    return made
+
+
+def _ends(cost: _LineCost, count: int, noise: float, most_segments: int) -> list[int]:
+    """Where segments end; dearer segments until there are not too many."""
+    penalty = _NUMBERS_A_SEGMENT * noise**2 * math.log(count)
+    while True:
+        search = ruptures.Pelt(custom_cost=cost, min_size=min(_LEAST_POINTS, count), jump=1).fit(cost.signal)
+        ends = list(search.predict(pen=penalty))
+        if len(ends) <= most_segments:
+            return ends
+        penalty *= 1.5
+
+
+def _deviations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """How far each point is from the line through its neighbours; of noise's own size where there is but noise."""
+    if len(x) < 3:
+        return np.zeros(len(x))
+    apart = x[2:] - x[:-2]
+    share = np.where(apart > 0, (x[1:-1] - x[:-2]) / np.maximum(apart, 1), 0.5)
+    expected = y[:-2] + share * (y[2:] - y[:-2])
+    inner = (y[1:-1] - expected) / np.sqrt(1 + share**2 + (1 - share) ** 2)
+    return np.concatenate([[inner[0]], inner, [inner[-1]]])

@@ -3,34 +3,87 @@ from __future__ import annotations
 import math
 import statistics
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.experiments import Precision
 from collwise.simulator.places import ThisMachine
-from collwise.simulator.store import Case, Store
-from collwise.validation.measuring import Method, half_width, measure
+from collwise.simulator.store import Case, Store, Timing
+from collwise.validation.measuring import Method, half_width, measure, repeatability
 
 
 def test_half_width_is_student_t() -> None:
     # Student's t, 95 %, 9 degrees of freedom: 2.262 in every printed table.
-    assert half_width(1.0, 10) == pytest.approx(2.262 / math.sqrt(10), rel=1e-3)
-    assert math.isinf(half_width(1.0, 1))
+    values = [1.0, -1.0] * 5
+    assert half_width(values) == pytest.approx(2.262 * statistics.stdev(values) / math.sqrt(10), rel=1e-3)
+    assert math.isinf(half_width([1.0]))
 
 
-@pytest.mark.parametrize("timing", ["root", "maximum"])
-def test_times_of_real_open_mpi_are_kept(tmp_path: Path, timing: str) -> None:
-    cases = [Case("bcast", name, 3, 65536, 8192, processes_per_node=3) for name in ("binary", "chain")]
+@pytest.mark.parametrize("synchronisation", ["barriers", "rounds"])
+@pytest.mark.parametrize("timing", ["root", "maximum", "global"])
+def test_times_of_real_open_mpi_are_kept(tmp_path: Path, timing: str, synchronisation: str) -> None:
+    cases = [Case("bcast", name, 2, 65536, 8192, processes_per_node=2, root=1) for name in ("binary", "chain")]
+    wanted = Precision(5, 30, 0.9, 0.05)
+    method = Method(timing=timing, synchronisation=synchronisation, precision=wanted, keep_samples=True)
     with Store(tmp_path / "store.sqlite") as store:
-        timings = measure(ThisMachine("openmpi"), cases, store, method=Method(timing=timing))
+        timings = measure(ThisMachine("openmpi"), cases, store, method=method)
+        again = measure(ThisMachine("openmpi"), cases, store, method=method, timeout_seconds=0.001)
         kept = list(store.rows(source="measured"))
-    assert {row.case for row in timings} == set(cases)
-    assert all(row.ok and 0 < row.seconds < 1 and row.repetitions == 5 for row in timings)
-    assert statistics.fmean(row["seconds"] for row in kept) == pytest.approx(
-        statistics.fmean(row.seconds for row in timings)
-    )
+    assert timings == again
+    assert [row.case for row in timings] == cases
+    for row in timings:
+        assert row.samples is not None
+        assert len(row.samples) == row.repetitions
+        assert row.seconds == pytest.approx(statistics.fmean(row.samples))
+        assert row.median_seconds == pytest.approx(statistics.median(row.samples))
+        assert (row.least_seconds, row.greatest_seconds) == (min(row.samples), max(row.samples))
+        assert row.half_width_seconds == pytest.approx(half_width(row.samples, 0.9), rel=1e-6)
+        assert row.precise == (row.half_width_seconds < 0.05 * row.seconds)
+        assert row.precise or row.repetitions == 30
+        assert 0 < row.clock_resolution_seconds < 1e-3
+        assert synchronisation == "rounds" or row.late_starts == 0
     assert all(row["maker"].startswith("Open MPI ") and timing in row["details"] for row in kept)
+
+
+def test_nrep_and_launches(tmp_path: Path) -> None:
+    case = Case("bcast", "binary", 2, 2**20, 8192, processes_per_node=2)
+    method = Method(nrep=0.05, precision=Precision(7, 7), limit_seconds=2, launches=2)
+    with Store(tmp_path / "store.sqlite") as store:
+        (row,) = measure(ThisMachine("openmpi"), [case], store, method=method)
+        means = [kept["seconds"] for kept in store.rows(source="measured")]
+    assert row.repetitions >= 14
+    assert len(means) == 2
+    assert row.seconds == pytest.approx(statistics.fmean(means))
+    assert row.half_width_seconds == pytest.approx(half_width(means))
+
+
+def test_agreement_is_of_the_means_within_both_intervals() -> None:
+    def timing(size: int, seconds: float, width: float) -> Timing:
+        return Timing(Case("bcast", "chain", 2, size), seconds, half_width_seconds=width)
+
+    first = [timing(1, 10, 3), timing(2, 10, 3), timing(3, 10, 3), timing(4, 10, 0), timing(5, 1, 1)]
+    second = [timing(1, 12, 4), timing(2, 15, 4), timing(3, 15.1, 4), timing(4, 10, 0)]
+    found = repeatability(first, second)
+    assert (found.cases, found.agree, found.inside) == (4, 3 / 4, 2 / 4)
+    assert math.isnan(repeatability(first, []).agree)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"timing": "globl"}, "global"),
+        ({"synchronisation": "round"}, "rounds"),
+        ({"nrep": 1.0}, "NREP"),
+        ({"warmup": 0}, "0 untimed"),
+        ({"launches": 0}, "0 launches"),
+        ({"limit_seconds": math.inf}, "limit"),
+    ],
+)
+def test_methods_that_make_no_sense(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        Method(**options)
 
 
 def test_a_run_that_hangs_is_ended_and_says_so(tmp_path: Path) -> None:
@@ -43,6 +96,6 @@ def test_a_run_that_hangs_is_ended_and_says_so(tmp_path: Path) -> None:
             ThisMachine("openmpi"),
             cases,
             store,
-            method=Method(precision=Precision(100_000, 100_000)),
+            method=Method(precision=Precision(100_000, 100_000), limit_seconds=0),
             timeout_seconds=2,
         )

@@ -92,7 +92,10 @@ MPI_Reduce_scatter 4096 100 97 0.003 0.0029 0.002 0.004
 INFINITY = float("inf")
 
 
-def read(tmp_path: Path, text: str, unsaid: Unsaid = Unsaid("there", 4, 2)) -> tuple[list[Timing], list[dict[str, str]]]:
+THERE = Unsaid("there", 4, 2)
+
+
+def read(tmp_path: Path, text: str, unsaid: Unsaid = THERE) -> tuple[list[Timing], list[dict[str, str]]]:
     file = tmp_path / "output.txt"
     file.write_text(text)
     with Store(tmp_path / "store.sqlite") as store:

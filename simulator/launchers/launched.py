@@ -134,7 +134,9 @@ class Launched:
     def _whereabouts(self) -> tuple[list[str], str]:
         procs = len(self.slots) * self._ranks_per_node
         run = self.run("whereabouts", procs, timeout_seconds=self.wishes.reach_seconds)
-        found = [json.loads(line) for line in run.output_lines if line.startswith('{"rank"')]
+        # A launcher may put words of its own before each line, such as the process that wrote it.
+        records = [line[line.index('{"rank"') :] for line in run.output_lines if '{"rank"' in line]
+        found = [json.loads(record) for record in records]
         names = f"{self.launcher} on {', '.join(self.slots)}"
         if run.returncode is None:
             raise CollwiseError(f"{names}: no answer within {self.wishes.reach_seconds:g} s{_told(run)}")

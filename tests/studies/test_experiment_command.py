@@ -84,7 +84,11 @@ def test_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "platform", "said"),
     [
-        ("", "", "name either --platform, to simulate, or --library, to measure"),
+        (
+            "",
+            "",
+            "name either --platform, to simulate, or a place to measure at: --library, --hosts",
+        ),
         ("--library mpich", "--platform grisou", "name either --platform"),
         ("--confidence 0.9", "--platform grisou", "simulated time is exact"),
         ("--engine 4.1", "--library openmpi", "go with --platform"),

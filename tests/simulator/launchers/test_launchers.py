@@ -137,5 +137,5 @@ def test_wishes_that_do_not_fit() -> None:
         Wishes(transport="tpc")
     with pytest.raises(UsageError, match="option of Open MPI's"):
         Wishes("mpich", transport="tcp")
-    with pytest.raises(UsageError, match="hosts take from 1 to 2 processes.*--ppn 1"):
+    with pytest.raises(UsageError, match=r"hosts take from 1 to 2 processes.*--ppn 1"):
         Mpirun({"localhost": 2, "127.0.0.1": 1}, Wishes())

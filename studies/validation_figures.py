@@ -16,7 +16,6 @@ from collwise.validation.three_way.scores import Agreement
 from collwise.validation.three_way.table import SIMULATED, Row, Table
 from collwise.validation.three_way.verdict import LIMITS, MEDIAN_ERROR
 
-_COLUMNS = 4
 # Costs above this, in percent, have the darkest colour.
 _DARKEST_PERCENT = 50
 
@@ -24,7 +23,7 @@ _DARKEST_PERCENT = 50
 def scatter(table: Table, title: str) -> Figure:
     """Simulated over measured time, a panel a collective, with the band that the median error is to stay in."""
     names = table.collectives
-    figure, axes = _grid(len(names), 3.1)
+    figure, axes = _grid(len(names), 3.0, columns=3, width=4.3)
     band = LIMITS[MEDIAN_ERROR]
     for axis, name in zip(axes, names, strict=True):
         rows = [row for row in table.rows if row.point.collective == name and SIMULATED in row.foretold]
@@ -38,8 +37,8 @@ def scatter(table: Table, title: str) -> Figure:
         for number, algorithm in enumerate(algorithms):
             mine = [row for row in rows if row.algorithm == algorithm]
             axis.plot(
-                [row.seconds for row in mine], [row.foretold[SIMULATED] for row in mine], MARKERS[number % len(MARKERS)],
-                color=PALETTE[number % len(PALETTE)], markersize=4, label=algorithm.replace("_", " "),
+                [row.seconds for row in mine], [row.foretold[SIMULATED] for row in mine],
+                MARKERS[number % len(MARKERS)], color=PALETTE[number % len(PALETTE)], markersize=4, label=algorithm.replace("_", " "),
             )  # fmt: skip
         axis.set_xscale("log")
         seconds_axis(axis)
@@ -51,7 +50,7 @@ def scatter(table: Table, title: str) -> Figure:
         axis.set_xlabel("measured")
         axis.set_ylabel("simulated")
         axis.set_title(name)
-        axis.legend(fontsize=6.5, loc="upper left", handletextpad=0.1, borderpad=0.1, labelspacing=0.25)
+        axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.1, borderpad=0.1)
     figure.suptitle(f"{title}; grey: within {band * 100:.0f} %", fontsize=11)
     return figure
 
@@ -143,7 +142,7 @@ def rank_bars(agreements: Mapping[str, Mapping[str, Agreement]], title: str) -> 
     return figure
 
 
-def _grid(count: int, height: float, columns: int = _COLUMNS, width: float = 3.3) -> tuple[Figure, list[Axes]]:
+def _grid(count: int, height: float, columns: int, width: float) -> tuple[Figure, list[Axes]]:
     """Panels in rows of so many; what is left over of the last row is taken away."""
     wide = min(columns, max(1, count))
     rows = -(-max(1, count) // wide)

@@ -37,9 +37,9 @@ def write_validation(result: Validation, folder: Path, more: Sequence[Section] =
     """
     plan = result.plan
     intro = (
-        f"Real {result.maker} over TCP on test beds of network namespaces, beside the same cases simulated on a platform "
-        "calibrated there from messages between two nodes, and predicted by models fitted there. Errors are relative to "
-        "measured times; costs are what a pick takes in measured time over the best of all measured algorithms."
+        f"Real {result.maker} over TCP on test beds of network namespaces, beside the same cases simulated on a "
+        "platform calibrated there from messages between two nodes, and predicted by models fitted there. Errors are "
+        "relative to measured times; costs are what a pick takes in measured time over the best of all measured algorithms."
         + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
     )
     return write_sections("Predicted, simulated, measured", intro, [*sections(result), *more], folder, STEM)
@@ -145,9 +145,9 @@ def _ranks(table: Table) -> Section:
     columns = ("collective", "source", "points", "tau-b", "tau, told apart", "pairs told apart")
     text = (
         "Kendall's tau of a source's order of algorithms with the measured one, averaged over points (P, m): 1 is the "
-        "same order, 0 none, -1 the reverse. tau-b takes the measured means as they are. 'Told apart' counts only pairs "
-        "of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair that the source gives "
-        "one time counts for neither side."
+        "same order, 0 none, -1 the reverse. tau-b takes the measured means as they are. 'Told apart' counts only "
+        "pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair that the source "
+        "gives one time counts for neither side."
     )
     title = f"Rank agreement on {_place_title(table.places[0])}, pairs told apart"
     pictures = [Picture("ranks", draw.rank_bars(found, title), "Kendall's tau by collective and source.")]
@@ -316,7 +316,7 @@ def _made(result: Validation) -> Section:
         TextTable(("collective", "algorithm", "P", "m", "error"), failed, 2, "Failed cases"),
     ]
     models = f"Models fitted: {', '.join(result.models)}." if result.models else "No models were fitted."
-    return Section("How it was made", [models], tables)
+    return Section("How it was made", [models, *result.notes], tables)
 
 
 def document(result: Validation) -> dict[str, Any]:

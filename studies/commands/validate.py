@@ -81,7 +81,7 @@ def validate(
     )
     writable_folder(output)
     with Store(store) as opened:
-        result = Comparison(plan, opened, _tell).run()
+        result = Comparison(plan, opened, output, _tell).run()
     page, _ = report.write_validation(result, output)
     if as_json:
         print_json(report.document(result))

@@ -5,39 +5,24 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from collwise.common.errors import CollwiseError
-from collwise.platforms import Platform
 from collwise.simulator.launch import ProgramRun
 from collwise.simulator.places import Place
 from collwise.validation.testbed.bed import Bed, down, up
 from collwise.validation.testbed.place import TestBed
-from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 
 NAME = "validate"
 
-# Payload of a segment of TCP in a full packet with its Ethernet header, 1460 of 1514 bytes.
-_PAYLOAD_SHARE = 0.964
-
 
 @contextmanager
-def test_bed(shape: Shape, name: str = NAME) -> Iterator[TestBed]:
-    """A test bed that is taken down at the end, whatever happens. Raises what `up` raises."""
+def temporary_bed(shape: Shape, name: str = NAME) -> Iterator[TestBed]:
+    """A test bed that is taken down at the end, after kill -9 by the next one that is made. Raises what `up` raises."""
     try:
-        yield TestBed(up(shape, name))
+        yield TestBed(up(shape, name, temporary=True))
     finally:
         down(name)
-
-
-test_bed.__test__ = False  # type: ignore[attr-defined]
-
-
-def nominal_platform(shape: Shape) -> Platform:
-    """The test bed as its shape says, with the share of the rate that is left for payload."""
-    bare = simulated_platform(shape)
-    return replace(bare, calibration=replace(bare.calibration, bandwidth_factor=((0, _PAYLOAD_SHARE),)))
 
 
 class ChangedPlace:
@@ -46,6 +31,7 @@ class ChangedPlace:
     def __init__(self, base: Place, condition: str, launcher_args: Sequence[str] = ()) -> None:
         self._base, self._launcher_args = base, tuple(launcher_args)
         self.name, self.engine, self.eager_limit_bytes = base.name, base.engine, base.eager_limit_bytes
+        self.usual_procs = base.usual_procs
         self.facts: Mapping[str, str] = {**base.facts, "condition": condition, "options": " ".join(launcher_args)}
 
     def processes_per_node(self, procs: int) -> int:

@@ -6,20 +6,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from collwise.common.errors import CollwiseError
+from collwise.common.files import write_text
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import models_of
-from collwise.models.parameter_file import FAMILIES
-from collwise.platforms import Platform
-from collwise.simulator.experiments import ExperimentRunner, Precision
+from collwise.platforms import Platform, write_description
+from collwise.simulator.experiments import Precision
 from collwise.simulator.store import Case, Store, Timing
 from collwise.simulator.sweep import simulate
-from collwise.validation.estimating import estimate, most_useful_procs, request
-from collwise.validation.measuring import Method, measure
+from collwise.validation.calibrating.calibration import measure_points, refit
+from collwise.validation.calibrating.plan import QUICK, USUAL
+from collwise.validation.calibrating.points import read_points, write_points
+from collwise.validation.measuring import Method, measure, measuring_configuration
+from collwise.validation.modelling import measured_models
 from collwise.validation.testbed.place import TestBed
+from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
-from collwise.validation.three_way.beds import NAME, nominal_platform, test_bed
+from collwise.validation.three_way.beds import NAME, temporary_bed
 from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.plan import Plan, Scenario
@@ -29,8 +33,7 @@ from collwise.validation.three_way.table import Table
 
 METHOD = Method(precision=Precision(5, 5))
 _TIMEOUT_SECONDS = 900.0
-_FITTING = Precision(3, 10, 0.95, 0.05)
-_QUICK_FAMILIES = ("hockney", "loggp", "lmo")
+_MODELS_SECONDS, _QUICK_MODELS_SECONDS = 240.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Validation:
     diagnoses: list[Diagnosis]
     failed: list[Timing]
     maker: str
+    notes: list[str] = field(default_factory=list)
+    """On models that could not be fitted."""
     stages: list[Stage] = field(default_factory=list)
 
     @property
@@ -68,10 +73,22 @@ OnStage = Callable[[str, float | None], None]
 
 
 class Comparison:
-    """One run of a plan. Finished cases are in the store: a run that was stopped goes on from there."""
+    """One run of a plan. Finished cases are in the store, calibrations' points and platforms in a folder.
 
-    def __init__(self, plan: Plan, store: Store, on_stage: OnStage = lambda name, seconds: None, name: str = NAME):
-        self._plan, self._store, self._on_stage, self._name = plan, store, on_stage, name
+    A run that was stopped goes on from there.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        folder: Path,
+        on_stage: OnStage = lambda name, seconds: None,
+        name: str = NAME,
+    ) -> None:
+        self._plan, self._store, self._folder = plan, store, folder
+        self._on_stage, self._name = on_stage, name
+        self._notes: list[str] = []
         self._stages: list[Stage] = []
         self._failed: list[Timing] = []
         self._maker = ""
@@ -113,6 +130,7 @@ class Comparison:
             diagnoses=diagnoses,
             failed=self._failed,
             maker=self._maker,
+            notes=self._notes,
             stages=self._stages,
         )
 
@@ -125,7 +143,7 @@ class Comparison:
         self._on_stage(name, self._stages[-1].seconds)
 
     def _bed(self, shape: Shape) -> AbstractContextManager[TestBed]:
-        return test_bed(shape, self._name)
+        return temporary_bed(shape, self._name)
 
     @staticmethod
     def _shape(scenario: Scenario) -> Shape:
@@ -136,19 +154,25 @@ class Comparison:
         return replace(platform, nodes=nodes)
 
     def _calibrated(self, bed: TestBed, shape: Shape) -> Platform:
-        return nominal_platform(shape)
+        """From points in the folder, where they are of this bed, or measured now and kept there."""
+        kept = self._folder / f"calibration-{bed.name}-{measuring_configuration(bed, METHOD).key[:12]}.csv"
+        nominal = simulated_platform(shape)
+        with self._stage(f"{bed.name}: calibrated"):
+            if not kept.exists():
+                extent = QUICK if self._plan.quick else USUAL
+                write_points(kept, measure_points(bed, nominal, extent))
+            platform = refit(read_points(kept), nominal).platform
+        write_text(self._folder / f"{bed.name}.toml", write_description(platform))
+        return platform
 
     def _fitted(self, bed: TestBed) -> list[CollectiveModel]:
         if not self._plan.models:
             return []
-        found: dict[str, CollectiveModel] = {}
+        budget = _QUICK_MODELS_SECONDS if self._plan.quick else _MODELS_SECONDS
         with self._stage(f"{bed.name}: models fitted"):
-            for family in _QUICK_FAMILIES if self._plan.quick else FAMILIES:
-                wanted = request(family)
-                procs = most_useful_procs(wanted, bed.bed.shape.nodes)
-                lab = ExperimentRunner.measured(bed, procs, self._store, precision=_FITTING)
-                found |= models_of(estimate(wanted, lab, bed.name, f"measured, {lab.label}"))
-        return list(found.values())
+            return measured_models(
+                bed, self._store, bed.bed.shape.nodes, budget_seconds=budget, on_note=self._notes.append
+            )
 
     def _compared(
         self, bed: TestBed, scenario: Scenario, platform: Platform, models: Sequence[CollectiveModel]

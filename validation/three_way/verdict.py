@@ -1,4 +1,4 @@
-"""Whether simulation keeps what it promises of measured times, by collective and in all, and by how much it does not."""
+"""Whether simulation keeps what it promises of measured times, by collective and in all, and how far from it it is."""
 
 from __future__ import annotations
 

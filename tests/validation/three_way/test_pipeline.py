@@ -32,7 +32,7 @@ def test_four_nodes_from_nothing_to_the_report(bed_name: str, tmp_path: Path) ->
 
     def run() -> Validation:
         with Store(tmp_path / "store.sqlite") as store:
-            return Comparison(plan, store, name=bed_name).run()
+            return Comparison(plan, store, tmp_path, name=bed_name).run()
 
     result = run()
     assert bed_name not in names()

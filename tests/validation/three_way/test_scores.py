@@ -74,6 +74,6 @@ def test_equal_predictions_count_for_neither_side() -> None:
 def test_points_are_averaged_and_lonely_algorithms_left_out() -> None:
     other, lonely = Point("bed", "bcast", 8, 2048), Point("bed", "bcast", 8, 4096)
     table = rows([1.0, 2.0], [1.0, 2.0]) + rows([1.0, 2.0], [2.0, 1.0], point=other)
-    table += rows([1.0], [9.0], point=lonely) + [row("z", 7.0, None)]
+    table += [*rows([1.0], [9.0], point=lonely), row("z", 7.0, None)]
     found = rank_agreement(table, SIMULATED)
     assert (found.points, found.tau, found.tau_told_apart) == (2, 0.0, 0.0)

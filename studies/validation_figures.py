@@ -38,7 +38,8 @@ def scatter(table: Table, title: str) -> Figure:
             mine = [row for row in rows if row.algorithm == algorithm]
             axis.plot(
                 [row.seconds for row in mine], [row.foretold[SIMULATED] for row in mine],
-                MARKERS[number % len(MARKERS)], color=PALETTE[number % len(PALETTE)], markersize=4, label=algorithm.replace("_", " "),
+                MARKERS[number % len(MARKERS)], color=PALETTE[number % len(PALETTE)], markersize=4,
+                label=algorithm.replace("_", " "),
             )  # fmt: skip
         axis.set_xscale("log")
         seconds_axis(axis)
@@ -112,7 +113,7 @@ def cost_maps(costs: Mapping[str, Sequence[Cost]], title: str) -> Figure:
         axis.set_title(source.replace("_", " "), fontsize=9)
         axis.grid(False)
     if shown is not None:
-        bar = figure.colorbar(shown, ax=list(axes), shrink=0.7, extend="max")
+        bar = figure.colorbar(shown, ax=list(axes), shrink=0.4, aspect=30, extend="max")
         bar.set_label("cost over the best (%)")
     figure.suptitle(title, fontsize=11)
     return figure

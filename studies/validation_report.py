@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from collwise.common.units import format_seconds, format_size
+from collwise.models.point_to_point import AS_PRINTED
 from collwise.studies import validation_figures as draw
 from collwise.studies.sections import Picture, Section, TextTable, write_sections
 from collwise.validation.three_way.conditions import CONDITIONS
@@ -21,6 +23,7 @@ from collwise.validation.three_way.table import SIMULATED, Row, Table
 from collwise.validation.three_way.verdict import ALL, verdicts
 
 STEM = "validation"
+T = TypeVar("T")
 OWN = "MPI's own choice"
 _ERROR_COLUMNS = ("cases", "median", "mean", "bias", "90 %", "worst")
 
@@ -39,7 +42,8 @@ def write_validation(result: Validation, folder: Path, more: Sequence[Section] =
     intro = (
         f"Real {result.maker} over TCP on test beds of network namespaces, beside the same cases simulated on a "
         "platform calibrated there from messages between two nodes, and predicted by models fitted there. Errors are "
-        "relative to measured times; costs are what a pick takes in measured time over the best of all measured algorithms."
+        "relative to measured times; costs are what a pick takes in measured time over the best of all measured "
+        "algorithms."
         + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
     )
     return write_sections("Predicted, simulated, measured", intro, [*sections(result), *more], folder, STEM)
@@ -61,6 +65,11 @@ def sections(result: Validation) -> list[Section]:
     ]
 
 
+def _shown(by_source: dict[str, T]) -> dict[str, T]:
+    """Of figures: without the second form that some models have, with formulas as their paper prints them."""
+    return {source: value for source, value in by_source.items() if not source.endswith(AS_PRINTED)}
+
+
 def _place_title(name: str) -> str:
     return name.replace("testbed-", "test bed ")
 
@@ -76,14 +85,25 @@ def _promises(result: Validation) -> Section:
                 percent(one.limit),
                 "yes" if one.kept else "no",
                 percent(one.distance, sign=True),
+                "" if one.kept else _why(result, one.collective),
             )
         )
         if not one.kept:
             bad.add(number)
-    columns = ("collective", "of simulation", "found", "at most", "kept", "distance")
+    columns = ("collective", "of simulation", "found", "at most", "kept", "distance", "causes found")
     tables = [TextTable(columns, rows, 2, bad=frozenset(bad))]
     where = f"Simulated against measured times on {_place_title(result.main.places[0])}."
     return Section("What was promised", [where], tables)
+
+
+def _why(result: Validation, collective: str) -> str:
+    """The causes of the collective's disagreements that were looked at, and of how many each is."""
+    causes = collections.Counter(
+        one.cause
+        for one in result.diagnoses
+        if collective in (ALL, one.disagreement.worst.point.collective)
+    )
+    return ", ".join(f"{cause} ({count})" for cause, count in causes.most_common())
 
 
 def _errors(table: Table) -> Section:
@@ -146,11 +166,11 @@ def _ranks(table: Table) -> Section:
     text = (
         "Kendall's tau of a source's order of algorithms with the measured one, averaged over points (P, m): 1 is the "
         "same order, 0 none, -1 the reverse. tau-b takes the measured means as they are. 'Told apart' counts only "
-        "pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair that the source "
-        "gives one time counts for neither side."
+        "pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair that the "
+        "source gives one time counts for neither side."
     )
     title = f"Rank agreement on {_place_title(table.places[0])}, pairs told apart"
-    pictures = [Picture("ranks", draw.rank_bars(found, title), "Kendall's tau by collective and source.")]
+    pictures = [Picture("ranks", draw.rank_bars({name: _shown(sources) for name, sources in found.items()}, title), "Kendall's tau by collective and source, without formulas as printed.")]
     return Section("Rank agreement", [text], [TextTable(columns, rows, 2)], pictures)
 
 
@@ -178,7 +198,7 @@ def _costs(table: Table) -> Section:
         f"bounds. {OWN} is the time of MPI's own collective over the best of ours, and may be negative."
     )
     title = f"What picks cost on {_place_title(table.places[0])}, in measured time"
-    pictures = [Picture("costs", draw.cost_maps(found, title), "Cost of each source's pick, in percent.")]
+    pictures = [Picture("costs", draw.cost_maps(_shown(found), title), "Cost of each source's pick, in percent; white: not measured, or nothing picked.")]
     return Section("Cost of selection", [text], [TextTable(columns, rows, 2)], pictures)
 
 
@@ -233,13 +253,13 @@ def _causes(result: Validation) -> Section:
             one.cause,
             _gap(one),
             "; ".join(f"{name} {math.expm1(pair.gap) * 100:.0f} %" for name, pair in _closest(one)),
-            "-" if one.retransmissions is None else one.retransmissions,
+            "-" if one.counted is None else f"{one.counted.sent_again}, {one.counted.drops}",
         )
         for one in result.diagnoses
     ]
     group = ("collective", "algorithm", "sizes", "worst at", "error")
     tables = [
-        TextTable((*group, "cause", "gap again", "smallest gaps left", "segments sent again"), causes, 2, "Causes"),
+        TextTable((*group, "cause", "gap again", "smallest gaps left", "sent again, dropped"), causes, 2, "Causes"),
         TextTable(("cause", "what is changed"), [(one.cause, one.change) for one in CONDITIONS], 2, "Tests"),
         TextTable(group, [_group_cells(one) for one in rest], 2, "Not looked at"),
     ]

@@ -1,15 +1,13 @@
-"""Test beds for the comparison: brought up and always down again, and what is known of them without measuring."""
+"""Test beds for the comparison: brought up and always down again, and with changed options of the MPI library."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from collwise.common.errors import CollwiseError
 from collwise.simulator.launch import ProgramRun
 from collwise.simulator.places import Place
-from collwise.validation.testbed.bed import Bed, down, up
+from collwise.validation.testbed.bed import down, up
 from collwise.validation.testbed.place import TestBed
 from collwise.validation.testbed.shape import Shape
 
@@ -59,17 +57,3 @@ class ChangedPlace:
             environment=environment,
             launcher_args=(*self._launcher_args, *launcher_args),
         )
-
-
-def retransmitted(bed: Bed) -> int:
-    """TCP segments that all nodes together sent more than once since the bed is up. Raises CollwiseError."""
-    return sum(_tcp_counter(bed.namespace(f"n{node}"), "RetransSegs") for node in range(1, bed.shape.nodes + 1))
-
-
-def _tcp_counter(namespace: str, counter: str) -> int:
-    command = ["ip", "netns", "exec", namespace, "cat", "/proc/net/snmp"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    names, values = ([line.split() for line in done.stdout.splitlines() if line.startswith("Tcp:")] + [[], []])[:2]
-    if counter not in names:
-        raise CollwiseError(f"{namespace}: no TCP counter {counter}: {done.stderr.strip()}")
-    return int(values[names.index(counter)])

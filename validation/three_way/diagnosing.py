@@ -10,9 +10,10 @@ from collwise.platforms import Platform
 from collwise.simulator.store import Case, Store, Timing
 from collwise.simulator.sweep import simulate
 from collwise.validation.measuring import Method, measure
+from collwise.validation.tcp_counts import TcpCounts, tcp_counts
 from collwise.validation.testbed.place import TestBed
 from collwise.validation.testbed.shape import Shape
-from collwise.validation.three_way.beds import ChangedPlace, retransmitted
+from collwise.validation.three_way.beds import ChangedPlace
 from collwise.validation.three_way.conditions import CONDITIONS, Condition
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, Pair, cause_of
 from collwise.validation.three_way.table import Row
@@ -40,15 +41,15 @@ class Diagnoser:
             return []
         cases = list(dict.fromkeys(case for _, case in found))
         pairs: dict[str, dict[Case, Pair]] = {}
-        resent: dict[Case, int] = {}
+        counted: dict[Case, TcpCounts] = {}
         jobs = [AS_IT_IS, *CONDITIONS]
         for shape, conditions in groupby(jobs, key=lambda one: one.shape(self._shape)):
             with self._bed_of(shape) as bed:
                 for condition in conditions:
                     pairs[condition.cause] = self._under(condition, bed, cases)
                     if condition is AS_IT_IS:
-                        resent = self._retransmissions(bed, cases)
-        return [self._diagnosis(one, case, pairs, resent.get(case)) for one, case in found]
+                        counted = self._counted(bed, cases)
+        return [self._diagnosis(one, case, pairs, counted.get(case)) for one, case in found]
 
     def _under(self, condition: Condition, bed: TestBed, cases: Sequence[Case]) -> dict[Case, Pair]:
         applicable = {case: condition.case(case) for case in cases if condition.applies(case)}
@@ -65,22 +66,22 @@ class Diagnoser:
             if simulated[other].ok and by_case[other].ok
         }
 
-    def _retransmissions(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, int]:
-        """By case the segments sent again in a run of the MPI program of its own."""
+    def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
+        """By case what TCP and the switch counted in a run of the MPI program of its own."""
         found = {}
         for case in cases:
-            before = retransmitted(bed.bed)
+            before = tcp_counts(bed.bed)
             place = ChangedPlace(bed, "alone")
             measure(place, [case], self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
-            found[case] = retransmitted(bed.bed) - before
+            found[case] = tcp_counts(bed.bed) - before
         return found
 
     def _diagnosis(
-        self, one: Disagreement, case: Case, pairs: dict[str, dict[Case, Pair]], resent: int | None
+        self, one: Disagreement, case: Case, pairs: dict[str, dict[Case, Pair]], counted: TcpCounts | None
     ) -> Diagnosis:
         as_it_is = pairs[AS_IT_IS.cause].get(case)
         under = {name: found[case] for name, found in pairs.items() if name and case in found}
-        return Diagnosis(one, cause_of(one.worst, as_it_is, under), as_it_is, under, resent)
+        return Diagnosis(one, cause_of(one.worst, as_it_is, under), as_it_is, under, counted)
 
 
 def _pair(simulated: Timing, measured: Timing) -> Pair:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from collwise.validation.tcp_counts import TcpCounts
 from collwise.validation.three_way.table import SIMULATED, Row
 
 LIMIT = 0.2
@@ -50,13 +51,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The cause of a disagreement; the worst case as it is, measured again, and under each condition that it allows."""
+    """The cause of a disagreement; the worst case as it is, measured again, and under each condition that it allows.
+
+    `counted` is of a run of that case alone.
+    """
 
     disagreement: Disagreement
     cause: str
     as_it_is: Pair | None
     under: Mapping[str, Pair]
-    retransmissions: int | None = None
+    counted: TcpCounts | None = None
 
 
 def gap(simulated_seconds: float, seconds: float) -> float:

@@ -31,7 +31,7 @@ from collwise.validation.three_way.repeating import Repeatability, repeatability
 from collwise.validation.three_way.sources import joined, predictions, table_of
 from collwise.validation.three_way.table import Table
 
-METHOD = Method(precision=Precision(5, 5))
+METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
 _TIMEOUT_SECONDS = 900.0
 _MODELS_SECONDS, _QUICK_MODELS_SECONDS = 240.0, 60.0
 

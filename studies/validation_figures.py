@@ -106,7 +106,7 @@ def cost_maps(costs: Mapping[str, Sequence[Cost]], title: str) -> Figure:
         for (i, j), value in np.ndenumerate(cells):
             if np.isfinite(value):
                 colour = "white" if value > 0.55 * _DARKEST_PERCENT else "black"
-                axis.text(j, i, f"{value:.0f}", ha="center", va="center", fontsize=6.5, color=colour)
+                axis.text(j, i, f"{value:z.0f}", ha="center", va="center", fontsize=6.5, color=colour)
         axis.set_xticks(range(len(sizes)), [format_size(size) for size in sizes], rotation=60, fontsize=7, ha="right",
                         rotation_mode="anchor")  # fmt: skip
         axis.set_yticks(range(len(collectives)), collectives, fontsize=8)

@@ -43,8 +43,6 @@ def test_without_the_right_to_make_namespaces_it_says_so(
     assert "the right to make network namespaces" in refused(["--testbed", *where], capsys)
 
 
-def test_an_output_folder_that_cannot_be_is_found_out_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_output_folder_that_cannot_be_is_found_out_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert "cannot write into" in refused(["--testbed", "--output", str(tmp_path / "file")], capsys)

@@ -43,8 +43,7 @@ def write_validation(result: Validation, folder: Path, more: Sequence[Section] =
         f"Real {result.maker} over TCP on test beds of network namespaces, beside the same cases simulated on a "
         "platform calibrated there from messages between two nodes, and predicted by models fitted there. Errors are "
         "relative to measured times; costs are what a pick takes in measured time over the best of all measured "
-        "algorithms."
-        + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
+        "algorithms." + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
     )
     return write_sections("Predicted, simulated, measured", intro, [*sections(result), *more], folder, STEM)
 
@@ -99,9 +98,7 @@ def _promises(result: Validation) -> Section:
 def _why(result: Validation, collective: str) -> str:
     """The causes of the collective's disagreements that were looked at, and of how many each is."""
     causes = collections.Counter(
-        one.cause
-        for one in result.diagnoses
-        if collective in (ALL, one.disagreement.worst.point.collective)
+        one.cause for one in result.diagnoses if collective in (ALL, one.disagreement.worst.point.collective)
     )
     return ", ".join(f"{cause} ({count})" for cause, count in causes.most_common())
 
@@ -170,7 +167,13 @@ def _ranks(table: Table) -> Section:
         "source gives one time counts for neither side."
     )
     title = f"Rank agreement on {_place_title(table.places[0])}, pairs told apart"
-    pictures = [Picture("ranks", draw.rank_bars({name: _shown(sources) for name, sources in found.items()}, title), "Kendall's tau by collective and source, without formulas as printed.")]
+    pictures = [
+        Picture(
+            "ranks",
+            draw.rank_bars({name: _shown(sources) for name, sources in found.items()}, title),
+            "Kendall's tau by collective and source, without formulas as printed.",
+        )
+    ]
     return Section("Rank agreement", [text], [TextTable(columns, rows, 2)], pictures)
 
 
@@ -198,7 +201,13 @@ def _costs(table: Table) -> Section:
         f"bounds. {OWN} is the time of MPI's own collective over the best of ours, and may be negative."
     )
     title = f"What picks cost on {_place_title(table.places[0])}, in measured time"
-    pictures = [Picture("costs", draw.cost_maps(_shown(found), title), "Cost of each source's pick, in percent; white: not measured, or nothing picked.")]
+    pictures = [
+        Picture(
+            "costs",
+            draw.cost_maps(_shown(found), title),
+            "Cost of each source's pick, in percent; white: not measured, or nothing picked.",
+        )
+    ]
     return Section("Cost of selection", [text], [TextTable(columns, rows, 2)], pictures)
 
 

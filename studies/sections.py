@@ -27,7 +27,7 @@ class TextTable:
     def markdown(self) -> str:
         """As a Markdown table, marked rows in bold."""
         align = ["---" if number < self.left else "---:" for number in range(len(self.columns))]
-        lines = [self.columns, align]
+        lines: list[Sequence[object]] = [self.columns, align]
         lines += [
             [f"**{cell}**" if number in self.bad and str(cell) else cell for cell in row]
             for number, row in enumerate(self.rows)

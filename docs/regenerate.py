@@ -2,12 +2,14 @@
 
     .venv/bin/python docs/regenerate.py
 
-Takes about twenty minutes, most of them for the evaluation of models. Nothing in the files it writes is typed by hand.
+Takes about forty minutes, most of them for the evaluation of models and for measuring on test beds, which needs the
+right to make network namespaces. Nothing that it writes is typed by hand.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,6 +44,8 @@ def main() -> int:
     (DOCS / "algorithms.md").write_text(algorithms_page(), encoding="utf-8")
     (DOCS / "crosscheck.md").write_text(crosscheck_page(), encoding="utf-8")
     (DOCS / "evaluation.md").write_text(evaluation_page(), encoding="utf-8")
+    page = DOCS / "validation.md"
+    page.write_text(replaced(page.read_text(encoding="utf-8"), "validation", validation_block()), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         tunings = [
             tune(load(name), ("bcast", "gather"), procs, store, progress=lambda _: nullcontext(lambda *_: None))
@@ -92,13 +96,23 @@ def evaluation_page() -> str:
     return "".join(parts)
 
 
-def printed_by(arguments: Sequence[str]) -> list[dict[str, Any]]:
+def validation_block() -> str:
+    """The tables of a whole run from an empty store; its figures go to docs/figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        printed_by(["validate", "--testbed", "--output", folder, "--store", str(Path(folder, "t.sqlite")), "--json"])
+        text = Path(folder, "validation.md").read_text(encoding="utf-8")
+        for picture in Path(folder).glob("validation-*.png"):
+            shutil.copy(picture, DOCS / "figures" / picture.name)
+    _, _, body = text.partition("\n\n")
+    return f"\n{body.replace('](validation-', '](figures/validation-')}\n"
+
+
+def printed_by(arguments: Sequence[str]) -> Any:
     """What a command prints as JSON."""
     done = subprocess.run(
         [sys.executable, "-m", "collwise.studies", *arguments], stdout=subprocess.PIPE, text=True, check=True
     )
-    document: list[dict[str, Any]] = json.loads(done.stdout)
-    return document
+    return json.loads(done.stdout)
 
 
 def score_row(score: dict[str, Any], least_cost: float) -> tuple[object, ...]:

@@ -41,6 +41,7 @@ _COMMANDS = {
     "mapping": ("mapping", "mapping"),
     "export": ("comparison", "export"),
     "report": ("comparison", "report"),
+    "validate": ("validate", "validate"),
     "study": ("study", "study"),
 }
 

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.simulator.store import Case, Store, Timing
+from collwise.studies.validation_report import document, write_validation
+from collwise.validation.testbed.bed import down, names
+from collwise.validation.testbed.namespaces import obstacle
+from collwise.validation.three_way.pipeline import Comparison, Validation
+from collwise.validation.three_way.plan import COLLECTIVES, usual_plan
+from collwise.validation.three_way.sources import joined, table_of
+from collwise.validation.three_way.table import SIMULATED
+
+NAME = "three-way-test"
+
+
+@pytest.fixture
+def bed_name() -> Iterator[str]:
+    if why := obstacle():
+        pytest.skip(why)
+    yield NAME
+    down(NAME)
+
+
+@pytest.mark.slow
+def test_four_nodes_from_nothing_to_the_report(bed_name: str, tmp_path: Path) -> None:
+    plan = usual_plan(nodes=4, collectives=("bcast", "gather"), sizes=(16384, 65536), quick=True, models=False)
+
+    def run() -> Validation:
+        with Store(tmp_path / "store.sqlite") as store:
+            return Comparison(plan, store, tmp_path, name=bed_name).run()
+
+    result = run()
+    assert bed_name not in names()
+    assert not result.failed
+    assert len(result.table.rows) == len(plan.main.cases()) > 20
+    assert all(row.seconds > 0 and row.foretold[SIMULATED] > 0 for row in result.table.rows)
+    assert {one.point for one in result.table.own} == {row.point for row in result.table.rows}
+    page, text = write_validation(result, tmp_path)
+    assert page.stat().st_size > 50_000
+    assert "| bcast | median absolute error |" in text.read_text().replace("**", "")
+    assert document(result)["verdicts"]
+    # What was measured is not measured again.
+    assert [row.seconds for row in run().table.rows] == [row.seconds for row in result.table.rows]
+
+
+def test_the_whole_plan_has_all_that_was_asked_for() -> None:
+    plan = usual_plan()
+    assert [(one.nodes, one.bits_per_second) for one in plan.scenarios] == [(8, 1e8), (4, 1e8), (16, 1e8), (8, 5e7)]
+    assert set(plan.main.sizes) == set(COLLECTIVES)
+    assert all(len(sizes) >= 8 for sizes in plan.main.sizes.values())
+    assert {case.collective for case in plan.scenarios[2].cases()} == set(COLLECTIVES)
+    assert len(usual_plan(quick=True).scenarios) == 1
+
+
+def test_algorithms_stay_where_they_run() -> None:
+    plan = usual_plan(nodes=6, collectives=("allgather",), sizes=(1024,), quick=True)
+    assert "recursive_doubling" not in {case.algorithm for case in plan.main.cases()}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"collectives": ("barrier",)}, "no comparison of barrier; valid: bcast, gather"),
+        ({"nodes": 1}, "1 nodes; valid: 2 and more"),
+        ({"sizes": (0, 8)}, "the least size is 1 B"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(options: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        usual_plan(**options)  # type: ignore[arg-type]
+
+
+def test_failed_cases_say_nothing() -> None:
+    good, bad = Case("bcast", "chain", 4, 8), Case("bcast", "linear", 4, 8)
+    measured = [Timing(good, 1.0), Timing(bad, float("nan"), error="died")]
+    simulated = {good: Timing(good, float("nan"), error="died"), bad: Timing(bad, 1.0)}
+    table = table_of("bed", measured, simulated, {"hockney": {good: 2.0}}, [Timing(good, 3.0)])
+    assert [(row.algorithm, dict(row.foretold)) for row in table.rows] == [("chain", {"hockney": 2.0})]
+    assert joined([table, table]).own == table.own * 2

@@ -1,0 +1,95 @@
+"""Looks for the causes of disagreements: their worst cases again, as they are and under each condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from itertools import groupby
+
+from collwise.platforms import Platform
+from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.sweep import simulate
+from collwise.validation.measuring import Method, measure
+from collwise.validation.tcp_counts import TcpCounts, tcp_counts
+from collwise.validation.testbed.place import TestBed
+from collwise.validation.testbed.shape import Shape
+from collwise.validation.three_way.beds import ChangedPlace
+from collwise.validation.three_way.conditions import CONDITIONS, Condition
+from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, Pair, cause_of
+from collwise.validation.three_way.table import Row
+
+BedOf = Callable[[Shape], AbstractContextManager[TestBed]]
+"""Brings a test bed of a shape up for a while."""
+
+AS_IT_IS = Condition("", "nothing changed")
+_TIMEOUT_SECONDS = 300.0
+
+
+class Diagnoser:
+    """Measures and simulates a few cases under conditions on test beds of one shape and its changes."""
+
+    def __init__(self, shape: Shape, platform: Platform, bed_of: BedOf, store: Store, method: Method) -> None:
+        self._shape, self._platform, self._bed_of = shape, platform, bed_of
+        self._store, self._method = store, method
+
+    def diagnose(self, found: Sequence[tuple[Disagreement, Case]]) -> list[Diagnosis]:
+        """A cause for each disagreement, whose worst row is of the case beside it.
+
+        Raises what bringing up test beds and measuring raise; finished cases are kept.
+        """
+        if not found:
+            return []
+        cases = list(dict.fromkeys(case for _, case in found))
+        pairs: dict[str, dict[Case, Pair]] = {}
+        counted: dict[Case, TcpCounts] = {}
+        jobs = [AS_IT_IS, *CONDITIONS]
+        for shape, conditions in groupby(jobs, key=lambda one: one.shape(self._shape)):
+            with self._bed_of(shape) as bed:
+                for condition in conditions:
+                    pairs[condition.cause] = self._under(condition, bed, cases)
+                    if condition is AS_IT_IS:
+                        counted = self._counted(bed, cases)
+        return [self._diagnosis(one, case, pairs, counted.get(case)) for one, case in found]
+
+    def _under(self, condition: Condition, bed: TestBed, cases: Sequence[Case]) -> dict[Case, Pair]:
+        applicable = {case: condition.case(case) for case in cases if condition.applies(case)}
+        changed = list(dict.fromkeys(applicable.values()))
+        if not changed:
+            return {}
+        place = ChangedPlace(bed, condition.change, condition.launcher_args)
+        measured = measure(place, changed, self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
+        simulated = simulate(condition.platform(self._platform), changed, self._store).timings
+        by_case = dict(zip(changed, measured, strict=True))
+        return {
+            case: _pair(simulated[other], by_case[other])
+            for case, other in applicable.items()
+            if simulated[other].ok and by_case[other].ok
+        }
+
+    def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
+        """By case what TCP and the switch counted in a run of the MPI program of its own."""
+        found = {}
+        for case in cases:
+            before = tcp_counts(bed.bed)
+            place = ChangedPlace(bed, "alone")
+            measure(place, [case], self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
+            found[case] = tcp_counts(bed.bed) - before
+        return found
+
+    def _diagnosis(
+        self, one: Disagreement, case: Case, pairs: dict[str, dict[Case, Pair]], counted: TcpCounts | None
+    ) -> Diagnosis:
+        as_it_is = pairs[AS_IT_IS.cause].get(case)
+        under = {name: found[case] for name, found in pairs.items() if name and case in found}
+        return Diagnosis(one, cause_of(one.worst, as_it_is, under), as_it_is, under, counted)
+
+
+def _pair(simulated: Timing, measured: Timing) -> Pair:
+    return Pair(simulated.seconds, measured.seconds, measured.half_width_seconds)
+
+
+def case_of(row: Row, cases: Sequence[Case]) -> Case:
+    """The case that a row was measured from."""
+    point = row.point
+    wanted = (point.collective, row.algorithm, point.procs, point.message_bytes)
+    return next(case for case in cases if (case.collective, case.algorithm, case.procs, case.message_bytes) == wanted)

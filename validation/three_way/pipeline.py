@@ -1,0 +1,204 @@
+"""The whole comparison on test beds, stage by stage, from nothing to the table and the causes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from collwise.common.errors import CollwiseError
+from collwise.common.files import write_text
+from collwise.models.interface import CollectiveModel
+from collwise.platforms import Platform, write_description
+from collwise.simulator.experiments import Precision
+from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.sweep import simulate
+from collwise.validation.calibrating.calibration import measure_points, refit
+from collwise.validation.calibrating.plan import QUICK, USUAL
+from collwise.validation.calibrating.points import read_points, write_points
+from collwise.validation.measuring import Method, measure, measuring_configuration
+from collwise.validation.modelling import measured_models
+from collwise.validation.testbed.place import TestBed
+from collwise.validation.testbed.platform import simulated_platform
+from collwise.validation.testbed.shape import Shape
+from collwise.validation.three_way.beds import NAME, temporary_bed
+from collwise.validation.three_way.diagnosing import Diagnoser, case_of
+from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
+from collwise.validation.three_way.plan import Plan, Scenario
+from collwise.validation.three_way.repeating import Repeatability, repeatability
+from collwise.validation.three_way.sources import joined, predictions, table_of
+from collwise.validation.three_way.table import Table
+
+METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
+_TIMEOUT_SECONDS = 900.0
+_MODELS_SECONDS, _QUICK_MODELS_SECONDS = 240.0, 60.0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step of the comparison and how long it took."""
+
+    name: str
+    seconds: float
+
+
+@dataclass
+class Validation:
+    """What came out: the table, what it was made from, and what did not run."""
+
+    plan: Plan
+    table: Table
+    platforms: dict[str, Platform]
+    """By the place's name the calibrated platform that was simulated."""
+    models: tuple[str, ...]
+    repeated: Repeatability
+    disagreements: list[Disagreement]
+    diagnoses: list[Diagnosis]
+    failed: list[Timing]
+    maker: str
+    notes: list[str] = field(default_factory=list)
+    """On models that could not be fitted."""
+    stages: list[Stage] = field(default_factory=list)
+
+    @property
+    def main(self) -> Table:
+        """The rows of the main scenario."""
+        return self.table.at(self.table.places[0])
+
+
+OnStage = Callable[[str, float | None], None]
+"""Told the name of a stage when it starts, with None, and with its seconds when it is done."""
+
+
+class Comparison:
+    """One run of a plan. Finished cases are in the store, calibrations' points and platforms in a folder.
+
+    A run that was stopped goes on from there.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        folder: Path,
+        on_stage: OnStage = lambda name, seconds: None,
+        name: str = NAME,
+    ) -> None:
+        self._plan, self._store, self._folder = plan, store, folder
+        self._on_stage, self._name = on_stage, name
+        self._notes: list[str] = []
+        self._stages: list[Stage] = []
+        self._failed: list[Timing] = []
+        self._maker = ""
+
+    def run(self) -> Validation:
+        """Everything, in the order of the plan. No test bed is left up, whatever happens.
+
+        Raises UsageError where test beds cannot be made and CollwiseError when a run of the MPI program fails.
+        """
+        main, shape = self._plan.main, self._shape(self._plan.main)
+        with self._bed(shape) as bed:
+            platforms = {bed.name: self._calibrated(bed, shape)}
+            models = self._fitted(bed)
+            tables = [self._compared(bed, main, platforms[bed.name], models)]
+            repeated = self._repeated(bed, main)
+        at_main = tables[0].rows
+        for scenario in self._plan.scenarios[1:]:
+            same_rate = scenario.bits_per_second == main.bits_per_second
+            with self._bed(self._shape(scenario)) as bed:
+                known = next(iter(platforms.values()))
+                platform = (
+                    self._resized(known, scenario.nodes) if same_rate else self._calibrated(bed, self._shape(scenario))
+                )
+                platforms[bed.name] = platform
+                tables.append(self._compared(bed, scenario, platform, models if same_rate else []))
+        found = disagreements(at_main)
+        with self._stage(f"causes of {min(len(found), self._plan.diagnosed)} of {len(found)} disagreements"):
+            diagnoser = Diagnoser(shape, next(iter(platforms.values())), self._bed, self._store, METHOD)
+            chosen = spread(found, self._plan.diagnosed)
+            cases = main.cases()
+            diagnoses = diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in chosen])
+        return Validation(
+            plan=self._plan,
+            table=joined(tables),
+            platforms=platforms,
+            models=tuple(model.name for model in models),
+            repeated=repeated,
+            disagreements=found,
+            diagnoses=diagnoses,
+            failed=self._failed,
+            maker=self._maker,
+            notes=self._notes,
+            stages=self._stages,
+        )
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        self._on_stage(name, None)
+        started = time.monotonic()
+        yield
+        self._stages.append(Stage(name, time.monotonic() - started))
+        self._on_stage(name, self._stages[-1].seconds)
+
+    def _bed(self, shape: Shape) -> AbstractContextManager[TestBed]:
+        return temporary_bed(shape, self._name)
+
+    @staticmethod
+    def _shape(scenario: Scenario) -> Shape:
+        return Shape(nodes=scenario.nodes, bits_per_second=scenario.bits_per_second)
+
+    @staticmethod
+    def _resized(platform: Platform, nodes: int) -> Platform:
+        return replace(platform, nodes=nodes)
+
+    def _calibrated(self, bed: TestBed, shape: Shape) -> Platform:
+        """From points in the folder, where they are of this bed, or measured now and kept there."""
+        kept = self._folder / f"calibration-{bed.name}-{measuring_configuration(bed, METHOD).key[:12]}.csv"
+        nominal = simulated_platform(shape)
+        with self._stage(f"{bed.name}: calibrated"):
+            if not kept.exists():
+                extent = QUICK if self._plan.quick else USUAL
+                write_points(kept, measure_points(bed, nominal, extent))
+            platform = refit(read_points(kept), nominal).platform
+        write_text(self._folder / f"{bed.name}.toml", write_description(platform))
+        return platform
+
+    def _fitted(self, bed: TestBed) -> list[CollectiveModel]:
+        if not self._plan.models:
+            return []
+        budget = _QUICK_MODELS_SECONDS if self._plan.quick else _MODELS_SECONDS
+        with self._stage(f"{bed.name}: models fitted"):
+            return measured_models(
+                bed, self._store, bed.bed.shape.nodes, budget_seconds=budget, on_note=self._notes.append
+            )
+
+    def _compared(
+        self, bed: TestBed, scenario: Scenario, platform: Platform, models: Sequence[CollectiveModel]
+    ) -> Table:
+        cases = scenario.cases()
+        with self._stage(f"{bed.name}: {len(cases)} cases measured"):
+            measured = self._measured(bed, cases)
+        with self._stage(f"{bed.name}: MPI's own collectives measured"):
+            own = self._measured(bed, scenario.own_cases())
+        with self._stage(f"{bed.name}: simulated and predicted"):
+            swept = simulate(platform, cases, self._store)
+            self._failed += swept.failed
+            predicted = predictions(models, cases)
+        return table_of(bed.name, measured, swept.timings, predicted, own)
+
+    def _measured(self, bed: TestBed, cases: Sequence[Case], run: str = "") -> list[Timing]:
+        timings = measure(bed, cases, self._store, method=METHOD, run=run, timeout_seconds=_TIMEOUT_SECONDS)
+        self._failed += [timing for timing in timings if not timing.ok]
+        self._maker = bed.engine.label
+        if cases and not any(timing.ok for timing in timings):
+            raise CollwiseError(f"{bed.name}: no case could be measured; first: {timings[0].error}")
+        return timings
+
+    def _repeated(self, bed: TestBed, scenario: Scenario) -> Repeatability:
+        cases = scenario.cases()
+        sample = cases[:: max(1, -(-len(cases) // self._plan.repeated))]
+        with self._stage(f"{bed.name}: {len(sample)} cases measured again"):
+            pairs = zip(self._measured(bed, sample), self._measured(bed, sample, "again"), strict=True)
+            return repeatability(pairs)

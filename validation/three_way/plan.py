@@ -1,0 +1,108 @@
+"""What a three-way comparison measures: scenarios, each a test bed with its rate, process count, and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.simulator.store import Case
+from collwise.validation.grid import SEGMENT_BYTES
+
+COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
+BUILTIN = "builtin"
+"""The experiment of MPI's own collective."""
+
+NODES = 8
+BITS_PER_SECOND = 100e6
+_OTHER_RATE = 0.5
+_OTHER_NODES = (4, 16)
+
+# Of broadcast and reductions m is the whole message; of the others the block of a process, of which there are P.
+_MESSAGES = tuple(1024 * size for size in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024))
+_BLOCKS = tuple(1024 * size for size in (1, 2, 4, 8, 16, 32, 64, 128))
+_WHOLE = ("bcast", "reduce", "allreduce")
+_FEW_MESSAGES, _FEW_BLOCKS = (8192, 65536, 524288), (2048, 16384, 65536)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A test bed of `nodes` nodes with one process each, ports of `bits_per_second`, and by collective the sizes."""
+
+    nodes: int
+    bits_per_second: float
+    sizes: Mapping[str, tuple[int, ...]]
+
+    def cases(self) -> list[Case]:
+        """Every algorithm that runs on so many processes at every size; segments of 8 KiB where messages are cut."""
+        catalogue = Catalogue.load()
+        return [
+            Case(
+                collective,
+                algorithm.name,
+                self.nodes,
+                size,
+                SEGMENT_BYTES if algorithm.pipelined else 0,
+            )
+            for collective, sizes in self.sizes.items()
+            for size in sizes
+            for algorithm in catalogue.collective(collective).algorithms.values()
+            if algorithm.selectable and not algorithm.objection(self.nodes)
+        ]
+
+    def own_cases(self) -> list[Case]:
+        """MPI's own collective at every size."""
+        return [
+            Case(collective, "-", self.nodes, size, experiment=BUILTIN)
+            for collective, sizes in self.sizes.items()
+            for size in sizes
+        ]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Scenarios, the first of which is the main one: there models are fitted, means repeated and causes looked for.
+
+    `repeated` cases are measured twice, the causes of `diagnosed` disagreements looked for.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    quick: bool = False
+    models: bool = True
+    repeated: int = 40
+    diagnosed: int = 24
+
+    @property
+    def main(self) -> Scenario:
+        """The first scenario."""
+        return self.scenarios[0]
+
+
+def usual_plan(
+    *,
+    nodes: int = NODES,
+    bits_per_second: float = BITS_PER_SECOND,
+    collectives: Sequence[str] = COLLECTIVES,
+    sizes: Sequence[int] = (),
+    quick: bool = False,
+    models: bool = True,
+) -> Plan:
+    """The main scenario; unless `quick`, also 4 and 16 nodes and half the rate, at three sizes each.
+
+    Raises UsageError for collectives without a size (barrier), fewer than two nodes and empty messages.
+    """
+    if nodes < 2:
+        raise UsageError(f"{nodes} nodes; valid: 2 and more")
+    if min(sizes, default=1) < 1:
+        raise UsageError("empty messages are not compared; the least size is 1 B")
+    unfit = [name for name in collectives if name not in COLLECTIVES]
+    if unfit:
+        raise UsageError(f"no comparison of {', '.join(unfit)}; valid: {', '.join(COLLECTIVES)}")
+    few = {name: tuple(sizes) or (_FEW_MESSAGES if name in _WHOLE else _FEW_BLOCKS) for name in collectives}
+    if quick:
+        return Plan((Scenario(nodes, bits_per_second, few),), True, models, repeated=20, diagnosed=4)
+    many = {name: tuple(sizes) or (_MESSAGES if name in _WHOLE else _BLOCKS) for name in collectives}
+    others = [Scenario(count, bits_per_second, few) for count in _OTHER_NODES if count != nodes]
+    slower = Scenario(nodes, bits_per_second * _OTHER_RATE, few)
+    return Plan((Scenario(nodes, bits_per_second, many), *others, slower), False, models)

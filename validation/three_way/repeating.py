@@ -1,0 +1,47 @@
+"""Whether a repeated measurement gives the same means within the stated intervals."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from collwise.simulator.store import Timing
+
+WANTED = 0.9
+"""The share of cases whose means should agree."""
+
+
+@dataclass(frozen=True)
+class Repeatability:
+    """Of cases measured twice, in two runs of the MPI program, how many agree.
+
+    `within`: the difference of the means is at most sqrt(h_1^2 + h_2^2), the interval of a difference of independent
+    means; `overlapping`: the two intervals have a point in common, |difference| <= h_1 + h_2. `median_difference` and
+    `worst_difference` are |second / first - 1|, `median_half_width` is that of h / mean over all means.
+    """
+
+    cases: int
+    within: int
+    overlapping: int
+    median_difference: float
+    worst_difference: float
+    median_half_width: float
+
+
+def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:
+    """Of pairs of timings of one case each; failed ones are left out."""
+    found = [(first, second) for first, second in pairs if first.ok and second.ok]
+    differences = [abs(second.seconds / first.seconds - 1) for first, second in found]
+    widths = [timing.half_width_seconds / timing.seconds for pair in found for timing in pair]
+    return Repeatability(
+        cases=len(found),
+        within=sum(
+            abs(a.seconds - b.seconds) <= math.hypot(a.half_width_seconds, b.half_width_seconds) for a, b in found
+        ),
+        overlapping=sum(abs(a.seconds - b.seconds) <= a.half_width_seconds + b.half_width_seconds for a, b in found),
+        median_difference=statistics.median(differences) if differences else math.nan,
+        worst_difference=max(differences) if differences else math.nan,
+        median_half_width=statistics.median(widths) if widths else math.nan,
+    )

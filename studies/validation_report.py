@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,7 +64,7 @@ def sections(result: Validation) -> list[Section]:
     ]
 
 
-def _shown(by_source: dict[str, T]) -> dict[str, T]:
+def _shown(by_source: Mapping[str, T]) -> dict[str, T]:
     """Of figures: without the second form that some models have, with formulas as their paper prints them."""
     return {source: value for source, value in by_source.items() if not source.endswith(AS_PRINTED)}
 

@@ -9,8 +9,9 @@ from collwise.common.errors import CollwiseError, unknown_name
 from collwise.simulator.store import Store
 from collwise.validation.irregular import Plan, Regions, find_regions
 from collwise.validation.tcp_counts import tcp_counts
-from collwise.validation.testbed.bed import Bed, Shape, down, up
+from collwise.validation.testbed.bed import Bed, down, up
 from collwise.validation.testbed.place import TestBed
+from collwise.validation.testbed.shape import Shape
 
 _UNLIMITED = "4194304"
 TCP_VARIANTS: Mapping[str, Mapping[str, str]] = {

@@ -101,6 +101,7 @@ class Told:
         self._place, self._environment, self._launcher_args = place, environment, launcher_args
         self.errors = ""
         self.name, self.engine, self.eager_limit_bytes = place.name, place.engine, place.eager_limit_bytes
+        self.usual_procs = place.usual_procs
         self.facts: Mapping[str, str] = {**place.facts, "told_by": way, "decisions": digest}
 
     def processes_per_node(self, procs: int) -> int:
@@ -309,6 +310,6 @@ def _way_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> d
         failed = [timing for timing in timings if not timing.ok]
         if failed:
             raise CollwiseError(f"{case.collective} of {case.message_bytes} bytes: {failed[0].error}")
-        seconds = np.array([timing.seconds for timing in timings])
-        found[case] = WayTime(float(seconds.mean()), half_width(float(seconds.std(ddof=1)), len(seconds)))
+        seconds = [timing.seconds for timing in timings]
+        found[case] = WayTime(float(np.mean(seconds)), half_width(seconds))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -39,8 +40,9 @@ from collwise.studies.region_text import (
 from collwise.validation.irregular import Plan, Regions, find_regions, verdict
 from collwise.validation.irregular_bed import TCP_VARIANTS, regions_on_bed
 from collwise.validation.tcp_counts import tcp_counts
-from collwise.validation.testbed.bed import Shape, running
+from collwise.validation.testbed.bed import running
 from collwise.validation.testbed.place import TestBed
+from collwise.validation.testbed.shape import Shape
 
 _BED = "regions"
 
@@ -143,7 +145,7 @@ def _find(
             yield find_regions(ThisMachine(library), plan, store, run=run)
         elif testbed is not None:
             bed = running(testbed)
-            yield find_regions(TestBed(bed), plan, store, run=run, counters=lambda bed=bed: tcp_counts(bed))
+            yield find_regions(TestBed(bed), plan, store, run=run, counters=partial(tcp_counts, bed))
         else:
             for buffer in buffers:
                 for variant in variants:

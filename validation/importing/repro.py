@@ -71,6 +71,5 @@ def _row(
 
 
 def _mean(case: Case, seconds: list[float]) -> Timing:
-    deviation = statistics.stdev(seconds) if len(seconds) > 1 else 0.0
-    width = half_width(deviation, len(seconds))
+    width = half_width(seconds)
     return Timing(case, statistics.fmean(seconds), half_width_seconds=width, repetitions=len(seconds))

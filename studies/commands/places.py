@@ -87,7 +87,7 @@ def place_options(function: F) -> F:
     made: Any = collected
     for option in reversed(_OPTIONS):
         made = option(made)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def place_from(where: Where) -> Place:

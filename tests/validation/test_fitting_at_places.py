@@ -36,7 +36,6 @@ class Alike:
     """A place whose messages take 1 ms and 1 us a byte, whatever the experiment; nothing is run."""
 
     name, eager_limit_bytes, usual_procs = "alike", 65536, 4
-    facts: dict[str, str] = {}
 
     def __init__(self, per_node: int = 1) -> None:
         self._per_node = per_node
@@ -55,7 +54,7 @@ def test_a_measured_plan_is_small_and_fits() -> None:
 
 
 def test_several_a_node_are_refused(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store, pytest.raises(UsageError, match="2 processes a node.*--ppn 1"):
+    with Store(tmp_path / "s.sqlite") as store, pytest.raises(UsageError, match=r"2 processes a node.*--ppn 1"):
         fit_measured(Alike(2), Plan((4,), 2), store)  # type: ignore[arg-type]
 
 
@@ -86,7 +85,7 @@ def test_times_that_noise_swallows_are_said(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(fitting, "measure", times)
     with (
         Store(tmp_path / "s.sqlite") as store,
-        pytest.raises(CollwiseError, match="took -1 s, too little to tell from noise: .*bcast_gather"),
+        pytest.raises(CollwiseError, match=r"took -1 s, too little to tell from noise: .*bcast_gather"),
     ):
         fit_measured(Alike(), Plan((3,), 1, grid=SMALL), store)  # type: ignore[arg-type]
 

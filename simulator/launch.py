@@ -46,7 +46,7 @@ class ProgramRun:
     @property
     def problem(self) -> str:
         """One line that says why the run failed: what is known of it, or the engine's own last words."""
-        lines = [line.strip() for line in self.error_text.splitlines() if line.strip()]
+        lines = [line.strip() for line in self.error_text.splitlines() if line.strip(" -=")]
         telling = [line for line in lines if not any(noise in line for noise in _NOISE)]
         deaths = [line for line in telling if _DEATH in line]
         worst = [line for line in telling if "CRITICAL" in line or "rror" in line]

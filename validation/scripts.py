@@ -199,7 +199,7 @@ mv "$$work/simulator/programs/whereabouts.c" "$$work"
 $$compiler $$flags -o "$$work/whereabouts" "$$work/whereabouts.c"
 find "$$work/algorithms" "$$work/simulator" -name '*.c' -print0 |
     xargs -0 -n 1 -P "$$(nproc)" sh -c '$$0 -c "$$1" -o "$$1.o"' "$$compiler $$flags"
-find "$$work/algorithms" "$$work/simulator" -name '*.o' -exec $$compiler -o "$$work/benchmark" {} + -lm
+$$compiler -o "$$work/benchmark" $$(find "$$work/algorithms" "$$work/simulator" -name '*.o') -lm
 cp "$$work/header.json" "$$results"
 $$launcher -n $procs "$$work/whereabouts" </dev/null | grep '^{"rank"' >>"$$results"
 echo "measuring $cases cases with $procs processes" >&2

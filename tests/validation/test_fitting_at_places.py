@@ -10,7 +10,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
@@ -37,7 +36,6 @@ class Alike:
     """A place whose messages take 1 ms and 1 us a byte, whatever the experiment; nothing is run."""
 
     name, eager_limit_bytes, usual_procs = "alike", 65536, 4
-    facts: ClassVar[dict[str, str]] = {}
 
     def __init__(self, per_node: int = 1) -> None:
         self._per_node = per_node

@@ -34,8 +34,8 @@ def read(lines: Lines, unsaid: Unsaid) -> list[tuple[Configuration, list[Timing]
     """
     maker = configuration(unsaid, lines.path, f"IMB-MPI1 {_version(lines)}", {"timing": "maximum"})
     timings: list[Timing] = []
-    what, procs = "", 0
     columns: list[str] = []
+    what, procs = "", 0
     for number, line in enumerate(lines.lines, 1):
         if title := _TITLE.match(line):
             what, procs, columns = title[1], 0, []

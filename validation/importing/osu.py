@@ -46,8 +46,8 @@ def read(lines: Lines, unsaid: Unsaid) -> list[tuple[Configuration, list[Timing]
     Raises UsageError naming the line.
     """
     found: list[tuple[Configuration, list[Timing]]] = []
-    what, version = "", ""
     columns: list[str] = []
+    what, version = "", ""
     for number, line in enumerate(lines.lines, 1):
         if title := _TITLE.match(line):
             what, version, columns = _benchmark(lines, number, title["what"]), title["version"] or "-", []

@@ -34,8 +34,8 @@ class Shape:
     nodes: int = 8
     bits_per_second: float = 100e6
     buffer_bytes: int = 1_000_000
-    # Two packets; more would let the first bytes after a pause through unshaped.
-    burst_bytes: int = 3200
+    # More than a packet, which keeps the rate; a second one would go through unshaped after a pause, too.
+    burst_bytes: int = 2000
     ranks_per_node: int = 1
     congestion_control: str = "reno"
     host_queue_bytes: int = 4000

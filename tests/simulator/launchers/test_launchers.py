@@ -86,7 +86,7 @@ def test_a_host_that_does_not_resolve(library: str) -> None:
     if not shutil.which(f"mpirun.{library}") or not shutil.which("ssh"):
         pytest.skip(f"{library} or ssh is not installed")
     with pytest.raises(CollwiseError, match=r"nosuch\.invalid") as told:
-        Mpirun({"nosuch.invalid": 1}, Wishes(library, reach_seconds=60))
+        Mpirun({"nosuch.invalid": 1}, Wishes(library, reach_seconds=20))
     assert "resolve" in str(told.value) or "no answer" in str(told.value)
     assert "\n" not in str(told.value)
     assert not processes_of("nosuch.invalid")
@@ -110,6 +110,8 @@ def test_srun_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     log = stand_in(tmp_path, "srun", SRUN, monkeypatch)
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n1")
     monkeypatch.setenv("SLURM_TASKS_PER_NODE", "2")
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):  # of the mpirun behind the stand-in
+        monkeypatch.setenv(name, "1")
     place = Srun(Wishes(extra_args=("--partition=short",), reach_seconds=120))
     assert place.facts["launcher"] == "srun --partition=short"
     run = place.run("whereabouts", 1, environment={"COLOUR": "blue"}, timeout_seconds=120)

@@ -143,7 +143,7 @@ def _find(
             yield find_regions(ThisMachine(library), plan, store, run=run)
         elif testbed is not None:
             bed = running(testbed)
-            yield find_regions(TestBed(bed), plan, store, run=run, counters=lambda bed=bed: tcp_counts(bed))
+            yield find_regions(TestBed(bed), plan, store, run=run, counters=partial(tcp_counts, bed))
         else:
             for buffer in buffers:
                 for variant in variants:

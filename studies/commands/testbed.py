@@ -37,9 +37,9 @@ def testbed() -> None:
 @testbed.command()
 @_name_option
 @click.option("--nodes", type=click.IntRange(2, MOST_NODES), default=_USUAL.nodes, show_default=True)
-@click.option("--rate", type=RATE, default="20Mbit", show_default=True, help="Of each port, in both directions.")
+@click.option("--rate", type=RATE, default="100Mbit", show_default=True, help="Of each port, in both directions.")
 @click.option("--buffer", type=SIZE, default="1MB", show_default=True, help="Queue of each port of a switch.")
-@click.option("--burst", type=SIZE, default="3200B", show_default=True, help="What passes unshaped after a pause.")
+@click.option("--burst", type=SIZE, default="2000B", show_default=True, help="What passes unshaped after a pause.")
 @click.option("--ranks-per-node", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--congestion-control", default=_USUAL.congestion_control, show_default=True, help="TCP's, in the nodes.")
 @click.option(
@@ -71,7 +71,7 @@ def up(
 ) -> None:
     """Makes a test bed, in place of one of that name.
 
-    The default rate leaves two processors room for the MPI processes; see others with 'testbed status --check'.
+    The default rate leaves two processors room for the MPI processes; 'testbed status --check' says whether it does.
     """
     if (switches == 2) != (uplink_rate is not None):
         raise UsageError("--switches 2 and --uplink-rate go together")

@@ -36,11 +36,6 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option("--nodes", type=click.IntRange(2), help="Nodes that take part. Default: all of the nominal platform.")
 @click.option("--sizes", type=parsed("sizes", _ends), help="Smallest and largest message. Default: 1B:4MiB.")
 @click.option("--together/--alone", default=True, show_default=True, help="All pairs of nodes side by side, or one.")
-@click.option(
-    "--sustained",
-    type=click.FloatRange(0, 1),
-    help="Cost of eager messages: 0 as in ping-pongs, 1 as in exchanges without pause. Default: 0.5, between.",
-)
 @click.option("--quick", is_flag=True, help="Fewer sizes and repetitions.")
 @click.option("--points", type=click.Path(path_type=Path), help="Fit points of a CSV file again; measures nothing.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The description. Default: NAME.toml")
@@ -54,7 +49,6 @@ def calibrate(
     nodes: int | None,
     sizes: tuple[int, int] | None,
     together: bool,
-    sustained: float | None,
     quick: bool,
     points: Path | None,
     output: Path | None,
@@ -68,7 +62,7 @@ def calibrate(
     'collwise platforms calibrate' is another thing: for clusters that one cannot measure, it fits three numbers to
     figures that a paper gives.
     """
-    from collwise.validation.calibrating.calibration import USUAL_SUSTAINED, measure_points, refit
+    from collwise.validation.calibrating.calibration import measure_points, refit
     from collwise.validation.calibrating.plan import QUICK, USUAL
     from collwise.validation.calibrating.points import read_points, write_points
 
@@ -85,7 +79,7 @@ def calibrate(
         kept = file.with_suffix(".points.csv")
         measured = measure_points(_place(testbed, ppn), described, extent, together, _progress())
         write_points(kept, measured)
-    result = refit(measured, described, sustained=USUAL_SUSTAINED if sustained is None else sustained)
+    result = refit(measured, described)
     write_text(file, write_description(result.platform))
     drawn = []
     if figures is not None:

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from collwise.common.errors import UsageError
 from collwise.platforms import Platform
 from collwise.simulator.places import Place
 from collwise.validation.calibrating.fitting import Segments, clock_seconds, eager_limit, fit_platform
@@ -33,9 +32,6 @@ from collwise.validation.calibrating.points import (
     of_kind,
 )
 from collwise.validation.calibrating.segments import value_at
-
-USUAL_SUSTAINED = 0.5
-"""How much of exchanges without pause goes into the factors: see `fit_platform`."""
 
 # Not receives: in simulation a message sets out only when its receive is posted.
 _COMPARED = (PING_PONG, SEND, ISEND, ROW, EXCHANGE)
@@ -104,7 +100,6 @@ def calibrate(
     quick: bool = False,
     extent: Extent | None = None,
     together: bool = True,
-    sustained: float = USUAL_SUSTAINED,
     on_progress: Progress | None = None,
 ) -> CalibrationResult:
     """Measures between nodes of `place`, whose nominal description is `nominal`, and fits a platform of its name.
@@ -114,7 +109,7 @@ def calibrate(
     Raises UsageError where there are no two nodes and CollwiseError when a program fails.
     """
     points = measure_points(place, nominal, extent or (QUICK if quick else USUAL), together, on_progress)
-    return refit(points, nominal, sustained=sustained)
+    return refit(points, nominal)
 
 
 def measure_points(
@@ -129,11 +124,9 @@ def measure_points(
     return [*made, *measure_plan(place, procs, plan, on_progress)]
 
 
-def refit(points: Sequence[Point], nominal: Platform, *, sustained: float = USUAL_SUSTAINED) -> CalibrationResult:
+def refit(points: Sequence[Point], nominal: Platform) -> CalibrationResult:
     """The same from points that were measured before."""
-    if not 0 <= sustained <= 1:
-        raise UsageError(f"a share of {sustained} of sustained traffic; valid: 0 to 1")
-    platform, segments = fit_platform(points, nominal, sustained)
+    platform, segments = fit_platform(points, nominal)
     return CalibrationResult(platform, tuple(points), segments, tuple(_residuals(platform, points)))
 
 

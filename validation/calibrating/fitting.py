@@ -89,12 +89,10 @@ def clock_seconds(points: Sequence[Point]) -> float:
     return statistics.median(read) if read else 0.0
 
 
-def fit_platform(points: Sequence[Point], nominal: Platform, sustained: float) -> tuple[Platform, Segments]:
+def fit_platform(points: Sequence[Point], nominal: Platform) -> tuple[Platform, Segments]:
     """The nominal platform with link, loopback and calibration as fitted, and the segments by kind.
 
-    `sustained`, 0 to 1: how far messages below the eager limit are to cost what they do in exchanges without pause
-    instead of alone, as in ping-pongs; 0.5 is the geometric mean of both. Raises UsageError when a kind has too few
-    points.
+    Raises UsageError when a kind has too few points.
     """
     limit, clock = eager_limit(points), clock_seconds(points)
     overheads = _fit_overheads(points, limit, clock)
@@ -104,8 +102,7 @@ def fit_platform(points: Sequence[Point], nominal: Platform, sustained: float) -
         _Aim(point.message_bytes, _less(point.median_seconds, clock) / 2, point.relative_error) for point in ping_pongs
     ]
     crosstraffic = _crosstraffic(exchanges, alone, overheads)
-    wanted = _wanted(alone, exchanges, overheads, sustained, 1 + CROSSTRAFFIC * crosstraffic)
-    network = _fit_network(wanted, overheads)
+    network = _fit_network(alone, overheads)
     platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(points, clock))
     segments = {SEND: overheads.os, ISEND: overheads.ois, RECEIVE: overheads.or_, PING_PONG: network}
     return _with_loopback(platform, points, clock, overheads), segments
@@ -164,57 +161,18 @@ def _between(curve: Sequence[_Aim], size: float) -> float:
     return float(np.exp(np.interp(math.log(size), np.log(sizes), np.log(seconds))))
 
 
-def _wanted(
-    alone: Sequence[_Aim], exchanges: Sequence[Point], overheads: _Overheads, sustained: float, slower: float
-) -> list[_Aim]:
-    """One-way times alone, moved towards those of exchanges without pause.
-
-    `slower` is by how much simulation slows both directions at once.
-    """
-    if sustained == 0 or len(exchanges) < _LEAST_POINTS:
-        return list(alone)
-    steady = _eager_curve(
-        [
-            _Aim(
-                point.message_bytes,
-                max(point.median_seconds - overheads.exchange(point.message_bytes), 0.0) / slower
-                + overheads.blocking(point.message_bytes),
-                point.relative_error,
-            )
-            for point in exchanges
-        ]
-    )
-    below = [one for one in alone if one.message_bytes < overheads.eager_limit_bytes]
-    isolated = _eager_curve(below)
-    moved = [
-        replace(
-            one,
-            seconds=one.seconds
-            * (value_at(steady, one.message_bytes) / value_at(isolated, one.message_bytes)) ** sustained,
-        )
-        for one in below
-    ]
-    return [*moved, *alone[len(below) :]]
-
-
-def _eager_curve(aims: Sequence[_Aim]) -> list[Segment]:
-    return fit_segments(
-        [one.message_bytes for one in aims],
-        [one.seconds for one in aims],
-        uncertain=[one.uncertain for one in aims],
-        most_segments=_EAGER_SEGMENTS,
-    )
-
-
 def _fit_network(wanted: Sequence[_Aim], overheads: _Overheads) -> list[Segment]:
-    """Latency and seconds a byte (of message and envelope) by size, eager and rendezvous apart."""
-    made: list[Segment] = []
+    """Latency and seconds a byte (of message and envelope) by size, eager and rendezvous apart.
+
+    No message below the eager limit goes at a higher rate than the largest ones: one alone may seem to, where a token
+    bucket or a buffer takes it in, but messages that follow one another do not.
+    """
     limit = overheads.eager_limit_bytes
-    parts = [
-        ([one for one in wanted if one.message_bytes < limit], _EAGER_SEGMENTS, 0),
-        ([one for one in wanted if one.message_bytes >= limit], _RENDEZVOUS_SEGMENTS, limit),
-    ]
-    for part, most, start in parts:
+    eager = [one for one in wanted if one.message_bytes < limit]
+    rendezvous = [one for one in wanted if one.message_bytes >= limit]
+    made: list[Segment] = []
+    least = _LEAST_SECONDS_PER_BYTE
+    for part, most, start in ((rendezvous, _RENDEZVOUS_SEGMENTS, limit), (eager, _EAGER_SEGMENTS, 0)):
         if len(part) < _LEAST_POINTS:
             continue
         found = fit_segments(
@@ -222,11 +180,12 @@ def _fit_network(wanted: Sequence[_Aim], overheads: _Overheads) -> list[Segment]
             [one.seconds - overheads.blocking(one.message_bytes) for one in part],
             scale_seconds=[one.seconds for one in part],
             uncertain=[one.uncertain for one in part],
-            least=(_LEAST_SECONDS, _LEAST_SECONDS_PER_BYTE),
+            least=(_LEAST_SECONDS, least),
             most_segments=most,
             from_bytes=start,
         )
-        made += [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found]
+        made = [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found] + made
+        least = made[-1].seconds_per_byte
     if not made:
         raise UsageError(f"too few measurements of kind '{PING_PONG}'; valid: {_LEAST_POINTS} and more")
     return made

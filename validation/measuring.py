@@ -33,7 +33,8 @@ class Method:
 
     `timing`: 'root', the root's clock until a closing barrier, 'maximum', the slowest process's time, or 'global', from
     the first start to the last end on a global clock. `synchronisation` before each repetition: two 'barriers', or
-    'rounds', which start at an announced instant of the global clock. `warmup` repetitions, one at least, come first,
+    'rounds', which start at an announced instant of the global clock, and are discarded when a process comes more than
+    `late_seconds` behind it. `warmup` repetitions, one at least, come first,
     untimed. `nrep`: None, or the relative standard error of one-byte messages of Hunold & Carpen-Amarie's procedure,
     whose K is the least number of repetitions. No repetition of a case begins after `limit_seconds`; 0: no limit.
     `keep_samples` keeps every repetition. Everything is done in `launches` separate executions of MPI.
@@ -49,6 +50,7 @@ class Method:
     limit_seconds: float = 5.0
     keep_samples: bool = False
     launches: int = 1
+    late_seconds: float = 1e-5
 
     def __post_init__(self) -> None:
         if self.timing not in TIMINGS:
@@ -59,6 +61,8 @@ class Method:
             raise UsageError(f"relative standard error {self.nrep} of NREP; valid: between 0 and 1, both excluded")
         if not 0 <= self.limit_seconds < math.inf:
             raise UsageError(f"limit of {self.limit_seconds} seconds; valid: 0 (none) or more")
+        if not 0 <= self.late_seconds < math.inf:
+            raise UsageError(f"{self.late_seconds} seconds behind the start of a round; valid: 0 or more")
         for name, count in (("untimed repetitions", self.warmup), ("launches", self.launches)):
             if not 1 <= count <= 1000:
                 raise UsageError(f"{count} {name}; valid: 1 to 1000")
@@ -75,6 +79,7 @@ class Method:
             "relative-error": wanted.relative_error,
             "limit-seconds": self.limit_seconds,
             "warmup": self.warmup,
+            "late-seconds": self.late_seconds,
         }
         if self.nrep is not None:
             values["nrep"] = self.nrep
@@ -88,6 +93,7 @@ def measuring_configuration(place: Place, method: Method, run: str = "", launch:
     details = {
         "timing": method.timing,
         "synchronisation": method.synchronisation,
+        **({"late_seconds": repr(method.late_seconds)} if method.synchronisation == "rounds" else {}),
         "repetitions": f"{wanted.min_repetitions} to {wanted.max_repetitions}",
         "confidence": repr(wanted.confidence),
         "relative_error": repr(wanted.relative_error),

@@ -67,6 +67,9 @@ static int take(bench_options *options, const char *name, const char *value) {
     if (strcmp(name, "--relative-error") == 0) {
         return read_number(value, &method->relative_error);
     }
+    if (strcmp(name, "--late-seconds") == 0) {
+        return read_number(value, &method->late_seconds);
+    }
     return strcmp(name, "--limit-seconds") == 0 && read_number(value, &method->limit_seconds);
 }
 

@@ -6,6 +6,7 @@
 
 /*     --timing root|maximum|global     --synchronisation barriers|rounds
  *     --min-repetitions N  --max-repetitions N  --confidence C  --relative-error E
+ *     --late-seconds S     by rounds: how far behind the start is late
  *     --limit-seconds S    of a case, 0 for none    --warmup N    at least 1
  *     --nrep RSE           repetitions by Hunold & Carpen-Amarie 2018, until the relative standard error RSE; K is the
  *                          least number of repetitions, and the most and the relative error do not count

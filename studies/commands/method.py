@@ -28,6 +28,13 @@ _OPTIONS = (
         show_default=True,
         help="Before each repetition: two barriers, or rounds that start at an agreed instant.",
     ),
+    click.option(
+        "--late-seconds",
+        type=float,
+        default=_USUAL.late_seconds,
+        show_default=True,
+        help="By rounds: a process so far behind the start is late. More where processes share cores.",
+    ),
     click.option("--repetitions", type=click.IntRange(1), help="Exactly so many, whatever the precision."),
     click.option(
         "--min-repetitions", type=click.IntRange(1), default=_USUAL.precision.min_repetitions, show_default=True
@@ -83,6 +90,7 @@ def method_options(function: Callable[..., None]) -> Callable[..., None]:
         *arguments: Any,
         timing: str,
         synchronisation: str,
+        late_seconds: float,
         repetitions: int | None,
         min_repetitions: int,
         max_repetitions: int,
@@ -98,7 +106,14 @@ def method_options(function: Callable[..., None]) -> Callable[..., None]:
             repetitions or min_repetitions, repetitions or max_repetitions, confidence, relative_error
         )
         method = Method(
-            timing, precision, warmup, synchronisation, nrep=nrep, limit_seconds=limit_seconds, launches=launches
+            timing,
+            precision,
+            warmup,
+            synchronisation,
+            nrep=nrep,
+            limit_seconds=limit_seconds,
+            launches=launches,
+            late_seconds=late_seconds,
         )
         function(*arguments, method=method, **others)
 

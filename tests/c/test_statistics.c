@@ -16,8 +16,8 @@ static void expect(const char *what, double found, double wanted, double toleran
 
 /* Closed forms: one degree of freedom is Cauchy's distribution, two has a root; the others are from printed tables. */
 static void quantiles(void) {
-    for (double confidence = 0.1; confidence < 1; confidence += 0.1) {
-        double half = confidence / 2, p = 0.5 + half;
+    for (int tenths = 1; tenths < 10; tenths++) {
+        double confidence = tenths / 10.0, half = confidence / 2, p = 0.5 + half;
         expect("1 degree", cw_t_quantile(confidence, 1), tan(3.14159265358979323846 * half), 1e-12);
         expect("2 degrees", cw_t_quantile(confidence, 2), 2 * half / sqrt(2 * p * (1 - p)), 1e-12);
     }

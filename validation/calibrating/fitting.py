@@ -102,7 +102,7 @@ def fit_platform(points: Sequence[Point], nominal: Platform) -> tuple[Platform, 
         _Aim(point.message_bytes, _less(point.median_seconds, clock) / 2, point.relative_error) for point in ping_pongs
     ]
     crosstraffic = _crosstraffic(exchanges, alone, overheads)
-    network = _fit_network(alone, overheads)
+    network = _fit_network(alone, overheads, nominal.link_bytes_per_second * nominal.links_per_node)
     platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(points, clock))
     segments = {SEND: overheads.os, ISEND: overheads.ois, RECEIVE: overheads.or_, PING_PONG: network}
     return _with_loopback(platform, points, clock, overheads), segments
@@ -161,18 +161,17 @@ def _between(curve: Sequence[_Aim], size: float) -> float:
     return float(np.exp(np.interp(math.log(size), np.log(sizes), np.log(seconds))))
 
 
-def _fit_network(wanted: Sequence[_Aim], overheads: _Overheads) -> list[Segment]:
+def _fit_network(wanted: Sequence[_Aim], overheads: _Overheads, link_bytes_per_second: float) -> list[Segment]:
     """Latency and seconds a byte (of message and envelope) by size, eager and rendezvous apart.
 
-    No message below the eager limit goes at a higher rate than the largest ones: one alone may seem to, where a token
-    bucket or a buffer takes it in, but messages that follow one another do not.
+    No message goes at a higher rate than the link's nominal one: one alone may seem to, where a token bucket or a buffer
+    takes it in, but messages that follow one another do not.
     """
     limit = overheads.eager_limit_bytes
     eager = [one for one in wanted if one.message_bytes < limit]
     rendezvous = [one for one in wanted if one.message_bytes >= limit]
     made: list[Segment] = []
-    least = _LEAST_SECONDS_PER_BYTE
-    for part, most, start in ((rendezvous, _RENDEZVOUS_SEGMENTS, limit), (eager, _EAGER_SEGMENTS, 0)):
+    for part, most, start in ((eager, _EAGER_SEGMENTS, 0), (rendezvous, _RENDEZVOUS_SEGMENTS, limit)):
         if len(part) < _LEAST_POINTS:
             continue
         found = fit_segments(
@@ -180,12 +179,11 @@ def _fit_network(wanted: Sequence[_Aim], overheads: _Overheads) -> list[Segment]
             [one.seconds - overheads.blocking(one.message_bytes) for one in part],
             scale_seconds=[one.seconds for one in part],
             uncertain=[one.uncertain for one in part],
-            least=(_LEAST_SECONDS, least),
+            least=(_LEAST_SECONDS, 1 / link_bytes_per_second),
             most_segments=most,
             from_bytes=start,
         )
-        made = [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found] + made
-        least = made[-1].seconds_per_byte
+        made += [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found]
     if not made:
         raise UsageError(f"too few measurements of kind '{PING_PONG}'; valid: {_LEAST_POINTS} and more")
     return made

@@ -95,6 +95,55 @@ class ThisMachine:
         )
 
 
+class ChangedPlace:
+    """A Place whose programs get more variables and launcher options; `facts` tell its times from the base's.
+
+    `errors` is what the last run said on standard error.
+    """
+
+    def __init__(
+        self,
+        base: Place,
+        facts: Mapping[str, str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        launcher_args: Sequence[str] = (),
+    ) -> None:
+        self._base, self._environment, self._launcher_args = base, environment or {}, launcher_args
+        self.name, self.engine, self.eager_limit_bytes = base.name, base.engine, base.eager_limit_bytes
+        self.usual_procs = base.usual_procs
+        self.facts: Mapping[str, str] = {**base.facts, **facts}
+        self.errors = ""
+
+    def processes_per_node(self, procs: int) -> int:
+        """The base's."""
+        return self._base.processes_per_node(procs)
+
+    def run(
+        self,
+        program: str,
+        procs: int,
+        args: Sequence[str] = (),
+        *,
+        timeout_seconds: float | None = None,
+        on_line: Callable[[str], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+        launcher_args: Sequence[str] = (),
+    ) -> ProgramRun:
+        """As of the base, with the additions."""
+        run = self._base.run(
+            program,
+            procs,
+            args,
+            timeout_seconds=timeout_seconds,
+            on_line=on_line,
+            environment={**self._environment, **(environment or {})},
+            launcher_args=[*self._launcher_args, *launcher_args],
+        )
+        self.errors = run.error_text
+        return run
+
+
 def variable_options(engine: Engine, environment: Mapping[str, str]) -> list[str]:
     """The options of an engine's mpirun that set environment variables for every process."""
     if engine.library == "openmpi":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -280,28 +280,3 @@ def samples_csv(launches: Sequence[Sequence[Timing]]) -> str:
                 for number, seconds in enumerate(timing.samples or (), 1)
             ]
     return "\n".join(lines) + "\n"
-
-
-@dataclass(frozen=True)
-class Repeatability:
-    """How two measurements of the same cases agree, as shares of the `cases` that both could time."""
-
-    cases: int
-    agree: float
-    """The means differ by at most the root of the sum of the squared half-widths."""
-    inside: float
-    """The second mean lies in the first interval."""
-
-
-def repeatability(first: Iterable[Timing], second: Iterable[Timing]) -> Repeatability:
-    """Compares two measurements case by case; nan for shares of no cases. An infinite half-width agrees with all."""
-    again = {timing.case: timing for timing in second if timing.ok}
-    pairs = [(timing, again[timing.case]) for timing in first if timing.ok and timing.case in again]
-    if not pairs:
-        return Repeatability(0, math.nan, math.nan)
-    apart = [(abs(a.seconds - b.seconds), a.half_width_seconds, b.half_width_seconds) for a, b in pairs]
-    return Repeatability(
-        len(pairs),
-        sum(difference <= math.hypot(own, other) for difference, own, other in apart) / len(pairs),
-        sum(difference <= own for difference, own, _ in apart) / len(pairs),
-    )

@@ -22,8 +22,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.experiments import Precision
 from collwise.simulator.interposing import LIBRARY
-from collwise.simulator.launch import ProgramRun
-from collwise.simulator.places import Place
+from collwise.simulator.places import ChangedPlace, Place
 from collwise.simulator.store import Case, Store, Timing
 from collwise.validation.decisions import DecisionTable
 from collwise.validation.export import collwise_rules, inexpressible, openmpi_rules
@@ -84,55 +83,6 @@ class RunTime:
     checks: tuple[RulesCheck, ...] = ()
 
 
-class Told:
-    """A Place whose programs get more variables and launcher options; `errors` is what the last run said on stderr.
-
-    `facts` tells its times from those of the place alone.
-    """
-
-    def __init__(
-        self,
-        place: Place,
-        way: str,
-        digest: str,
-        environment: Mapping[str, str],
-        launcher_args: Sequence[str],
-    ) -> None:
-        self._place, self._environment, self._launcher_args = place, environment, launcher_args
-        self.errors = ""
-        self.name, self.engine, self.eager_limit_bytes = place.name, place.engine, place.eager_limit_bytes
-        self.usual_procs = place.usual_procs
-        self.facts: Mapping[str, str] = {**place.facts, "told_by": way, "decisions": digest}
-
-    def processes_per_node(self, procs: int) -> int:
-        """As of the place."""
-        return self._place.processes_per_node(procs)
-
-    def run(
-        self,
-        program: str,
-        procs: int,
-        args: Sequence[str] = (),
-        *,
-        timeout_seconds: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        environment: Mapping[str, str] | None = None,
-        launcher_args: Sequence[str] = (),
-    ) -> ProgramRun:
-        """As of any Place."""
-        run = self._place.run(
-            program,
-            procs,
-            args,
-            timeout_seconds=timeout_seconds,
-            on_line=on_line,
-            environment={**self._environment, **(environment or {})},
-            launcher_args=[*self._launcher_args, *launcher_args],
-        )
-        self.errors = run.error_text
-        return run
-
-
 def builtin_case(place: Place, collective: str, procs: int, message_bytes: int) -> Case:
     """The case that calls MPI's own collective."""
     per_node = place.processes_per_node(procs)
@@ -174,9 +124,9 @@ def run_time(
         table_file.write_text(collwise_rules(used), encoding="utf-8")
         digest = hashlib.sha256((rules_text + table_file.read_text(encoding="utf-8")).encode()).hexdigest()
         told = {
-            DEFAULT: Told(place, DEFAULT, "none", {}, ()),
-            RULES: Told(place, RULES, digest, {}, _rules_options(rules_file)),
-            LIBCOLLWISE: Told(place, LIBCOLLWISE, digest, _preloading(place, table_file), ()),
+            DEFAULT: _told(place, DEFAULT, "none"),
+            RULES: _told(place, RULES, digest, launcher_args=_rules_options(rules_file)),
+            LIBCOLLWISE: _told(place, LIBCOLLWISE, digest, environment=_preloading(place, table_file)),
         }
         _prove(place, table_file, choices, Path(folder, "proof.sqlite"), timeout_seconds)
         method = Method(precision=Precision(repetitions, repetitions))
@@ -281,7 +231,7 @@ def not_run(report: str, choices: Mapping[Case, Choice]) -> list[str]:
 
 def _prove(place: Place, table: Path, choices: Mapping[Case, Choice], scratch: Path, timeout_seconds: float) -> None:
     """A launch that is not kept. Raises CollwiseError where a call is not run by the algorithm chosen."""
-    reporting = Told(place, "report", "", {**_preloading(place, table), "COLLWISE_REPORT": "1"}, ())
+    reporting = _told(place, "report", "", environment={**_preloading(place, table), "COLLWISE_REPORT": "1"})
     once = Method(precision=Precision(1, 1))
     with Store(scratch) as store:
         measure(reporting, list(choices), store, method=once, timeout_seconds=timeout_seconds)
@@ -301,6 +251,19 @@ def _checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mapping[Cas
         if not notes[case] and key not in looked_at:
             looked_at.add(key)
             yield check_rules(rules_file, case.collective, case.procs, case.message_bytes)
+
+
+def _told(
+    place: Place,
+    way: str,
+    digest: str,
+    *,
+    environment: Mapping[str, str] | None = None,
+    launcher_args: Sequence[str] = (),
+) -> ChangedPlace:
+    """The place where MPI gets its decisions in a way; `digest` is theirs."""
+    facts = {"told_by": way, "decisions": digest}
+    return ChangedPlace(place, facts, environment=environment, launcher_args=launcher_args)
 
 
 def _way_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> dict[Case, WayTime]:

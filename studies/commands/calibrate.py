@@ -12,11 +12,13 @@ import click
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
-from collwise.platforms import HostPlatform, Platform, Source, write_description
+from collwise.platforms import HostPlatform, Platform, write_description
+from collwise.studies.commands.places import PLACES, Where, place_from, place_options
 from collwise.studies.commands.shared import PLATFORM, json_option, parsed, print_json, stdout_console, table
+from collwise.validation.testbed.bed import running
+from collwise.validation.testbed.platform import simulated_platform
 
 if TYPE_CHECKING:
-    from collwise.simulator.places import Place
     from collwise.validation.calibrating.calibration import CalibrationResult
     from collwise.validation.calibrating.plan import Progress
 
@@ -29,8 +31,7 @@ def _ends(text: str) -> tuple[int, int]:
 
 
 @click.command()
-@click.option("--testbed", metavar="NAME", help="The test bed of that name, which is up.")
-@click.option("--ppn", type=click.IntRange(1), default=1, show_default=True, help="Processes per node.")
+@place_options
 @click.option("--nominal", type=PLATFORM, help="A description to start from: hosts, rate. Default: the test bed's.")
 @click.option("--name", help="The platform's name. Default: the nominal one's.")
 @click.option("--nodes", type=click.IntRange(2), help="Nodes that take part. Default: all of the nominal platform.")
@@ -42,8 +43,7 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option("--figures", type=click.Path(path_type=Path), help="A directory for figures of points and segments.")
 @json_option
 def calibrate(
-    testbed: str | None,
-    ppn: int,
+    where: Where,
     nominal: HostPlatform | None,
     name: str | None,
     nodes: int | None,
@@ -67,17 +67,21 @@ def calibrate(
     from collwise.validation.calibrating.points import read_points, write_points
 
     start = time.monotonic()
-    described = _nominal(testbed, nominal, name, nodes)
+    described = _nominal(where, nominal, name, nodes)
     file = output or Path(f"{described.name}.toml")
     if points is not None:
+        if quick or sizes is not None:
+            raise UsageError("--quick and --sizes are about measuring; --points measures nothing")
         kept = points
         measured = read_points(points)
     else:
         extent = QUICK if quick else USUAL
         if sizes is not None:
             extent = replace(extent, least_bytes=sizes[0], most_bytes=sizes[1])
+        if not where.named:
+            raise UsageError(f"where to measure is missing: {PLACES}; or --points FILE.csv, measured before")
         kept = file.with_suffix(".points.csv")
-        measured = measure_points(_place(testbed, ppn), described, extent, together, _progress())
+        measured = measure_points(place_from(where), described, extent, together, _progress())
         write_points(kept, measured)
     result = refit(measured, described)
     write_text(file, write_description(result.platform))
@@ -96,46 +100,16 @@ def calibrate(
         click.echo(str(path))
 
 
-def _nominal(testbed: str | None, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:
-    if nominal is None and testbed is None:
-        raise UsageError("--nominal PLATFORM or --testbed NAME is needed; make one: collwise platforms new")
-    chosen = nominal or _of_testbed(str(testbed))
+def _nominal(where: Where, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:
+    chosen = nominal
+    if chosen is None:
+        if where.testbed is None:
+            raise UsageError("--nominal PLATFORM is missing: hosts and their rate; make one: collwise platforms new")
+        chosen = simulated_platform(running(where.testbed).shape)
     if not isinstance(chosen, Platform):
         raise UsageError(f"--nominal {chosen.name}: valid: a description of equal nodes behind one switch, in TOML")
     name = name or chosen.name
     return replace(chosen, name=name, title=chosen.title if name == chosen.name else name, nodes=nodes or chosen.nodes)
-
-
-def _of_testbed(name: str) -> Platform:
-    from collwise.validation.testbed.bed import running
-
-    shape = running(name).shape
-    rate = f"{shape.bits_per_second / 1e6:g} Mbit/s"
-    return Platform(
-        name=f"testbed-{shape.nodes}x{shape.bits_per_second / 1e6:g}m",
-        title=f"Test bed of {shape.nodes} nodes at {rate}",
-        site="testbed",
-        nodes=shape.nodes,
-        host_prefix="n",
-        host_suffix="",
-        cpus_per_node=1,
-        cores_per_node=1,
-        core_flops=1e9,
-        link_bytes_per_second=shape.bits_per_second / 8,
-        link_latency_seconds=20e-6,
-        loopback_bytes_per_second=2e9,
-        loopback_latency_seconds=1e-6,
-        sources=(Source("nodes", "the shape of the test bed"),),
-    )
-
-
-def _place(testbed: str | None, ppn: int) -> Place:
-    from collwise.validation.testbed.bed import running
-    from collwise.validation.testbed.place import TestBed
-
-    if testbed is None:
-        raise UsageError("--testbed NAME says where to measure; --points FILE.csv fits points measured before")
-    return TestBed(running(testbed), ppn)
 
 
 def _progress() -> Progress:

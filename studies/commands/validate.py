@@ -87,7 +87,8 @@ def validate(
         print_json(report.document(result))
     else:
         [promises] = report.sections(result)[0].tables
-        stdout_console().print(table("Simulated against measured", promises.columns, promises.rows, left=promises.left))
+        columns, rows = promises.columns[:-1], [row[:-1] for row in promises.rows]
+        stdout_console().print(table("Simulated against measured", columns, rows, left=promises.left))
         click.echo(f"{page}: {format_seconds(sum(stage.seconds for stage in result.stages))}")
     if result.failed:
         raise CollwiseError(f"{len(result.failed)} cases failed; first: {describe(result.failed[0])}")

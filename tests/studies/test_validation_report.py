@@ -9,13 +9,13 @@ import pytest
 from collwise.simulator.store import Case, Timing
 from collwise.studies.sections import Section, TextTable
 from collwise.studies.validation_report import document, write_validation
+from collwise.validation.repeating import Repeatability
 from collwise.validation.tcp_counts import TcpCounts
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.three_way.disagreements import NOT_FOUND, Diagnosis, Pair, disagreements
 from collwise.validation.three_way.pipeline import Stage, Validation
 from collwise.validation.three_way.plan import usual_plan
-from collwise.validation.three_way.repeating import Repeatability
 from collwise.validation.three_way.table import SIMULATED, OwnChoice, Point, Row, Table
 
 PLACES = ("testbed-8x100M", "testbed-4x100M")
@@ -34,7 +34,7 @@ def made_up() -> Validation:
         table=table,
         platforms={place: simulated_platform(Shape(8)) for place in PLACES},
         models=("hockney",),
-        repeated=Repeatability(10, 8, 9, 0.01, 0.2, 0.02),
+        repeated=Repeatability(10, 8, 9, 7, 0.01, 0.2, 0.02),
         disagreements=found,
         diagnoses=[diagnosis],
         failed=failed,
@@ -82,6 +82,6 @@ def test_the_page_holds_its_figures_and_escapes_text(report: tuple[str, str]) ->
 
 def test_the_document_is_json() -> None:
     found = json.loads(json.dumps(document(made_up())))
-    assert [one["kept"] for one in found["verdicts"]] == [False] * 6
+    assert [one["kept"] for one in found["verdicts"]] == [False] * 9
     assert found["causes"][0]["cause"] == "two cores"
     assert len(found["rows"]) == 8

@@ -10,8 +10,8 @@ import pytest
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.experiments import Precision
 from collwise.simulator.places import ThisMachine
-from collwise.simulator.store import Case, Store, Timing
-from collwise.validation.measuring import Method, half_width, measure, repeatability
+from collwise.simulator.store import Case, Store
+from collwise.validation.measuring import Method, half_width, measure
 
 
 def test_half_width_is_student_t() -> None:
@@ -58,17 +58,6 @@ def test_nrep_and_launches(tmp_path: Path) -> None:
     assert len(means) == 2
     assert row.seconds == pytest.approx(statistics.fmean(means))
     assert row.half_width_seconds == pytest.approx(half_width(means))
-
-
-def test_agreement_is_of_the_means_within_both_intervals() -> None:
-    def timing(size: int, seconds: float, width: float) -> Timing:
-        return Timing(Case("bcast", "chain", 2, size), seconds, half_width_seconds=width)
-
-    first = [timing(1, 10, 3), timing(2, 10, 3), timing(3, 10, 3), timing(4, 10, 0), timing(5, 1, 1)]
-    second = [timing(1, 12, 4), timing(2, 15, 4), timing(3, 15.1, 4), timing(4, 10, 0)]
-    found = repeatability(first, second)
-    assert (found.cases, found.agree, found.inside) == (4, 3 / 4, 2 / 4)
-    assert math.isnan(repeatability(first, []).agree)
 
 
 @pytest.mark.parametrize(

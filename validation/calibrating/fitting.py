@@ -164,8 +164,8 @@ def _between(curve: Sequence[_Aim], size: float) -> float:
 def _fit_network(wanted: Sequence[_Aim], overheads: _Overheads, link_bytes_per_second: float) -> list[Segment]:
     """Latency and seconds a byte (of message and envelope) by size, eager and rendezvous apart.
 
-    No message goes at a higher rate than the link's nominal one: one alone may seem to, where a token bucket or a buffer
-    takes it in, but messages that follow one another do not.
+    No message goes at a higher rate than the link's nominal one: one alone may seem to, where a token bucket or a
+    buffer takes it in, but messages that follow one another do not.
     """
     limit = overheads.eager_limit_bytes
     eager = [one for one in wanted if one.message_bytes < limit]

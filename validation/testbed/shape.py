@@ -66,9 +66,13 @@ class Shape:
 
     @property
     def title(self) -> str:
-        """Short, for names of places: '8x100M', '8x100M-2x10M' with a link of 10 Mbit/s between two switches."""
+        """Short, for names of places: '8x100M', '8x100M-2x10M' with a link of 10 Mbit/s between two switches.
+
+        '-default' follows where the transport is.
+        """
         uplink = f"-2x{self.uplink_bits_per_second / 1e6:g}M" if self.switches == 2 else ""
-        return f"{self.nodes}x{self.bits_per_second / 1e6:g}M{uplink}"
+        transport = "" if self.transport == TRANSPORTS[0] else f"-{self.transport}"
+        return f"{self.nodes}x{self.bits_per_second / 1e6:g}M{uplink}{transport}"
 
 
 def _check(what: str, value: float, least: float, most: float) -> None:

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 from itertools import groupby
 
 from collwise.platforms import Platform
+from collwise.simulator.places import ChangedPlace
 from collwise.simulator.store import Case, Store, Timing
 from collwise.simulator.sweep import simulate
 from collwise.validation.measuring import Method, measure
 from collwise.validation.tcp_counts import TcpCounts, tcp_counts
 from collwise.validation.testbed.place import TestBed
 from collwise.validation.testbed.shape import Shape
-from collwise.validation.three_way.beds import ChangedPlace
 from collwise.validation.three_way.conditions import CONDITIONS, Condition
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, Pair, cause_of
 from collwise.validation.three_way.table import Row
@@ -56,7 +56,7 @@ class Diagnoser:
         changed = list(dict.fromkeys(applicable.values()))
         if not changed:
             return {}
-        place = ChangedPlace(bed, condition.change, condition.launcher_args)
+        place = ChangedPlace(bed, {"condition": condition.change}, launcher_args=condition.launcher_args)
         measured = measure(place, changed, self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
         simulated = simulate(condition.platform(self._platform), changed, self._store).timings
         by_case = dict(zip(changed, measured, strict=True))
@@ -71,7 +71,7 @@ class Diagnoser:
         found = {}
         for case in cases:
             before = tcp_counts(bed.bed)
-            place = ChangedPlace(bed, "alone")
+            place = ChangedPlace(bed, {"condition": "alone"})
             measure(place, [case], self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
             found[case] = tcp_counts(bed.bed) - before
         return found

@@ -20,6 +20,7 @@ from collwise.validation.calibrating.plan import QUICK, USUAL
 from collwise.validation.calibrating.points import read_points, write_points
 from collwise.validation.measuring import Method, measure, measuring_configuration
 from collwise.validation.modelling import measured_models
+from collwise.validation.repeating import Repeatability, repeatability
 from collwise.validation.testbed.place import TestBed
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
@@ -27,13 +28,14 @@ from collwise.validation.three_way.beds import NAME, temporary_bed
 from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.plan import Plan, Scenario
-from collwise.validation.three_way.repeating import Repeatability, repeatability
 from collwise.validation.three_way.sources import joined, predictions, table_of
 from collwise.validation.three_way.table import Table
 
 METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
+MAIN_METHOD = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=2, launches=3)
+"""Of the main scenario: what differs between launches is more than what differs within one."""
 _TIMEOUT_SECONDS = 900.0
-_MODELS_SECONDS, _QUICK_MODELS_SECONDS = 240.0, 60.0
+_MODELS_SECONDS, _QUICK_MODELS_SECONDS = 240.0, 45.0
 
 
 @dataclass(frozen=True)
@@ -106,14 +108,14 @@ class Comparison:
             repeated = self._repeated(bed, main)
         at_main = tables[0].rows
         for scenario in self._plan.scenarios[1:]:
-            same_rate = scenario.bits_per_second == main.bits_per_second
+            alike = (scenario.bits_per_second, scenario.transport) == (main.bits_per_second, main.transport)
             with self._bed(self._shape(scenario)) as bed:
                 known = next(iter(platforms.values()))
                 platform = (
-                    self._resized(known, scenario.nodes) if same_rate else self._calibrated(bed, self._shape(scenario))
+                    self._resized(known, scenario.nodes) if alike else self._calibrated(bed, self._shape(scenario))
                 )
                 platforms[bed.name] = platform
-                tables.append(self._compared(bed, scenario, platform, models if same_rate else []))
+                tables.append(self._compared(bed, scenario, platform, models if alike else []))
         found = disagreements(at_main)
         with self._stage(f"causes of {min(len(found), self._plan.diagnosed)} of {len(found)} disagreements"):
             diagnoser = Diagnoser(shape, next(iter(platforms.values())), self._bed, self._store, METHOD)
@@ -147,7 +149,7 @@ class Comparison:
 
     @staticmethod
     def _shape(scenario: Scenario) -> Shape:
-        return Shape(nodes=scenario.nodes, bits_per_second=scenario.bits_per_second)
+        return Shape(scenario.nodes, scenario.bits_per_second, transport=scenario.transport)
 
     @staticmethod
     def _resized(platform: Platform, nodes: int) -> Platform:
@@ -179,17 +181,20 @@ class Comparison:
     ) -> Table:
         cases = scenario.cases()
         with self._stage(f"{bed.name}: {len(cases)} cases measured"):
-            measured = self._measured(bed, cases)
+            measured = self._measured(bed, cases, self._method(scenario))
         with self._stage(f"{bed.name}: MPI's own collectives measured"):
-            own = self._measured(bed, scenario.own_cases())
+            own = self._measured(bed, scenario.own_cases(), self._method(scenario))
         with self._stage(f"{bed.name}: simulated and predicted"):
             swept = simulate(platform, cases, self._store)
             self._failed += swept.failed
             predicted = predictions(models, cases)
         return table_of(bed.name, measured, swept.timings, predicted, own)
 
-    def _measured(self, bed: TestBed, cases: Sequence[Case], run: str = "") -> list[Timing]:
-        timings = measure(bed, cases, self._store, method=METHOD, run=run, timeout_seconds=_TIMEOUT_SECONDS)
+    def _method(self, scenario: Scenario) -> Method:
+        return MAIN_METHOD if scenario is self._plan.main else METHOD
+
+    def _measured(self, bed: TestBed, cases: Sequence[Case], method: Method, run: str = "") -> list[Timing]:
+        timings = measure(bed, cases, self._store, method=method, run=run, timeout_seconds=_TIMEOUT_SECONDS)
         self._failed += [timing for timing in timings if not timing.ok]
         self._maker = bed.engine.label
         if cases and not any(timing.ok for timing in timings):
@@ -200,5 +205,7 @@ class Comparison:
         cases = scenario.cases()
         sample = cases[:: max(1, -(-len(cases) // self._plan.repeated))]
         with self._stage(f"{bed.name}: {len(sample)} cases measured again"):
-            pairs = zip(self._measured(bed, sample), self._measured(bed, sample, "again"), strict=True)
+            pairs = zip(
+                self._measured(bed, sample, MAIN_METHOD), self._measured(bed, sample, MAIN_METHOD, "again"), strict=True
+            )
             return repeatability(pairs)

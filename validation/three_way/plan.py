@@ -9,6 +9,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Case
 from collwise.validation.grid import SEGMENT_BYTES
+from collwise.validation.testbed.shape import TRANSPORTS
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 BUILTIN = "builtin"
@@ -28,11 +29,15 @@ _FEW_MESSAGES, _FEW_BLOCKS = (8192, 65536, 524288), (2048, 16384, 65536)
 
 @dataclass(frozen=True)
 class Scenario:
-    """A test bed of `nodes` nodes with one process each, ports of `bits_per_second`, and by collective the sizes."""
+    """A test bed of `nodes` nodes with one process each, ports of `bits_per_second`, and by collective the sizes.
+
+    `transport` as in Shape.
+    """
 
     nodes: int
     bits_per_second: float
     sizes: Mapping[str, tuple[int, ...]]
+    transport: str = TRANSPORTS[0]
 
     def cases(self) -> list[Case]:
         """Every algorithm that runs on so many processes at every size; segments of 8 KiB where messages are cut."""
@@ -88,7 +93,9 @@ def usual_plan(
     quick: bool = False,
     models: bool = True,
 ) -> Plan:
-    """The main scenario; unless `quick`, also 4 and 16 nodes and half the rate, at three sizes each.
+    """The main scenario; unless `quick`, also 4 and 16 nodes, half the rate, and Open MPI's default transport.
+
+    The others have three sizes each.
 
     Raises UsageError for collectives without a size (barrier), fewer than two nodes and empty messages.
     """
@@ -105,4 +112,5 @@ def usual_plan(
     many = {name: tuple(sizes) or (_MESSAGES if name in _WHOLE else _BLOCKS) for name in collectives}
     others = [Scenario(count, bits_per_second, few) for count in _OTHER_NODES if count != nodes]
     slower = Scenario(nodes, bits_per_second * _OTHER_RATE, few)
-    return Plan((Scenario(nodes, bits_per_second, many), *others, slower), False, models)
+    untuned = Scenario(nodes, bits_per_second, few, "default")
+    return Plan((Scenario(nodes, bits_per_second, many), *others, slower, untuned), False, models)

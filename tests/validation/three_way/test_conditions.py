@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from collwise.simulator.places import ThisMachine
 from collwise.simulator.store import Case
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
-from collwise.validation.three_way.beds import ChangedPlace
 from collwise.validation.three_way.conditions import CONDITIONS, Condition
 
 CASE = Case("bcast", "chain", 8, 65536, 8192)
@@ -38,10 +36,3 @@ def test_one_piece_is_for_messages_that_were_cut() -> None:
     assert condition.applies(CASE)
     assert not condition.applies(replace(CASE, message_bytes=8192))
     assert not condition.applies(replace(CASE, segment_bytes=0))
-
-
-def test_times_under_a_condition_are_kept_apart() -> None:
-    base = ThisMachine("openmpi")
-    changed = ChangedPlace(base, "a change", ("--mca", "pml", "ob1"))
-    assert changed.name == base.name
-    assert dict(changed.facts) == {**base.facts, "condition": "a change", "options": "--mca pml ob1"}

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from collwise.simulator.store import Case, Timing
+from collwise.validation.repeating import repeatability
 from collwise.validation.three_way.disagreements import (
     NOT_FOUND,
     NOT_SEEN_AGAIN,
@@ -14,7 +15,6 @@ from collwise.validation.three_way.disagreements import (
     disagreements,
     spread,
 )
-from collwise.validation.three_way.repeating import repeatability
 from collwise.validation.three_way.table import SIMULATED, Point, Row
 
 
@@ -66,12 +66,12 @@ def test_repeated_means_agree_within_the_interval_of_their_difference() -> None:
 
     found = repeatability(
         [
-            (timing(1.0, 0.1), timing(1.1, 0.1)),
+            (timing(1.0, 0.1), timing(1.09, 0.1)),
             (timing(1.0, 0.1), timing(1.15, 0.1)),
             (timing(1.0, 0.1), timing(1.3, 0.1)),
             (timing(1.0, 0.1), timing(math.nan, 0.1, "failed")),
         ]
     )
-    assert (found.cases, found.within, found.overlapping) == (3, 1, 2)
+    assert (found.cases, found.within, found.overlapping, found.inside) == (3, 1, 2, 1)
     assert found.median_difference == pytest.approx(0.15)
     assert found.worst_difference == pytest.approx(0.3)

@@ -18,13 +18,15 @@ class Repeatability:
     """Of cases measured twice, in two runs of the MPI program, how many agree.
 
     `within`: the difference of the means is at most sqrt(h_1^2 + h_2^2), the interval of a difference of independent
-    means; `overlapping`: the two intervals have a point in common, |difference| <= h_1 + h_2. `median_difference` and
+    means; `overlapping`: the two intervals have a point in common, |difference| <= h_1 + h_2; `inside`: the second
+    mean lies in the first interval, which happens less often. `median_difference` and
     `worst_difference` are |second / first - 1|, `median_half_width` is that of h / mean over all means.
     """
 
     cases: int
     within: int
     overlapping: int
+    inside: int
     median_difference: float
     worst_difference: float
     median_half_width: float
@@ -41,6 +43,7 @@ def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:
             abs(a.seconds - b.seconds) <= math.hypot(a.half_width_seconds, b.half_width_seconds) for a, b in found
         ),
         overlapping=sum(abs(a.seconds - b.seconds) <= a.half_width_seconds + b.half_width_seconds for a, b in found),
+        inside=sum(abs(a.seconds - b.seconds) <= a.half_width_seconds for a, b in found),
         median_difference=statistics.median(differences) if differences else math.nan,
         worst_difference=max(differences) if differences else math.nan,
         median_half_width=statistics.median(widths) if widths else math.nan,

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from collwise.common.units import format_seconds, format_size
 from collwise.models.point_to_point import AS_PRINTED
 from collwise.studies import validation_figures as draw
+from collwise.studies.check_text import COLUMNS, check_rows, check_words
 from collwise.studies.sections import Picture, Section, TextTable, write_sections
 from collwise.validation.repeating import WANTED
 from collwise.validation.three_way.conditions import CONDITIONS
@@ -347,6 +348,7 @@ def _made(result: Validation) -> Section:
         )
         for name, platform in result.platforms.items()
     ]
+    checked = check_rows(result.checked) if result.checked is not None else []
     failed = [
         (one.case.collective, one.case.algorithm, one.case.procs, format_size(one.case.message_bytes), one.error)
         for one in result.failed
@@ -354,10 +356,12 @@ def _made(result: Validation) -> Section:
     tables = [
         TextTable(("stage", "time"), stages, 1, "Time"),
         TextTable(("platform", "link", "latency", "eager limit"), platforms, 1, "Simulated platforms"),
+        TextTable(COLUMNS, checked, 1, "The main test bed: is the network the bottleneck?"),
         TextTable(("collective", "algorithm", "P", "m", "error"), failed, 2, "Failed cases"),
     ]
     models = f"Models fitted: {', '.join(result.models)}." if result.models else "No models were fitted."
-    return Section("How it was made", [models, *result.notes], tables)
+    words = check_words(result.checked) if result.checked is not None else []
+    return Section("How it was made", [models, *result.notes, "; ".join(words)], tables)
 
 
 def document(result: Validation) -> dict[str, Any]:
@@ -380,6 +384,7 @@ def document(result: Validation) -> dict[str, Any]:
         ],
         "costs": [{"source": source, **asdict(one)} for source, costs in all_costs(main).items() for one in costs],
         "repeated": asdict(result.repeated),
+        "checked": None if result.checked is None else result.checked.as_json(),
         "causes": [
             {
                 "cause": one.cause,

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.common.units import format_seconds, format_size
+from collwise.common.units import format_size
+from collwise.studies.check_text import COLUMNS, check_rows, check_words
 from collwise.studies.commands.shared import SIZE, NamedChoice, json_option, parsed, print_json, stdout_console, table
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed.check import Check
@@ -37,7 +38,7 @@ def testbed() -> None:
 @testbed.command()
 @_name_option
 @click.option("--nodes", type=click.IntRange(2, MOST_NODES), default=_USUAL.nodes, show_default=True)
-@click.option("--rate", type=RATE, default="100Mbit", show_default=True, help="Of each port, in both directions.")
+@click.option("--rate", type=RATE, default="50Mbit", show_default=True, help="Of each port, in both directions.")
 @click.option("--buffer", type=SIZE, default="1MB", show_default=True, help="Queue of each port of a switch.")
 @click.option("--burst", type=SIZE, default="2000B", show_default=True, help="What passes unshaped after a pause.")
 @click.option("--ranks-per-node", type=click.IntRange(1, 64), default=1, show_default=True)
@@ -181,23 +182,5 @@ def _checked(found: Check | None) -> dict[str, Any]:
 
 
 def _print_check(name: str, found: Check) -> None:
-    rates = [("one stream", found.one_way, found.one_way_expected)]
-    rates += [("each node to the next, all at once", found.together, found.together_expected)]
-    if found.across is not None and found.across_expected is not None:
-        rates.append(("from switch to switch", found.across, found.across_expected))
-    rows = [
-        (what, f"{rate / 1e6:.4g} MB/s", f"{expected / 1e6:.4g} MB/s", f"{rate / expected:.0%}")
-        for what, rate, expected in rates
-    ]
-    rows += [
-        (
-            f"alltoall of {format_size(one.message_bytes)}, at half the rate beside twice the time",
-            format_seconds(one.slower_seconds),
-            format_seconds(2 * one.seconds),
-            f"{one.scaling:.0%}",
-        )
-        for one in found.exchanges
-    ]
-    stdout_console().print(table(f"Check of '{name}'", ["", "measured", "by the shape", "share"], rows))
-    click.echo(f"latency {format_seconds(found.latency_seconds)}; processors {found.busy_share:.0%} busy meanwhile")
-    click.echo("ok" if found.ok else "\n".join(f"not ok: {problem}" for problem in found.problems))
+    stdout_console().print(table(f"Check of '{name}'", COLUMNS, check_rows(found)))
+    click.echo("\n".join(check_words(found)))

@@ -11,6 +11,7 @@ from collwise.studies.sections import Section, TextTable
 from collwise.studies.validation_report import document, write_validation
 from collwise.validation.repeating import Repeatability
 from collwise.validation.tcp_counts import TcpCounts
+from collwise.validation.testbed.check import Check, Exchange
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.three_way.disagreements import NOT_FOUND, Diagnosis, Pair, disagreements
@@ -35,6 +36,7 @@ def made_up() -> Validation:
         platforms={place: simulated_platform(Shape(8)) for place in PLACES},
         models=("hockney",),
         repeated=Repeatability(10, 8, 9, 7, 0.01, 0.2, 0.02),
+        checked=Check(1.2e7, 1.2e7, 9e7, 9.6e7, 0.4, 3e-5, (Exchange(1000, 0.04, 0.06),)),
         disagreements=found,
         diagnoses=[diagnosis],
         failed=failed,
@@ -63,6 +65,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         "| means that differ by at most sqrt(h1^2 + h2^2) | 8 (80 %) |",
         "| test bed 4x100M | bcast | 30.0 % |",
         "| bcast | binary | 8 | 8 B | died |",
+        "| alltoall of 1000 B, at half the rate beside twice the time | 60 ms | 80 ms | 75% |",
         "lmo: not fitted",
         "## More\n\nof others\n\n| a | b |",
         "![Simulated over measured times.](validation-scatter.png)",
@@ -83,5 +86,6 @@ def test_the_page_holds_its_figures_and_escapes_text(report: tuple[str, str]) ->
 def test_the_document_is_json() -> None:
     found = json.loads(json.dumps(document(made_up())))
     assert [one["kept"] for one in found["verdicts"]] == [False] * 9
+    assert not found["checked"]["ok"]
     assert found["causes"][0]["cause"] == "two cores"
     assert len(found["rows"]) == 8

@@ -32,7 +32,7 @@ class Shape:
     """
 
     nodes: int = 8
-    bits_per_second: float = 100e6
+    bits_per_second: float = 50e6
     buffer_bytes: int = 1_000_000
     # More than a packet, which keeps the rate; a second one would go through unshaped after a pause, too.
     burst_bytes: int = 2000

@@ -21,6 +21,7 @@ from collwise.validation.calibrating.points import read_points, write_points
 from collwise.validation.measuring import Method, measure, measuring_configuration
 from collwise.validation.modelling import measured_models
 from collwise.validation.repeating import Repeatability, repeatability
+from collwise.validation.testbed.check import Check, check
 from collwise.validation.testbed.place import TestBed
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
@@ -56,6 +57,8 @@ class Validation:
     """By the place's name the calibrated platform that was simulated."""
     models: tuple[str, ...]
     repeated: Repeatability
+    checked: Check | None
+    """Of the main test bed: whether the network or the processors limit messages there; None with a quick plan."""
     disagreements: list[Disagreement]
     diagnoses: list[Diagnosis]
     failed: list[Timing]
@@ -106,6 +109,7 @@ class Comparison:
             models = self._fitted(bed)
             tables = [self._compared(bed, main, platforms[bed.name], models)]
             repeated = self._repeated(bed, main)
+            checked = self._checked(bed)
         at_main = tables[0].rows
         for scenario in self._plan.scenarios[1:]:
             alike = (scenario.bits_per_second, scenario.transport) == (main.bits_per_second, main.transport)
@@ -128,6 +132,7 @@ class Comparison:
             platforms=platforms,
             models=tuple(model.name for model in models),
             repeated=repeated,
+            checked=checked,
             disagreements=found,
             diagnoses=diagnoses,
             failed=self._failed,
@@ -166,6 +171,12 @@ class Comparison:
             platform = refit(read_points(kept), nominal).platform
         write_text(self._folder / f"{bed.name}.toml", write_description(platform))
         return platform
+
+    def _checked(self, bed: TestBed) -> Check | None:
+        if self._plan.quick:
+            return None
+        with self._stage(f"{bed.name}: network and processors checked"):
+            return check(bed.bed)
 
     def _fitted(self, bed: TestBed) -> list[CollectiveModel]:
         if not self._plan.models:

@@ -14,11 +14,11 @@ def check_rows(found: Check) -> list[tuple[str, ...]]:
     rates += [("each node to the next, all at once", found.together, found.together_expected)]
     if found.across is not None and found.across_expected is not None:
         rates.append(("from switch to switch", found.across, found.across_expected))
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (what, f"{rate / 1e6:.4g} MB/s", f"{expected / 1e6:.4g} MB/s", f"{rate / expected:.0%}")
         for what, rate, expected in rates
     ]
-    return rows + [
+    rows += [
         (
             f"alltoall of {format_size(one.message_bytes)}, at half the rate beside twice the time",
             format_seconds(one.slower_seconds),
@@ -27,6 +27,7 @@ def check_rows(found: Check) -> list[tuple[str, ...]]:
         )
         for one in found.exchanges
     ]
+    return rows
 
 
 def check_words(found: Check) -> list[str]:

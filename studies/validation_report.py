@@ -356,7 +356,7 @@ def _made(result: Validation) -> Section:
     tables = [
         TextTable(("stage", "time"), stages, 1, "Time"),
         TextTable(("platform", "link", "latency", "eager limit"), platforms, 1, "Simulated platforms"),
-        TextTable(COLUMNS, checked, 1, "The main test bed: is the network the bottleneck?"),
+        TextTable(COLUMNS, checked, 1, "The main test bed: whether the network is the bottleneck"),
         TextTable(("collective", "algorithm", "P", "m", "error"), failed, 2, "Failed cases"),
     ]
     models = f"Models fitted: {', '.join(result.models)}." if result.models else "No models were fitted."

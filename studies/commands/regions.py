@@ -149,7 +149,8 @@ def _find(
         else:
             for buffer in buffers:
                 for variant in variants:
-                    shape = Shape(plan.procs, rate, buffer)
+                    # As MPI comes: what is looked for is what befalls those who do nothing about it.
+                    shape = Shape(plan.procs, rate, buffer, transport="default")
                     yield regions_on_bed(shape, variant, plan, store, name=_BED, run=run)
 
 

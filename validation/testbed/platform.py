@@ -21,7 +21,7 @@ def simulated_platform(shape: Shape, latency_seconds: float = USUAL_LATENCY_SECO
         raise UsageError("a test bed with two switches is not described as a cluster behind one switch")
     rate = format_rate(shape.bits_per_second)
     return Platform(
-        name=f"testbed-{shape.title}",
+        name=f"testbed-{shape.title}".lower().replace(".", "_"),
         title=f"Test bed of {shape.nodes} nodes at {rate}",
         site="testbed",
         nodes=shape.nodes,

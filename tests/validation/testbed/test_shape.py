@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.platforms import Platform
+from collwise.platforms import Platform, load, write_description
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape, format_rate, parse_rate
 
@@ -59,3 +60,10 @@ def test_the_nominal_platform_has_the_shapes_figures() -> None:
     assert 2 * platform.link_latency_seconds == pytest.approx(50e-6)
     assert platform.eager_limit_bytes == 65536
     assert not platform.calibration.tcp_window
+
+
+def test_the_description_of_any_shape_can_be_read_again(tmp_path: Path) -> None:
+    for shape in (Shape(bits_per_second=1.5e6), Shape(transport="default")):
+        file = tmp_path / "bed.toml"
+        file.write_text(write_description(simulated_platform(shape)))
+        assert load(str(file)).hosts == simulated_platform(shape).hosts

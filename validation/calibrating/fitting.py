@@ -34,6 +34,8 @@ CROSSTRAFFIC = 0.05
 
 _EAGER_SEGMENTS, _RENDEZVOUS_SEGMENTS, _OVERHEAD_SEGMENTS = 9, 4, 7
 _LEAST_POINTS = 4
+# MPI_Send is MPI_Isend and the completion of its request.
+_SEND_OVER_ISEND = 2.0
 # Overheads and the network share a roundtrip; the network has at least this part of it.
 _NETWORK_SHARE = 0.1
 # Factors are above 0.
@@ -109,32 +111,54 @@ def fit_platform(points: Sequence[Point], nominal: Platform) -> tuple[Platform, 
 
 
 def _fit_overheads(points: Sequence[Point], limit: int, clock: float) -> _Overheads:
-    """os, or, ois; os and or are reduced in one proportion where they would take nearly all of a ping-pong."""
+    """os, or, ois; os and or are reduced in one proportion where they would take nearly all of a ping-pong.
+
+    A blocking send may also wait until the link has taken most of the message, which is not the processor's time: os is
+    at most twice what MPI_Isend takes, which waits for nothing. A message of such a size does not fit into the buffers
+    on the way, so that it has not arrived as a whole when its receive begins: these receives are left out.
+    """
     oneway = _enough(of_kind(points, PING_PONG), PING_PONG)
     half = [(point.message_bytes, _less(point.median_seconds, clock) / 2) for point in oneway]
-    fits = {}
-    for kind in (SEND, RECEIVE):
-        chosen = _enough([point for point in of_kind(points, kind) if point.message_bytes < limit], kind)
-        fits[kind] = _overhead_segments(chosen, clock)
+    calls = _enough(of_kind(points, ISEND), ISEND)
+    below = [point for point in calls if point.message_bytes < limit]
+    above = [point for point in calls if point.message_bytes >= limit]
+    ois = _overhead_segments(_enough(below, ISEND), clock)
+    longest = _scaled(ois, _SEND_OVER_ISEND)
+    sends = _enough([point for point in of_kind(points, SEND) if point.message_bytes < limit], SEND)
+    buffered = max(
+        (
+            one.message_bytes
+            for one in sends
+            if _less(one.median_seconds, clock) <= value_at(longest, one.message_bytes)
+        ),
+        default=limit,
+    )
+    receives = [point for point in of_kind(points, RECEIVE) if point.message_bytes <= buffered]
+    fits = {
+        SEND: _overhead_segments(sends, clock, most=longest),
+        RECEIVE: _overhead_segments(_enough(receives, RECEIVE), clock),
+    }
     room = [
         (1 - _NETWORK_SHARE) * seconds / (value_at(fits[SEND], size) + value_at(fits[RECEIVE], size) + 1e-12)
         for size, seconds in half
         if size < limit
     ]
     share = min(1.0, *room) if room else 1.0
-    calls = _enough(of_kind(points, ISEND), ISEND)
-    below = [point for point in calls if point.message_bytes < limit]
-    above = [point for point in calls if point.message_bytes >= limit]
-    ois = _overhead_segments(_enough(below, ISEND), clock)
     if len(above) >= _LEAST_POINTS:
         ois = [*ois, *_overhead_segments(above, clock, limit)]
     return _Overheads(_scaled(fits[SEND], share), _scaled(fits[RECEIVE], share), ois, limit)
 
 
-def _overhead_segments(points: Sequence[Point], clock: float, from_bytes: int = 0) -> list[Segment]:
+def _overhead_segments(
+    points: Sequence[Point], clock: float, from_bytes: int = 0, most: Sequence[Segment] | None = None
+) -> list[Segment]:
+    """Segments of the points' times without the clock's, none above `most`."""
+    seconds = [_less(point.median_seconds, clock) for point in points]
+    if most is not None:
+        seconds = [min(one, value_at(most, point.message_bytes)) for one, point in zip(seconds, points, strict=True)]
     return fit_segments(
         [point.message_bytes for point in points],
-        [_less(point.median_seconds, clock) for point in points],
+        seconds,
         uncertain=[point.relative_error for point in points],
         most_segments=_OVERHEAD_SEGMENTS,
         from_bytes=from_bytes,

@@ -164,6 +164,7 @@ def test_known_platforms() -> None:
     ]
     assert {name: (len(load(name).hosts), load(name).default_processes_per_node) for name in known()} == {
         "boba": (32, 1),
+        "dahu": (32, 2),
         "exact": (8, 1),
         "exact-heterogeneous": (16, 1),
         "exact-sender": (8, 1),

@@ -29,7 +29,7 @@ BAD = [
     ("fit --launcher mpirun", "--launcher mpirun needs --hosts"),
     ("fit --launcher snur", "--launcher: unknown launcher 'snur'; did you mean srun"),
     ("fit --library openmpi --ppn 2", "--ppn is for other places"),
-    ("fit --testbed nosuchbed", "no test bed 'nosuchbed' is up"),
+    ("fit --testbed nosuchbed", "test bed 'nosuchbed'"),
     ("fit --hosts n1: --library mpich", "--hosts: 'n1:': not a host"),
     (f"{FIT} hockny", "--model: unknown model 'hockny'; did you mean hockney"),
     (f"{FIT} loggp --procedure hofler", "unknown procedure for loggp 'hofler'; did you mean hoefler"),

@@ -152,7 +152,7 @@ def test_plans_that_make_no_sense_are_refused(arguments: dict[str, int], message
 
 def test_unknown_tcp_variants_name_the_valid_ones(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="reno-2009"):
-        set_tcp(Bed("none", Shape(1)), "renno")
+        set_tcp(Bed("none", Shape(2)), "renno")
     with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match="reno-2009"):
         regions_on_bed(Shape(3), "renno", Plan(3), store, name="none")
 
@@ -161,7 +161,7 @@ def test_unknown_tcp_variants_name_the_valid_ones(tmp_path: Path) -> None:
 def bed_name() -> Iterator[str]:
     name = f"irregular{os.getpid()}"
     try:
-        up(Shape(1), name)
+        up(Shape(2), name)
     except (UsageError, CollwiseError) as problem:
         pytest.skip(str(problem))
     yield name

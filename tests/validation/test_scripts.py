@@ -47,7 +47,10 @@ def results(folder: Path, per_node: int = 2, **changed: object) -> Path:
         json.dumps({"rank": rank, "host": "ab"[rank // per_node], "library": "Open MPI v9.8.7, somewhere"})
         for rank in range(4)
     ]
-    record = {"least_seconds": 0.001, "deviation_seconds": 0.0, "repetitions": 2}
+    record = {
+        "median_seconds": 0.001, "least_seconds": 0.001, "greatest_seconds": 0.005, "half_width_seconds": 0.0,
+        "repetitions": 2, "late_starts": 0, "clock_resolution_seconds": 1e-8, "precise": True,
+    }  # fmt: skip
     lines += [json.dumps({"id": place, "seconds": 0.001 * (place + 1), **record, **changed}) for place in range(4)]
     file = folder / "results.jsonl"
     file.write_text("\n".join(lines) + "\n")
@@ -84,6 +87,7 @@ def test_results_that_end_early_are_kept_as_far_as_they_go(tmp_path: Path) -> No
         (9, '{"id": 3, "seconds": 0.', ":9: expected a JSON object, not"),
         (9, '{"id": 9, "seconds": 0.1}', ":9: expected a record with an id from 0 to 3"),
         (9, '{"id": 3, "seconds": -1}', ':9: expected a record with "seconds" above 0'),
+        (9, '{"id": 3, "seconds": 0.1}', ":9: expected a whole record of the benchmark program .wrong: 'half_width"),
         (9, "[]", ":9: expected a JSON object"),
         (1, '{"collwise_script": 1}', ":1: expected the first line of a script's results, with case_lines, cases"),
     ],

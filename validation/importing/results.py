@@ -20,8 +20,9 @@ from collwise.simulator.launch import ProgramRun
 from collwise.simulator.launchers.launched import common_name, counted
 from collwise.simulator.store import Case, Store, Timing
 from collwise.validation.importing.reading import Lines
-from collwise.validation.measuring import Method, measure
+from collwise.validation.measuring import Method, measure, timing_from_record
 
+_ANY_CASE = Case("-", "-", 1, 0)
 MARK = "collwise_script"
 _VERSION = re.compile(r"Open MPI v(?P<openmpi>[^\s,]+)|MPICH Version:\s*(?P<mpich>\S+)", re.IGNORECASE)
 
@@ -103,14 +104,29 @@ def read(lines: Lines, store: Store) -> list[Timing]:
             raise lines.objection(number, f"a record with an id from 0 to {len(asked) - 1}, or a host,")
         if "error" not in record and not _is_time(record.get("seconds")):
             raise lines.objection(number, 'a record with "seconds" above 0')
+        try:
+            timing_from_record(_ANY_CASE, record)
+        except (KeyError, TypeError) as problem:
+            raise lines.objection(number, f"a whole record of the benchmark program (wrong: {problem})") from None
         records[asked[place].partition(" ")[2]] = record
     if not hosts or not records:
         raise UsageError(f"{lines.path}: no {'hosts' if not hosts else 'records'} in it: the run there failed at once")
-    return _play(header, hosts, library, records, store)
+    try:
+        cases = [Case(**case) for case in header["cases"]]
+        method = Method(**(header["method"] | {"precision": Precision(**header["method"]["precision"])}))
+    except (KeyError, TypeError) as problem:
+        raise lines.objection(1, f"cases and method as a script writes them (wrong: {problem})") from None
+    return _play(header, cases, method, hosts, library, records, store)
 
 
 def _play(
-    header: dict[str, Any], hosts: list[str], library: str, records: dict[str, dict[str, Any]], store: Store
+    header: dict[str, Any],
+    all_cases: Sequence[Case],
+    method: Method,
+    hosts: list[str],
+    library: str,
+    records: dict[str, dict[str, Any]],
+    store: Store,
 ) -> list[Timing]:
     per_node = hosts.count(hosts[0])
     facts = {
@@ -120,11 +136,10 @@ def _play(
         "launcher": "script",
     }
     cases = [
-        replace(Case(**case), processes_per_node=min(case["procs"], per_node))
-        for case, line in zip(header["cases"], header["case_lines"], strict=True)
+        replace(case, processes_per_node=min(case.procs, per_node))
+        for case, line in zip(all_cases, header["case_lines"], strict=True)
         if line.partition(" ")[2] in records
     ]
-    method = Method(**(header["method"] | {"precision": Precision(**header["method"]["precision"])}))
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
         Path(directory, "benchmark").write_text(header["sources_digest"], encoding="utf-8")
         engine = _Elsewhere("-", "-", Path("mpirun"), Path(directory), library)

@@ -119,4 +119,4 @@ def test_facts_are_recorded(make: Make) -> None:
     place = TestBed(make(switches=2, uplink_bits_per_second=1e7, ranks_per_node=2))
     expected = {"uplink_bits_per_second": "10000000", "switches": "2", "nodes": "3", "ranks_per_node": "2"}
     assert expected.items() <= place.facts.items()
-    assert place.name == "testbed-3x100M-2x10M"
+    assert place.name == "testbed-3x50M-2x10M"

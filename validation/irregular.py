@@ -47,6 +47,10 @@ _NO_COUNTS = TcpCounts()
 Counters = Callable[[], TcpCounts]
 
 
+_ONCE = Method(precision=Precision(1, 1))
+"""Single repetitions, the slowest process's time, after one untimed."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to measure: the series every `stride_bytes` up to the largest, `rounds` times; M1 to `finest_bytes`.
@@ -230,7 +234,7 @@ class _Bench:
         with tempfile.NamedTemporaryFile("w", prefix="collwise-cases-", suffix=".txt") as file:
             file.write(case_lines([*cases] * rounds))
             file.flush()
-            options = [file.name, "--timing", "maximum", "--repetitions", "1", "--warmup", "1"]
+            options = [file.name, *_ONCE.options()]
             try:
                 ended = self.place.run(
                     "benchmark", self.plan.procs, options, timeout_seconds=self.plan.timeout_seconds, on_line=take
@@ -245,14 +249,13 @@ class _Bench:
         return np.array([found[number] for number in range(rounds * len(cases))]).reshape(rounds, len(cases))
 
     def _keep(self, cases: Sequence[Case], found: Mapping[int, float]) -> None:
-        method = Method(precision=Precision(1, 1))
         for number in range(self.plan.rounds):
             rows = [
                 Timing(case, found[place], half_width_seconds=math.inf)
                 for place, case in enumerate(cases, start=number * len(cases))
                 if place in found
             ]
-            self.store.add(measuring_configuration(self.place, method, f"{self.run} round {number + 1}"), rows)
+            self.store.add(measuring_configuration(self.place, _ONCE, f"{self.run} round {number + 1}"), rows)
 
 
 def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, ...]]:

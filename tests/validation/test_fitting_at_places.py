@@ -110,7 +110,7 @@ def bed() -> Iterator[Bed]:
         pytest.skip("no right to make namespaces")
     name = f"lt{os.getpid()}"
     try:
-        yield up(Shape(3), name)
+        yield up(Shape(3, 100e6), name)
     finally:
         down(name)
 
@@ -138,12 +138,12 @@ def test_mpirun_on_named_hosts_of_a_test_bed(bed: Bed) -> None:
     code = (
         "import json; from collwise.simulator.launchers.mpirun import Mpirun; "
         "from collwise.simulator.launchers.launched import Wishes; "
-        f"place = Mpirun({{'{bed.address(1)}': 1, '{bed.address(2)}': 1}}, "
+        "place = Mpirun({'n1': 1, 'n2': 1}, "
         "Wishes(transport='tcp', reach_seconds=100, extra_args=('--mca', 'btl_tcp_if_include', '10.77.0.0/16', "
         f"'--mca', 'oob_tcp_if_include', '10.77.0.0/16')), {f'{AGENT} {bed.name}'!r}); "
         "print(json.dumps([dict(place.facts), place.name, place.eager_limit_bytes]))"
     )
-    command = [str(AGENT), bed.name, bed.address(1), shlex.join([sys.executable, "-c", code])]
+    command = [str(AGENT), bed.name, "n1", shlex.join([sys.executable, "-c", code])]
     run = run_command(command, timeout_seconds=150)
     assert run.returncode == 0, run.error_text
     facts, name, eager_limit = json.loads(run.output_lines[-1])

@@ -109,7 +109,7 @@ def test_dahu_simulates_a_large_ping_pong_as_published() -> None:
 def bed() -> Iterator[TestBed]:
     name = "calibt"
     try:
-        yield TestBed(up(Shape(2), name))
+        yield TestBed(up(Shape(2, 100e6, transport="default"), name))
     except (UsageError, CollwiseError) as problem:
         pytest.skip(str(problem))
     finally:

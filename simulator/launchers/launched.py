@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import tempfile
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,7 +66,7 @@ class Start:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-class Launched:
+class Launched(ABC):
     """A Place on the hosts of `slots`; the launchers differ in `start`.
 
     Every host takes equally many processes, by blocks. Making one runs a small program on all of them: `facts` hold the
@@ -93,9 +94,9 @@ class Launched:
             "launcher": " ".join([self.launcher, *wishes.extra_args]),
         }
 
+    @abstractmethod
     def start(self, procs: int, host_file: Path, environment: Mapping[str, str]) -> Start:
         """The command line up to the program. `host_file` may be written and is removed after the run."""
-        raise NotImplementedError
 
     def processes_per_node(self, procs: int) -> int:
         """As of any Place."""

@@ -138,6 +138,8 @@ def test_the_lock_goes_with_its_holder(make: Make, name: str) -> None:
         f"bed = running('{name}')\nwith busy(bed):\n    (bed.directory / 'held').touch()\n    time.sleep(100)"
     )
     wait_for((bed.directory / "held").exists)
+    with pytest.raises(UsageError, match="runs on the test bed"), beds.busy(bed):
+        pass
     holder.kill()
     holder.wait()
     with beds.busy(bed):

@@ -163,7 +163,7 @@ def run_interposed(
     binary = find_program(program, chosen)
     _check_program(binary, library)
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory, contextlib.ExitStack() as files:
-        preloaded = "" if plain else _preloadable(chosen.program(LIBRARY), Path(directory))
+        preloaded = "" if plain else preloadable(chosen.program(LIBRARY), Path(directory))
         proof = Path(directory, "proof")
         told = {} if plain else wishes.environment | {"COLLWISE_PROOF": str(proof)}
         if library == "smpi":
@@ -187,7 +187,7 @@ def run_interposed(
     return code
 
 
-def _preloadable(path: Path, directory: Path) -> str:
+def preloadable(path: Path, directory: Path) -> str:
     """The library's path, or that of a link to it in `directory`: LD_PRELOAD takes none with a blank or a colon."""
     if not set(str(path)) & set(" :"):
         return str(path)

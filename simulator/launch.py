@@ -23,7 +23,16 @@ SMPI_OPTIONS = {
     "smpi/wtime": "0",
     "smpi/async-small-thresh": "0",
 }
-_NOISE = ("[WARNING]", "/INFO]", "xbt_cfg/WARNING", "DEPRECATED", "setpgid(", "-----", "with errorcode")
+_NOISE = (
+    "[WARNING]",
+    "/INFO]",
+    "xbt_cfg/WARNING",
+    "DEPRECATED",
+    "setpgid(",
+    "-----",
+    "with errorcode",
+    "help_aggregate",
+)
 # How Open MPI says that a process died.
 _DEATH = "exited on signal"
 # Others may hold the pipe of a command that has ended, which would then never be read to its end.

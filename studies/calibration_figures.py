@@ -34,7 +34,7 @@ def figure_of(result: CalibrationResult, kind: str) -> Figure:
     """Points and segments over message size, and below them the relative errors where they were simulated."""
     points = of_kind(result.points, kind)
     limit = result.platform.calibration.eager_limit_bytes
-    if kind == RECEIVE:
+    if kind in (SEND, RECEIVE):
         points = [point for point in points if point.message_bytes < limit]
     simulated = sorted(
         (one for one in result.residuals if one.kind == kind and not one.within_node),
@@ -51,20 +51,20 @@ def figure_of(result: CalibrationResult, kind: str) -> Figure:
         axes[0].plot(*zip(*both, strict=True), color=_LINES, lw=1.4, label="simulated")
         _starts(axes, result.segments[kind])
     else:
-        _segments(axes[0], result.segments[kind], float(sizes.max()))
+        _segments(axes[0], result.segments[kind], float(sizes.max()) if kind == ISEND else min(limit, sizes.max()))
     for axis in axes:
         axis.axvline(limit, color=_LIMIT, ls="--", lw=1)
     axes[0].axvline(limit, color=_LIMIT, ls="--", lw=1, label=f"eager limit {limit} B")
     _errors(axes[1], result, kind)
     seconds_axis(axes[0])
-    axes[0].set_title(f"{_TITLES[kind]}: {result.platform.title}")
-    axes[0].legend(loc="upper left")
+    axes[0].set_title(f"{_TITLES[kind]}\n{result.platform.title}", fontsize=11)
+    axes[0].legend(loc="upper left", framealpha=1)
     _sizes(axes[1], sizes)
     return figure
 
 
 def _segments(axis: Axes, segments: list[Segment], largest: float) -> None:
-    ends = [*(segment.from_bytes for segment in segments[1:]), largest * 1.1]
+    ends = [*(segment.from_bytes for segment in segments[1:]), largest]
     for number, (segment, end) in enumerate(zip(segments, ends, strict=True)):
         x = np.geomspace(max(segment.from_bytes, 1), max(end, segment.from_bytes + 1), 60)
         y = [segment.seconds(size) for size in x]

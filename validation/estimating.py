@@ -26,6 +26,7 @@ from collwise.models.estimators.regression import Sizes
 from collwise.models.estimators.saturation import Doubling
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO
+from collwise.models.loggp import LogGP
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.plogp import PLogP
 from collwise.models.point_to_point import Parameters
@@ -242,6 +243,11 @@ def estimate(
 
 def _remarks(parameters: Parameters) -> tuple[str, ...]:
     """What a person should know before using the parameters."""
+    if isinstance(parameters, LogGP) and np.any(np.asarray(parameters.latency_seconds) < 0):
+        return (
+            "L (latency_seconds) is negative: the overheads measured are more than half of a roundtrip, as where a "
+            "receiver is woken up first; only sums such as L + o_s + o_r mean anything",
+        )
     if not isinstance(parameters, LMO) or not np.any(np.asarray(parameters.network_seconds_per_byte) < 0):
         return ()
     return (

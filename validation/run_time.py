@@ -21,7 +21,7 @@ import numpy as np
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.experiments import Precision
-from collwise.simulator.interposing import LIBRARY
+from collwise.simulator.interposing import LIBRARY, preloadable
 from collwise.simulator.places import ChangedPlace, Place
 from collwise.simulator.store import Case, Store, Timing
 from collwise.validation.decisions import DecisionTable
@@ -194,9 +194,8 @@ def _rules_options(file: Path) -> list[str]:
 
 
 def _preloading(place: Place, table: Path) -> dict[str, str]:
-    library = str(place.engine.program(LIBRARY))
-    if set(library) & set(" :"):
-        raise UsageError(f"{library} cannot be preloaded: LD_PRELOAD takes no path with a blank or a colon")
+    """What the processes are told; where need be, a link to the library is made beside the table."""
+    library = preloadable(place.engine.program(LIBRARY), table.parent)
     return {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table)}
 
 

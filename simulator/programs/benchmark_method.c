@@ -119,8 +119,8 @@ static void bring_samples(int root, MPI_Comm comm, cw_result *result) {
 
 static void print_error(const cw_result *result) {
     if (result->status == CW_TOO_LATE) {
-        printf(", \"error\": \"too many repetitions started late: %d, with %d in time\"", result->late_starts,
-               result->repetitions);
+        printf(", \"error\": \"too many repetitions started late: %d, with %d in time (see --late-seconds)\"",
+               result->late_starts, result->repetitions);
     } else {
         printf(", \"error\": \"out of memory for the samples\"");
     }

@@ -11,7 +11,7 @@ import click
 from collwise.common.errors import CollwiseError
 from collwise.simulator.store import Store
 from collwise.studies.commands.shared import json_option, print_json, stdout_console, store_option, table
-from collwise.validation.importing import FORMATS, import_file
+from collwise.validation.importing import FORMATS, import_file, missing_cases
 from collwise.validation.importing.reading import Unsaid
 
 
@@ -49,5 +49,11 @@ def import_times(files: Sequence[Path], platform: str, procs: int | None, ppn: i
     else:
         cells = [(file, *key, number) for file, counts, _ in rows for key, number in counts.items()]
         stdout_console().print(table(str(store), ["file", "collective", "experiment", "P", "times"], cells, left=3))
+    for file in files:
+        missing, asked = missing_cases(file)
+        if missing:
+            click.echo(
+                f"collwise: {file}: {missing} of {asked} cases have no record: the run there ended early", err=True
+            )
     if any(failed for _, _, failed in rows):
         raise CollwiseError(f"{sum(failed for _, _, failed in rows)} cases had failed there; they are stored as failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,7 +140,7 @@ def print_script(path: Path, cases: Sequence[Case], method: Method, where: Where
     _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit"), "places")
     words = " ".join([where.launcher or "mpirun", *words_of(where.mpirun_args, "--mpirun-args")])
     file = write_script(path, cases, method, launcher=words)
-    click.echo(f"{file}: {len(cases)} cases; run it there by: bash {file.name}")
+    click.echo(f"{file}: {len(cases)} cases; run it there by: bash {shlex.quote(file.name)}")
 
 
 def _testbed(where: Where) -> Place:

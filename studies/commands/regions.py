@@ -22,12 +22,12 @@ from collwise.studies.commands.shared import (
     SIZES,
     NamedChoice,
     json_option,
-    parsed,
     print_json,
     stdout_console,
     store_option,
     table,
 )
+from collwise.studies.commands.testbed import RATE
 from collwise.studies.region_text import (
     ALGORITHM_COLUMNS,
     SUMMARY_COLUMNS,
@@ -47,16 +47,6 @@ from collwise.validation.testbed.shape import Shape
 _BED = "regions"
 
 
-def _rate(text: str) -> float:
-    try:
-        rate = float(text)
-    except ValueError:
-        raise UsageError(f"'{text}' is no number of Mbit/s, such as 100") from None
-    if not 1 <= rate <= 10_000:
-        raise UsageError(f"{text} Mbit/s; valid: 1 to 10000")
-    return rate * 1e6
-
-
 @click.command()
 @click.option("--testbed", metavar="NAME", help="On a test bed that is up, as it is. Default: beds made for it.")
 @click.option("--library", type=NamedChoice("MPI library", MPI_LIBRARIES), help="On this machine instead.")
@@ -65,7 +55,7 @@ def _rate(text: str) -> float:
 @click.option(
     "--tcp", "variants", type=NAMES, default="reno-2009", show_default=True, help=f"Of: {', '.join(TCP_VARIANTS)}."
 )
-@click.option("--rate", type=parsed("rate", _rate), default="100", show_default=True, help="Of beds, Mbit/s.")
+@click.option("--rate", type=RATE, default="100Mbit", show_default=True, help="Of beds.")
 @click.option("--stride", type=SIZE, default="4KiB", show_default=True, help="Between block sizes of the series.")
 @click.option("--largest", type=SIZE, default="128KiB", show_default=True, help="Block size of the series.")
 @click.option("--finest", type=SIZE, default="1KiB", show_default=True, help="Stride at which the search for M1 ends.")

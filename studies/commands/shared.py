@@ -132,7 +132,7 @@ def store_option(function: F) -> F:
         default=default_store_path,
         show_default="results/timings.sqlite",
         envvar="COLLWISE_STORE",
-        help="The SQLite file of timings; finished cases are never simulated again.",
+        help="The SQLite file of timings; finished cases are kept there.",
     )(function)
 
 

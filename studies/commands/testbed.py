@@ -133,7 +133,8 @@ def down(name: str | None, all_beds: bool) -> None:
         raise UsageError("--name is for one test bed, --all for all")
     chosen = beds.names() if all_beds else [name or beds.USUAL_NAME]
     removed = sum(beds.down(one) for one in chosen)
-    click.echo(f"{removed} namespaces removed" if removed else "nothing to remove")
+    left = "" if removed or not beds.names() else f"; up: {', '.join(beds.names())}"
+    click.echo(f"{removed} namespaces removed" if removed else f"nothing to remove{left}")
 
 
 @testbed.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

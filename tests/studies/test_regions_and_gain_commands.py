@@ -30,7 +30,7 @@ def decisions(tmp_path: Path) -> str:
     [
         (["--testbed", "a", "--library", "openmpi"], "name one of --testbed and --library"),
         (["--tcp", "renno"], "unknown TCP variant 'renno'"),
-        (["--rate", "fast"], "--rate: 'fast' is no number of Mbit/s"),
+        (["--rate", "fast"], "--rate: malformed rate 'fast'"),
         (["--nodes", "2"], "2 processes; a gather"),
         (["--stride", "64KiB"], "12 sizes or more"),
         (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are of one place; these are 2"),

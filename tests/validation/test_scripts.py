@@ -14,7 +14,7 @@ from collwise.common.errors import UsageError
 from collwise.simulator.engines import REPOSITORY
 from collwise.simulator.experiments import Precision
 from collwise.simulator.store import Case, Store
-from collwise.validation.importing import import_file
+from collwise.validation.importing import import_file, missing_cases
 from collwise.validation.importing.reading import Unsaid
 from collwise.validation.measuring import Method
 from collwise.validation.scripts import USUAL_NAME, carried_sources, write_script
@@ -121,3 +121,10 @@ def test_the_script_runs_where_nothing_of_the_house_is(tmp_path: Path) -> None:
     again = subprocess.run(["bash", USUAL_NAME, "out.jsonl"], cwd=away, capture_output=True, text=True)
     assert again.returncode == 2
     assert "name another file" in again.stderr
+
+
+def test_cases_without_a_record_are_counted(tmp_path: Path) -> None:
+    file = results(tmp_path)
+    assert missing_cases(file) == (0, 4)
+    file.write_text("\n".join(file.read_text().splitlines()[:-2]) + "\n")
+    assert missing_cases(file) == (2, 4)

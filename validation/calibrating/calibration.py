@@ -66,14 +66,17 @@ class CalibrationResult:
     residuals: tuple[Residual, ...]
 
     def errors_of(self, kind: str) -> list[tuple[int, float]]:
-        """(message bytes, relative error) between nodes; of receives, which are not simulated, of their segments."""
+        """(message bytes, relative error) between nodes; of receives, which are not simulated, of their segments.
+
+        Of sends and receives below the eager limit, where os and or are charged.
+        """
+        limit, clock = self.platform.calibration.eager_limit_bytes, clock_seconds(self.points)
         if kind != RECEIVE:
             return [
                 (one.message_bytes, one.relative_error)
                 for one in self.residuals
-                if one.kind == kind and not one.within_node
+                if one.kind == kind and not one.within_node and (kind != SEND or one.message_bytes < limit)
             ]
-        limit, clock = self.platform.calibration.eager_limit_bytes, clock_seconds(self.points)
         return [
             (
                 point.message_bytes,

@@ -29,6 +29,12 @@ def import_file(path: Path, store: Store, unsaid: Unsaid) -> list[Timing]:
     raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")
 
 
+def missing_cases(path: Path) -> tuple[int, int]:
+    """Of a file that was imported: the cases of a script of ours that have no record, and all; 0, 0 of other formats."""
+    lines = Lines.of(path)
+    return results.without_record(lines) if results.recognised(lines) else (0, 0)
+
+
 def _stored(store: Store, found: Sequence[tuple[Configuration, list[Timing]]]) -> list[Timing]:
     for configuration, timings in found:
         store.add(configuration, timings)

@@ -152,9 +152,10 @@ def names() -> list[str]:
 
 
 def _not_up(name: str) -> UsageError:
+    made = "make one: collwise testbed up" + ("" if name == USUAL_NAME else f" --name {name}")
     if up_now := [bed.name for bed in all_running()]:
-        return unknown_name("test bed", name, up_now, "make one: collwise testbed up")
-    return UsageError(f"no test bed '{name}' is up; make one: collwise testbed up")
+        return unknown_name("test bed", name, up_now, made)
+    return UsageError(f"no test bed '{name}' is up; {made}")
 
 
 def _checked(name: str) -> str:

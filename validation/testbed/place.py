@@ -110,7 +110,11 @@ class TestBed:
     def _mpirun(self, nodes: range, procs: int) -> list[str]:
         bed, host_file = self.bed, self.bed.directory / "hosts"
         host_file.write_text("".join(f"n{node} slots={self._ranks_per_node}\n" for node in nodes))
-        options = {**_MCA, **_TRANSPORTS[bed.shape.transport], "plm_rsh_agent": shlex.join([str(AGENT), bed.name])}
+        # Open MPI cuts the agent at every blank, and our own path may have some.
+        agent = self.bed.directory / "agent"
+        agent.unlink(missing_ok=True)
+        agent.symlink_to(AGENT)
+        options = {**_MCA, **_TRANSPORTS[bed.shape.transport], "plm_rsh_agent": f"{agent} {bed.name}"}
         words = [str(self.engine.launcher), "--hostfile", str(host_file), "-np", str(procs), "--bind-to", "none"]
         return words + [word for name, value in options.items() for word in ("--mca", name, value)]
 

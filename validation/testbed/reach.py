@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from collwise.validation.testbed.bed import Bed
+from collwise.common.errors import CollwiseError
+from collwise.validation.testbed.bed import Bed, names
 from collwise.validation.testbed.namespaces import command
 
 _WAIT_SECONDS = 1.0
@@ -37,5 +38,7 @@ def unreachable_nodes(bed: Bed, nodes: Iterable[int]) -> list[int]:
     """
     others = {bed.address(node): node for node in nodes if node != 1}
     words = ["ip", "netns", "exec", bed.namespace("n1"), sys.executable, "-I", "-S", "-c", _PROGRAM]
+    if bed.name not in names():
+        raise CollwiseError(f"test bed '{bed.name}' was taken down")
     silent = [others[address] for address in command(*words, str(_WAIT_SECONDS), *others).split()]
     return [1] if len(silent) == len(others) > 1 else sorted(silent)

@@ -52,8 +52,7 @@ def import_times(files: Sequence[Path], platform: str, procs: int | None, ppn: i
     for file in files:
         missing, asked = missing_cases(file)
         if missing:
-            click.echo(
-                f"collwise: {file}: {missing} of {asked} cases have no record: the run there ended early", err=True
-            )
+            said = f"{missing} of {asked} cases have no record: the run there ended early"
+            click.echo(f"collwise: {file}: {said}", err=True)
     if any(failed for _, _, failed in rows):
         raise CollwiseError(f"{sum(failed for _, _, failed in rows)} cases had failed there; they are stored as failed")

@@ -30,7 +30,7 @@ def import_file(path: Path, store: Store, unsaid: Unsaid) -> list[Timing]:
 
 
 def missing_cases(path: Path) -> tuple[int, int]:
-    """Of a file that was imported: the cases of a script of ours that have no record, and all; 0, 0 of other formats."""
+    """Of an imported file, the cases of a script of ours that have no record, and all; 0, 0 of other formats."""
     lines = Lines.of(path)
     return results.without_record(lines) if results.recognised(lines) else (0, 0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from collwise.simulator.launchers.srun import Srun
 pytestmark = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
 
 # Checks the words that matter, writes all of them down and runs the program here with as many processes.
-SRUN = """#!{python}
+SRUN = """#!/usr/bin/env python3
 import os, sys
 words = sys.argv[1:]
 open({log!r}, "a").write(" ".join(words) + " " + os.environ.get("COLOUR", "") + "\\n")
@@ -40,7 +39,7 @@ exec sh -c "$*"
 def stand_in(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     log = folder / f"{name}.log"
     program = folder / name
-    program.write_text(text.format(python=sys.executable, log=str(log)))
+    program.write_text(text.format(log=str(log)))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=":")
     return log

@@ -74,6 +74,14 @@ class Precision:
             if not 0 < value < 1:
                 raise UsageError(f"{name} {value}; valid: between 0 and 1, both excluded")
 
+    def details(self) -> dict[str, str]:
+        """What measured times depend on, as a Configuration has it."""
+        return {
+            "repetitions": f"{self.min_repetitions} to {self.max_repetitions}",
+            "confidence": repr(self.confidence),
+            "relative_error": repr(self.relative_error),
+        }
+
     def line(self) -> str:
         """The first line of the file that programs/experiments reads."""
         from scipy import stats
@@ -199,12 +207,7 @@ class ExperimentRunner:
             source, where = "simulated", self._platform.name
         else:
             assert self._place is not None
-            wanted = self._precision
-            details |= self._place.facts
-            details["procs"] = str(self.procs)
-            details["repetitions"] = f"{wanted.min_repetitions} to {wanted.max_repetitions}"
-            details["confidence"] = repr(wanted.confidence)
-            details["relative_error"] = repr(wanted.relative_error)
+            details |= {**self._place.facts, "procs": str(self.procs), **self._precision.details()}
             source, where = "measured", self._place.name
         return Configuration(source, where, self._engine.label, tuple(sorted(details.items())))
 

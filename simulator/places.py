@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform as machine
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 
 from collwise.common.errors import unknown_name
 from collwise.simulator.engines import MPI_LIBRARIES, Engine, engine
@@ -20,7 +21,20 @@ TCP_EAGER_LIMIT_BYTES = 65536
 """Of Open MPI's TCP transport, btl_tcp_eager_limit, with the header in it."""
 
 
-class Place(Protocol):
+@dataclass(frozen=True)
+class Order:
+    """What a place is to run: as of Place.run."""
+
+    program: str
+    procs: int
+    args: Sequence[str] = ()
+    timeout_seconds: float | None = None
+    on_line: Callable[[str], None] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    launcher_args: Sequence[str] = ()
+
+
+class Place(ABC):
     """Where programs run on a real MPI library."""
 
     name: str
@@ -33,8 +47,13 @@ class Place(Protocol):
     facts: Mapping[str, str]
     """What is recorded with times beside the engine: hosts, transport, mapping."""
 
+    @abstractmethod
     def processes_per_node(self, procs: int) -> int:
         """Of a run with `procs` processes, by blocks: rank r on node r // this. Raises UsageError if it cannot be."""
+
+    @abstractmethod
+    def perform(self, order: Order) -> ProgramRun:
+        """As `run`."""
 
     def run(
         self,
@@ -51,9 +70,10 @@ class Place(Protocol):
 
         `environment` reaches every process; `launcher_args` go to mpirun or what stands for it.
         """
+        return self.perform(Order(program, procs, args, timeout_seconds, on_line, environment or {}, launcher_args))
 
 
-class ThisMachine:
+class ThisMachine(Place):
     """A Place: all processes on the machine at hand, through shared memory.
 
     Raises UsageError when the library, 'openmpi' or 'mpich', is unknown or missing.
@@ -72,30 +92,20 @@ class ThisMachine:
         """All of them."""
         return procs
 
-    def run(
-        self,
-        program: str,
-        procs: int,
-        args: Sequence[str] = (),
-        *,
-        timeout_seconds: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        environment: Mapping[str, str] | None = None,
-        launcher_args: Sequence[str] = (),
-    ) -> ProgramRun:
+    def perform(self, order: Order) -> ProgramRun:
         """As of any Place."""
         return run_program(
             self.engine.library,
-            program,
-            procs,
-            args,
-            timeout_seconds=timeout_seconds,
-            on_line=on_line,
-            extra_launcher_args=[*variable_options(self.engine, environment or {}), *launcher_args],
+            order.program,
+            order.procs,
+            order.args,
+            timeout_seconds=order.timeout_seconds,
+            on_line=order.on_line,
+            extra_launcher_args=[*variable_options(self.engine, order.environment), *order.launcher_args],
         )
 
 
-class ChangedPlace:
+class ChangedPlace(Place):
     """A Place whose programs get more variables and launcher options; `facts` tell its times from the base's.
 
     `errors` is what the last run said on standard error.
@@ -119,26 +129,14 @@ class ChangedPlace:
         """The base's."""
         return self._base.processes_per_node(procs)
 
-    def run(
-        self,
-        program: str,
-        procs: int,
-        args: Sequence[str] = (),
-        *,
-        timeout_seconds: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        environment: Mapping[str, str] | None = None,
-        launcher_args: Sequence[str] = (),
-    ) -> ProgramRun:
+    def perform(self, order: Order) -> ProgramRun:
         """As of the base, with the additions."""
-        run = self._base.run(
-            program,
-            procs,
-            args,
-            timeout_seconds=timeout_seconds,
-            on_line=on_line,
-            environment={**self._environment, **(environment or {})},
-            launcher_args=[*self._launcher_args, *launcher_args],
+        run = self._base.perform(
+            replace(
+                order,
+                environment={**self._environment, **order.environment},
+                launcher_args=[*self._launcher_args, *order.launcher_args],
+            )
         )
         self.errors = run.error_text
         return run

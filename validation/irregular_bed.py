@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 
 from collwise.common.errors import CollwiseError, unknown_name
 from collwise.simulator.store import Store
@@ -45,7 +46,10 @@ def regions_on_bed(shape: Shape, variant: str, plan: Plan, store: Store, *, name
     """Makes the test bed `name`, looks for irregular regions on it, and takes it down in any case."""
     if variant not in TCP_VARIANTS:
         raise unknown_name("TCP variant", variant, TCP_VARIANTS)
-    bed = up(shape, name)
+    # Said of the bed, too, so that what is recorded with its times is true.
+    settings = TCP_VARIANTS[variant]
+    queue_bytes = int(settings["tcp_limit_output_bytes"])
+    bed = up(replace(shape, congestion_control=settings["tcp_congestion_control"], host_queue_bytes=queue_bytes), name)
     try:
         set_tcp(bed, variant)
         place = TestBed(bed)

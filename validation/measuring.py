@@ -89,14 +89,11 @@ class Method:
 
 def measuring_configuration(place: Place, method: Method, run: str = "", launch: int = 1) -> Configuration:
     """What measured times depend on besides the case; `run` tells repeated measurements apart."""
-    wanted = method.precision
     details = {
         "timing": method.timing,
         "synchronisation": method.synchronisation,
         **({"late_seconds": repr(method.late_seconds)} if method.synchronisation == "rounds" else {}),
-        "repetitions": f"{wanted.min_repetitions} to {wanted.max_repetitions}",
-        "confidence": repr(wanted.confidence),
-        "relative_error": repr(wanted.relative_error),
+        **method.precision.details(),
         "limit_seconds": repr(method.limit_seconds),
         "warmup": str(method.warmup),
         "program_digest": file_digest(place.engine.program("benchmark")),

@@ -13,7 +13,7 @@ import re
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from string import Template
@@ -23,6 +23,7 @@ from collwise.algorithms.generate_registry import registry_source
 from collwise.common.files import write_text
 from collwise.simulator.engines import REPOSITORY, Engine
 from collwise.simulator.launch import ProgramRun
+from collwise.simulator.places import Order, Place
 from collwise.simulator.store import Case, Store
 from collwise.validation.importing.results import MARK
 from collwise.validation.measuring import Method, measure
@@ -41,7 +42,7 @@ class _Asked(Exception):
         self.procs, self.case_lines, self.options = procs, case_lines, options
 
 
-class _Elsewhere:
+class _Elsewhere(Place):
     """A Place that only takes down what is asked of the program."""
 
     name = "elsewhere"
@@ -56,19 +57,10 @@ class _Elsewhere:
         """Not known before the run."""
         return 1
 
-    def run(
-        self,
-        program: str,
-        procs: int,
-        args: Sequence[str] = (),
-        *,
-        timeout_seconds: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        environment: Mapping[str, str] | None = None,
-        launcher_args: Sequence[str] = (),
-    ) -> ProgramRun:
+    def perform(self, order: Order) -> ProgramRun:
         """Raises _Asked."""
-        raise _Asked(procs, Path(args[0]).read_text(encoding="utf-8").splitlines(), list(args[1:]))
+        lines = Path(order.args[0]).read_text(encoding="utf-8").splitlines()
+        raise _Asked(order.procs, lines, list(order.args[1:]))
 
 
 def write_script(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from collwise.common.errors import CollwiseError
 from collwise.validation.testbed.bed import Bed
+from collwise.validation.testbed.namespaces import command
 
 # Of the kernel's counters, by our names.
 _KERNEL_NAMES = {
@@ -42,9 +41,9 @@ def tcp_counts(bed: Bed) -> TcpCounts:
     """
     total = TcpCounts()
     for node in range(1, bed.shape.nodes + 1):
-        kernel = _json("ip", "netns", "exec", bed.namespace(f"n{node}"), "nstat", "--json", "-az")
-        total += node_counts(kernel)
-    return total + switch_counts(_json("tc", "-n", bed.namespace("switch"), "-s", "-j", "qdisc", "show"))
+        kernel = command("ip", "netns", "exec", bed.namespace(f"n{node}"), "nstat", "--json", "-az")
+        total += node_counts(json.loads(kernel))
+    return total + switch_counts(json.loads(command("tc", "-n", bed.namespace("switch"), "-s", "-j", "qdisc", "show")))
 
 
 def node_counts(document: Mapping[str, Any]) -> TcpCounts:
@@ -56,10 +55,3 @@ def node_counts(document: Mapping[str, Any]) -> TcpCounts:
 def switch_counts(queues: list[Mapping[str, Any]]) -> TcpCounts:
     """Of the switch, from what `tc -s -j qdisc show` prints there."""
     return TcpCounts(drops=sum(int(queue.get("drops", 0)) for queue in queues))
-
-
-def _json(*words: str) -> Any:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise CollwiseError(f"{' '.join(words)}: {done.stderr.strip()}")
-    return json.loads(done.stdout)

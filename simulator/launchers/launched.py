@@ -7,9 +7,9 @@ import json
 import re
 import shlex
 import tempfile
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.simulator.engines import MPI_LIBRARIES, Engine, engine
 from collwise.simulator.launch import ProgramRun, run_command
 from collwise.simulator.launchers.hosts import Slots
-from collwise.simulator.places import EAGER_LIMITS, TCP_EAGER_LIMIT_BYTES
+from collwise.simulator.places import EAGER_LIMITS, TCP_EAGER_LIMIT_BYTES, Order, Place
 
 TRANSPORTS = ("default", "tcp")
 REACH_SECONDS = 30.0
@@ -66,7 +66,7 @@ class Start:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-class Launched(ABC):
+class Launched(Place):
     """A Place on the hosts of `slots`; the launchers differ in `start`.
 
     Every host takes equally many processes, by blocks. Making one runs a small program on all of them: `facts` hold the
@@ -106,26 +106,16 @@ class Launched(ABC):
             raise UsageError(f"{procs} processes; {room} take 1 to {most} (more: --ppn)")
         return self._ranks_per_node
 
-    def run(
-        self,
-        program: str,
-        procs: int,
-        args: Sequence[str] = (),
-        *,
-        timeout_seconds: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        environment: Mapping[str, str] | None = None,
-        launcher_args: Sequence[str] = (),
-    ) -> ProgramRun:
+    def perform(self, order: Order) -> ProgramRun:
         """As of any Place."""
-        self.processes_per_node(procs)
+        self.processes_per_node(order.procs)
         with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
-            start = self.start(procs, Path(directory, "hosts"), environment or {})
-            binary = str(self.engine.program(program))
+            start = self.start(order.procs, Path(directory, "hosts"), order.environment)
+            binary = str(self.engine.program(order.program))
             run = run_command(
-                [*start.words, *self.wishes.extra_args, *launcher_args, binary, *args],
-                timeout_seconds=timeout_seconds,
-                on_line=on_line,
+                [*start.words, *self.wishes.extra_args, *order.launcher_args, binary, *order.args],
+                timeout_seconds=order.timeout_seconds,
+                on_line=order.on_line,
                 environment=dict(start.environment),
                 grace_seconds=_GRACE_SECONDS,
             )

@@ -38,13 +38,35 @@ def testbed() -> None:
 @testbed.command()
 @_name_option
 @click.option("--nodes", type=click.IntRange(2, MOST_NODES), default=_USUAL.nodes, show_default=True)
-@click.option("--rate", type=RATE, default="50Mbit", show_default=True, help="Of each port, in both directions.")
-@click.option("--buffer", type=SIZE, default="1MB", show_default=True, help="Queue of each port of a switch.")
-@click.option("--burst", type=SIZE, default="2000B", show_default=True, help="What passes unshaped after a pause.")
+@click.option(
+    "--rate",
+    type=RATE,
+    default=_USUAL.bits_per_second,
+    show_default=format_rate(_USUAL.bits_per_second),
+    help="Of each port, in both directions.",
+)
+@click.option(
+    "--buffer",
+    type=SIZE,
+    default=_USUAL.buffer_bytes,
+    show_default=f"{_USUAL.buffer_bytes} B",
+    help="Queue of each port of a switch.",
+)
+@click.option(
+    "--burst",
+    type=SIZE,
+    default=_USUAL.burst_bytes,
+    show_default=f"{_USUAL.burst_bytes} B",
+    help="What passes unshaped after a pause.",
+)
 @click.option("--ranks-per-node", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--congestion-control", default=_USUAL.congestion_control, show_default=True, help="TCP's, in the nodes.")
 @click.option(
-    "--host-queue", type=SIZE, default="4000B", show_default=True, help="What TCP keeps in a node's own queue."
+    "--host-queue",
+    type=SIZE,
+    default=_USUAL.host_queue_bytes,
+    show_default=f"{_USUAL.host_queue_bytes} B",
+    help="What TCP keeps in a node's own queue.",
 )
 @click.option("--switches", type=click.IntRange(1, 2), default=1, show_default=True)
 @click.option("--uplink-rate", type=RATE, help="Of the link between two switches; each has half of the nodes.")

@@ -10,8 +10,6 @@ from collwise.platforms import Platform
 from collwise.simulator.places import Place
 from collwise.validation.calibrating.fitting import Segments, clock_seconds, eager_limit, fit_platform
 from collwise.validation.calibrating.plan import (
-    QUICK,
-    USUAL,
     Extent,
     Measurement,
     Progress,
@@ -96,29 +94,14 @@ class CalibrationResult:
         return statistics.median(errors) if errors else float("nan")
 
 
-def calibrate(
-    place: Place,
-    nominal: Platform,
-    *,
-    quick: bool = False,
-    extent: Extent | None = None,
-    together: bool = True,
-    on_progress: Progress | None = None,
-) -> CalibrationResult:
-    """Measures between nodes of `place`, whose nominal description is `nominal`, and fits a platform of its name.
-
-    All of its nodes take part: in pairs side by side, as all are at work in a collective, or with `together` False all
-    but the first pair waiting.
-    Raises UsageError where there are no two nodes and CollwiseError when a program fails.
-    """
-    points = measure_points(place, nominal, extent or (QUICK if quick else USUAL), together, on_progress)
-    return refit(points, nominal)
-
-
 def measure_points(
     place: Place, nominal: Platform, extent: Extent, together: bool = True, on_progress: Progress | None = None
 ) -> list[Point]:
-    """The measurements alone."""
+    """Measurements between nodes of `place`, whose nominal description is `nominal`.
+
+    All of its nodes take part: in pairs side by side, as all are at work in a collective, or with `together` False all
+    but the first pair waiting. Raises UsageError where there are no two nodes and CollwiseError when a program fails.
+    """
     procs = nominal.nodes * place.processes_per_node(nominal.nodes)
     per_node = place.processes_per_node(procs)
     first, second, pairs = pair_between_nodes(procs, per_node)
@@ -128,7 +111,7 @@ def measure_points(
 
 
 def refit(points: Sequence[Point], nominal: Platform) -> CalibrationResult:
-    """The same from points that were measured before."""
+    """A platform of the nominal one's name fitted to the points. Raises UsageError when a kind has too few."""
     platform, segments = fit_platform(points, nominal)
     return CalibrationResult(platform, tuple(points), segments, tuple(_residuals(platform, points)))
 

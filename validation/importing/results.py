@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from collwise.simulator.engines import Engine
 from collwise.simulator.experiments import Precision
 from collwise.simulator.launch import ProgramRun
 from collwise.simulator.launchers.launched import common_name, counted
+from collwise.simulator.places import Order, Place
 from collwise.simulator.store import Case, Store, Timing
 from collwise.validation.importing.reading import Lines
 from collwise.validation.measuring import Method, measure, timing_from_record
@@ -42,7 +43,7 @@ class _Elsewhere(Engine):
         return f"Open MPI {known['openmpi']}" if known["openmpi"] else f"MPICH {known['mpich']}"
 
 
-class _Playback:
+class _Playback(Place):
     """A Place that gives back the records of a run elsewhere, under the ids of the cases asked for now."""
 
     eager_limit_bytes = 0
@@ -56,25 +57,15 @@ class _Playback:
         """As it was there."""
         return min(procs, self._hosts.count(self._hosts[0]))
 
-    def run(
-        self,
-        program: str,
-        procs: int,
-        args: Sequence[str] = (),
-        *,
-        timeout_seconds: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        environment: Mapping[str, str] | None = None,
-        launcher_args: Sequence[str] = (),
-    ) -> ProgramRun:
+    def perform(self, order: Order) -> ProgramRun:
         """As of any Place."""
         run = ProgramRun(0)
-        for line in Path(args[0]).read_text(encoding="utf-8").splitlines():
+        for line in Path(order.args[0]).read_text(encoding="utf-8").splitlines():
             number, _, case = line.partition(" ")
             if case in self._records:
                 run.output_lines.append(json.dumps({"id": int(number)} | self._records[case]))
-                if on_line is not None:
-                    on_line(run.output_lines[-1])
+                if order.on_line is not None:
+                    order.on_line(run.output_lines[-1])
         return run
 
 

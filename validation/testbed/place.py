@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.simulator.engines import Engine, engine
 from collwise.simulator.launch import ProgramRun, run_command
-from collwise.simulator.places import TCP_EAGER_LIMIT_BYTES, variable_options
+from collwise.simulator.places import TCP_EAGER_LIMIT_BYTES, Order, Place, variable_options
 from collwise.validation.testbed.bed import Bed, busy
 from collwise.validation.testbed.namespaces import end_processes
 from collwise.validation.testbed.reach import unreachable_nodes
@@ -41,7 +41,7 @@ _TRANSPORTS: Mapping[str, Mapping[str, str]] = {
 """By Shape.transport: Open MPI's parameters. 1 stands for sends only, without puts."""
 
 
-class TestBed:
+class TestBed(Place):
     """A Place on a test bed that is up; `ranks_per_node` processes on each node, by blocks; None: as its shape has.
 
     One run at a time. Raises UsageError when Open MPI is missing.
@@ -69,22 +69,12 @@ class TestBed:
             raise UsageError(f"{procs} processes; the test bed '{self.bed.name}' has room for {most}")
         return self._ranks_per_node
 
-    def run(
-        self,
-        program: str,
-        procs: int,
-        args: Sequence[str] = (),
-        *,
-        timeout_seconds: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        environment: Mapping[str, str] | None = None,
-        launcher_args: Sequence[str] = (),
-    ) -> ProgramRun:
+    def perform(self, order: Order) -> ProgramRun:
         """As of any Place. Raises UsageError when something else runs on the bed."""
         bed = self.bed
-        nodes = range(1, -(-procs // self.processes_per_node(procs)) + 1)
-        words = [*variable_options(self.engine, environment or {}), *launcher_args]
-        words += [str(self.engine.program(program)), *args]
+        nodes = range(1, -(-order.procs // self.processes_per_node(order.procs)) + 1)
+        words = [*variable_options(self.engine, order.environment), *order.launcher_args]
+        words += [str(self.engine.program(order.program)), *order.args]
         with busy(bed):
             # Of a run that was killed.
             self._end()
@@ -92,9 +82,9 @@ class TestBed:
                 return ProgramRun(returncode=1, reason=_silence(bed, silent), version=self.engine.version)
             try:
                 run = run_command(
-                    [str(AGENT), bed.name, "n1", shlex.join([*self._mpirun(nodes, procs), *words])],
-                    timeout_seconds=timeout_seconds,
-                    on_line=on_line,
+                    [str(AGENT), bed.name, "n1", shlex.join([*self._mpirun(nodes, order.procs), *words])],
+                    timeout_seconds=order.timeout_seconds,
+                    on_line=order.on_line,
                     environment={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
                     end_others=self._end,
                 )
@@ -103,7 +93,7 @@ class TestBed:
             if run.returncode != 0 and (silent := unreachable_nodes(bed, nodes)):
                 run.reason = _silence(bed, silent)
             elif run.returncode is None:
-                run.reason = f"not done within {timeout_seconds:g} s"
+                run.reason = f"not done within {order.timeout_seconds:g} s"
         run.version = self.engine.version
         return run
 

@@ -10,7 +10,7 @@ import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.platforms import Calibration, Platform, load
-from collwise.validation.calibrating.calibration import calibrate, refit
+from collwise.validation.calibrating.calibration import measure_points, refit
 from collwise.validation.calibrating.plan import Extent, limit_plan, pair_between_nodes, simulate_plan, size_plan
 from collwise.validation.calibrating.points import EAGER, Point
 from collwise.validation.testbed.bed import Shape, down, up
@@ -120,7 +120,8 @@ def bed() -> Iterator[TestBed]:
 @pytest.mark.slow
 def test_a_test_bed_is_calibrated(bed: TestBed) -> None:
     small = Extent(16, 12, 8, 8, most_bytes=2**18, seconds_each=0.01, most_repetitions=8)
-    result = calibrate(bed, replace(NOMINAL, nodes=2), extent=small)
+    nominal = replace(NOMINAL, nodes=2)
+    result = refit(measure_points(bed, nominal, small), nominal)
     assert 60_000 < result.platform.calibration.eager_limit_bytes < 65_537
     assert 10e6 < result.platform.link_bytes_per_second < 12.6e6
     assert result.median_error("ping_pong") < 0.2

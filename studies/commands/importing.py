@@ -11,7 +11,7 @@ import click
 from collwise.common.errors import CollwiseError
 from collwise.simulator.store import Store
 from collwise.studies.commands.shared import json_option, print_json, stdout_console, store_option, table
-from collwise.validation.importing import FORMATS, import_file, missing_cases
+from collwise.validation.importing import FORMATS, import_file
 from collwise.validation.importing.reading import Unsaid
 
 
@@ -28,10 +28,11 @@ def import_times(files: Sequence[Path], platform: str, procs: int | None, ppn: i
     rows = []
     with Store(store) as opened:
         for file in files:
-            timings = import_file(file, opened, unsaid)
+            imported = import_file(file, opened, unsaid)
+            timings = imported.timings
             counts = Counter((timing.case.collective, timing.case.experiment, timing.case.procs) for timing in timings)
             failed = sum(not timing.ok for timing in timings)
-            rows.append((file, counts, failed))
+            rows.append((file, counts, failed, imported))
     if as_json:
         print_json(
             [
@@ -43,16 +44,17 @@ def import_times(files: Sequence[Path], platform: str, procs: int | None, ppn: i
                         for (collective, experiment, of), number in counts.items()
                     ],
                 }
-                for file, counts, failed in rows
+                for file, counts, failed, _ in rows
             ]
         )
     else:
-        cells = [(file, *key, number) for file, counts, _ in rows for key, number in counts.items()]
+        cells = [(file, *key, number) for file, counts, _, _ in rows for key, number in counts.items()]
         stdout_console().print(table(str(store), ["file", "collective", "experiment", "P", "times"], cells, left=3))
-    for file in files:
-        missing, asked = missing_cases(file)
-        if missing:
-            said = f"{missing} of {asked} cases have no record: the run there ended early"
+    for file, _, _, imported in rows:
+        if missing := imported.asked - len(imported.timings):
+            said = f"{missing} of {imported.asked} cases have no record: the run there ended early"
             click.echo(f"collwise: {file}: {said}", err=True)
-    if any(failed for _, _, failed in rows):
-        raise CollwiseError(f"{sum(failed for _, _, failed in rows)} cases had failed there; they are stored as failed")
+    if any(failed for _, _, failed, _ in rows):
+        raise CollwiseError(
+            f"{sum(failed for _, _, failed, _ in rows)} cases had failed there; they are stored as failed"
+        )

@@ -14,7 +14,7 @@ from collwise.common.errors import UsageError
 from collwise.simulator.engines import REPOSITORY
 from collwise.simulator.experiments import Precision
 from collwise.simulator.store import Case, Store
-from collwise.validation.importing import import_file, missing_cases
+from collwise.validation.importing import import_file
 from collwise.validation.importing.reading import Unsaid
 from collwise.validation.measuring import Method
 from collwise.validation.scripts import USUAL_NAME, carried_sources, write_script
@@ -60,8 +60,8 @@ def results(folder: Path, per_node: int = 2, **changed: object) -> Path:
 def test_results_come_into_the_store_once(tmp_path: Path) -> None:
     file = results(tmp_path)
     with Store(tmp_path / "store.sqlite") as store:
-        first = import_file(file, store, Unsaid())
-        second = import_file(file, store, Unsaid())
+        first = import_file(file, store, Unsaid()).timings
+        second = import_file(file, store, Unsaid()).timings
         rows = list(store.rows())
     assert [(row.case, row.seconds) for row in first] == [(row.case, row.seconds) for row in second]
     assert [row.seconds for row in first] == pytest.approx([0.001, 0.002, 0.003, 0.004])
@@ -78,7 +78,7 @@ def test_results_that_end_early_are_kept_as_far_as_they_go(tmp_path: Path) -> No
     file = results(tmp_path)
     file.write_text("\n".join(file.read_text().splitlines()[:-2]) + "\n")
     with Store(tmp_path / "store.sqlite") as store:
-        assert [row.case.procs for row in import_file(file, store, Unsaid())] == [2, 2]
+        assert [row.case.procs for row in import_file(file, store, Unsaid()).timings] == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_script_runs_where_nothing_of_the_house_is(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     assert sorted(entry.name for entry in away.iterdir()) == [USUAL_NAME, "out.jsonl"]
     with Store(tmp_path / "store.sqlite") as store:
-        found = import_file(away / "out.jsonl", store, Unsaid())
+        found = import_file(away / "out.jsonl", store, Unsaid()).timings
     assert {row.case.algorithm for row in found} == {"binomial", "chain"}
     assert all(row.ok and 0 < row.seconds < 60 and row.repetitions == 2 for row in found)
     again = subprocess.run(["bash", USUAL_NAME, "out.jsonl"], cwd=away, capture_output=True, text=True)
@@ -125,6 +125,9 @@ def test_the_script_runs_where_nothing_of_the_house_is(tmp_path: Path) -> None:
 
 def test_cases_without_a_record_are_counted(tmp_path: Path) -> None:
     file = results(tmp_path)
-    assert missing_cases(file) == (0, 4)
+    with Store(tmp_path / "all.sqlite") as store:
+        assert import_file(file, store, Unsaid()).asked == len(import_file(file, store, Unsaid()).timings) == 4
     file.write_text("\n".join(file.read_text().splitlines()[:-2]) + "\n")
-    assert missing_cases(file) == (2, 4)
+    with Store(tmp_path / "store.sqlite") as store:
+        found = import_file(file, store, Unsaid())
+    assert (len(found.timings), found.asked) == (2, 4)

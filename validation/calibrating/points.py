@@ -78,11 +78,6 @@ class Point:
         deviation = (high - low) / _QUARTILES_APART
         return _MEDIAN_TO_MEAN * deviation / math.sqrt(len(self.seconds)) / max(self.median_seconds, 1e-9)
 
-    @property
-    def median_send_seconds(self) -> float:
-        """The time in the sends of a row, nan of other kinds."""
-        return statistics.median(self.send_seconds) if self.send_seconds else math.nan
-
 
 def of_kind(points: Iterable[Point], kind: str, *, within_node: bool = False) -> list[Point]:
     """The points of a kind, between nodes or within one, by size."""

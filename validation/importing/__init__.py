@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError
@@ -15,24 +16,27 @@ FORMATS = "results of a collwise script, OSU micro-benchmarks, Intel MPI Benchma
 _READERS = (osu, imb, repro)
 
 
-def import_file(path: Path, store: Store, unsaid: Unsaid) -> list[Timing]:
+@dataclass(frozen=True)
+class Imported:
+    """What a file held, and how many cases were asked of the run that wrote it: more than times if it ended early."""
+
+    timings: Sequence[Timing]
+    asked: int
+
+
+def import_file(path: Path, store: Store, unsaid: Unsaid) -> Imported:
     """Reads a whole file, then stores what it holds, and returns it. `unsaid` is what the file does not tell.
 
     Raises UsageError naming file, line and what was expected; nothing of the file is stored then.
     """
     lines = Lines.of(path)
     if results.recognised(lines):
-        return results.read(lines, store)
+        return Imported(results.read(lines, store), results.cases_asked(lines))
     for reader in _READERS:
         if reader.recognised(lines):
-            return _stored(store, reader.read(lines, unsaid))
+            timings = _stored(store, reader.read(lines, unsaid))
+            return Imported(timings, len(timings))
     raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")
-
-
-def missing_cases(path: Path) -> tuple[int, int]:
-    """Of an imported file, the cases of a script of ours that have no record, and all; 0, 0 of other formats."""
-    lines = Lines.of(path)
-    return results.without_record(lines) if results.recognised(lines) else (0, 0)
 
 
 def _stored(store: Store, found: Sequence[tuple[Configuration, list[Timing]]]) -> list[Timing]:

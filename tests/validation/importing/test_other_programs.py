@@ -99,7 +99,7 @@ def read(tmp_path: Path, text: str, unsaid: Unsaid = THERE) -> tuple[list[Timing
     file = tmp_path / "output.txt"
     file.write_text(text)
     with Store(tmp_path / "store.sqlite") as store:
-        found = import_file(file, store, unsaid)
+        found = import_file(file, store, unsaid).timings
         return found, list(store.rows(source="measured"))
 
 

@@ -32,9 +32,12 @@ _NOISE = (
     "-----",
     "with errorcode",
     "help_aggregate",
+    "Primary job  terminated normally",
+    "a non-zero exit code. Per user-direction",
 )
 # How Open MPI says that a process died.
 _DEATH = "exited on signal"
+_DEATH_CODE = 128
 # Others may hold the pipe of a command that has ended, which would then never be read to its end.
 _GRACE_SECONDS = 2.0
 
@@ -59,11 +62,17 @@ class ProgramRun:
         telling = [line for line in lines if not any(noise in line for noise in _NOISE)]
         deaths = [line for line in telling if _DEATH in line]
         worst = [line for line in telling if "CRITICAL" in line or "rror" in line]
-        chosen = self.reason or (deaths or worst or telling or ["no message"])[0]
+        chosen = self.reason or (deaths or worst or telling or [self._unsaid()])[0]
         if self.returncode is None:
             return f"{chosen} (stopped at the time limit)"
         ended = f"exit code {self.returncode}" if self.returncode >= 0 else f"killed by signal {-self.returncode}"
         return f"{chosen} ({ended})"
+
+    def _unsaid(self) -> str:
+        """Open MPI does not always come to say which process died, but its exit code is then as of a shell."""
+        if self.returncode is not None and _DEATH_CODE < self.returncode <= _DEATH_CODE + signal.SIGRTMAX:
+            return f"a process {_DEATH} {self.returncode - _DEATH_CODE}"
+        return "no message"
 
 
 def smpi_command(

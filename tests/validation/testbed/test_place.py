@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -38,7 +39,8 @@ def test_nodes_have_names_and_folders_of_their_own(make: Make) -> None:
 
 def test_a_rank_that_dies(make: Make) -> None:
     _, problem = shell(TestBed(make()), "[ $OMPI_COMM_WORLD_RANK = 1 ] && kill -9 $$; sleep 60")
-    assert "node n2 exited on signal 9" in problem
+    # Open MPI does not always come to say which.
+    assert re.search("(node n2|a process) exited on signal 9", problem)
     assert "\n" not in problem
 
 

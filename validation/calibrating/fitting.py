@@ -15,6 +15,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, Platform, Source
 from collwise.platforms.description import FactorRow, OverheadRow
 from collwise.platforms.smpi import ENVELOPE_BYTES
+from collwise.validation.calibrating.network import LEAST_SECONDS, LEAST_SECONDS_PER_BYTE, Aim, between, fit_network
 from collwise.validation.calibrating.points import (
     CLOCK,
     EAGER,
@@ -23,6 +24,7 @@ from collwise.validation.calibrating.points import (
     PING_PONG,
     RECEIVE,
     REDUCE,
+    ROW,
     SEND,
     Point,
     of_kind,
@@ -32,28 +34,17 @@ from collwise.validation.calibrating.segments import Segment, fit_segments, valu
 CROSSTRAFFIC = 0.05
 """The share of a flow's rate that SimGrid takes from the opposite direction."""
 
-_EAGER_SEGMENTS, _RENDEZVOUS_SEGMENTS, _OVERHEAD_SEGMENTS = 9, 4, 7
+_OVERHEAD_SEGMENTS = 7
 _LEAST_POINTS = 4
 # MPI_Send is MPI_Isend and the completion of its request.
 _SEND_OVER_ISEND = 2.0
 # Overheads and the network share a roundtrip; the network has at least this part of it.
 _NETWORK_SHARE = 0.1
-# Factors are above 0.
-_LEAST_SECONDS, _LEAST_SECONDS_PER_BYTE = 1e-9, 1e-15
 # Reductions of less than this fit in the nearest caches and start with the cost of a call.
 _REDUCE_BYTES = 4096
 _DIGITS = 6
 
 Segments = dict[str, list[Segment]]
-
-
-@dataclass(frozen=True)
-class _Aim:
-    """A one-way time that simulation shall give, and its relative standard error."""
-
-    message_bytes: int
-    seconds: float
-    uncertain: float
 
 
 @dataclass(frozen=True)
@@ -101,10 +92,15 @@ def fit_platform(points: Sequence[Point], nominal: Platform) -> tuple[Platform, 
     exchanges = [point for point in of_kind(points, EXCHANGE) if point.message_bytes < limit]
     ping_pongs = of_kind(points, PING_PONG)
     alone = [
-        _Aim(point.message_bytes, _less(point.median_seconds, clock) / 2, point.relative_error) for point in ping_pongs
+        Aim(point.message_bytes, _less(point.median_seconds, clock) / 2, point.relative_error) for point in ping_pongs
+    ]
+    rows = [
+        Aim(point.message_bytes, _less(point.median_seconds, clock) / point.count, point.relative_error)
+        for point in of_kind(points, ROW)
     ]
     crosstraffic = _crosstraffic(exchanges, alone, overheads)
-    network = _fit_network(alone, overheads, nominal.link_bytes_per_second * nominal.links_per_node)
+    link_bytes_per_second = nominal.link_bytes_per_second * nominal.links_per_node
+    network = fit_network(alone, rows, overheads.blocking, limit, link_bytes_per_second)
     platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(points, clock))
     segments = {SEND: overheads.os, ISEND: overheads.ois, RECEIVE: overheads.or_, PING_PONG: network}
     return _with_loopback(platform, points, clock, overheads), segments
@@ -165,7 +161,7 @@ def _overhead_segments(
     )
 
 
-def _crosstraffic(exchanges: Sequence[Point], alone: Sequence[_Aim], overheads: _Overheads) -> bool:
+def _crosstraffic(exchanges: Sequence[Point], alone: Sequence[Aim], overheads: _Overheads) -> bool:
     """Whether both directions at once are slower, more nearly by what SimGrid would take than not at all.
 
     Of the largest messages below the eager limit: larger ones wait for each other's handshakes.
@@ -173,44 +169,10 @@ def _crosstraffic(exchanges: Sequence[Point], alone: Sequence[_Aim], overheads: 
     largest = [point for point in exchanges if point.message_bytes >= overheads.eager_limit_bytes / 4]
     ratios = [
         (point.median_seconds - overheads.exchange(point.message_bytes))
-        / (_between(alone, point.message_bytes) - overheads.blocking(point.message_bytes))
+        / (between(alone, point.message_bytes) - overheads.blocking(point.message_bytes))
         for point in largest
     ]
     return bool(ratios) and statistics.median(ratios) > 1 + CROSSTRAFFIC / 2
-
-
-def _between(curve: Sequence[_Aim], size: float) -> float:
-    """The curve's value between its points, straight in logarithms."""
-    sizes, seconds = zip(*((one.message_bytes, one.seconds) for one in curve), strict=True)
-    return float(np.exp(np.interp(math.log(size), np.log(sizes), np.log(seconds))))
-
-
-def _fit_network(wanted: Sequence[_Aim], overheads: _Overheads, link_bytes_per_second: float) -> list[Segment]:
-    """Latency and seconds a byte (of message and envelope) by size, eager and rendezvous apart.
-
-    No message goes at a higher rate than the link's nominal one: one alone may seem to, where a token bucket or a
-    buffer takes it in, but messages that follow one another do not.
-    """
-    limit = overheads.eager_limit_bytes
-    eager = [one for one in wanted if one.message_bytes < limit]
-    rendezvous = [one for one in wanted if one.message_bytes >= limit]
-    made: list[Segment] = []
-    for part, most, start in ((eager, _EAGER_SEGMENTS, 0), (rendezvous, _RENDEZVOUS_SEGMENTS, limit)):
-        if len(part) < _LEAST_POINTS:
-            continue
-        found = fit_segments(
-            [one.message_bytes + ENVELOPE_BYTES for one in part],
-            [one.seconds - overheads.blocking(one.message_bytes) for one in part],
-            scale_seconds=[one.seconds for one in part],
-            uncertain=[one.uncertain for one in part],
-            least=(_LEAST_SECONDS, 1 / link_bytes_per_second),
-            most_segments=most,
-            from_bytes=start,
-        )
-        made += [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found]
-    if not made:
-        raise UsageError(f"too few measurements of kind '{PING_PONG}'; valid: {_LEAST_POINTS} and more")
-    return made
 
 
 def _platform(
@@ -221,7 +183,7 @@ def _platform(
     reduce_seconds_per_byte: float,
 ) -> Platform:
     speed = 1 / network[-1].seconds_per_byte
-    way = next((one.base_seconds for one in network if one.base_seconds > 100 * _LEAST_SECONDS), _LEAST_SECONDS)
+    way = next((one.base_seconds for one in network if one.base_seconds > 100 * LEAST_SECONDS), LEAST_SECONDS)
     calibration = Calibration(
         latency_factor=_factors([(one.from_bytes, one.base_seconds / way) for one in network]),
         bandwidth_factor=_factors([(one.from_bytes, 1 / (one.seconds_per_byte * speed)) for one in network]),
@@ -269,7 +231,7 @@ def _with_loopback(platform: Platform, points: Sequence[Point], clock: float, ov
     return replace(
         platform,
         loopback_latency_seconds=_rounded(float(found[0])),
-        loopback_bytes_per_second=_rounded(1 / max(float(found[1]), _LEAST_SECONDS_PER_BYTE)),
+        loopback_bytes_per_second=_rounded(1 / max(float(found[1]), LEAST_SECONDS_PER_BYTE)),
     )
 
 

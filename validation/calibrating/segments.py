@@ -52,8 +52,8 @@ class _LineCost(BaseCost):
     model = "line"
     min_size = 2
 
-    def __init__(self, least: tuple[float, float]) -> None:
-        self._least = np.array(least)
+    def __init__(self, least: tuple[float, float], through_origin: bool) -> None:
+        self._least, self._unused = np.array(least), [0] if through_origin else []
         self._known: dict[tuple[int, int], float] = {}
 
     def fit(self, signal: np.ndarray) -> _LineCost:
@@ -65,8 +65,10 @@ class _LineCost(BaseCost):
         """Base, slope and squared error of rows start to end."""
         sizes, seconds, weights = self.signal[start:end].T
         columns = np.stack([weights, weights * sizes], axis=1)
+        rest = weights * seconds - columns @ self._least
         scale = np.linalg.norm(columns, axis=0)
-        found, norm = nnls(columns / scale, weights * seconds - columns @ self._least)
+        columns[:, self._unused] = 0.0
+        found, norm = nnls(columns / scale, rest)
         base, slope = self._least + found / scale
         return float(base), float(slope), float(norm) ** 2
 
@@ -83,13 +85,15 @@ def fit_segments(
     scale_seconds: Sequence[float] | None = None,
     uncertain: Sequence[float] | None = None,
     least: tuple[float, float] = (0.0, 0.0),
+    through_origin: bool = False,
     most_segments: int = 6,
     from_bytes: int = 0,
 ) -> list[Segment]:
     """Segments over points (sizes in bytes, ascending), at most `most_segments`, the first from `from_bytes`.
 
     Errors are relative to `scale_seconds` (default: the seconds themselves). `uncertain` are standard errors, relative
-    as well: points count by them where they are above 2 %. `least` is the smallest base and slope. A place between two
+    as well: points count by them where they are above 2 %. `least` is the smallest base and slope; `through_origin` has
+    no other base. A place between two
     segments is the geometric mean of the sizes beside it. Raises ValueError for fewer than 2 points.
     """
     if len(sizes) < 2:
@@ -100,7 +104,7 @@ def fit_segments(
     deviations = np.abs(_deviations(x, y / unit))
     noise = max(1.0, float(np.median(deviations)) / _MEDIAN_OF_NORMAL)
     huber = np.minimum(1.0, _HUBER * noise / np.maximum(deviations, 1e-12))
-    cost = _LineCost(least).fit(np.stack([x, y, np.sqrt(huber) / unit], axis=1))
+    cost = _LineCost(least, through_origin).fit(np.stack([x, y, np.sqrt(huber) / unit], axis=1))
     ends = _ends(cost, len(x), noise, most_segments)
     starts = [0, *ends[:-1]]
     made = []

@@ -39,9 +39,9 @@ TRUE = replace(
 EXTENT = Extent(70, 50, 12, 24, most_bytes=2**20)
 
 
-def simulated_points(platform: Platform) -> list[Point]:
-    first = simulate_plan(platform, 4, 2, limit_plan((0, 2), EXTENT.most_bytes))
-    plan = size_plan(EXTENT, first[1].message_bytes, (0, 2), 1, platform, within=True)
+def simulated_points(platform: Platform, extent: Extent = EXTENT) -> list[Point]:
+    first = simulate_plan(platform, 4, 2, limit_plan((0, 2), extent.most_bytes))
+    plan = size_plan(extent, first[1].message_bytes, (0, 2), 1, platform, within=True)
     return [*first, *simulate_plan(platform, 4, 2, plan)]
 
 
@@ -70,19 +70,37 @@ def test_a_known_platform_is_found_again_and_simulates_alike() -> None:
         assert near_a_place or abs(one.relative_error) < 0.01, one
 
 
-def test_messages_alone_do_not_pass_for_faster_than_the_link() -> None:
-    """Of a network that lets some bytes after a pause through at once, as a token bucket does."""
-    free_bytes = 3000
+def behind_a_token_bucket(free_bytes: float, extent: Extent = EXTENT) -> list[Point]:
+    """Points of a network that lets some bytes after a pause through at once: alone messages are quicker."""
     saved = free_bytes / TRUE.link_bytes_per_second
-    quicker = [
-        replace(point, seconds=tuple(max(one - 2 * saved, 2e-4) for one in point.seconds))
+    return [
+        replace(point, seconds=tuple(max(one - 2 * saved, 1e-4) for one in point.seconds))
         if point.kind == "ping_pong" and not point.within_node and point.message_bytes < 32768
         else point
-        for point in with_receives(simulated_points(TRUE), TRUE)
+        for point in with_receives(simulated_points(TRUE, extent), TRUE)
     ]
-    found = refit(quicker, NOMINAL).platform
+
+
+def test_messages_alone_do_not_pass_for_faster_than_the_link() -> None:
+    found = refit([point for point in behind_a_token_bucket(3000) if point.kind != "row"], NOMINAL).platform
     rates = [factor * found.link_bytes_per_second for _, factor in found.calibration.bandwidth_factor]
     assert max(rates) <= 1.0001 * NOMINAL.link_bytes_per_second
+
+
+def test_rows_hold_but_where_single_messages_are_far_quicker() -> None:
+    result = refit(behind_a_token_bucket(1500, replace(EXTENT, rows=40)), NOMINAL)
+    alone, rows = (dict(result.errors_of(kind)) for kind in ("ping_pong", "row"))
+    apart = [size for size in rows if 1000 < size < 4000]
+    near = [size for size in rows if 5000 < size < 32768]
+    assert len(apart) > 2
+    assert len(near) > 2
+    for size in apart:
+        nearest = min(alone, key=lambda other: abs(other / size - 1))
+        assert alone[nearest] > 0.1
+        assert rows[size] < -0.1
+        assert (1 + alone[nearest]) * (1 + rows[size]) == pytest.approx(1, abs=0.3), size
+    for size in near:
+        assert rows[size] == pytest.approx(0, abs=0.03), size
 
 
 def test_what_cannot_be_calibrated_is_refused() -> None:

@@ -39,7 +39,10 @@ typedef struct {
 
 /* None yet; `room` is a guess at how many there will be. */
 collwise_requests collwise_requests_make(int room, MPI_Comm comm);
-void collwise_start_send(collwise_requests *requests, const char *data, size_t bytes, int destination);
+typedef void collwise_start_function(collwise_requests *requests, const char *data, size_t bytes, int destination);
+collwise_start_function collwise_start_send;
+/* One that is not over before its receive has begun. */
+collwise_start_function collwise_start_synchronous_send;
 void collwise_start_receive(collwise_requests *requests, char *data, size_t bytes, int source);
 /* Waits for all of them; the list is empty then and can be filled anew. */
 void collwise_wait(collwise_requests *requests);

@@ -84,6 +84,13 @@ void collwise_start_send(collwise_requests *requests, const char *data, size_t b
     }
 }
 
+void collwise_start_synchronous_send(collwise_requests *requests, const char *data, size_t bytes, int destination) {
+    for (size_t i = 0; i < piece_count(bytes); i++) {
+        MPI_Issend(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, destination, COLLWISE_TAG,
+                   requests->comm, next(requests));
+    }
+}
+
 void collwise_start_receive(collwise_requests *requests, char *data, size_t bytes, int source) {
     for (size_t i = 0; i < piece_count(bytes); i++) {
         MPI_Irecv(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, source, COLLWISE_TAG,

@@ -1,6 +1,8 @@
 /* Each half of the message goes down one of two binary trees, segment by segment; everybody is a leaf in one of them.
  * In each step a process receives a segment in the one tree while it sends one in the other:
- *     T = (2 floor(log2(P - 1)) + n_s) (alpha + m_s beta) */
+ *     T = (2 floor(log2(P - 1)) + n_s) (alpha + m_s beta)
+ * Where there is a next segment, sends are synchronous, which keeps processes in step: eager messages of later steps
+ * would share the links with those that others wait for. */
 #include "internal.h"
 
 typedef struct {
@@ -25,6 +27,7 @@ static int is_due(const half *part, int first_step, size_t step) {
 
 static void start(half *part, size_t step, collwise_requests *requests) {
     const collwise_two_tree *at = &part->at;
+    collwise_start_function *start_send = part->segments > 1 ? collwise_start_synchronous_send : collwise_start_send;
     if (at->parent >= 0 && is_due(part, at->first_step, step)) {
         size_t segment = (step - (size_t)at->first_step) / 2;
         collwise_start_receive(requests, part->data + segment * collwise_segment_bytes(part->segment_bytes),
@@ -33,9 +36,8 @@ static void start(half *part, size_t step, collwise_requests *requests) {
     for (int child = 0; child < at->child_count; child++) {
         if (is_due(part, at->child_first_steps[child], step)) {
             size_t segment = (step - (size_t)at->child_first_steps[child]) / 2;
-            collwise_start_send(requests, part->data + segment * collwise_segment_bytes(part->segment_bytes),
-                                collwise_segment_length(part->bytes, part->segment_bytes, segment),
-                                at->children[child]);
+            start_send(requests, part->data + segment * collwise_segment_bytes(part->segment_bytes),
+                       collwise_segment_length(part->bytes, part->segment_bytes, segment), at->children[child]);
         }
     }
 }

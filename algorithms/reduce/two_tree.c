@@ -1,6 +1,7 @@
 /* Each half of the elements goes up one of two binary trees, segment by segment; everybody is a leaf in one of them.
  * It is the broadcast by two trees backwards: in each step a process receives a segment once and sends one once at
- * most: T = (2 floor(log2(P - 1)) + n_s) (alpha + m_s beta + m_s gamma) */
+ * most: T = (2 floor(log2(P - 1)) + n_s) (alpha + m_s beta + m_s gamma)
+ * As there, sends are synchronous where there is a next segment. */
 #include "internal.h"
 
 typedef struct {
@@ -35,7 +36,9 @@ static collwise_part start(const half *part, size_t step, char *arrived, collwis
     if (at->parent >= 0) {
         collwise_part leaves = due(part, at->first_step, step);
         if (leaves.count > 0) {
-            collwise_start_send(requests, part->sum + leaves.first * unit, leaves.count * unit, at->parent);
+            collwise_start_function *start_send =
+                part->elements > part->segment ? collwise_start_synchronous_send : collwise_start_send;
+            start_send(requests, part->sum + leaves.first * unit, leaves.count * unit, at->parent);
         }
     }
     return arrives;

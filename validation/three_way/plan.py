@@ -76,7 +76,7 @@ class Plan:
     quick: bool = False
     models: bool = True
     repeated: int = 40
-    diagnosed: int = 24
+    diagnosed: int = 60
 
     @property
     def main(self) -> Scenario:

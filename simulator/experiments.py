@@ -7,7 +7,6 @@ import concurrent.futures
 import json
 import math
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -38,6 +37,7 @@ from collwise.simulator.launch import (
     smpi_files,
 )
 from collwise.simulator.places import Place
+from collwise.simulator.records import worklist
 from collwise.simulator.rounds import plan_rounds
 from collwise.simulator.store import Case, Configuration, Store, Timing
 
@@ -294,21 +294,13 @@ class _Work:
 
     def _run_share(self, rounds: _Rounds) -> None:
         experiments = [one for together in rounds for one in together]
-        taken = 0
-
-        def take(line: str) -> None:
-            nonlocal taken
-            if line.startswith('{"id"'):
-                taken += 1
-                self._keep(experiments, json.loads(line))
-
-        with tempfile.NamedTemporaryFile("w", prefix="collwise-experiments-", suffix=".txt") as file:
-            file.write(self.runner._precision.line() + experiment_lines(rounds))
-            file.flush()
-            run = self._run_program(file.name, take)
-        if taken < len(experiments):
+        text = self.runner._precision.line() + experiment_lines(rounds)
+        with worklist(text, lambda record: self._keep(experiments, record)) as work:
+            run = self._run_program(work.file_name, work.take)
+        if work.done < len(experiments):
             raise CollwiseError(
-                f"{self.runner.label}: {run.problem}; {taken} of {len(experiments)} experiments were made and are kept"
+                f"{self.runner.label}: {run.problem}; {work.done} of {len(experiments)} experiments were made and are "
+                "kept"
             )
 
     def _run_program(self, file_name: str, take: Callable[[str], None]) -> ProgramRun:

@@ -6,7 +6,6 @@ import concurrent.futures
 import heapq
 import json
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.costs import cost_of
 from collwise.simulator.engines import Engine, file_digest, smpi_engine
 from collwise.simulator.launch import SMPI_OPTIONS, run_command, smpi_command, smpi_environment, smpi_files
+from collwise.simulator.records import worklist
 from collwise.simulator.store import Case, Configuration, Store, Timing
 
 # A batch worth starting a process of its own for, in messages: a few times as long as the start takes, and short enough
@@ -164,28 +164,18 @@ class _Sweep:
 
     def _run_process(self, cases: list[Case], keep: Callable[[Timing], None]) -> tuple[int, str]:
         """One smpirun over the cases. Returns how many gave a record, and why it ended early if it did."""
-        seen = 0
-
-        def take(line: str) -> None:
-            nonlocal seen
-            if line.startswith('{"id"'):
-                seen += 1
-                keep(_timing(cases, json.loads(line)))
-
         procs = max(case.procs for case in cases)
         with self._lock:
             self.processes_started += 1
         with (
             smpi_files(self.platform, procs, cases[0].processes_per_node) as (platform_file, host_file),
-            tempfile.NamedTemporaryFile("w", prefix="collwise-cases-", suffix=".txt") as case_file,
+            worklist(case_lines(cases), lambda record: keep(_timing(cases, record))) as work,
         ):
-            case_file.write(case_lines(cases))
-            case_file.flush()
             program = self.engine.program("benchmark")
-            command = smpi_command(self.engine, platform_file, host_file, procs, program, [case_file.name])
+            command = smpi_command(self.engine, platform_file, host_file, procs, program, [work.file_name])
             environment = smpi_environment(self.engine)
-            run = run_command(command, on_line=take, stop=self._stop, environment=environment)
-        return seen, f"{self.engine.label}: {run.problem}"
+            run = run_command(command, on_line=work.take, stop=self._stop, environment=environment)
+        return work.done, f"{self.engine.label}: {run.problem}"
 
 
 def case_lines(cases: Sequence[Case]) -> str:

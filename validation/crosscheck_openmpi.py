@@ -11,17 +11,15 @@ import json
 import re
 import shutil
 import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.engines import engine
-from collwise.simulator.launch import run_program
+from collwise.validation.monitoring import Monitored, Traffic, monitored
 from collwise.validation.targets import series
 
 # An odd count, an even one and a power of two, all with sizes that give each process as much; and a message of fewer
@@ -32,8 +30,6 @@ _TINY = (6, (8,))
 # Of algorithms that cut messages: whole, and in pieces. Whole elements, so that both cut at the same places.
 _SEGMENTS = (0, 1024)
 
-_TIME_LIMIT_SECONDS = 60.0
-_SENT = re.compile(r"^([EI])\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
 _VALUES = re.compile(r'parameter "coll_tuned_(\w+)_algorithm".*?Valid values: ([^\n]*)', re.DOTALL)
 
 # What Open MPI calls an algorithm, where that is not our name for it.
@@ -75,9 +71,6 @@ _PARTS = {
     ("reduce_scatter", "non_overlapping"): (("reduce", "binomial"),),
     ("reduce_scatter_block", "non_overlapping"): (("reduce", "binomial"), ("scatter", "linear")),
 }
-
-# (messages, bytes) by (source, destination).
-Sent = dict[tuple[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -195,10 +188,10 @@ def _compare(algorithm: Algorithm, version: str, procs: int, segment_bytes: int,
     settings = _settings(algorithm, version, segment_bytes)
     for part in _PARTS.get((algorithm.collective, algorithm.name), ()):
         settings |= _settings(Catalogue.load().algorithm(*part), version, 0)
-    records, sent, problem = _run(algorithm, procs, segment_bytes, sizes, settings)
+    records, seen, problem = _run(algorithm, procs, segment_bytes, sizes, settings)
     if problem:
         return OpenmpiRow(*found, problem=problem)
-    ours, theirs = sent["E"], _without(sent["I"], _preparation(procs))
+    ours, theirs = seen.by_program, _without(seen.by_collectives, _preparation(procs))
     our_sums, their_sums = _sums(ours), _sums(theirs)
     return OpenmpiRow(
         *found,
@@ -225,47 +218,28 @@ def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[st
 
 
 @cache
-def _preparation(procs: int) -> Sent:
+def _preparation(procs: int) -> Traffic:
     """The internal messages of a run without calls: the making of our private communicator."""
     algorithm = Catalogue.load().algorithm("bcast", "binomial")
-    return _run(algorithm, procs, 0, (), {})[1]["I"]
+    return _run(algorithm, procs, 0, (), {})[1].by_collectives
 
 
 def _run(
     algorithm: Algorithm, procs: int, segment_bytes: int, sizes: Sequence[int], settings: dict[str, str]
-) -> tuple[list[dict], dict[str, Sent], str]:
-    """The processes' records, what was sent by 'E' (a program) and 'I' (a collective), and what went wrong."""
-    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
-        settings = settings | {
-            "coll": "^han",
-            "pml_monitoring_enable": "2",
-            "pml_monitoring_enable_output": "3",
-            "pml_monitoring_filename": f"{directory}/sent",
-        }
-        run = run_program(
-            "openmpi",
-            "agree",
-            procs,
-            [algorithm.collective, algorithm.name, *map(str, (segment_bytes, algorithm.default_fanout, *sizes))],
-            timeout_seconds=_TIME_LIMIT_SECONDS,
-            extra_launcher_args=[word for name, value in settings.items() for word in ("--mca", name, value)],
-        )
-        profiles = [path.read_text() for path in Path(directory).glob("sent.*.prof")]
-    records = [json.loads(line) for line in run.output_lines if line.startswith('{"rank"')]
-    sent: dict[str, Sent] = {"E": {}, "I": {}}
-    for line in "\n".join(profiles).splitlines():
-        if match := _SENT.match(line):
-            source, target, size, messages = map(int, match.groups()[1:])
-            sent[match[1]][source, target] = (messages, size)
+) -> tuple[list[dict], Monitored, str]:
+    """The processes' records, what was sent, and what went wrong."""
+    args = [algorithm.collective, algorithm.name, *map(str, (segment_bytes, algorithm.default_fanout, *sizes))]
+    seen = monitored("agree", procs, args, settings)
+    records = [json.loads(line) for line in seen.run.output_lines if line.startswith('{"rank"')]
     problem = ""
-    if run.returncode != 0:
-        problem = run.problem
-    elif len(profiles) != procs or len(records) != procs:
-        problem = f"{len(profiles)} of {procs} processes counted messages, {len(records)} reported"
-    return records, sent, problem
+    if seen.run.returncode != 0:
+        problem = seen.run.problem
+    elif seen.counted != procs or len(records) != procs:
+        problem = f"{seen.counted} of {procs} processes counted messages, {len(records)} reported"
+    return records, seen, problem
 
 
-def _without(sent: Sent, preparation: Sent) -> Sent:
+def _without(sent: Traffic, preparation: Traffic) -> Traffic:
     """What is left when the preparation's messages are taken off."""
     left = {
         edge: (messages - preparation.get(edge, (0, 0))[0], size - preparation.get(edge, (0, 0))[1])
@@ -274,7 +248,7 @@ def _without(sent: Sent, preparation: Sent) -> Sent:
     return {edge: counts for edge, counts in left.items() if counts != (0, 0)}
 
 
-def _sums(sent: Sent) -> tuple[int, int]:
+def _sums(sent: Traffic) -> tuple[int, int]:
     total = Counter[str]()
     for messages, size in sent.values():
         total.update(messages=messages, bytes=size)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
-from collwise.simulator.launch import ProgramRun, run_program
+from collwise.simulator.launch import run_program
+from collwise.simulator.records import worklist
 from collwise.simulator.store import Case
 from collwise.simulator.sweep import case_lines
 
@@ -148,20 +147,19 @@ def _seconds(
     cases: Sequence[Case], platform: HostPlatform, engine_version: str | None, options: Sequence[str]
 ) -> tuple[dict[int, float], str]:
     """Simulated seconds by the cases' positions, and what went wrong if some are missing."""
-    with tempfile.NamedTemporaryFile("w", prefix="collwise-cases-", suffix=".txt") as file:
-        file.write(case_lines(cases))
-        file.flush()
-        run: ProgramRun = run_program(
+    records: list[dict[str, Any]] = []
+    with worklist(case_lines(cases), records.append) as work:
+        run = run_program(
             "smpi",
             "benchmark",
             max(case.procs for case in cases),
-            [str(Path(file.name))],
+            [work.file_name],
             platform=platform,
             engine_version=engine_version,
             timeout_seconds=_TIME_LIMIT_SECONDS,
+            on_line=work.take,
             extra_launcher_args=options,
         )
-    records = [json.loads(line) for line in run.output_lines if line.startswith('{"id"')]
     errors = [record["error"] for record in records if "error" in record]
     seconds = {int(record["id"]): float(record["seconds"]) for record in records if "seconds" in record}
     return seconds, errors[0] if errors else run.problem

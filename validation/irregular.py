@@ -6,9 +6,7 @@ rounds over all sizes.
 
 from __future__ import annotations
 
-import json
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import UsageError
 from collwise.models.estimators.thresholds import (
     LEAST_POINTS,
     escalations,
@@ -29,8 +27,7 @@ from collwise.models.piecewise import Array
 from collwise.simulator.experiments import Precision
 from collwise.simulator.places import Place
 from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweep import case_lines
-from collwise.validation.measuring import Method, measuring_configuration
+from collwise.validation.measuring import Method, measuring_configuration, run_cases
 from collwise.validation.tcp_counts import TcpCounts
 
 # Beside the algorithms of the catalogue lmo with half the bound: pieces just below M1 are near to overflowing.
@@ -224,28 +221,16 @@ class _Bench:
         """Times of shape (rounds, cases); one untimed call before each."""
         rounds, found = self.plan.rounds, dict[int, float]()
 
-        def take(line: str) -> None:
-            if line.startswith('{"id"'):
-                record: dict[str, Any] = json.loads(line)
-                if "error" in record:
-                    raise UsageError(str(record["error"]))
-                found[record["id"]] = record["seconds"]
+        def keep(record: Mapping[str, Any]) -> None:
+            if "error" in record:
+                raise UsageError(str(record["error"]))
+            found[record["id"]] = record["seconds"]
 
-        with tempfile.NamedTemporaryFile("w", prefix="collwise-cases-", suffix=".txt") as file:
-            file.write(case_lines([*cases] * rounds))
-            file.flush()
-            options = [file.name, *_ONCE.options()]
-            try:
-                ended = self.place.run(
-                    "benchmark", self.plan.procs, options, timeout_seconds=self.plan.timeout_seconds, on_line=take
-                )
-            finally:
-                self._keep(cases, found)
-        if len(found) < rounds * len(cases):
-            raise CollwiseError(
-                f"{self.place.engine.label}: {ended.problem}; {len(found)} of {rounds * len(cases)} times were "
-                "measured and are kept"
-            )
+        limit = self.plan.timeout_seconds
+        try:
+            run_cases(self.place, [*cases] * rounds, _ONCE, keep, timeout_seconds=limit, what="times")
+        finally:
+            self._keep(cases, found)
         return np.array([found[number] for number in range(rounds * len(cases))]).reshape(rounds, len(cases))
 
     def _keep(self, cases: Sequence[Case], found: Mapping[int, float]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +14,7 @@ from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.simulator.engines import file_digest
 from collwise.simulator.experiments import Precision
 from collwise.simulator.places import Place
+from collwise.simulator.records import worklist
 from collwise.simulator.store import Case, Configuration, Store, Timing
 from collwise.simulator.sweep import case_lines
 
@@ -86,6 +85,13 @@ class Method:
         words = [word for name, value in values.items() for word in (f"--{name}", str(value))]
         return [*words, "--samples"] if self.keep_samples else words
 
+    def most_seconds(self, cases: int) -> float | None:
+        """Of one launch; None without a limit. NREP has one for t1, two batches and the repetitions each."""
+        if self.limit_seconds == 0:
+            return None
+        limits = 1 if self.nrep is None else 4
+        return _START_SECONDS + cases * (limits * self.limit_seconds + _CASE_SECONDS)
+
 
 def measuring_configuration(place: Place, method: Method, run: str = "", launch: int = 1) -> Configuration:
     """What measured times depend on besides the case; `run` tells repeated measurements apart."""
@@ -138,71 +144,55 @@ def measure_launches(
     on_timing: Callable[[Timing], None] | None = None,
 ) -> list[list[Timing]]:
     """As `measure`, for each launch of the method the times of all cases."""
-    return [
-        _Launch(place, method, measuring_configuration(place, method, run, launch), store, on_timing).times(
-            cases, timeout_seconds
+    configurations = [measuring_configuration(place, method, run, number) for number in range(1, method.launches + 1)]
+    return [_launch(place, cases, store, method, one, timeout_seconds, on_timing) for one in configurations]
+
+
+def _launch(
+    place: Place,
+    cases: Sequence[Case],
+    store: Store,
+    method: Method,
+    configuration: Configuration,
+    timeout_seconds: float | None,
+    on_timing: Callable[[Timing], None] | None,
+) -> list[Timing]:
+    known = {case: timing for case, timing in store.timings(configuration).items() if timing.ok}
+    missing = sorted(set(cases) - set(known), key=lambda case: (case.procs, case))
+
+    def keep(record: Mapping[str, Any]) -> None:
+        timing = timing_from_record(missing[record["id"]], record)
+        known[timing.case] = timing
+        store.add(configuration, [timing])
+        if on_timing is not None:
+            on_timing(timing)
+
+    if missing:
+        run_cases(place, missing, method, keep, timeout_seconds=timeout_seconds or method.most_seconds(len(missing)))
+    return [known[case] for case in cases]
+
+
+def run_cases(
+    place: Place,
+    cases: Sequence[Case],
+    method: Method,
+    keep: Callable[[dict[str, Any]], None],
+    *,
+    timeout_seconds: float | None,
+    what: str = "cases",
+) -> None:
+    """One execution of MPI over the cases as they come; `keep` gets the records, whose `id` is a case's position.
+
+    Raises CollwiseError when it ends before all are done; this calls them `what`, and says that those done are kept.
+    """
+    procs = max(case.procs for case in cases)
+    with worklist(case_lines(cases), keep) as work:
+        options = [work.file_name, *method.options()]
+        ended = place.run("benchmark", procs, options, timeout_seconds=timeout_seconds, on_line=work.take)
+    if work.done < len(cases):
+        raise CollwiseError(
+            f"{place.engine.label}: {ended.problem}; {work.done} of {len(cases)} {what} were measured and are kept"
         )
-        for launch in range(1, method.launches + 1)
-    ]
-
-
-class _Launch:
-    """One execution of MPI."""
-
-    def __init__(
-        self,
-        place: Place,
-        method: Method,
-        configuration: Configuration,
-        store: Store,
-        on_timing: Callable[[Timing], None] | None,
-    ) -> None:
-        self.place, self.method, self.configuration, self.store = place, method, configuration, store
-        self.on_timing = on_timing
-
-    def times(self, cases: Sequence[Case], timeout_seconds: float | None) -> list[Timing]:
-        known = {case: timing for case, timing in self.store.timings(self.configuration).items() if timing.ok}
-        ordered = sorted(set(cases) - set(known), key=lambda case: (case.procs, case))
-        if ordered:
-            known |= self._made(ordered, timeout_seconds)
-        return [known[case] for case in cases]
-
-    def _made(self, ordered: Sequence[Case], timeout_seconds: float | None) -> dict[Case, Timing]:
-        made: dict[Case, Timing] = {}
-
-        def take(line: str) -> None:
-            if not line.startswith('{"id"'):
-                return
-            record = json.loads(line)
-            timing = timing_from_record(ordered[record["id"]], record)
-            made[timing.case] = timing
-            self.store.add(self.configuration, [timing])
-            if self.on_timing is not None:
-                self.on_timing(timing)
-
-        with tempfile.NamedTemporaryFile("w", prefix="collwise-cases-", suffix=".txt") as case_file:
-            case_file.write(case_lines(ordered))
-            case_file.flush()
-            run_ended = self.place.run(
-                "benchmark",
-                max(case.procs for case in ordered),
-                [case_file.name, *self.method.options()],
-                timeout_seconds=timeout_seconds or self._most_seconds(len(ordered)),
-                on_line=take,
-            )
-        if len(made) < len(ordered):
-            raise CollwiseError(
-                f"{self.place.engine.label}: {run_ended.problem}; {len(made)} of {len(ordered)} cases were measured "
-                "and are kept"
-            )
-        return made
-
-    def _most_seconds(self, cases: int) -> float | None:
-        """None without a limit. NREP has one for t1, two batches and the repetitions each."""
-        if self.method.limit_seconds == 0:
-            return None
-        limits = 1 if self.method.nrep is None else 4
-        return _START_SECONDS + cases * (limits * self.method.limit_seconds + _CASE_SECONDS)
 
 
 def timing_from_record(case: Case, record: Mapping[str, Any]) -> Timing:

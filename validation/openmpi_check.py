@@ -7,9 +7,6 @@ algorithm by its own option.
 
 from __future__ import annotations
 
-import re
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,22 +14,17 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.engines import engine
-from collwise.simulator.launch import run_program
 from collwise.validation.export import Rule, parse_rules
+from collwise.validation.monitoring import Traffic, monitored
 from collwise.validation.openmpi import Choice
 from collwise.validation.targets import rule_message, series
 
-# (source, destination) -> (messages, bytes), the root being 0.
-Traffic = Mapping[tuple[int, int], tuple[int, int]]
-
-_TIME_LIMIT_SECONDS = 60.0
 # Algorithms whose messages are known here.
 KNOWN_TRAFFIC = {
     "bcast": ("linear", "chain", "k_chain", "binary", "split_binary", "binomial"),
     "gather": ("linear", "linear_sync", "binomial"),
 }
 _FANOUTS = ("tree_fanout", "chain_fanout")
-_SENT = re.compile(r"^I\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
 
 
 @dataclass(frozen=True)
@@ -113,39 +105,23 @@ def observe(
     collective: str, procs: int, message_bytes: int, rules: Path | None = None, forced: Rule | None = None
 ) -> Traffic:
     """The messages of one call by the installed Open MPI: under a rules file, with one rule for all, or untuned."""
-    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
-        settings = {
-            "coll": "^han",
-            "pml_monitoring_enable": "2",  # what collectives send, apart from what the program sends
-            "pml_monitoring_enable_output": "3",
-            "pml_monitoring_filename": f"{directory}/sent",
-        }
-        if rules is not None:
-            settings["coll_tuned_use_dynamic_rules"] = "1"
-            settings["coll_tuned_dynamic_rules_filename"] = str(rules.resolve())
-        if forced is not None:
-            option = f"coll_tuned_{collective}_algorithm"
-            settings["coll_tuned_use_dynamic_rules"] = "1"
-            settings[option] = str(forced.algorithm)
-            settings[f"{option}_segmentsize"] = str(forced.segment_bytes)
-            if forced.fanout:
-                settings |= {f"{option}_{kind}": str(forced.fanout) for kind in _FANOUTS}
-        run = run_program(
-            "openmpi",
-            "call",
-            procs,
-            [collective, str(message_bytes)],
-            timeout_seconds=_TIME_LIMIT_SECONDS,
-            extra_launcher_args=[word for name, value in settings.items() for word in ("--mca", name, value)],
-        )
-        if run.returncode != 0:
-            raise CollwiseError(f"{collective} of {message_bytes} bytes on {procs} processes failed: {run.problem}")
-        profiles = sorted(Path(directory).glob("sent.*.prof"))
-        if len(profiles) != procs:
-            raise CollwiseError(f"Open MPI {run.version} wrote {len(profiles)} of {procs} message counts")
-        sent = [_SENT.match(line) for profile in profiles for line in profile.read_text().splitlines()]
-    found = [tuple(int(number) for number in line.groups()) for line in sent if line]
-    return {(source, target): (messages, size) for source, target, size, messages in found}
+    settings = {}
+    if rules is not None:
+        settings["coll_tuned_use_dynamic_rules"] = "1"
+        settings["coll_tuned_dynamic_rules_filename"] = str(rules.resolve())
+    if forced is not None:
+        option = f"coll_tuned_{collective}_algorithm"
+        settings["coll_tuned_use_dynamic_rules"] = "1"
+        settings[option] = str(forced.algorithm)
+        settings[f"{option}_segmentsize"] = str(forced.segment_bytes)
+        if forced.fanout:
+            settings |= {f"{option}_{kind}": str(forced.fanout) for kind in _FANOUTS}
+    seen = monitored("call", procs, [collective, str(message_bytes)], settings)
+    if seen.run.returncode != 0:
+        raise CollwiseError(f"{collective} of {message_bytes} bytes on {procs} processes failed: {seen.run.problem}")
+    if seen.counted != procs:
+        raise CollwiseError(f"Open MPI {seen.run.version} wrote {seen.counted} of {procs} message counts")
+    return seen.by_collectives
 
 
 def recognise(collective: str, procs: int, message_bytes: int, observed: Traffic) -> str:

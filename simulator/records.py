@@ -19,10 +19,14 @@ class Worklist:
     done: int = 0
 
     def take(self, line: str) -> None:
-        """Passes over what is no record."""
+        """Passes over what is no record, or one that was cut off when the program was ended."""
         if line.startswith('{"id"'):
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                return
             self.done += 1
-            self.keep(json.loads(line))
+            self.keep(record)
 
 
 @contextlib.contextmanager

@@ -52,7 +52,7 @@ _ONCE = Method(precision=Precision(1, 1))
 class Plan:
     """What to measure: the series every `stride_bytes` up to the largest, `rounds` times; M1 to `finest_bytes`.
 
-    Raises UsageError where that makes fewer than two lines' points.
+    Raises UsageError where that makes fewer than two lines' points or no size to compare algorithms at.
     """
 
     procs: int
@@ -69,6 +69,10 @@ class Plan:
             raise UsageError(
                 f"a stride of {self.stride_bytes} bytes up to {self.largest_bytes}: thresholds need "
                 f"{2 * LEAST_POINTS} sizes or more"
+            )
+        if not self.compared_bytes:
+            raise UsageError(
+                f"block sizes up to {self.largest_bytes} bytes; algorithms are compared from {COMPARED_SIZES[0]} on"
             )
 
     @property

@@ -41,6 +41,15 @@ def test_a_record_is_kept_as_it_comes() -> None:
         assert kept == [{"id": 0, "seconds": 1.5}]
 
 
+def test_what_was_cut_off_is_passed_over() -> None:
+    kept: list[dict[str, Any]] = []
+    with worklist("", kept.append) as work:
+        work.take('{"id": 0, "seco')
+        work.take('{"id": 1}')
+    assert kept == [{"id": 1}]
+    assert work.done == 1
+
+
 def test_the_file_goes_when_keeping_fails() -> None:
     files: list[Path] = []
 

@@ -211,7 +211,7 @@ from collwise.platforms import load_description
 from collwise.simulator.store import Case, Store
 from collwise.simulator.sweep import simulate
 
-cases = [Case("bcast", "chain", 40, 1_000_000 + n, 8192) for n in range(40)]
+cases = [Case("bcast", "chain", 40, 3_000_000 + n, 8192) for n in range(40)]
 with Store(sys.argv[1]) as store:
     result = simulate(load_description("grisou"), cases, store, jobs=2)
     print(result.reused, len(result.timings), len(result.failed))
@@ -288,7 +288,7 @@ def test_a_sweep_goes_on_where_it_was_ended(tmp_path: Path, ending: signal.Signa
     assert child.returncode == 0, errors
     assert output.split() == [str(len(kept)), "40", "0"]
     rows = rows_of(store)
-    assert sorted(rows) == [1_000_000 + n for n in range(40)]
+    assert sorted(rows) == [3_000_000 + n for n in range(40)]
     assert {size: rows[size] for size in kept} == kept
     assert min(made_at for size, (made_at, _) in rows.items() if size not in kept) > max(
         made_at for made_at, _ in kept.values()

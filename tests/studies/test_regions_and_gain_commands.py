@@ -33,6 +33,7 @@ def decisions(tmp_path: Path) -> str:
         (["--rate", "fast"], "--rate: malformed rate 'fast'"),
         (["--nodes", "2"], "2 processes; a gather"),
         (["--stride", "64KiB"], "12 sizes or more"),
+        (["--stride", "64", "--largest", "1000"], "up to 1000 bytes; algorithms are compared from 1024 on"),
         (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are of one place; these are 2"),
     ],
 )

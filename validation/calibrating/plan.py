@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.platforms import HostPlatform, Platform
 from collwise.simulator.launch import ProgramRun, run_program
 from collwise.simulator.places import Place
+from collwise.simulator.records import worklist
 from collwise.validation.calibrating.points import (
     CLOCK,
     EAGER,
@@ -198,27 +198,24 @@ def _made(
 ) -> list[Point]:
     points: list[Point] = []
 
-    def take(line: str) -> None:
-        if line.startswith('{"id"'):
-            record = json.loads(line)
-            points.append(_point(plan[record["id"]], record))
-            if on_progress is not None:
-                on_progress(len(points), len(plan))
+    def keep(record: dict[str, Any]) -> None:
+        points.append(_point(plan[record["id"]], record))
+        if on_progress is not None:
+            on_progress(len(points), len(plan))
 
-    with tempfile.NamedTemporaryFile("w", prefix="collwise-calibration-", suffix=".txt") as file:
-        for number, one in enumerate(plan):
-            file.write(
-                f"{number} {one.kind} {one.first} {one.second} {one.pairs} {one.message_bytes} {one.count} "
-                f"{one.delay_seconds!r} {repetitions or one.repetitions}\n"
-            )
-        file.flush()
-        ended = run(file.name, take)
+    lines = (
+        f"{number} {one.kind} {one.first} {one.second} {one.pairs} {one.message_bytes} {one.count} "
+        f"{one.delay_seconds!r} {repetitions or one.repetitions}\n"
+        for number, one in enumerate(plan)
+    )
+    with worklist("".join(lines), keep) as work:
+        ended = run(work.file_name, work.take)
     if len(points) < len(plan):
         raise CollwiseError(f"{engine_label}: {ended.problem}; {len(points)} of {len(plan)} measurements were made")
     return points
 
 
-def _point(one: Measurement, record: dict[str, list[float]]) -> Point:
+def _point(one: Measurement, record: dict[str, Any]) -> Point:
     where = (one.kind, one.first, one.second, one.pairs, one.within_node)
     if one.kind == EAGER:
         return Point(*where, int(str(record["bytes"])), one.count, (0.0,))

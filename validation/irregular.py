@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -231,10 +230,10 @@ class _Bench:
                     raise UsageError(str(record["error"]))
                 found[record["id"]] = record["seconds"]
 
-        with tempfile.NamedTemporaryFile("w", prefix="collwise-cases-", suffix=".txt") as file:
-            file.write(case_lines([*cases] * rounds))
-            file.flush()
-            options = [file.name, *_ONCE.options()]
+        with self.place.folder() as folder:
+            file = folder / "cases"
+            file.write_text(case_lines([*cases] * rounds), encoding="utf-8")
+            options = [str(file), *_ONCE.options()]
             try:
                 ended = self.place.run(
                     "benchmark", self.plan.procs, options, timeout_seconds=self.plan.timeout_seconds, on_line=take

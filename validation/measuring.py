@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -180,13 +179,13 @@ class _Launch:
             if self.on_timing is not None:
                 self.on_timing(timing)
 
-        with tempfile.NamedTemporaryFile("w", prefix="collwise-cases-", suffix=".txt") as case_file:
-            case_file.write(case_lines(ordered))
-            case_file.flush()
+        with self.place.folder() as folder:
+            case_file = folder / "cases"
+            case_file.write_text(case_lines(ordered), encoding="utf-8")
             run_ended = self.place.run(
                 "benchmark",
                 max(case.procs for case in ordered),
-                [case_file.name, *self.method.options()],
+                [str(case_file), *self.method.options()],
                 timeout_seconds=timeout_seconds or self._most_seconds(len(ordered)),
                 on_line=take,
             )

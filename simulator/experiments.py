@@ -302,10 +302,11 @@ class _Work:
                 taken += 1
                 self._keep(experiments, json.loads(line))
 
-        with tempfile.NamedTemporaryFile("w", prefix="collwise-experiments-", suffix=".txt") as file:
-            file.write(self.runner._precision.line() + experiment_lines(rounds))
-            file.flush()
-            run = self._run_program(file.name, take)
+        place = self.runner._place
+        with place.folder() if place else tempfile.TemporaryDirectory(prefix="collwise-") as folder:
+            file = Path(folder, "experiments")
+            file.write_text(self.runner._precision.line() + experiment_lines(rounds), encoding="utf-8")
+            run = self._run_program(str(file), take)
         if taken < len(experiments):
             raise CollwiseError(
                 f"{self.runner.label}: {run.problem}; {taken} of {len(experiments)} experiments were made and are kept"

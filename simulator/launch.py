@@ -35,6 +35,8 @@ _NOISE = (
     "Primary job  terminated normally",
     "a non-zero exit code. Per user-direction",
 )
+# Within a batch job Open MPI would start processes on all of the job's nodes.
+_HERE = {"OMPI_MCA_ras": "^slurm,tm,lsf,gridengine"}
 # How Open MPI says that a process died.
 _DEATH = "exited on signal"
 _DEATH_CODE = 128
@@ -249,7 +251,7 @@ def run_program(
         environment = {}
         if library == "openmpi":
             command[1:1] = ["--oversubscribe", "--bind-to", "none"]
-            environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+            environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **_HERE}
         run = run_command(command, timeout_seconds=timeout_seconds, on_line=on_line, environment=environment)
     run.version = chosen.version
     return run

@@ -34,9 +34,8 @@ from collwise.validation.targets import series
 DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
 WAYS = (DEFAULT, RULES, LIBCOLLWISE)
 NOT_BY_RULES = "not by rules"
-# A launcher may put words of its own before each line, such as the process that wrote it.
-_REPORT_LINE = re.compile(r"\b([a-z_]+) +(\d+)  (\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)$")
-_UNSEEN = "collwise: not to be read:"
+_REPORT_LINE = re.compile(r"([a-z_]+) +(\d+)  (\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)")
+_UNSEEN = "collwise: unseen by "
 
 # (collective, P, what ran, least and largest message bytes) of a line of the library's report.
 Counted = tuple[str, int, str, int, int]
@@ -128,7 +127,7 @@ def run_time(
         preloading = _preloading(place, table_file)
         told = {
             DEFAULT: _told(place, DEFAULT, "none", {}),
-            RULES: _told(place, RULES, digest, _following(rules_file)),
+            RULES: _told(place, RULES, digest, following(rules_file)),
             LIBCOLLWISE: _told(place, LIBCOLLWISE, digest, preloading),
         }
         _see(place, max(case.procs for case in cases), (rules_file, Path(preloading["LD_PRELOAD"])), timeout_seconds)
@@ -192,8 +191,8 @@ def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
     return openmpi_rules(expressible, version, skip_inexpressible=True) if expressible else "0 # collectives\n"
 
 
-def _following(file: Path) -> dict[str, str]:
-    """Open MPI's parameters as variables, which every launcher hands on."""
+def following(file: Path) -> dict[str, str]:
+    """What makes Open MPI follow a rules file: its parameters as variables, which every launcher hands on."""
     settings = {"coll": "^han", "coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(file)}
     return {f"OMPI_MCA_{name}": value for name, value in settings.items()}
 
@@ -208,7 +207,7 @@ def counted(report: str) -> set[Counted]:
     """The lines of the library's report in what a run printed on standard error."""
     found = set()
     for line in report.splitlines():
-        row = _REPORT_LINE.search(line.strip())
+        row = _REPORT_LINE.fullmatch(line.strip())
         if row is not None and row.group(4) != "-":
             least, _, largest = row.group(4).partition(" to ")
             found.add((row.group(1), int(row.group(2)), row.group(3), int(least), int(largest or least)))
@@ -235,15 +234,15 @@ def not_run(report: str, choices: Mapping[Case, Choice]) -> list[str]:
 
 def _see(place: Place, procs: int, files: Sequence[Path], timeout_seconds: float) -> None:
     """Raises CollwiseError where a process cannot read a file: Open MPI and the loader would go on without."""
-    script = f'for file; do [ -r "$file" ] || echo "{_UNSEEN} $file on $(uname -n)"; done'
+    script = f'for file; do [ -r "$file" ] || echo "{_UNSEEN}$(uname -n) $file"; done'
     run = place.run("/bin/sh", procs, ["-c", script, "sh", *map(str, files)], timeout_seconds=timeout_seconds)
     if run.returncode != 0:
         raise CollwiseError(f"{place.name}: looking for {files[0].name} on all hosts: {run.problem}")
     for line in run.output_lines:
-        _, unseen, what = line.partition(_UNSEEN)
-        if unseen:
+        if _UNSEEN in line:
+            host, _, file = line.partition(_UNSEEN)[2].partition(" ")
             raise CollwiseError(
-                f"{place.name}: cannot read{what}; collwise and the working directory must be where all hosts see them"
+                f"host {host} cannot read {file}; collwise and the working directory must be where all hosts see them"
             )
 
 

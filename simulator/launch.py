@@ -23,6 +23,8 @@ SMPI_OPTIONS = {
     "smpi/wtime": "0",
     "smpi/async-small-thresh": "0",
 }
+NO_BATCH_JOB = {"OMPI_MCA_ras": "^slurm,tm,lsf,gridengine"}
+"""For Open MPI's mpirun: within a batch job it would know the job's nodes only, and take all of them."""
 _NOISE = (
     "[WARNING]",
     "/INFO]",
@@ -35,8 +37,6 @@ _NOISE = (
     "Primary job  terminated normally",
     "a non-zero exit code. Per user-direction",
 )
-# Within a batch job Open MPI would start processes on all of the job's nodes.
-_HERE = {"OMPI_MCA_ras": "^slurm,tm,lsf,gridengine"}
 # How Open MPI says that a process died.
 _DEATH = "exited on signal"
 _DEATH_CODE = 128
@@ -251,7 +251,7 @@ def run_program(
         environment = {}
         if library == "openmpi":
             command[1:1] = ["--oversubscribe", "--bind-to", "none"]
-            environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **_HERE}
+            environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **NO_BATCH_JOB}
         run = run_command(command, timeout_seconds=timeout_seconds, on_line=on_line, environment=environment)
     run.version = chosen.version
     return run

@@ -112,7 +112,7 @@ class Launched(Place):
         """In the working directory, which the hosts share if any: temporary directories are each host's own."""
         here = Path.cwd()
         try:
-            made = tempfile.TemporaryDirectory(prefix=".collwise-", dir=here)
+            made = tempfile.TemporaryDirectory(prefix=".collwise-", dir=here, ignore_cleanup_errors=True)
         except OSError as problem:
             raise UsageError(
                 f"{here}: {problem.strerror}; run in a directory that all hosts share and that can be written to"

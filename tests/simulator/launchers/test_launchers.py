@@ -130,9 +130,13 @@ def test_files_for_hosts_are_in_the_working_directory(tmp_path: Path, monkeypatc
         assert own.parent != tmp_path
 
 
-def test_this_machine_is_no_other_within_a_batch_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_stay_what_they_are_within_a_batch_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
     job = {"SLURM_JOBID": "7", "SLURM_NODELIST": "far1", "SLURM_NNODES": "1", "SLURM_TASKS_PER_NODE": "2"}
     for name, value in {**job, "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "far1"}.items():
         monkeypatch.setenv(name, value)
     run = ThisMachine("openmpi").run("/bin/true", 2, timeout_seconds=60)
     assert run.returncode == 0, run.problem
+    assert Mpirun({"far2": 1}, Wishes(reach_seconds=120), remote_shell="far-shell").usual_procs == 1
+    assert "far2" in log.read_text()
+    assert "far1" not in log.read_text()

@@ -295,7 +295,8 @@ class _Work:
     def _run_share(self, rounds: _Rounds) -> None:
         experiments = [one for together in rounds for one in together]
         text = self.runner._precision.line() + experiment_lines(rounds)
-        with worklist(text, lambda record: self._keep(experiments, record)) as work:
+        folder = self.runner._place.folder() if self.runner._place else None
+        with worklist(text, lambda record: self._keep(experiments, record), folder) as work:
             run = self._run_program(work.file_name, work.take)
         if work.done < len(experiments):
             raise CollwiseError(

@@ -23,6 +23,8 @@ SMPI_OPTIONS = {
     "smpi/wtime": "0",
     "smpi/async-small-thresh": "0",
 }
+NO_BATCH_JOB = {"OMPI_MCA_ras": "^slurm,tm,lsf,gridengine"}
+"""For Open MPI's mpirun: within a batch job it would know the job's nodes only, and take all of them."""
 _NOISE = (
     "[WARNING]",
     "/INFO]",
@@ -249,7 +251,7 @@ def run_program(
         environment = {}
         if library == "openmpi":
             command[1:1] = ["--oversubscribe", "--bind-to", "none"]
-            environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+            environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **NO_BATCH_JOB}
         run = run_command(command, timeout_seconds=timeout_seconds, on_line=on_line, environment=environment)
     run.version = chosen.version
     return run

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform as machine
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from collwise.common.errors import unknown_name
 from collwise.simulator.engines import MPI_LIBRARIES, Engine, engine
@@ -50,6 +53,12 @@ class Place(ABC):
     @abstractmethod
     def processes_per_node(self, procs: int) -> int:
         """Of a run with `procs` processes, by blocks: rank r on node r // this. Raises UsageError if it cannot be."""
+
+    @contextlib.contextmanager
+    def folder(self) -> Iterator[Path]:
+        """A new directory for files that the processes read; it is removed at the end."""
+        with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+            yield Path(directory)
 
     @abstractmethod
     def perform(self, order: Order) -> ProgramRun:
@@ -128,6 +137,12 @@ class ChangedPlace(Place):
     def processes_per_node(self, procs: int) -> int:
         """The base's."""
         return self._base.processes_per_node(procs)
+
+    @contextlib.contextmanager
+    def folder(self) -> Iterator[Path]:
+        """The base's."""
+        with self._base.folder() as made:
+            yield made
 
     def perform(self, order: Order) -> ProgramRun:
         """As of the base, with the additions."""

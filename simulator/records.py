@@ -6,7 +6,9 @@ import contextlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -30,9 +32,11 @@ class Worklist:
 
 
 @contextlib.contextmanager
-def worklist(text: str, keep: Callable[[dict[str, Any]], None]) -> Iterator[Worklist]:
-    """A temporary file of that text."""
-    with tempfile.NamedTemporaryFile("w", prefix="collwise-", suffix=".txt") as file:
-        file.write(text)
-        file.flush()
-        yield Worklist(file.name, keep)
+def worklist(
+    text: str, keep: Callable[[dict[str, Any]], None], folder: AbstractContextManager[Path] | None = None
+) -> Iterator[Worklist]:
+    """A file of that text in `folder`, by default a temporary one of this machine."""
+    with folder or tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        file = Path(directory, "list")
+        file.write_text(text, encoding="utf-8")
+        yield Worklist(str(file), keep)

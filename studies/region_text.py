@@ -8,14 +8,15 @@ from typing import Any
 
 from collwise.common.units import format_size
 from collwise.validation.irregular import Regions, region_times, verdict
+from collwise.validation.tcp_counts import TcpCounts
 
 SUMMARY_COLUMNS = ("place", "TCP", "P", "M1", "M2", "S", "time-outs in gather", "sent again", "time-outs", "drops")
 ALGORITHM_COLUMNS = ("gather", "blocks", "mean", "worst", "with time-out", "sent again", "time-outs", "drops")
 
 
 def summary_cells(found: Regions) -> tuple[str, ...]:
-    """One row on one place; the last three are what was counted during the gather series."""
-    counts, limits = found.gather.counts["all"], found.thresholds
+    """One row on one place; the last three are what was counted during the gather series, if anything was."""
+    limits = found.thresholds
     sizes = (limits.gather_irregular_from_bytes, limits.gather_regular_from_bytes, limits.scatter_leap_bytes)
     return (
         found.place,
@@ -23,7 +24,7 @@ def summary_cells(found: Regions) -> tuple[str, ...]:
         str(found.procs),
         *("-" if size is None else format_size(size) for size in sizes),
         f"{found.gather.escalated.mean():.0%}",
-        *map(str, (counts.sent_again, counts.timeouts, counts.drops)),
+        *_count_cells(found.gather.counts.get("all")),
     )
 
 
@@ -36,10 +37,14 @@ def algorithm_cells(found: Regions) -> list[tuple[str, ...]]:
             f"x {row.mean_slowdown:.2f}",
             f"x {row.worst_slowdown:.1f}",
             f"{row.escalated:.0%}",
-            *map(str, (row.counts.sent_again, row.counts.timeouts, row.counts.drops)),
+            *_count_cells(row.counts),
         )
         for row in region_times(found)
     ]
+
+
+def _count_cells(counts: TcpCounts | None) -> tuple[str, ...]:
+    return ("-", "-", "-") if counts is None else (str(counts.sent_again), str(counts.timeouts), str(counts.drops))
 
 
 def regions_markdown(all_found: Sequence[Regions]) -> str:

@@ -38,7 +38,6 @@ COMPARED_SIZES = tuple(1024 * kib for kib in (1, 2, 4, 8, 12, 16, 24, 32, 48, 56
 _SYNC_FIRST_PART_BYTES = 1024
 # Most of Linux's least retransmission time-out, 0.2 s, which partly passes while other blocks arrive.
 TIMEOUT_SECONDS = 0.15
-_NO_COUNTS = TcpCounts()
 
 # Reads the counters of a place now.
 Counters = Callable[[], TcpCounts]
@@ -88,7 +87,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Series:
-    """An algorithm's times over block sizes: `seconds`, shape (rounds, sizes); `counts` by part of the sizes."""
+    """An algorithm's times over block sizes: `seconds`, shape (rounds, sizes); `counts` by part of the sizes.
+
+    There are none where nothing was counted.
+    """
 
     collective: str
     algorithm: str
@@ -128,7 +130,7 @@ class RegionTime:
     mean_slowdown: float
     worst_slowdown: float
     escalated: float
-    counts: TcpCounts
+    counts: TcpCounts | None
 
 
 def escalated(seconds: Array) -> NDArray[np.bool_]:
@@ -152,7 +154,7 @@ def find_regions(
     Everything is measured anew, since counters belong to times; the store keeps the times under `run`. Raises
     CollwiseError when a run ends early.
     """
-    bench = _Bench(place, plan, store, run, counters or (lambda: _NO_COUNTS))
+    bench = _Bench(place, plan, store, run, counters)
     scatter = bench.series("scatter", "linear", plan.sizes)
     gather = bench.series("gather", "linear", plan.sizes)
     thresholds = thresholds_of(
@@ -190,7 +192,7 @@ def thresholds_of(
 class _Bench:
     """Measures single repetitions, and what TCP counted meanwhile."""
 
-    def __init__(self, place: Place, plan: Plan, store: Store, run: str, counters: Counters) -> None:
+    def __init__(self, place: Place, plan: Plan, store: Store, run: str, counters: Counters | None) -> None:
         self.place, self.plan, self.store, self.run, self.counters = place, plan, store, run, counters
 
     def case(self, collective: str, algorithm: str, size: int) -> Case:
@@ -203,23 +205,30 @@ class _Bench:
         return self.singly([self.case(collective, algorithm, size) for size in sizes])
 
     def series(self, collective: str, algorithm: str, sizes: Sequence[int]) -> Series:
-        before = self.counters()
+        before = self.count()
         seconds = self.times(collective, algorithm, sizes)
-        return Series(collective, algorithm, tuple(sizes), seconds, {"all": self.counters() - before})
+        return Series(collective, algorithm, tuple(sizes), seconds, self.counts("all", before))
 
     def compared(self, algorithm: str, thresholds: Thresholds) -> Series:
         name = "lmo" if algorithm == HALF_BOUND else algorithm
         bound, limit = thresholds.gather_irregular_from_bytes or 0, (thresholds.gather_regular_from_bytes or 1) - 1
         bound //= 2 if algorithm == HALF_BOUND else 1
-        seconds, counts = [], {}
+        seconds, counts = [], dict[str, TcpCounts]()
         for part, sizes in parts(self.plan.compared_bytes, thresholds).items():
             cases = [self.case("gather", name, size) for size in sizes]
             if name == "lmo":
                 cases = [replace(case, segment_bytes=bound, limit_bytes=limit) for case in cases]
-            before = self.counters()
+            before = self.count()
             seconds.append(self.singly(cases))
-            counts[part] = self.counters() - before
+            counts |= self.counts(part, before)
         return Series("gather", algorithm, self.plan.compared_bytes, np.concatenate(seconds, axis=1), counts)
+
+    def count(self) -> TcpCounts | None:
+        return None if self.counters is None else self.counters()
+
+    def counts(self, part: str, before: TcpCounts | None) -> dict[str, TcpCounts]:
+        now = self.count()
+        return {} if now is None or before is None else {part: now - before}
 
     def singly(self, cases: Sequence[Case]) -> Array:
         """Times of shape (rounds, cases); one untimed call before each."""
@@ -274,7 +283,7 @@ def region_times(regions: Regions) -> list[RegionTime]:
             rows.append(
                 RegionTime(
                     series.algorithm, part, float(ratios.mean()), float(ratios.max()),
-                    float(late[:, here].mean()), series.counts.get(part, _NO_COUNTS),
+                    float(late[:, here].mean()), series.counts.get(part),
                 )
             )  # fmt: skip
     return rows

@@ -186,7 +186,7 @@ def run_cases(
     Raises CollwiseError when it ends before all are done; this calls them `what`, and says that those done are kept.
     """
     procs = max(case.procs for case in cases)
-    with worklist(case_lines(cases), keep) as work:
+    with worklist(case_lines(cases), keep, place.folder()) as work:
         options = [work.file_name, *method.options()]
         ended = place.run("benchmark", procs, options, timeout_seconds=timeout_seconds, on_line=work.take)
     if work.done < len(cases):

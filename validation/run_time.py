@@ -35,6 +35,7 @@ DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
 WAYS = (DEFAULT, RULES, LIBCOLLWISE)
 NOT_BY_RULES = "not by rules"
 _REPORT_LINE = re.compile(r"([a-z_]+) +(\d+)  (\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)")
+_UNSEEN = "collwise: unseen by "
 
 # (collective, P, what ran, least and largest message bytes) of a line of the library's report.
 Counted = tuple[str, int, str, int, int]
@@ -117,18 +118,20 @@ def run_time(
     version = series(place.engine.version)
     used = [decisions[name] for name in dict.fromkeys(case.collective for case in cases)]
     notes = _notes(used, choices, version)
-    with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
+    with place.folder() as folder:
         rules_file, table_file = Path(folder, "rules"), Path(folder, "table")
         rules_text = _rules_text(used, version)
         rules_file.write_text(rules_text, encoding="utf-8")
         table_file.write_text(collwise_rules(used), encoding="utf-8")
         digest = hashlib.sha256((rules_text + table_file.read_text(encoding="utf-8")).encode()).hexdigest()
+        preloading = _preloading(place, table_file)
         told = {
-            DEFAULT: _told(place, DEFAULT, "none"),
-            RULES: _told(place, RULES, digest, launcher_args=_rules_options(rules_file)),
-            LIBCOLLWISE: _told(place, LIBCOLLWISE, digest, environment=_preloading(place, table_file)),
+            DEFAULT: _told(place, DEFAULT, "none", {}),
+            RULES: _told(place, RULES, digest, following(rules_file)),
+            LIBCOLLWISE: _told(place, LIBCOLLWISE, digest, preloading),
         }
-        _prove(place, table_file, choices, Path(folder, "proof.sqlite"), timeout_seconds)
+        _see(place, max(case.procs for case in cases), (rules_file, Path(preloading["LD_PRELOAD"])), timeout_seconds)
+        _prove(_told(place, "report", "", {**preloading, "COLLWISE_REPORT": "1"}), choices, timeout_seconds)
         method = Method(precision=Precision(repetitions, repetitions))
         found: dict[str, list[list[Timing]]] = {way: [] for way in WAYS}
         for number in range(launches):
@@ -188,9 +191,10 @@ def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
     return openmpi_rules(expressible, version, skip_inexpressible=True) if expressible else "0 # collectives\n"
 
 
-def _rules_options(file: Path) -> list[str]:
+def following(file: Path) -> dict[str, str]:
+    """What makes Open MPI follow a rules file: its parameters as variables, which every launcher hands on."""
     settings = {"coll": "^han", "coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(file)}
-    return [word for name, value in settings.items() for word in ("--mca", name, value)]
+    return {f"OMPI_MCA_{name}": value for name, value in settings.items()}
 
 
 def _preloading(place: Place, table: Path) -> dict[str, str]:
@@ -228,11 +232,24 @@ def not_run(report: str, choices: Mapping[Case, Choice]) -> list[str]:
     ]
 
 
-def _prove(place: Place, table: Path, choices: Mapping[Case, Choice], scratch: Path, timeout_seconds: float) -> None:
+def _see(place: Place, procs: int, files: Sequence[Path], timeout_seconds: float) -> None:
+    """Raises CollwiseError where a process cannot read a file: Open MPI and the loader would go on without."""
+    script = f'for file; do [ -r "$file" ] || echo "{_UNSEEN}$(uname -n) $file"; done'
+    run = place.run("/bin/sh", procs, ["-c", script, "sh", *map(str, files)], timeout_seconds=timeout_seconds)
+    if run.returncode != 0:
+        raise CollwiseError(f"{place.name}: looking for {files[0].name} on all hosts: {run.problem}")
+    for line in run.output_lines:
+        if _UNSEEN in line:
+            host, _, file = line.partition(_UNSEEN)[2].partition(" ")
+            raise CollwiseError(
+                f"host {host} cannot read {file}; collwise and the working directory must be where all hosts see them"
+            )
+
+
+def _prove(reporting: ChangedPlace, choices: Mapping[Case, Choice], timeout_seconds: float) -> None:
     """A launch that is not kept. Raises CollwiseError where a call is not run by the algorithm chosen."""
-    reporting = _told(place, "report", "", environment={**_preloading(place, table), "COLLWISE_REPORT": "1"})
     once = Method(precision=Precision(1, 1))
-    with Store(scratch) as store:
+    with tempfile.TemporaryDirectory(prefix="collwise-") as scratch, Store(Path(scratch, "proof.sqlite")) as store:
         measure(reporting, list(choices), store, method=once, timeout_seconds=timeout_seconds)
     missing = not_run(reporting.errors, choices)
     if missing:
@@ -252,17 +269,9 @@ def _checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mapping[Cas
             yield check_rules(rules_file, case.collective, case.procs, case.message_bytes)
 
 
-def _told(
-    place: Place,
-    way: str,
-    digest: str,
-    *,
-    environment: Mapping[str, str] | None = None,
-    launcher_args: Sequence[str] = (),
-) -> ChangedPlace:
+def _told(place: Place, way: str, digest: str, environment: Mapping[str, str]) -> ChangedPlace:
     """The place where MPI gets its decisions in a way; `digest` is theirs."""
-    facts = {"told_by": way, "decisions": digest}
-    return ChangedPlace(place, facts, environment=environment, launcher_args=launcher_args)
+    return ChangedPlace(place, {"told_by": way, "decisions": digest}, environment=environment)
 
 
 def _way_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> dict[Case, WayTime]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
@@ -9,7 +10,7 @@ import shlex
 import tempfile
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -105,6 +106,19 @@ class Launched(Place):
             room = f"{len(self.slots)} hosts with {self._ranks_per_node} each" if len(self.slots) > 1 else "the host"
             raise UsageError(f"{procs} processes; {room} take 1 to {most} (more: --ppn)")
         return self._ranks_per_node
+
+    @contextlib.contextmanager
+    def folder(self) -> Iterator[Path]:
+        """In the working directory, which the hosts share if any: temporary directories are each host's own."""
+        here = Path.cwd()
+        try:
+            made = tempfile.TemporaryDirectory(prefix=".collwise-", dir=here, ignore_cleanup_errors=True)
+        except OSError as problem:
+            raise UsageError(
+                f"{here}: {problem.strerror}; run in a directory that all hosts share and that can be written to"
+            ) from None
+        with made as directory:
+            yield Path(directory)
 
     def perform(self, order: Order) -> ProgramRun:
         """As of any Place."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collwise.common.errors import UsageError
+from collwise.simulator.launch import NO_BATCH_JOB
 from collwise.simulator.launchers.hosts import Slots
 from collwise.simulator.launchers.launched import Launched, Start, Wishes
 from collwise.simulator.places import variable_options
@@ -43,7 +44,7 @@ class Mpirun(Launched):
             if self.remote_shell:
                 words += ["-launcher", "ssh", "-launcher-exec", self.remote_shell]
         words += variable_options(self.engine, environment)
-        return Start(words, {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        return Start(words, {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **NO_BATCH_JOB})
 
     def _openmpi(self, host_file: Path) -> list[str]:
         lines = (f"{host} slots={count}\n" for host, count in self.slots.items())
@@ -55,6 +56,6 @@ class Mpirun(Launched):
             words += ["--mca", "plm_rsh_agent", self.remote_shell]
         else:
             words += ["--mca", "plm_rsh_args", _SSH_OPTIONS]
-        # mpirun would take the hosts of a batch job instead of the file's: the launchers of those know better.
+        # A batch system's own way reaches the nodes of its job alone.
         words += ["--mca", "plm", "rsh"]
         return [*words, *(TCP_OPTIONS if self.wishes.transport == "tcp" else ())]

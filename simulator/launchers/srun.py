@@ -12,6 +12,7 @@ from collwise.simulator.launchers.hosts import Slots, expand_node_list, repeated
 from collwise.simulator.launchers.launched import Launched, Start, Wishes
 
 _PMI = {"openmpi": "pmix", "mpich": "pmi2"}
+_PRELOAD = "LD_PRELOAD"
 _TCP_VARIABLES = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"}
 
 
@@ -48,6 +49,9 @@ class Srun(Launched):
         """As of any launcher. SLURM knows the hosts; variables reach the processes through srun's own."""
         per_node = next(iter(self.slots.values()))
         words = ["srun", f"--mpi={self.pmi}", f"--ntasks={procs}", f"--nodes={-(-procs // per_node)}"]
-        words += [f"--ntasks-per-node={per_node}", "--distribution=block", "--kill-on-bad-exit=1", "--export=ALL"]
+        words += [f"--ntasks-per-node={per_node}", "--distribution=block", "--kill-on-bad-exit=1"]
+        # srun itself must not load what is for the processes.
+        own = {name: value for name, value in environment.items() if name != _PRELOAD}
+        words.append("--export=ALL" + (f",{_PRELOAD}={environment[_PRELOAD]}" if _PRELOAD in environment else ""))
         transport = _TCP_VARIABLES if self.wishes.transport == "tcp" else {}
-        return Start(words, {**transport, **environment})
+        return Start(words, {**transport, **own})

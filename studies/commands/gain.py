@@ -10,8 +10,9 @@ import click
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_file, write_text
 from collwise.platforms import HostPlatform
-from collwise.simulator.places import Place, ThisMachine
+from collwise.simulator.places import Place
 from collwise.simulator.store import Store
+from collwise.studies.commands.places import Where, place_from, place_options
 from collwise.studies.commands.shared import (
     COLLECTIVES,
     COUNTS,
@@ -29,15 +30,13 @@ from collwise.studies.gain_text import COLUMNS, cells, check_lines, gains_markdo
 from collwise.validation.decisions import DecisionTable, decisions_from
 from collwise.validation.run_time import RunTime, builtin_case, run_time
 from collwise.validation.simulated_decisions import simulated_decisions
-from collwise.validation.testbed.bed import running
-from collwise.validation.testbed.place import TestBed
 
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
 _SIZES = "1KiB:256KiB:x4"
 
 
 @click.command()
-@click.option("--testbed", metavar="NAME", help="A test bed that is up. Default: processes of this machine.")
+@place_options
 @click.option("--decisions", type=click.Path(path_type=Path), help="Tables to measure (collwise select -o FILE).")
 @click.option("--platform", type=PLATFORM, help="Or choose now, from simulation on this platform.")
 @click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: all in the file; {_COLLECTIVES}.")
@@ -52,7 +51,7 @@ _SIZES = "1KiB:256KiB:x4"
 @store_option
 @json_option
 def gain(
-    testbed: str | None,
+    where: Where,
     decisions: Path | None,
     platform: HostPlatform | None,
     collectives: Sequence[str] | None,
@@ -69,9 +68,12 @@ def gain(
 ) -> None:
     """Measures Open MPI as it is, by a rules file, and with libcollwise preloaded: the gain of a decision table.
 
-    MPI's own collectives are called; the three ways are launched in turn. That libcollwise runs what was chosen is
+    On this machine, hosts, a batch job's nodes or a test bed, with Open MPI. MPI's own collectives are called; the
+    three ways are launched in turn. That libcollwise runs what was chosen is
     proved by its report, that Open MPI follows the rules by the messages it sends.
     """
+    if where.library not in (None, "openmpi"):
+        raise UsageError(f"--library {where.library}: rules files are Open MPI's; valid: openmpi")
     if (decisions is None) == (platform is None):
         raise UsageError("name one of --decisions and --platform")
     for file in (figure, report):
@@ -79,7 +81,7 @@ def gain(
             writable_file(file)
     if figure is not None and len(procs) > 1:
         raise UsageError("--figure: one number of processes, please: its map is of collectives and sizes")
-    place: Place = TestBed(running(testbed)) if testbed else ThisMachine("openmpi")
+    place = place_from(where)
     for count in procs:
         place.processes_per_node(count)
     with Store(store) as opened:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collwise.simulator.store import Case
     from collwise.validation.measuring import Method
 
+# Options that say more of a place that another one names.
+_DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args")
 LAUNCHERS = ("mpirun", "srun", "oar")
 PLACES = "--library, --hosts, --launcher or --testbed"
 """The options that name a place, for messages."""
@@ -106,7 +108,7 @@ def place_from(where: Where) -> Place:
     if where.hosts is None and not batch:
         if where.launcher == "mpirun":
             raise UsageError("--launcher mpirun needs --hosts FILE|A,B,...")
-        _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args"), "other places")
+        _refuse(where, _DETAILS, "other places")
         return ThisMachine(where.library or MPI_LIBRARIES[0])
     wishes = Wishes(
         where.library or MPI_LIBRARIES[0],
@@ -123,6 +125,12 @@ def place_from(where: Where) -> Place:
         return Oar(wishes, where.remote_shell)
     assert where.hosts is not None
     return Mpirun(read_hosts(where.hosts), wishes, where.remote_shell)
+
+
+def refuse_details(where: Where) -> None:
+    """For commands that do not run on this machine unless asked to. Raises UsageError for details of no place."""
+    if not where.named:
+        _refuse(where, _DETAILS, "places")
 
 
 def script_option(function: F) -> F:
@@ -150,7 +158,7 @@ def _testbed(where: Where) -> Place:
     _refuse(where, ("remote_shell", "transport", "eager_limit", "mpirun_args"), "hosts")
     if where.library not in (None, "openmpi"):
         raise UsageError(f"--library {where.library}: a test bed runs Open MPI")
-    return TestBed(running(str(where.testbed)), where.ppn or 1)
+    return TestBed(running(str(where.testbed)), where.ppn)
 
 
 def _refuse(where: Where, names: tuple[str, ...], of: str) -> None:

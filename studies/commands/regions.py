@@ -12,17 +12,17 @@ import click
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.models.thresholds_file import thresholds_text
-from collwise.simulator.engines import MPI_LIBRARIES
-from collwise.simulator.places import ThisMachine
+from collwise.simulator.places import Place
 from collwise.simulator.store import Store
+from collwise.studies.commands.places import PLACES, Where, place_from, place_options, refuse_details
 from collwise.studies.commands.shared import (
     COUNTS,
     NAMES,
     SIZE,
     SIZES,
-    NamedChoice,
     json_option,
     print_json,
+    refuse_options,
     stdout_console,
     store_option,
     table,
@@ -40,7 +40,6 @@ from collwise.studies.region_text import (
 from collwise.validation.irregular import Plan, Regions, find_regions, verdict
 from collwise.validation.irregular_bed import TCP_VARIANTS, regions_on_bed
 from collwise.validation.tcp_counts import tcp_counts
-from collwise.validation.testbed.bed import running
 from collwise.validation.testbed.place import TestBed
 from collwise.validation.testbed.shape import Shape
 
@@ -48,14 +47,20 @@ _BED = "regions"
 
 
 @click.command()
-@click.option("--testbed", metavar="NAME", help="On a test bed that is up, as it is. Default: beds made for it.")
-@click.option("--library", type=NamedChoice("MPI library", MPI_LIBRARIES), help="On this machine instead.")
-@click.option("--nodes", type=COUNTS, default="8", show_default=True, help="Processes, a node each: 8,16.")
-@click.option("--buffer", "buffers", type=SIZES, default="16KB", show_default=True, help="Of switch ports: 16KB,64KB.")
+@place_options
+@click.option("--nodes", "--procs", "nodes", type=COUNTS, default="8", show_default=True, help="Processes: 8,16.")
 @click.option(
-    "--tcp", "variants", type=NAMES, default="reno-2009", show_default=True, help=f"Of: {', '.join(TCP_VARIANTS)}."
+    "--buffer", "buffers", type=SIZES, default="16KB", show_default=True, help="Of ports of its own beds: 16KB,64KB."
 )
-@click.option("--rate", type=RATE, default="100Mbit", show_default=True, help="Of beds.")
+@click.option(
+    "--tcp",
+    "variants",
+    type=NAMES,
+    default="reno-2009",
+    show_default=True,
+    help=f"On its own beds: of {', '.join(TCP_VARIANTS)}.",
+)
+@click.option("--rate", type=RATE, default="100Mbit", show_default=True, help="Of its own beds.")
 @click.option("--stride", type=SIZE, default="4KiB", show_default=True, help="Between block sizes of the series.")
 @click.option("--largest", type=SIZE, default="128KiB", show_default=True, help="Block size of the series.")
 @click.option("--finest", type=SIZE, default="1KiB", show_default=True, help="Stride at which the search for M1 ends.")
@@ -65,9 +70,10 @@ _BED = "regions"
 @click.option("--figures", type=click.Path(path_type=Path), help="Write a figure a place into this folder.")
 @store_option
 @json_option
+@click.pass_context
 def regions(
-    testbed: str | None,
-    library: str | None,
+    context: click.Context,
+    where: Where,
     nodes: Sequence[int],
     buffers: Sequence[int],
     variants: Sequence[str],
@@ -84,11 +90,13 @@ def regions(
 ) -> None:
     """Looks for the escalation of linear gather (M1, M2) and the leap of linear scatter (S), and tries LMO gather.
 
-    O'Flynn 2009, sections 4.4.1 and 7.2. On test beds it makes itself, for every number of nodes, switch buffer and
-    TCP; everything is measured anew each time, since escalations happen or do not.
+    O'Flynn 2009, sections 4.4.1 and 7.2. On test beds it makes itself, a process a node, for every number of nodes,
+    switch buffer and TCP; or at the place that the options name, as it is. Everything is measured anew each time, since
+    escalations happen or do not.
     """
-    if testbed is not None and library is not None:
-        raise UsageError("name one of --testbed and --library")
+    refuse_details(where)
+    if where.named:
+        refuse_options(context, ("buffers", "variants", "rate"), f"beds that regions makes itself, without {PLACES}")
     if figures is not None:
         writable_folder(figures)
     for file in (output, report):
@@ -98,12 +106,16 @@ def regions(
         if variant not in TCP_VARIANTS:
             raise UsageError(f"--tcp: {unknown_name('TCP variant', variant, TCP_VARIANTS)}")
     plans = [Plan(procs, stride, largest, rounds, finest) for procs in nodes]
-    many = 1 if testbed or library else len(buffers) * len(variants)
+    many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
         raise UsageError(f"--output: thresholds are of one place; these are {many * len(plans)}")
+    place = place_from(where) if where.named else None
+    if place is not None:
+        for plan in plans:
+            place.processes_per_node(plan.procs)
     found = []
     with Store(store) as opened:
-        for one in _find(testbed, library, plans, buffers, variants, rate, opened):
+        for one in _find(place, plans, buffers, variants, rate, opened):
             found.append(one)
             if figures is not None:
                 from collwise.studies.figures import save
@@ -121,8 +133,7 @@ def regions(
 
 
 def _find(
-    testbed: str | None,
-    library: str | None,
+    place: Place | None,
     plans: Sequence[Plan],
     buffers: Sequence[int],
     variants: Sequence[str],
@@ -131,11 +142,9 @@ def _find(
 ) -> Iterator[Regions]:
     run = f"regions {datetime.now(UTC).isoformat(timespec='seconds')}"
     for plan in plans:
-        if library is not None:
-            yield find_regions(ThisMachine(library), plan, store, run=run)
-        elif testbed is not None:
-            bed = running(testbed)
-            yield find_regions(TestBed(bed), plan, store, run=run, counters=partial(tcp_counts, bed))
+        if place is not None:
+            counters = partial(tcp_counts, place.bed) if isinstance(place, TestBed) else None
+            yield find_regions(place, plan, store, run=run, counters=counters)
         else:
             for buffer in buffers:
                 for variant in variants:

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.launchers.launched import Wishes
+from collwise.simulator.launchers.mpirun import Mpirun
 from collwise.simulator.places import ThisMachine
 from collwise.simulator.store import Case, Store
 from collwise.studies.gain_text import cells, gains_markdown, summary_lines
@@ -23,11 +26,13 @@ from collwise.validation.run_time import (
     builtin_case,
     choice_for,
     counted,
+    following,
     not_run,
     run_time,
 )
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.place import TestBed
+from tests.simulator.launchers.stand_ins import OARSH, stand_in
 
 REPORT = """noise of mpirun
 collwise: collectives of this run of 4 processes, counted once a call
@@ -115,6 +120,44 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path, library: str, launch
     case = builtin_case(place, "bcast", 2, 1024)
     with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match=message):
         run_time(place, TABLES, [case], store, launches=launches)
+
+
+need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+
+
+@need_openmpi
+def test_a_file_that_a_host_cannot_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open MPI and the loader pass over what is missing, and one way would be measured as another."""
+    here = ThisMachine("openmpi")
+    monkeypatch.setattr("collwise.validation.run_time.preloadable", lambda library, folder: "/nowhere/libcollwise.so")
+    with (
+        Store(tmp_path / "store.sqlite") as store,
+        pytest.raises(
+            CollwiseError, match=r"host \S+ cannot read /nowhere/libcollwise.so; .* where all hosts see them"
+        ),
+    ):
+        run_time(here, TABLES, [builtin_case(here, "bcast", 2, 1024)], store, launches=2, timeout_seconds=60)
+
+
+@need_openmpi
+def test_rules_are_in_force_on_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the messages that Open MPI sends there: of a chain each rank sends to the next, without rules they differ."""
+    stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
+    far = Mpirun({"far1": 4}, Wishes(reach_seconds=120), remote_shell="far-shell")
+    rules = tmp_path / "rules"
+    rules.write_text(openmpi_rules([TABLES["bcast"]], "4.1", skip_inexpressible=True))
+    monitoring = {"pml_monitoring_enable": "2", "pml_monitoring_enable_output": "3"}
+    sent: dict[str, set[tuple[str, str]]] = {}
+    for way, variables in (("default", {}), ("rules", following(rules))):
+        counts = tmp_path / way
+        watched = {f"OMPI_MCA_{name}": value for name, value in monitoring.items()}
+        watched["OMPI_MCA_pml_monitoring_filename"] = str(counts)
+        run = far.run("call", 4, ["bcast", "4096"], environment={**variables, **watched}, timeout_seconds=60)
+        assert run.returncode == 0, run.problem
+        lines = [line.split() for file in tmp_path.glob(f"{way}.*.prof") for line in file.read_text().splitlines()]
+        sent[way] = {(words[1], words[2]) for words in lines if words[0] == "I" and words[5] != "0"}
+    assert sent["rules"] == {("0", "1"), ("1", "2"), ("2", "3")}
+    assert sent["default"] != sent["rules"]
 
 
 @pytest.fixture

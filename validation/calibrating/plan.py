@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError
@@ -167,7 +169,7 @@ def measure_plan(
     def run(file_name: str, take: Callable[[str], None]) -> ProgramRun:
         return place.run("calibration", procs, [file_name], timeout_seconds=_LIMIT_SECONDS, on_line=take)
 
-    return _made(plan, run, place.engine.label, on_progress)
+    return _made(plan, run, place.engine.label, on_progress, folder=place.folder())
 
 
 def simulate_plan(
@@ -195,6 +197,7 @@ def _made(
     engine_label: str,
     on_progress: Progress | None,
     repetitions: int | None = None,
+    folder: AbstractContextManager[Path] | None = None,
 ) -> list[Point]:
     points: list[Point] = []
 
@@ -208,7 +211,7 @@ def _made(
         f"{one.delay_seconds!r} {repetitions or one.repetitions}\n"
         for number, one in enumerate(plan)
     )
-    with worklist("".join(lines), keep) as work:
+    with worklist("".join(lines), keep, folder) as work:
         ended = run(work.file_name, work.take)
     if len(points) < len(plan):
         raise CollwiseError(f"{engine_label}: {ended.problem}; {len(points)} of {len(plan)} measurements were made")

@@ -13,36 +13,10 @@ from collwise.simulator.launchers.launched import Wishes
 from collwise.simulator.launchers.mpirun import Mpirun
 from collwise.simulator.launchers.oar import Oar
 from collwise.simulator.launchers.srun import Srun
+from collwise.simulator.places import ThisMachine
+from tests.simulator.launchers.stand_ins import OARSH, SRUN, stand_in
 
 pytestmark = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
-
-# Checks the words that matter, writes all of them down and runs the program here with as many processes.
-SRUN = """#!/usr/bin/env python3
-import os, sys
-words = sys.argv[1:]
-open({log!r}, "a").write(" ".join(words) + " " + os.environ.get("COLOUR", "") + "\\n")
-first = next(place for place, word in enumerate(words) if not word.startswith("-"))
-options = dict(word.lstrip("-").split("=", 1) for word in words[:first] if "=" in word)
-assert options["mpi"] == "pmix" and options["distribution"] == "block", words
-assert int(options["nodes"]) * int(options["ntasks-per-node"]) >= int(options["ntasks"]), words
-os.execvp("mpirun.openmpi", ["mpirun.openmpi", "--oversubscribe", "-np", options["ntasks"], *words[first:]])
-"""
-# Runs the command on this machine, whatever the host.
-OARSH = """#!/bin/sh
-echo "$@" >>{log}
-while case $1 in -*) true ;; *) false ;; esac; do shift; done
-shift
-exec sh -c "$*"
-"""
-
-
-def stand_in(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    log = folder / f"{name}.log"
-    program = folder / name
-    program.write_text(text.format(log=str(log)))
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder), prepend=":")
-    return log
 
 
 def processes_of(*words: str) -> list[str]:
@@ -113,12 +87,16 @@ def test_srun_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv(name, "1")
     place = Srun(Wishes(extra_args=("--partition=short",), reach_seconds=120))
     assert place.facts["launcher"] == "srun --partition=short"
-    run = place.run("whereabouts", 1, environment={"COLOUR": "blue"}, timeout_seconds=120)
-    assert (run.returncode, len(run.output_lines)) == (0, 1)
+    preloaded = str(place.engine.program("libcollwise.so"))
+    run = place.run(
+        "/bin/sh", 1, ["-c", "echo $COLOUR $LD_PRELOAD"], timeout_seconds=120,
+        environment={"COLOUR": "blue", "LD_PRELOAD": preloaded},
+    )  # fmt: skip
+    assert (run.returncode, run.output_lines) == (0, [f"blue {preloaded}"])
     first, second = log.read_text().splitlines()
     assert "--ntasks=2 --nodes=1 --ntasks-per-node=2" in first
     assert "--ntasks=1 --nodes=1" in second
-    assert second.endswith("blue")
+    assert second.endswith(" blue "), "srun itself has the one variable and not the library"
 
 
 def test_oar_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,3 +118,25 @@ def test_wishes_that_do_not_fit() -> None:
         Wishes("mpich", transport="tcp")
     with pytest.raises(UsageError, match=r"hosts take from 1 to 2 processes.*--ppn 1"):
         Mpirun({"localhost": 2, "127.0.0.1": 1}, Wishes())
+
+
+def test_files_for_hosts_are_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Mpirun({"localhost": 1}, Wishes(reach_seconds=120)).folder() as shared:
+        assert shared.parent == tmp_path
+        assert not list(shared.iterdir())
+    assert not shared.exists()
+    with ThisMachine("openmpi").folder() as own:
+        assert own.parent != tmp_path
+
+
+def test_places_stay_what_they_are_within_a_batch_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
+    job = {"SLURM_JOBID": "7", "SLURM_NODELIST": "far1", "SLURM_NNODES": "1", "SLURM_TASKS_PER_NODE": "2"}
+    for name, value in {**job, "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "far1"}.items():
+        monkeypatch.setenv(name, value)
+    run = ThisMachine("openmpi").run("/bin/true", 2, timeout_seconds=60)
+    assert run.returncode == 0, run.problem
+    assert Mpirun({"far2": 1}, Wishes(reach_seconds=120), remote_shell="far-shell").usual_procs == 1
+    assert "far2" in log.read_text()
+    assert "far1" not in log.read_text()

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import load
-from collwise.simulator.engines import REPOSITORY, build_programs, engine
 from collwise.simulator.launch import run_program
+from tests.algorithms.compiling import COMPILERS, compiled
 
 SOURCE = Path(__file__).with_name("pieces.c")
-COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi"}
 MOST_BYTES, PROCS = 12, 9
-
-
-def compiled(library: str, target: Path) -> Path:
-    if shutil.which(COMPILERS[library]) is None:
-        pytest.skip(f"{COMPILERS[library]} is not installed")
-    chosen = engine(library)
-    build_programs(chosen)
-    libraries = [str(chosen.build_directory / name) for name in ("libcollwise.a", "libcollwise_topology.a")]
-    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY / 'algorithms'}"]
-    # Simulated programs are shared libraries, in which SimGrid's own MPI_Send would come first.
-    command = [COMPILERS[library], *options, str(SOURCE), *libraries, "-Wl,-Bsymbolic-functions", "-o", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return target
 
 
 @pytest.mark.parametrize("library", COMPILERS)
 def test_pieces(library: str, tmp_path: Path) -> None:
-    program, most = compiled(library, tmp_path / "pieces"), MOST_BYTES
+    program, most = compiled(library, SOURCE, tmp_path / "pieces"), MOST_BYTES
     platform = load("grisou") if library == "smpi" else None
     run = run_program(library, str(program), PROCS, [str(most)], platform=platform, timeout_seconds=300)
     assert run.returncode == 0, run.error_text

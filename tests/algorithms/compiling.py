@@ -1,0 +1,28 @@
+"""C programs of the tests, linked with our algorithms."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from collwise.simulator.engines import REPOSITORY, build_programs, engine
+
+COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi"}
+
+
+def compiled(library: str, source: Path, target: Path) -> Path:
+    """The program `target`, for 'smpi' or 'openmpi'; the test is skipped where there is no compiler."""
+    if shutil.which(COMPILERS[library]) is None:
+        pytest.skip(f"{COMPILERS[library]} is not installed")
+    chosen = engine(library)
+    build_programs(chosen)
+    libraries = [str(chosen.build_directory / name) for name in ("libcollwise.a", "libcollwise_topology.a")]
+    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY / 'algorithms'}"]
+    # Simulated programs are shared libraries, in which SimGrid's own MPI_Send would come first.
+    command = [COMPILERS[library], *options, str(source), *libraries, "-Wl,-Bsymbolic-functions", "-o", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return target

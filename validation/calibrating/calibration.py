@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collwise.platforms import Platform
 from collwise.simulator.places import Place
@@ -114,6 +115,12 @@ def refit(points: Sequence[Point], nominal: Platform) -> CalibrationResult:
     """A platform of the nominal one's name fitted to the points. Raises UsageError when a kind has too few."""
     platform, segments = fit_platform(points, nominal)
     return CalibrationResult(platform, tuple(points), segments, tuple(_residuals(platform, points)))
+
+
+def alone_platform(points: Sequence[Point], nominal: Platform) -> Platform:
+    """As `refit`, on messages alone: however quick these are, and whatever those in a row take."""
+    unbounded = replace(nominal, link_bytes_per_second=math.inf)
+    return fit_platform([point for point in points if point.kind != ROW], unbounded)[0]
 
 
 def _residuals(platform: Platform, points: Sequence[Point]) -> list[Residual]:

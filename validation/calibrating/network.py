@@ -62,8 +62,13 @@ def fit_network(
     apart = [one.message_bytes for one in eager if rows and between(rows, one.message_bytes) > _APART * one.seconds]
     held = [one for one in eager if apart and one.message_bytes >= min(apart)]
     free = eager[: len(eager) - len(held)]
+    least_seconds_per_byte = max(LEAST_SECONDS_PER_BYTE, 1 / link_bytes_per_second)
     made: list[Segment] = []
-    for part, most_segments in ((free, _EAGER_SEGMENTS), (held, _EAGER_SEGMENTS), (rendezvous, _RENDEZVOUS_SEGMENTS)):
+    for part, start, most_segments in (
+        (free, 0, _EAGER_SEGMENTS),
+        (held, min(apart, default=0), _EAGER_SEGMENTS),
+        (rendezvous, eager_limit_bytes, _RENDEZVOUS_SEGMENTS),
+    ):
         if len(part) < _LEAST_POINTS:
             continue
         overheads = [overhead_seconds(one.message_bytes) for one in part]
@@ -75,12 +80,12 @@ def fit_network(
             in_network,
             scale_seconds=[seconds + overhead for seconds, overhead in zip(in_network, overheads, strict=True)],
             uncertain=[one.uncertain for one in part],
-            least=(LEAST_SECONDS, LEAST_SECONDS_PER_BYTE if part is held else 1 / link_bytes_per_second),
+            least=(LEAST_SECONDS, LEAST_SECONDS_PER_BYTE if part is held else least_seconds_per_byte),
             through_origin=part is held,
             most_segments=most_segments,
-            from_bytes=part[0].message_bytes + ENVELOPE_BYTES,
+            from_bytes=start,
         )
-        made += [replace(one, from_bytes=one.from_bytes - ENVELOPE_BYTES) for one in found]
+        made += [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found]
     if not made:
         raise UsageError(f"too few measurements of kind '{PING_PONG}'; valid: {_LEAST_POINTS} and more")
     return [replace(made[0], from_bytes=0), *made[1:]]

@@ -36,7 +36,8 @@ class Condition:
     """A change and the cause that it tests: where the gap closes under the change, `cause` made it.
 
     `shape` changes the test bed, `launcher_args` the MPI library, `case` what is run in both worlds, and `platform` the
-    simulation; each is the identity where nothing is changed. `applies` says for which cases the change means anything.
+    simulation; each is the identity where nothing is changed. `alone` simulates the platform that is calibrated on
+    messages alone. `applies` says for which cases the change means anything.
     """
 
     cause: str
@@ -44,6 +45,7 @@ class Condition:
     shape: Callable[[Shape], Shape] = _same_shape
     launcher_args: tuple[str, ...] = ()
     platform: Callable[[Platform], Platform] = _same_platform
+    alone: bool = False
     case: Callable[[Case], Case] = _same_case
     applies: Callable[[Case], bool] = _any
 
@@ -95,6 +97,11 @@ CONDITIONS = (
         "opposite traffic",
         "the share that acknowledgements take from the opposite direction left out (or put in), in simulation only",
         platform=_one_way,
+    ),
+    Condition(
+        "first packets unshaped",
+        "every message as quick as one alone, which the token buckets let through, in simulation only",
+        alone=True,
     ),
     Condition(
         "two cores",

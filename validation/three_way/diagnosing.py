@@ -28,8 +28,11 @@ _TIMEOUT_SECONDS = 300.0
 class Diagnoser:
     """Measures and simulates a few cases under conditions on test beds of one shape and its changes."""
 
-    def __init__(self, shape: Shape, platform: Platform, bed_of: BedOf, store: Store, method: Method) -> None:
-        self._shape, self._platform, self._bed_of = shape, platform, bed_of
+    def __init__(
+        self, shape: Shape, platform: Platform, alone: Platform, bed_of: BedOf, store: Store, method: Method
+    ) -> None:
+        """`platform` is calibrated for the shape, and `alone` on messages alone."""
+        self._shape, self._platform, self._alone, self._bed_of = shape, platform, alone, bed_of
         self._store, self._method = store, method
 
     def diagnose(self, found: Sequence[tuple[Disagreement, Case]]) -> list[Diagnosis]:
@@ -58,7 +61,8 @@ class Diagnoser:
             return {}
         place = ChangedPlace(bed, {"condition": condition.change}, launcher_args=condition.launcher_args)
         measured = measure(place, changed, self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
-        simulated = simulate(condition.platform(self._platform), changed, self._store).timings
+        platform = condition.platform(self._alone if condition.alone else self._platform)
+        simulated = simulate(platform, changed, self._store).timings
         by_case = dict(zip(changed, measured, strict=True))
         return {
             case: _pair(simulated[other], by_case[other])

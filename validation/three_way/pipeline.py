@@ -15,7 +15,7 @@ from collwise.platforms import Platform, write_description
 from collwise.simulator.experiments import Precision
 from collwise.simulator.store import Case, Store, Timing
 from collwise.simulator.sweep import simulate
-from collwise.validation.calibrating.calibration import measure_points, refit
+from collwise.validation.calibrating.calibration import alone_platform, measure_points, refit
 from collwise.validation.calibrating.plan import QUICK, USUAL
 from collwise.validation.calibrating.points import read_points, write_points
 from collwise.validation.measuring import Method, measure, measuring_configuration
@@ -106,6 +106,7 @@ class Comparison:
         main, shape = self._plan.main, self._shape(self._plan.main)
         with self._bed(shape) as bed:
             platforms = {bed.name: self._calibrated(bed, shape)}
+            alone = alone_platform(read_points(self._points_file(bed)), simulated_platform(shape))
             models = self._fitted(bed)
             tables = [self._compared(bed, main, platforms[bed.name], models)]
             repeated = self._repeated(bed, main)
@@ -122,7 +123,7 @@ class Comparison:
                 tables.append(self._compared(bed, scenario, platform, models if alike else []))
         found = disagreements(at_main)
         with self._stage(f"causes of {min(len(found), self._plan.diagnosed)} of {len(found)} disagreements"):
-            diagnoser = Diagnoser(shape, next(iter(platforms.values())), self._bed, self._store, METHOD)
+            diagnoser = Diagnoser(shape, next(iter(platforms.values())), alone, self._bed, self._store, METHOD)
             chosen = spread(found, self._plan.diagnosed)
             cases = main.cases()
             diagnoses = diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in chosen])
@@ -162,8 +163,7 @@ class Comparison:
 
     def _calibrated(self, bed: TestBed, shape: Shape) -> Platform:
         """From points in the folder, where they are of this bed, or measured now and kept there."""
-        kept = self._folder / f"calibration-{bed.name}-{measuring_configuration(bed, METHOD).key[:12]}.csv"
-        nominal = simulated_platform(shape)
+        kept, nominal = self._points_file(bed), simulated_platform(shape)
         with self._stage(f"{bed.name}: calibrated"):
             if not kept.exists():
                 extent = QUICK if self._plan.quick else USUAL
@@ -171,6 +171,9 @@ class Comparison:
             platform = refit(read_points(kept), nominal).platform
         write_text(self._folder / f"{bed.name}.toml", write_description(platform))
         return platform
+
+    def _points_file(self, bed: TestBed) -> Path:
+        return self._folder / f"calibration-{bed.name}-{measuring_configuration(bed, METHOD).key[:12]}.csv"
 
     def _checked(self, bed: TestBed) -> Check | None:
         if self._plan.quick:

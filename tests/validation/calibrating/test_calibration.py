@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,8 +11,15 @@ import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.platforms import Calibration, Platform, load
-from collwise.validation.calibrating.calibration import measure_points, refit
-from collwise.validation.calibrating.plan import Extent, limit_plan, pair_between_nodes, simulate_plan, size_plan
+from collwise.validation.calibrating.calibration import alone_platform, measure_points, refit
+from collwise.validation.calibrating.plan import (
+    Extent,
+    Measurement,
+    limit_plan,
+    pair_between_nodes,
+    simulate_plan,
+    size_plan,
+)
 from collwise.validation.calibrating.points import EAGER, Point
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.place import TestBed
@@ -85,6 +93,20 @@ def test_messages_alone_do_not_pass_for_faster_than_the_link() -> None:
     found = refit([point for point in behind_a_token_bucket(3000) if point.kind != "row"], NOMINAL).platform
     rates = [factor * found.link_bytes_per_second for _, factor in found.calibration.bandwidth_factor]
     assert max(rates) <= 1.0001 * NOMINAL.link_bytes_per_second
+
+
+def test_messages_alone_can_be_had_as_they_are() -> None:
+    points = behind_a_token_bucket(1500)
+    found = refit(points, NOMINAL).platform, alone_platform(points, NOMINAL)
+    sizes = [point.message_bytes for point in points if point.kind == "ping_pong" and not point.within_node]
+    plan = [Measurement("ping_pong", 0, 2, size, 1) for size in sizes if 2000 < size < 32768]
+    measured = {point.message_bytes: point.median_seconds for point in points if point.kind == "ping_pong"}
+    held, free = (
+        [one.median_seconds / measured[one.message_bytes] - 1 for one in simulate_plan(platform, 4, 2, plan)]
+        for platform in found
+    )
+    assert statistics.median(map(abs, free)) < 0.02
+    assert statistics.median(held) > 0.1
 
 
 def test_rows_hold_but_where_single_messages_are_far_quicker() -> None:

@@ -104,6 +104,11 @@ CONDITIONS = (
         alone=True,
     ),
     Condition(
+        "no pauses between messages",
+        "no message faster than the link, as in a row, in simulation only",
+        platform=_no_faster_than_link,
+    ),
+    Condition(
         "two cores",
         f"network at 1/{_SLOWER} of the rate, in both: what processors cost then counts for less",
         shape=lambda shape: replace(shape, bits_per_second=shape.bits_per_second / _SLOWER),

@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 
-from collwise.simulator.engines import MPI_LIBRARIES, mpi_engine
+from collwise.simulator.execution.installations import MPI_LIBRARIES, mpi_engine
 
 # Collectives, process counts, sizes.
 TABLES = [(10, 30, 30), (10, 300, 30), (10, 30, 300), (16, 30, 3000)]

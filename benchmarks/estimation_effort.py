@@ -12,8 +12,8 @@ from pathlib import Path
 
 from collwise.platforms import load
 from collwise.simulator.store import Store
-from collwise.validation.estimating import PROCEDURES, request
-from collwise.validation.modelling import HowToRun, simulated_parameters
+from collwise.validation.fitting.models_by_name import HowToRun, simulated_parameters
+from collwise.validation.fitting.point_to_point import PROCEDURES, request
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.simulator.engines import Engine, mpi_engine
+from collwise.simulator.execution.installations import Engine, mpi_engine
 
 AIM_PERCENT = 3.0
 # MPI's own for 8 bytes, looked up by size among 30; the largest messages are where ours would run.

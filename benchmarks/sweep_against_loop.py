@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 
 from collwise.platforms import load
-from collwise.simulator.engines import REPOSITORY, smpi_engine
-from collwise.simulator.launch import smpi_command, smpi_files
+from collwise.simulator.execution.installations import REPOSITORY, smpi_engine
+from collwise.simulator.execution.processes import smpi_command, smpi_files
 from collwise.simulator.store import Case, Store
-from collwise.simulator.sweep import case_lines, configuration_of
-from collwise.validation.grid import PAPER_SIZES, SEGMENT_BYTES
-from collwise.validation.selection import ComparisonPlan
+from collwise.simulator.sweeps.smpi_runner import case_lines, configuration_of
+from collwise.validation.selection.comparison import ComparisonPlan
+from collwise.validation.selection.grid import PAPER_SIZES, SEGMENT_BYTES
 
 
 def main() -> int:

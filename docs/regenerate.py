@@ -24,19 +24,19 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
-from collwise.studies import figures as draw
-from collwise.studies.commands.algorithms import ids_text, parameters_text, requirements_text, reservation_text
-from collwise.studies.commands.crosscheck import OPENMPI_COLUMNS, openmpi_cells
-from collwise.studies.commands.demo import CLUSTERS, SHOWN
+from collwise.studies.cli.algorithms import ids_text, parameters_text, requirements_text, reservation_text
+from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
+from collwise.studies.cli.demo import CLUSTERS, SHOWN
+from collwise.studies.figures import style as draw
+from collwise.studies.reports.validation_report import OWN
 from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
-from collwise.studies.validation_report import OWN
-from collwise.validation import crosscheck
-from collwise.validation.calibration import PAPER_GATHER_PROCS, calibrate
-from collwise.validation.crosscheck_openmpi import compare_with_openmpi
-from collwise.validation.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
-from collwise.validation.targets import OPENMPI_VERSIONS
+from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
+from collwise.validation.correctness import crosscheck
+from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
+from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
+from collwise.validation.correctness.verification import verify
+from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_COST, MEDIAN_ERROR, WORST_COST
-from collwise.validation.verification import verify
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"

@@ -14,11 +14,9 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
-from collwise.simulator.sweep import Progress
-from collwise.validation.decisions import DecisionTable
-from collwise.validation.fitting import Plan, default_procs, fit
-from collwise.validation.grid import DECISION_SIZES, MORE_SEGMENTS, SEGMENT_BYTES, SIZES
-from collwise.validation.selection import (
+from collwise.simulator.sweeps.smpi_runner import Progress
+from collwise.validation.fitting.implementation_aware import Plan, default_procs, fit
+from collwise.validation.selection.comparison import (
     Comparison,
     ComparisonPlan,
     ComparisonResult,
@@ -26,7 +24,9 @@ from collwise.validation.selection import (
     compare,
     select_by_model,
 )
-from collwise.validation.targets import TARGETS, candidates, one_choice_a_count
+from collwise.validation.selection.consumers import TARGETS, candidates, one_choice_a_count
+from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.grid import DECISION_SIZES, MORE_SEGMENTS, SEGMENT_BYTES, SIZES
 
 ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
 

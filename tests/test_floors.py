@@ -56,7 +56,7 @@ def test_floor_imports_only_from_below(floor: str) -> None:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("import collwise.studies.report", ["studies"]),
+        ("import collwise.studies.reports.report", ["studies"]),
         ("from collwise.common.errors import UsageError", ["common"]),
         ("from collwise import validation, common", ["validation", "common"]),
         ("from ..studies import report", ["studies"]),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.simulator.engines import REPOSITORY, build_programs, engine
+from collwise.simulator.execution.installations import REPOSITORY, build_programs, engine
 
 COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi"}
 

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from collwise.algorithms import catalogue
-from collwise.simulator import engines
-from collwise.studies.cli import collwise
+from collwise.simulator.execution import installations as engines
+from collwise.studies.cli.main import collwise
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from collwise.simulator import engines
-from collwise.validation import verification
-from collwise.validation.verification import VerificationResult, verify
+from collwise.simulator.execution import installations as engines
+from collwise.validation.correctness import verification
+from collwise.validation.correctness.verification import VerificationResult, verify
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = tomllib.loads((ROOT / "algorithms" / "catalogue.toml").read_text(encoding="utf-8"))

@@ -15,8 +15,8 @@ from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from collwise.platforms import load
-from collwise.simulator.experiments import ExperimentRunner
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 

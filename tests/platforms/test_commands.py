@@ -13,7 +13,7 @@ from collwise import platforms as package
 from collwise.common.errors import UsageError
 from collwise.platforms import known, load
 from collwise.platforms.reader import read_description
-from collwise.studies.commands.platforms import platforms
+from collwise.studies.cli.platforms import platforms
 
 
 def run(*arguments: str) -> Result:

@@ -15,7 +15,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, HeterogeneousPlatform, HostPlatform, XmlPlatform, load, load_description
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweep import simulate
+from collwise.simulator.sweeps.smpi_runner import simulate
 
 need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 

@@ -13,9 +13,9 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, load_description
-from collwise.simulator.launch import ProgramRun, run_program
+from collwise.simulator.execution.processes import ProgramRun, run_program
 from collwise.simulator.store import Case
-from collwise.simulator.sweep import case_lines
+from collwise.simulator.sweeps.smpi_runner import case_lines
 
 need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")

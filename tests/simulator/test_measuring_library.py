@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from collwise.simulator.engines import mpi_engine
-from collwise.simulator.launch import run_program
-from collwise.simulator.places import ThisMachine
+from collwise.simulator.execution.installations import mpi_engine
+from collwise.simulator.execution.processes import run_program
+from collwise.simulator.execution.targets import ThisMachine
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "simulator" / "programs" / "measuring"

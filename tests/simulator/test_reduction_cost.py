@@ -10,9 +10,9 @@ import pytest
 
 from collwise.platforms import load_description
 from collwise.platforms.description import Platform
-from collwise.simulator.engines import engines_directory
+from collwise.simulator.execution.installations import engines_directory
 from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweep import simulate
+from collwise.simulator.sweeps.smpi_runner import simulate
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from collwise.simulator.experiments import Precision
 from collwise.simulator.store import Case, Store
-from collwise.validation.measuring import Method, measure
+from collwise.simulator.sweeps.experiment_runner import Precision
+from collwise.simulator.sweeps.mpi_runner import Method, measure
 from collwise.validation.testbed.bed import Bed, busy, down, up
-from collwise.validation.testbed.carrying import carried, latency_seconds
-from collwise.validation.testbed.place import TestBed
 from collwise.validation.testbed.shape import FRAME_BYTES, MTU_BYTES, Shape
+from collwise.validation.testbed.target import TestBed
+from collwise.validation.testbed.throughput import carried, latency_seconds
 
 RATE_TOLERANCE = 0.1
 """How far a single stream, or all streams together, may be from the shaped rate."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from collwise.validation.testbed.bed import down, up
-from collwise.validation.testbed.place import TestBed
 from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.target import TestBed
 
 NAME = "validate"
 

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 from itertools import groupby
 
 from collwise.platforms import Platform
-from collwise.simulator.places import ChangedPlace
+from collwise.simulator.execution.targets import ChangedPlace
 from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweep import simulate
-from collwise.validation.measuring import Method, measure
-from collwise.validation.tcp_counts import TcpCounts, tcp_counts
-from collwise.validation.testbed.place import TestBed
+from collwise.simulator.sweeps.mpi_runner import Method, measure
+from collwise.simulator.sweeps.smpi_runner import simulate
 from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.target import TestBed
+from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
 from collwise.validation.three_way.conditions import CONDITIONS, Condition
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, Pair, cause_of
 from collwise.validation.three_way.table import Row

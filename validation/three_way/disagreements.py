@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from collwise.validation.tcp_counts import TcpCounts
+from collwise.validation.testbed.tcp_counters import TcpCounts
 from collwise.validation.three_way.table import SIMULATED, Row
 
 LIMIT = 0.2

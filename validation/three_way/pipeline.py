@@ -12,19 +12,19 @@ from collwise.common.errors import CollwiseError
 from collwise.common.files import write_text
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import Platform, write_description
-from collwise.simulator.experiments import Precision
 from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweep import simulate
-from collwise.validation.calibrating.calibration import alone_platform, measure_points, refit
-from collwise.validation.calibrating.plan import QUICK, USUAL
-from collwise.validation.calibrating.points import read_points, write_points
-from collwise.validation.measuring import Method, measure, measuring_configuration
-from collwise.validation.modelling import measured_models
-from collwise.validation.repeating import Repeatability, repeatability
+from collwise.simulator.sweeps.experiment_runner import Precision
+from collwise.simulator.sweeps.mpi_runner import Method, measure, measuring_configuration
+from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
+from collwise.validation.calibration.plan import QUICK, USUAL
+from collwise.validation.calibration.points import read_points, write_points
+from collwise.validation.fitting.models_by_name import measured_models
+from collwise.validation.measurement.repeatability import Repeatability, repeatability
 from collwise.validation.testbed.check import Check, check
-from collwise.validation.testbed.place import TestBed
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.target import TestBed
 from collwise.validation.three_way.beds import NAME, temporary_bed
 from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread

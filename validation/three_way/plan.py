@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Case
-from collwise.validation.grid import SEGMENT_BYTES
+from collwise.validation.selection.grid import SEGMENT_BYTES
 from collwise.validation.testbed.shape import TRANSPORTS
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")

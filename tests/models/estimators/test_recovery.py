@@ -18,8 +18,8 @@ from collwise.models.estimators.kielmann import kielmann_heterogeneous_plogp, ki
 from collwise.models.estimators.regression import Sizes
 from collwise.models.loggp import LogGP
 from collwise.platforms import Calibration, load_description
-from collwise.simulator.experiments import ExperimentRunner
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 

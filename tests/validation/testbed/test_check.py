@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed.carrying import carried, latency_seconds
 from collwise.validation.testbed.check import Check, Exchange, check, payload_bytes_per_second
+from collwise.validation.testbed.throughput import carried, latency_seconds
 
 Make = Callable[..., beds.Bed]
 

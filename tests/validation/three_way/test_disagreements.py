@@ -5,7 +5,7 @@ import math
 import pytest
 
 from collwise.simulator.store import Case, Timing
-from collwise.validation.repeating import repeatability
+from collwise.validation.measurement.repeatability import repeatability
 from collwise.validation.three_way.disagreements import (
     NOT_FOUND,
     NOT_SEEN_AGAIN,

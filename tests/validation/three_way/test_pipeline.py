@@ -7,7 +7,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Case, Store, Timing
-from collwise.studies.validation_report import document, write_validation
+from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.testbed.bed import down, names
 from collwise.validation.testbed.namespaces import obstacle
 from collwise.validation.three_way.pipeline import Comparison, Validation

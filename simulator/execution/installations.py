@@ -1,0 +1,147 @@
+"""The MPI engines that run our C programs: SimGrid's SMPI (one or more versions), Open MPI, MPICH."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from collwise.common.errors import CollwiseError, UsageError
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+MPI_LIBRARIES = ("openmpi", "mpich")
+_LARGE_PROCS = 1024
+
+
+def engines_directory() -> Path:
+    """Where `collwise setup --simgrid VERSION` puts the engines it builds."""
+    cache_home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache_home) / "collwise"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One way to run a program: `library` is smpi, openmpi or mpich; `launcher` its smpirun or mpirun."""
+
+    library: str
+    version: str
+    launcher: Path
+    build_directory: Path
+
+    @property
+    def label(self) -> str:
+        """What results carry: 'SimGrid 3.32', 'Open MPI 4.1.4', 'MPICH 4.0.2'."""
+        return f"{ {'smpi': 'SimGrid', 'openmpi': 'Open MPI', 'mpich': 'MPICH'}[self.library] } {self.version}"
+
+    def program(self, name: str) -> Path:
+        """The built program. Raises CollwiseError when the build is missing."""
+        path = self.build_directory / name
+        if not path.exists():
+            raise CollwiseError(f"{path} is not built; run ./collwise once to build it")
+        return path
+
+
+def _version(command: list[str], pattern: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise UsageError(f"{command[0]} does not run: {problem}") from None
+    match = re.search(pattern, done.stdout + done.stderr)
+    if match is None:
+        raise UsageError(f"{command[0]} does not tell its version: {(done.stdout + done.stderr).strip()[:200]}")
+    return match.group(1)
+
+
+def _smpi(launcher: Path, build_directory: Path) -> Engine:
+    version = _version([str(launcher), "-version"], r"SimGrid version (\d+\.\d+)")
+    return Engine("smpi", version, launcher, build_directory)
+
+
+def _system_smpi() -> Engine | None:
+    found = shutil.which("smpirun")
+    return _smpi(Path(found), REPOSITORY / "build" / "smpi-system") if found else None
+
+
+def _built_smpi() -> dict[str, Engine]:
+    engines = {}
+    for marker in sorted(engines_directory().glob("simgrid-*/.complete")):
+        prefix = marker.parent
+        version = prefix.name.removeprefix("simgrid-")
+        engines[version] = Engine("smpi", version, prefix / "bin" / "smpirun", REPOSITORY / "build" / f"smpi-{version}")
+    return engines
+
+
+def smpi_engine(version: str | None = None, procs: int = 1) -> Engine:
+    """The SimGrid to use: the one asked for, else the system's, else (many processes) the newest one built.
+
+    SimGrid before 4.0 searches one list of all messages in flight, so from 1024 processes a newer one is preferred.
+    Raises UsageError when there is none, or not that version.
+    """
+    system, built = _system_smpi(), _built_smpi()
+    known = dict(built)
+    if system is not None:
+        known.setdefault(system.version, system)
+    if not known:
+        raise UsageError(
+            "smpirun not found on PATH; install SimGrid (apt-get install libsimgrid-dev) "
+            "or build one (collwise setup --simgrid 4.1)"
+        )
+    if version is not None:
+        if version not in known:
+            raise UsageError(
+                f"SimGrid {version} is not here; valid: {', '.join(sorted(known))} "
+                f"(build it: collwise setup --simgrid {version})"
+            )
+        chosen = known[version]
+    elif system is not None and (procs < _LARGE_PROCS or not built):
+        chosen = system
+    else:
+        chosen = known[max(built, key=lambda text: tuple(map(int, text.split("."))))]
+    if chosen.build_directory.name != "smpi-system":
+        build_programs(chosen)
+    return chosen
+
+
+def mpi_engine(library: str) -> Engine:
+    """Open MPI or MPICH as installed. Raises UsageError when its mpirun is missing."""
+    launcher = shutil.which(f"mpirun.{library}")
+    if launcher is None:
+        raise UsageError(f"mpirun.{library} not found on PATH; install it (./collwise does, through apt)")
+    pattern = r"\((?:Open MPI|OpenRTE)\) (\S+)" if library == "openmpi" else r"Version:\s+(\S+)"
+    version = _version([launcher, "--version"], pattern)
+    return Engine(library, version, Path(launcher), REPOSITORY / "build" / library)
+
+
+def engine(library: str, version: str | None = None, procs: int = 1) -> Engine:
+    """The engine for 'smpi', 'openmpi' or 'mpich'."""
+    return smpi_engine(version, procs) if library == "smpi" else mpi_engine(library)
+
+
+def build_programs(engine: Engine) -> None:
+    """Builds our C programs for a SimGrid beside the system's; quick when nothing changed."""
+    compiler = engine.launcher.with_name("smpicc")
+    commands = [["cmake", "--build", str(engine.build_directory)]]
+    if not (engine.build_directory / "build.ninja").exists():
+        configure = ["cmake", "-S", str(REPOSITORY), "-B", str(engine.build_directory), "-G", "Ninja"]
+        commands.insert(0, [*configure, "-DCOLLWISE_MPI=smpi", f"-DCMAKE_C_COMPILER={compiler}"])
+    for command in commands:
+        # For the checks that CMake makes; a program built so would not run in the simulator.
+        environment = os.environ | ({"SMPI_PRETEND_CC": "1"} if "-S" in command else {})
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        except OSError as problem:
+            raise UsageError(f"building programs for {engine.label} needs {command[0]}: {problem.strerror}") from None
+        if done.returncode != 0:
+            last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+            raise CollwiseError(f"building programs for {engine.label} failed: {' '.join(last)}")
+
+
+@cache
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, hex: a rebuilt program is another program."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

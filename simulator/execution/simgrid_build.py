@@ -1,0 +1,197 @@
+"""Builds a SimGrid of a chosen version beside the system's, from its PyPI source package.
+
+Everything lies in `$XDG_CACHE_HOME/collwise` (`~/.cache/collwise`): the installed engine in `simgrid-VERSION`, the
+source and the build in `build-simgrid-VERSION` until the build has succeeded, its output in `simgrid-VERSION.log`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.execution.installations import engines_directory
+
+_CMAKE_OPTIONS = {
+    "CMAKE_BUILD_TYPE": "Release",
+    "enable_smpi": "ON",
+    "enable_documentation": "OFF",
+    "enable_fortran": "OFF",
+    "enable_java": "OFF",
+    "enable_model-checking": "OFF",
+    "enable_python": "OFF",
+    # Link-time optimisation takes longer than all the rest and more memory than small machines have.
+    "enable_lto": "OFF",
+    "enable_compile_warnings": "OFF",
+}
+_BYTES_PER_COMPILER = 1.2e9
+_TOOLS = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++"}
+
+
+def engine_prefix(version: str) -> Path:
+    """Where SimGrid `version` is installed, or would be."""
+    return engines_directory() / f"simgrid-{version}"
+
+
+def is_installed(version: str) -> bool:
+    """Whether that engine is there in full: its marker is written last."""
+    return _marker(version).exists()
+
+
+def install_simgrid(version: str, jobs: int | None = None) -> Path:
+    """Download, build and install SimGrid `version`; its prefix. Does nothing if it is there already.
+
+    `jobs` compilers run at once; by default one a core, fewer if memory is short. An interrupted build is continued
+    by the next call. Raises UsageError for a version that does not exist or a missing tool, CollwiseError for a
+    download or build that failed.
+    """
+    # The version becomes part of a requirement and of paths: let nothing else through.
+    if not re.fullmatch(r"\d+(\.\d+)*", version):
+        raise UsageError(f"malformed SimGrid version '{version}': write numbers and points, for example 4.1")
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"jobs is {jobs}: at least one compiler has to run")
+    console = Console(stderr=True, highlight=False)
+    prefix = engine_prefix(version)
+    with _lock(version, console):
+        if is_installed(version):
+            console.print(f"SimGrid {version} is already in {prefix}", soft_wrap=True)
+            return prefix
+        _require_tools()
+        log, work = engines_directory() / f"simgrid-{version}.log", engines_directory() / f"build-simgrid-{version}"
+        log.write_bytes(b"")
+        if not (work / "source").exists():
+            console.print(f"downloading SimGrid {version} from PyPI")
+            download_source(version, work, log)
+        console.print("configuring the build")
+        configure(version, work, log)
+        console.print(f"building into {prefix} (output in {log})", soft_wrap=True)
+        _build(version, work, log, jobs or _default_jobs(), console)
+        _marker(version).touch()
+        shutil.rmtree(work)
+        console.print(f"SimGrid {version} is ready in {prefix}", soft_wrap=True)
+    return prefix
+
+
+def download_source(version: str, work: Path, log: Path) -> None:
+    """Fetch the source package of SimGrid `version` with pip and unpack it as `work/source`."""
+    shutil.rmtree(work, ignore_errors=True)
+    download = work / "download"
+    download.mkdir(parents=True)
+    # Only SimGrid itself as source: pip looks at the package's metadata, and what that needs may come as wheels.
+    requirement = ["--no-deps", "--no-binary", "simgrid", f"simgrid=={version}", "--dest", str(download)]
+    output: list[str] = []
+    if _run([sys.executable, "-m", "pip", "download", *requirement], log, output.append) != 0:
+        shutil.rmtree(work)
+        offered = re.search(r"\(from versions: ([\d., a-z]+)\)", "".join(output))
+        if offered and offered[1] != "none":
+            raise UsageError(f"PyPI has no SimGrid {version}; it has {offered[1]}")
+        raise CollwiseError(f"SimGrid {version} could not be downloaded from PyPI; pip's output is in {log}")
+    archives = list(download.glob("*.tar.gz"))
+    if len(archives) != 1:
+        raise CollwiseError(f"pip brought no source archive of SimGrid {version}; its output is in {log}")
+    shutil.unpack_archive(archives[0], work / "unpacked")
+    # The rename comes last, so that `source` is either whole or absent.
+    (work / "unpacked" / archives[0].name.removesuffix(".tar.gz")).rename(work / "source")
+
+
+def configure(version: str, work: Path, log: Path) -> None:
+    """Run CMake on `work/source`, building in `work/build` for the prefix of `version`."""
+    options = [f"-D{name}={value}" for name, value in _CMAKE_OPTIONS.items()]
+    options.append(f"-DCMAKE_INSTALL_PREFIX={engine_prefix(version)}")
+    command = ["cmake", "-S", str(work / "source"), "-B", str(work / "build"), "-G", "Ninja", *options]
+    # SimGrid's configuration leaves a test program in the working directory.
+    if _run(command, log, folder=work) != 0:
+        # What CMake remembers of a failed attempt must not spoil the next one.
+        shutil.rmtree(work / "build", ignore_errors=True)
+        raise CollwiseError(
+            f"SimGrid {version} could not be configured (it needs the package libboost-dev); output in {log}"
+        )
+
+
+def _build(version: str, work: Path, log: Path, jobs: int, console: Console) -> None:
+    prefix = engine_prefix(version)
+    # smpirun and smpicc carry the prefix in them, so files go straight there; without the marker they do not count.
+    shutil.rmtree(prefix, ignore_errors=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task(f"SimGrid {version}", total=None)
+
+        def follow(line: str) -> None:
+            if step := re.match(r"\[(\d+)/(\d+)\]", line):
+                progress.update(task, completed=int(step[1]), total=int(step[2]))
+
+        failed = _run(["cmake", "--build", str(work / "build"), "--parallel", str(jobs)], log, follow)
+    if failed or _run(["cmake", "--install", str(work / "build")], log) != 0:
+        raise CollwiseError(f"the build of SimGrid {version} failed; its output is in {log}")
+    missing = [name for name in ("smpirun", "smpicc") if not (prefix / "bin" / name).exists()]
+    if missing:
+        raise CollwiseError(f"SimGrid {version} was built without {' and '.join(missing)}; the output is in {log}")
+
+
+def _run(
+    command: list[str], log: Path, follow: Callable[[str], object] = lambda line: None, folder: Path | None = None
+) -> int:
+    """Run `command` in `folder` with its output in `log`, each line also given to `follow`; its exit code."""
+    with log.open("a") as sink:
+        sink.write(f"+ {' '.join(command)}\n")
+        # UTF-8 whatever the locale: compilers quote with typographic signs.
+        with subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+        ) as process:
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    sink.write(line)
+                    follow(line)
+            except BaseException:
+                process.terminate()
+                raise
+        return process.returncode
+
+
+@contextlib.contextmanager
+def _lock(version: str, console: Console) -> Iterator[None]:
+    """Keep a second build of the same version waiting until the first one has ended."""
+    try:
+        engines_directory().mkdir(parents=True, exist_ok=True)
+        lock = (engines_directory() / f"simgrid-{version}.lock").open("w")
+    except OSError as error:
+        raise UsageError(f"cannot write to {engines_directory()}: {error.strerror}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            console.print(f"waiting for another build of SimGrid {version}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _require_tools() -> None:
+    missing = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
+    if missing:
+        raise UsageError(f"building SimGrid needs these packages: {' '.join(missing)} libboost-dev")
+
+
+def _default_jobs() -> int:
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(len(os.sched_getaffinity(0)), int(memory_bytes / _BYTES_PER_COMPILER)))
+
+
+def _marker(version: str) -> Path:
+    return engine_prefix(version) / ".complete"

@@ -1,0 +1,1 @@
+"""Turns cases into timings: runners for SMPI, for real MPI libraries and for point-to-point experiments."""

@@ -1,0 +1,65 @@
+"""collwise algorithms: the catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.studies.cli.options import json_option, print_json, stdout_console, table
+from collwise.validation.selection.consumers import OPENMPI_VERSIONS
+
+
+@click.command()
+@click.option("--collective", help="Only this one.")
+@json_option
+def algorithms(collective: str | None, as_json: bool) -> None:
+    """Every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""
+    catalogue = Catalogue.load()
+    chosen = [catalogue.collective(collective)] if collective else list(catalogue.collectives.values())
+    if as_json:
+        print_json([asdict(algorithm) for entry in chosen for algorithm in entry.algorithms.values()])
+        return
+    for entry in chosen:
+        rows = [_row(algorithm) for algorithm in entry.algorithms.values()]
+        columns = ["algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
+        title = f"{entry.title}: {entry.name} (message bytes: {entry.message_bytes})"
+        stdout_console().print(table(title, columns, rows, left=len(columns), wrap=True))
+
+
+def _row(algorithm: Algorithm) -> tuple[str, ...]:
+    return (
+        algorithm.name + reservation_text(algorithm),
+        algorithm.topology,
+        parameters_text(algorithm),
+        requirements_text(algorithm),
+        ids_text(algorithm),
+        algorithm.reference,
+    )
+
+
+def reservation_text(algorithm: Algorithm) -> str:
+    """Why an algorithm is never offered as a choice, in brackets; nothing for the others."""
+    if algorithm.selectable:
+        return ""
+    return " (needs bounds)" if algorithm.bounded else " (building block)"
+
+
+def parameters_text(algorithm: Algorithm) -> str:
+    """'segment_bytes, fanout=4': what can be chosen, with defaults."""
+    named = [f"{name}={algorithm.default_fanout}" if name == "fanout" else name for name in algorithm.parameters]
+    return ", ".join(named) or "-"
+
+
+def requirements_text(algorithm: Algorithm) -> str:
+    """'power_of_two, commutative'."""
+    return ", ".join(algorithm.requires) or "-"
+
+
+def ids_text(algorithm: Algorithm) -> str:
+    """'1' where all versions of Open MPI have one id, else '4.1: 3, 5.0: 3'."""
+    ids = algorithm.openmpi
+    if set(ids) == set(OPENMPI_VERSIONS) and len(set(ids.values())) == 1:
+        return str(next(iter(ids.values())))
+    return ", ".join(f"{version}: {number}" for version, number in ids.items()) or "-"

@@ -1,0 +1,161 @@
+"""collwise calibrate: a platform from point-to-point measurements."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from collwise.common.errors import UsageError
+from collwise.common.files import write_text
+from collwise.common.units import format_size, parse_size
+from collwise.platforms import HostPlatform, Platform, write_description
+from collwise.studies.cli.options import PLATFORM, json_option, parsed, print_json, stdout_console, table
+from collwise.studies.cli.target_options import PLACES, Where, place_from, place_options
+from collwise.validation.testbed.bed import running
+from collwise.validation.testbed.platform import simulated_platform
+
+if TYPE_CHECKING:
+    from collwise.validation.calibration.calibration import CalibrationResult
+    from collwise.validation.calibration.plan import Progress
+
+
+def _ends(text: str) -> tuple[int, int]:
+    least, colon, most = text.partition(":")
+    if not colon:
+        raise UsageError(f"'{text}' is not a range; an example: 1B:4MiB")
+    return parse_size(least), parse_size(most)
+
+
+@click.command()
+@place_options
+@click.option("--nominal", type=PLATFORM, help="A description to start from: hosts, rate. Default: the test bed's.")
+@click.option("--name", help="The platform's name. Default: the nominal one's.")
+@click.option("--nodes", type=click.IntRange(2), help="Nodes that take part. Default: all of the nominal platform.")
+@click.option("--sizes", type=parsed("sizes", _ends), help="Smallest and largest message. Default: 1B:4MiB.")
+@click.option("--together/--alone", default=True, show_default=True, help="All pairs of nodes side by side, or one.")
+@click.option("--quick", is_flag=True, help="Fewer sizes and repetitions.")
+@click.option("--points", type=click.Path(path_type=Path), help="Fit points of a CSV file again; measures nothing.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The description. Default: NAME.toml")
+@click.option("--figures", type=click.Path(path_type=Path), help="A directory for figures of points and segments.")
+@json_option
+def calibrate(
+    where: Where,
+    nominal: HostPlatform | None,
+    name: str | None,
+    nodes: int | None,
+    sizes: tuple[int, int] | None,
+    together: bool,
+    quick: bool,
+    points: Path | None,
+    output: Path | None,
+    figures: Path | None,
+    as_json: bool,
+) -> None:
+    """Measures messages between two nodes and writes the platform that simulates them.
+
+    Fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend, MPI_Recv
+    and ping-pongs, never to collectives. The points are kept beside the description, as CSV.
+    'collwise platforms calibrate' is another thing: for clusters that one cannot measure, it fits three numbers to
+    figures that a paper gives.
+    """
+    from collwise.validation.calibration.calibration import measure_points, refit
+    from collwise.validation.calibration.plan import QUICK, USUAL
+    from collwise.validation.calibration.points import read_points, write_points
+
+    start = time.monotonic()
+    described = _nominal(where, nominal, name, nodes)
+    file = output or Path(f"{described.name}.toml")
+    if points is not None:
+        if quick or sizes is not None:
+            raise UsageError("--quick and --sizes are about measuring; --points measures nothing")
+        kept = points
+        measured = read_points(points)
+    else:
+        extent = QUICK if quick else USUAL
+        if sizes is not None:
+            extent = replace(extent, least_bytes=sizes[0], most_bytes=sizes[1])
+        if not where.named:
+            raise UsageError(f"where to measure is missing: {PLACES}; or --points FILE.csv, measured before")
+        kept = file.with_suffix(".points.csv")
+        measured = measure_points(place_from(where), described, extent, together, _progress())
+        write_points(kept, measured)
+    result = refit(measured, described)
+    write_text(file, write_description(result.platform))
+    drawn = []
+    if figures is not None:
+        from collwise.studies.figures.calibration import write_figures
+
+        drawn = write_figures(result, figures)
+    if as_json:
+        print_json(_document(result, file, kept, drawn))
+        return
+    stdout_console().print(_table(result))
+    took = time.monotonic() - start
+    click.echo(f"{file}: {_understood(result.platform)}; points in {kept}; {took:.0f} s")
+    for path in drawn:
+        click.echo(str(path))
+
+
+def _nominal(where: Where, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:
+    chosen = nominal
+    if chosen is None:
+        if where.testbed is None:
+            raise UsageError("--nominal PLATFORM is missing: hosts and their rate; make one: collwise platforms new")
+        chosen = simulated_platform(running(where.testbed).shape)
+    if not isinstance(chosen, Platform):
+        raise UsageError(f"--nominal {chosen.name}: valid: a description of equal nodes behind one switch, in TOML")
+    name = name or chosen.name
+    return replace(chosen, name=name, title=chosen.title if name == chosen.name else name, nodes=nodes or chosen.nodes)
+
+
+def _progress() -> Progress:
+    told = time.monotonic()
+
+    def tell(done: int, of: int) -> None:
+        nonlocal told
+        if time.monotonic() - told > 5 or done == of:
+            told = time.monotonic()
+            click.echo(f"collwise: calibrating: {done} of {of} measurements", err=True)
+
+    return tell
+
+
+def _table(result: CalibrationResult) -> object:
+    kinds = sorted({(one.kind, one.within_node) for one in result.residuals})
+    rows = [
+        (
+            kind.replace("_", "-") + (" within a node" if within else ""),
+            sum((one.kind, one.within_node) == (kind, within) for one in result.residuals),
+            len(result.segments.get(kind, ())) or "-" if not within else "-",
+            f"{100 * result.median_error(kind, within_node=within):.1f} %",
+        )
+        for kind, within in kinds
+    ]
+    title = "Simulated against measured: median relative error; rows and exchanges are not fitted"
+    return table(title, ["times of", "points", "segments", "error"], rows)
+
+
+def _understood(platform: Platform) -> str:
+    calibration = platform.calibration
+    return (
+        f"link {platform.link_bytes_per_second / 1e6:.4g} MB/s, one way {2e6 * platform.link_latency_seconds:.3g} us "
+        f"beside overheads, eager below {format_size(calibration.eager_limit_bytes)}"
+    )
+
+
+def _document(result: CalibrationResult, file: Path, kept: Path, drawn: list[Path]) -> dict[str, object]:
+    return {
+        "platform": result.platform.name,
+        "file": str(file),
+        "points": str(kept),
+        "figures": [str(path) for path in drawn],
+        "link_bytes_per_second": result.platform.link_bytes_per_second,
+        "link_latency_seconds": result.platform.link_latency_seconds,
+        "eager_limit_bytes": result.platform.calibration.eager_limit_bytes,
+        "segments": {kind: [asdict(one) for one in found] for kind, found in result.segments.items()},
+        "residuals": [asdict(one) | {"relative_error": one.relative_error} for one in result.residuals],
+    }

@@ -1,0 +1,433 @@
+"""collwise compare, select, export, report: the comparison layer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.files import writable_file, writable_folder, write_text
+from collwise.common.units import format_size
+from collwise.models.implementation_aware.estimation import BY_PARTS
+from collwise.models.interface import CollectiveModel
+from collwise.models.loading import load_model
+from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import charges_overheads
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.smpi_runner import simulate as run_sweep
+from collwise.studies.cli.options import (
+    COUNTS,
+    NAMES,
+    PLATFORM,
+    SEGMENTS,
+    SIZES,
+    NamedChoice,
+    algorithm_names,
+    collective_option,
+    collectives_option,
+    json_option,
+    platform_option,
+    ppn_option,
+    print_json,
+    processes_per_node,
+    run_options,
+    several,
+    stdout_console,
+    sweep_progress,
+    table,
+)
+from collwise.studies.tuning import summary_line, table_columns, table_row
+from collwise.validation.fitting.models_by_name import (
+    MODEL_NAMES,
+    HowToRun,
+    check_fits_platform,
+    check_formulas,
+    fitted_per_node,
+    model_of,
+    platform_of,
+)
+from collwise.validation.openmpi.rules import collwise_rules, openmpi_rules
+from collwise.validation.selection.comparison import (
+    Comparison,
+    ComparisonPlan,
+    covered_by_model,
+    not_predicted,
+    select_by_model,
+    select_by_simulation,
+)
+from collwise.validation.selection.comparison import compare as run_comparison
+from collwise.validation.selection.consumers import COLLWISE, OPENMPI_VERSIONS, TARGETS, candidates, one_choice_a_count
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
+from collwise.validation.selection.grid import DECISION_SIZES
+from collwise.validation.selection.grid import SIZES as USUAL_SIZES
+
+_WIDE = "8KiB:128KiB:x2"
+_MOST_ROWS = 200
+_ONE_OR_MORE = "Segment sizes that a choice may have, as a list or range; the least is the common one."
+
+
+@click.command()
+@platform_option
+@collective_option
+@click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
+@click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
+@click.option("--segments", type=SEGMENTS, default="8KiB", show_default=True, help=_ONE_OR_MORE)
+@click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'. Default: fitted now.")
+@click.option("--model", type=NamedChoice("model", MODEL_NAMES), default="by_parts", show_default=True)
+@click.option("--figures", type=click.Path(path_type=Path), help="Write figures into this folder.")
+@ppn_option
+@run_options
+@json_option
+def compare(
+    platform: HostPlatform,
+    collective: str,
+    procs: tuple[int, ...],
+    sizes: tuple[int, ...] | None,
+    algorithms: Sequence[str] | None,
+    segments: tuple[int, ...],
+    parameters: Path | None,
+    model: str,
+    figures: Path | None,
+    ppn: int | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """For each P and m: the best algorithm by simulated time, and what the model's and Open MPI's picks cost.
+
+    A choice is an algorithm, and with several --segments also a segment size; in brackets its cost over the best one
+    in percent. Open MPI is the fixed decision of 3.1. With one segment size, "Open MPI" has its algorithm at that size,
+    as in the paper, and the last column the segment sizes that Open MPI ships, which may beat it (negative).
+    """
+    ppn = processes_per_node(platform, ppn)
+    names = algorithm_names(collective, algorithms)
+    check_formulas(model, [collective])
+    if figures is not None:
+        writable_folder(figures)
+    plan = ComparisonPlan(
+        collective, procs, tuple(sizes or USUAL_SIZES[collective]), ppn, segments[0], names, segments[1:]
+    )
+    for count in procs:
+        platform.hosts_for(count, ppn)
+    with Store(store) as opened:
+        with sweep_progress(f"{platform.name}: fitting models") as progress:
+            how = HowToRun(opened, engine, jobs, progress)
+            fitted = model_of(model, parameters, platform, ppn, segments, how, [collective])
+        with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
+            result = run_comparison(
+                platform, plan, fitted, opened,
+                engine_version=engine, jobs=jobs, on_progress=progress,
+            )  # fmt: skip
+    if figures is not None:
+        _write_figures(figures, platform, collective, result.rows)
+    if as_json:
+        print_json([_row_record(row) for row in result.rows])
+        for line in result.left_out.splitlines():
+            click.echo(f"collwise: {line}", err=True)
+    elif result.rows:
+        widths = ", ".join(map(format_size, segments))
+        title = f"{collective} on {platform.title}, segments of {widths}, {result.sweep.configuration.maker}"
+        rows = [table_row(row) for row in result.rows]
+        stdout_console().print(table(title, table_columns(result.rows), rows, left=0))
+        click.echo(summary_line(result))
+    if result.sweep.failed:
+        raise CollwiseError(f"{len(result.sweep.failed)} cases failed; first: {result.sweep.failed[0].error}")
+
+
+def _write_figures(folder: Path, platform: HostPlatform, collective: str, rows: Sequence[Comparison]) -> None:
+    from collwise.studies.figures import style as draw
+
+    title = f"{collective} on {platform.title}, simulated"
+    stem = f"{platform.name}-{collective}"
+    draw.save(draw.picks_by_size(rows, title), folder / f"{stem}-by-size.png")
+    if len({row.procs for row in rows}) > 3:
+        draw.save(draw.picks_by_procs(rows, title), folder / f"{stem}-by-procs.png")
+    largest = max(row.procs for row in rows)
+    here = [row for row in rows if row.procs == largest]
+    draw.save(draw.algorithms_by_size(here, f"{title}, P = {largest}"), folder / f"{stem}-algorithms.png")
+
+
+def _row_record(row: Comparison) -> dict[str, object]:
+    def pick(source: str) -> dict[str, object]:
+        chosen = getattr(row, source)
+        return {**vars(chosen.choice), "seconds": chosen.seconds, "degradation": chosen.degradation}
+
+    return {
+        "collective": row.collective,
+        "procs": row.procs,
+        "message_bytes": row.message_bytes,
+        **{source: pick(source) for source in ("best", "model", "openmpi", "openmpi_shipped")},
+        "simulated_seconds": dict(row.simulated),
+        "predicted_seconds": dict(row.predicted),
+    }
+
+
+@click.command()
+@collectives_option
+@click.option("--by", type=click.Choice(["model", "simulation"]), default="model", show_default=True)
+@click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'; for --by model.")
+@click.option("--platform", type=PLATFORM, help="For --by simulation. By model: default the one of the parameters.")
+@click.option("--procs", type=COUNTS, help="Process counts: 2:124:+1. By model: default all from 2 to the platform's.")
+@click.option("--sizes", type=SIZES, help="Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.")
+@click.option("--sampled", is_flag=True, help="By model: choose at --sizes only, for shorter tables.")
+@click.option(
+    "--for", "target", type=NamedChoice("target", TARGETS), help="Only what this can be told to run. Default: all."
+)
+@click.option(
+    "--one-choice/--by-size",
+    default=None,
+    help="One algorithm a process count, or by message size. Default: one where whom it is for needs that.",
+)
+@click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
+@click.option(
+    "--model", type=NamedChoice("model", MODEL_NAMES), help="Of those in the file. Default: what it was made for."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the decision tables (JSON) here.")
+@ppn_option
+@run_options
+@json_option
+def select(
+    collectives: Sequence[str],
+    by: str,
+    parameters: Path | None,
+    platform: HostPlatform | None,
+    procs: tuple[int, ...] | None,
+    sizes: tuple[int, ...] | None,
+    sampled: bool,
+    target: str | None,
+    one_choice: bool | None,
+    segments: tuple[int, ...],
+    model: str | None,
+    output: Path | None,
+    ppn: int | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Makes decision tables: which algorithm to run for each P and from which message size.
+
+    By model a table holds, to the byte, every size between the least and the largest of --sizes at which the fastest
+    algorithm changes, so that looking it up decides as evaluating the formulas would. By simulation it holds --sizes.
+    An algorithm that needs a power of two or an even number of processes holds only for the P where it was decided;
+    from P + 1 on the best one that always runs follows it.
+    """
+    chosen = _candidates(collectives, target)
+    if by == "simulation" and platform is not None:
+        chosen = _without_free_barrier(chosen, platform)
+    if output is not None:
+        writable_file(output)
+
+    def single(name: str) -> bool:
+        return one_choice_a_count(name, target) if one_choice is None else one_choice
+
+    def plans(counts: tuple[int, ...], per_node: int) -> list[ComparisonPlan]:
+        return [
+            ComparisonPlan(name, counts, sizes_of(name, sizes), per_node, segments[0], names, segments[1:])
+            for name, names in chosen.items()
+        ]
+
+    if by == "model":
+        if parameters is None:
+            raise click.UsageError("--by model needs --parameters FILE (make one: collwise fit)")
+        fitted = load_model(parameters, model)
+        chosen = _with_formulas(fitted, chosen)
+        counts, ppn = _where(fitted, parameters, platform, procs, ppn)
+        asked = plans(counts, ppn)
+        for line in (line for plan in asked for line in _reservations(fitted, plan)):
+            click.echo(f"collwise: {line}", err=True)
+        tables = [select_by_model(fitted, plan, single(plan.collective), sampled) for plan in asked]
+    else:
+        if platform is None:
+            raise click.UsageError("--by simulation needs --platform")
+        if procs is None:
+            raise click.UsageError("--by simulation needs --procs, for example --procs 8,16,32")
+        if sampled:
+            raise click.UsageError("--sampled is for --by model; simulation is always sampled")
+        asked = plans(procs, processes_per_node(platform, ppn))
+        with Store(store) as opened, sweep_progress(f"{platform.name}: simulating {several(list(chosen))}") as progress:
+            cases = [case for plan in asked for case in plan.candidate_cases()]
+            sweep = run_sweep(platform, cases, opened, engine_version=engine, jobs=jobs, on_progress=progress)
+        tables = [select_by_simulation(platform, plan, sweep, single(plan.collective)) for plan in asked]
+    document = decisions_document(tables)
+    if output is not None:
+        write_text(output, json.dumps(document, indent=2) + "\n")
+    if as_json:
+        print_json(document)
+        return
+    for decisions in tables:
+        _print_decisions(decisions)
+
+
+def _where(
+    model: CollectiveModel, file: Path, platform: HostPlatform | None, procs: tuple[int, ...] | None, ppn: int | None
+) -> tuple[tuple[int, ...], int]:
+    """The process counts to decide for, and the processes per node: as asked, as fitted, or the platform's."""
+    per_node = ppn or fitted_per_node(model)
+    if platform is None and procs and (per_node is None or per_node == (ppn or per_node)):
+        return procs, per_node or ppn or 1
+    platform = platform or platform_of(model, file)
+    per_node = processes_per_node(platform, per_node)
+    check_fits_platform(model, file, platform, per_node)
+    for count in procs or ():
+        platform.hosts_for(count, per_node)
+    return procs or tuple(range(2, platform.max_procs(per_node) + 1)), per_node
+
+
+def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The collectives that the model has formulas for; the others are named, and an error if these are all."""
+    if not any(model.algorithms(name) for name in chosen):
+        check_formulas(model.name, list(chosen))
+    for name in chosen:
+        if not model.algorithms(name):
+            click.echo(f"collwise: {name}: model {model.name} has no formulas; left out", err=True)
+    return {name: names for name, names in chosen.items() if model.algorithms(name)}
+
+
+def _reservations(model: CollectiveModel, plan: ComparisonPlan) -> Iterator[str]:
+    """Lines for the user on what the model leaves out of a plan."""
+    covered, left_out = covered_by_model(model, plan)
+    yield from filter(None, (left_out, not_predicted(model, covered)))
+
+
+def sizes_of(collective: str, asked: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The sizes asked for, or the collective's own; a barrier has one only."""
+    return asked if asked and collective != "barrier" else DECISION_SIZES[collective]
+
+
+def _candidates(collectives: Sequence[str], target: str | None) -> dict[str, tuple[str, ...]]:
+    """Algorithms to choose from by collective; those without any are left out, and an error if all are."""
+    found, missing = {}, []
+    for name in collectives:
+        try:
+            found[name] = candidates(name, target)
+        except UsageError as problem:
+            missing.append(problem)
+    if not found:
+        raise missing[0]
+    for left_out in missing:
+        click.echo(f"collwise: {left_out}; left out", err=True)
+    return found
+
+
+def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlatform) -> dict[str, tuple[str, ...]]:
+    """Leaves the barrier out, and says so, where short messages cost nothing: the one with most of them would win."""
+    if "barrier" not in chosen or charges_overheads(platform.smpi_options()):
+        return chosen
+    why = f"{platform.name} has no smpi/os, or, ois, so that the linear barrier's many short messages look free"
+    if list(chosen) == ["barrier"]:
+        click.echo(f"collwise: warning: {why}", err=True)
+        return chosen
+    click.echo(f"collwise: barrier left out: {why}", err=True)
+    return {name: names for name, names in chosen.items() if name != "barrier"}
+
+
+def _print_decisions(decisions: DecisionTable) -> None:
+    rows: list[tuple[object, ...]] = []
+    for p, row in decisions.rules.items():
+        for start, choice in row:
+            segment = format_size(choice.segment_bytes) if choice.segment_bytes else "-"
+            rows.append((p, format_size(start), choice.algorithm, segment))
+        if not row:
+            rows.append((p, "-", "nothing decided", "-"))
+    title = f"{decisions.collective} on {decisions.platform} by {decisions.made_by}"
+    columns = ["from P", "from m", "algorithm", "segment"]
+    stdout_console().print(table(title, columns, rows[:_MOST_ROWS], left=0))
+    if len(rows) > _MOST_ROWS:
+        click.echo(f"the first {_MOST_ROWS} of {len(rows)} choices; --json prints all, -o FILE keeps them")
+
+
+_FORMATS = {"openmpi": "classic dynamic rules", "collwise": "the table of collwise run"}
+
+
+@click.command()
+@click.argument("decisions", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "format_name",
+    default="openmpi",
+    show_default=True,
+    help="; ".join(f"{name}: {what}" for name, what in _FORMATS.items()) + ".",
+)
+@click.option(
+    "--openmpi-version",
+    "--version",
+    default="4.1",
+    show_default=True,
+    help=f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.",
+)
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The rules file.")
+@click.option("--check", is_flag=True, help="Run the installed Open MPI with the rules and see what it does.")
+def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, output: Path, check: bool) -> None:
+    """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective)."""
+    if format_name not in _FORMATS:
+        raise unknown_name("format", format_name, _FORMATS)
+    if check and format_name == COLLWISE:
+        raise click.UsageError("--check is for --format openmpi")
+    tables = [one for path in decisions for one in decisions_from(path)]
+    if format_name == COLLWISE:
+        write_text(output, collwise_rules(tables))
+        click.echo(f"{output}: rules for {several([one.collective for one in tables])}; use them with")
+        click.echo(f"  collwise run --table {output} ...")
+        return
+    text = openmpi_rules(tables, openmpi_version)
+    write_text(output, text)
+    click.echo(f"{output}: rules for Open MPI {openmpi_version}; use them with")
+    click.echo(
+        "  mpirun --mca coll_tuned_use_dynamic_rules 1 "
+        f"--mca coll_tuned_dynamic_rules_filename {output.resolve()} --mca coll ^han ..."
+    )
+    if "WARNING" in text:
+        click.echo("collwise: the file's head has a WARNING: read it", err=True)
+    if check:
+        from collwise.studies.cli.rules_check import check_all
+
+        wrong = 0
+        for line, ok in check_all(output, tables):
+            click.echo(line)
+            wrong += not ok
+        if wrong:
+            raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
+
+
+@click.command()
+@platform_option
+@click.option("--procs", required=True, type=COUNTS, help="Process counts to compare: 50,80,90.")
+@click.option("--collectives", type=NAMES, default="bcast,gather", show_default=True)
+@click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/PLATFORM-report")
+@ppn_option
+@run_options
+def report(
+    platform: HostPlatform,
+    procs: tuple[int, ...],
+    collectives: Sequence[str],
+    segments: tuple[int, ...],
+    output: Path | None,
+    ppn: int | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+) -> None:
+    """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it."""
+    from collwise.studies.reports.report import write_report
+    from collwise.studies.tuning import tune
+
+    for name in collectives:
+        algorithm_names(name, None)
+    check_formulas(BY_PARTS, collectives)
+    output = writable_folder(output or Path("results") / f"{platform.name}-report")
+    with Store(store) as opened:
+        tuning = tune(
+            platform, collectives, procs, opened, processes_per_node=ppn, segments=segments,
+            engine_version=engine, jobs=jobs, progress=sweep_progress,
+        )  # fmt: skip
+    page = write_report([tuning], output)
+    click.echo(f"report: {page}")
+    if tuning.failures:
+        raise CollwiseError(f"{tuning.failures} cases failed; their rows are left out")

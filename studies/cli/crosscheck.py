@@ -1,0 +1,114 @@
+"""collwise crosscheck: our algorithms against the same ones inside SMPI and Open MPI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+from rich.console import Console
+
+from collwise.common.errors import CollwiseError
+from collwise.common.units import format_size
+from collwise.platforms import HostPlatform
+from collwise.studies.cli.options import COUNTS, PLATFORM, SIZES, json_option, print_json, stdout_console, table
+from collwise.validation.correctness import crosscheck as judge
+from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
+from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
+
+SMPI_COLUMNS = (
+    "collective",
+    "algorithm",
+    "in SMPI",
+    "P",
+    "bytes",
+    "segment",
+    "fan-out",
+    "ours, s",
+    "theirs, s",
+    "ratio",
+)
+OPENMPI_COLUMNS = (
+    *("collective", "algorithm", "id", "in Open MPI", "P", "sizes", "segment", "agree"),
+    *("messages", "theirs", "bytes", "theirs", "same"),
+)
+
+
+@click.command()
+@click.option("--engine", type=click.Choice(["smpi", "openmpi"]), help="Only this one.")
+@click.option("--collective", help="Only this one.")
+@click.option("--procs", type=COUNTS, help="Process counts. Default: 15,16,30 simulated, 5,6,8 for real.")
+@click.option("--sizes", type=SIZES, help="Message sizes. Default: some that all of these counts divide.")
+@click.option("--platform", type=PLATFORM, default="grisou", show_default=True, help="Where SMPI simulates both.")
+@click.option("--simgrid", metavar="VERSION", help="SimGrid version. Default: the system's.")
+@json_option
+def crosscheck(
+    engine: str | None,
+    collective: str | None,
+    procs: Sequence[int] | None,
+    sizes: Sequence[int] | None,
+    platform: HostPlatform,
+    simgrid: str | None,
+    as_json: bool,
+) -> None:
+    """Compares our algorithms with the same ones that others wrote.
+
+    SMPI's: simulated time on one platform. Open MPI's, each forced in turn: every byte of the results, and how many
+    messages and bytes go from each process to each. Exit code 1 if something differs and the reason is not known.
+    """
+    complete = not (collective or procs or sizes)
+    found: list[str] = []
+    document: dict[str, Any] = {}
+    with Console(stderr=True).status("comparing") as status:
+        smpi = (
+            compare_with_smpi(platform, collective, procs, sizes, engine_version=simgrid, tell=status.update)
+            if engine != "openmpi"
+            else []
+        )
+        openmpi = compare_with_openmpi(collective, procs, sizes, tell=status.update) if engine != "smpi" else []
+    if engine != "openmpi":
+        found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
+        document["smpi"] = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
+    if engine != "smpi":
+        found += [*misnamed_algorithms(collective), *judge.findings(openmpi, judge.OPENMPI, complete)]
+        document["openmpi"] = [asdict(row) for row in openmpi]
+    if as_json:
+        print_json(document | {"findings": found})
+    else:
+        _print(smpi, openmpi)
+    if found:
+        raise CollwiseError(f"{len(found)} findings; first: {found[0]}" if len(found) > 1 else found[0])
+
+
+def _print(smpi: Sequence[SmpiRow], openmpi: Sequence[OpenmpiRow]) -> None:
+    console = stdout_console()
+    if smpi:
+        console.print(table("Simulated times, ours and SMPI's own", SMPI_COLUMNS, [smpi_cells(row) for row in smpi], 3))
+    if openmpi:
+        cells = [openmpi_cells(row) for row in openmpi]
+        console.print(table("Ours and Open MPI's own", OPENMPI_COLUMNS, cells, 2))
+    reasons = [*judge.explained(smpi, judge.SMPI), *judge.explained(openmpi, judge.OPENMPI)]
+    for name, text in reasons:
+        console.print(f"{name}: {text}", highlight=False, soft_wrap=True)
+
+
+def smpi_cells(row: SmpiRow) -> tuple[object, ...]:
+    """A row of the table against SMPI."""
+    ratio = f"{row.ratio:.4f}" if not row.problem else row.problem
+    return (
+        *(row.collective, row.algorithm, row.smpi, row.procs, format_size(row.message_bytes)),
+        *(format_size(row.segment_bytes) if row.segment_bytes else "-", row.fanout or "-"),
+        *(f"{row.ours_seconds:.6g}", f"{row.theirs_seconds:.6g}", ratio),
+    )
+
+
+def openmpi_cells(row: OpenmpiRow) -> tuple[object, ...]:
+    """A row of the table against Open MPI."""
+    return (
+        *(row.collective, row.algorithm, row.openmpi_id, row.openmpi_name, row.procs),
+        ", ".join(map(format_size, row.message_bytes)),
+        format_size(row.segment_bytes) if row.segment_bytes else "-",
+        row.problem or ("yes" if row.results_agree else "NO"),
+        *(row.our_messages, row.their_messages, row.our_bytes, row.their_bytes, "yes" if row.same_traffic else "no"),
+    )

@@ -1,0 +1,193 @@
+"""collwise map: decision maps and penalty maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.files import writable_folder
+from collwise.common.units import format_size, parse_sizes
+from collwise.platforms import HostPlatform
+from collwise.simulator.store import Store
+from collwise.studies.cli.options import (
+    COUNTS,
+    NAMES,
+    SIZES,
+    algorithm_names,
+    collective_option,
+    json_option,
+    platform_option,
+    ppn_option,
+    print_json,
+    processes_per_node,
+    run_options,
+    stdout_console,
+    sweep_progress,
+    table,
+)
+from collwise.validation.fitting.models_by_name import MODEL_NAMES, HowToRun, check_formulas, model_of, models_on
+from collwise.validation.selection.comparison import ComparisonPlan
+from collwise.validation.selection.grid import SEGMENT_BYTES, SWEEP_SIZES
+from collwise.validation.selection.maps import DecisionMaps, decision_maps, method_name
+
+
+def _segments(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
+    """Ascending, 0 for 'none'."""
+    try:
+        return tuple(sorted({size for part in text.split(",") for size in _sizes_of(part.strip())}))
+    except UsageError as problem:
+        raise UsageError(f"--segments: {problem}, or none") from None
+
+
+def _sizes_of(part: str) -> list[int]:
+    return [0] if part == "none" else parse_sizes(part)
+
+
+@click.command("map")
+@platform_option
+@collective_option
+@click.option("--procs", required=True, type=COUNTS, help="Process counts: 3:32:+1.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 1:8MiB:x2. Default: 12 by doubling, by collective.")
+@click.option(
+    "--segments", default="none,1KiB,8KiB", show_default=True, callback=_segments,
+    help="Segment sizes to choose from; none is unsegmented.",
+)  # fmt: skip
+@click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
+@click.option("--models", type=NAMES, default="by_parts", show_default=True, help=f"Of {', '.join(MODEL_NAMES)}.")
+@click.option(
+    "--parameters", type=NAMES, metavar="FILE,...",
+    help="From 'collwise fit': one file for all models, or one for each. Default: fitted now.",
+)  # fmt: skip
+@click.option("--figures", type=click.Path(path_type=Path), help="Write the maps into this folder.")
+@ppn_option
+@run_options
+@json_option
+def maps(
+    platform: HostPlatform,
+    collective: str,
+    procs: tuple[int, ...],
+    sizes: tuple[int, ...] | None,
+    segments: tuple[int, ...],
+    algorithms: Sequence[str] | None,
+    models: Sequence[str],
+    parameters: Sequence[str] | None,
+    figures: Path | None,
+    ppn: int | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """The best method over (m, P) by simulation and by models, and what the models' picks cost.
+
+    A method is an algorithm at a segment size. The penalty of a pick is its simulated time over that of the best
+    method, as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
+    """
+    ppn = processes_per_node(platform, ppn)
+    names = algorithm_names(collective, algorithms)
+    files = _files(models, parameters)
+    for name in models:
+        check_formulas(name, [collective])
+    sizes = sizes or SWEEP_SIZES[collective]
+    if sizes[0] < 1:
+        why = "a barrier has no message sizes" if collective == "barrier" else "there is no place for m = 0 on its axis"
+        raise UsageError(f"no map of {collective}: {why}; the least is --sizes 1")
+    for count in procs:
+        platform.hosts_for(count, ppn)
+    if figures is not None:
+        writable_folder(figures)
+    plan = ComparisonPlan(collective, procs, sizes, ppn, segments[0], names, segments[1:])
+    # Whole messages are fitted for besides sizes of segments, of which there is always one.
+    cut = sorted({*segments, *([] if any(segments) else [SEGMENT_BYTES])}, key=lambda size: (size == 0, size))
+    with Store(store) as opened:
+        with sweep_progress(f"{platform.name}: fitting models") as progress:
+            how = HowToRun(opened, engine, jobs, progress)
+            loaded = (
+                [
+                    model_of(name, file, platform, ppn, cut, how, [collective])
+                    for name, file in zip(models, files, strict=True)
+                ]
+                if files
+                else models_on(platform, models, ppn, cut, how, [collective])
+            )
+        with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
+            made = decision_maps(platform, plan, loaded, opened, engine_version=engine, jobs=jobs, on_progress=progress)
+    for remark in (remark for found in made.models.values() for remark in found.remarks):
+        click.echo(f"collwise: {remark}", err=True)
+    if figures is not None:
+        _draw(made, platform, figures)
+    if as_json:
+        print_json(_document(made))
+    else:
+        _print(made, platform)
+    if made.sweep.failed:
+        raise CollwiseError(f"{len(made.sweep.failed)} cases failed; first: {made.sweep.failed[0].error}")
+
+
+def _files(models: Sequence[str], parameters: Sequence[str] | None) -> list[Path]:
+    """A parameter file for each model, or none. Raises UsageError where they do not pair, and for unknown models."""
+    for name in models:
+        if name not in MODEL_NAMES:
+            raise unknown_name("model", name, MODEL_NAMES)
+    if not models or len(set(models)) < len(models):
+        raise UsageError(f"--models: each one once, of {', '.join(MODEL_NAMES)}")
+    files = [Path(name) for name in parameters or ()]
+    if len(files) not in (0, 1, len(models)):
+        raise UsageError(f"--parameters: {len(files)} files for {len(models)} models; give one for all or one for each")
+    return files * len(models) if len(files) == 1 else files
+
+
+def _draw(made: DecisionMaps, platform: HostPlatform, folder: Path) -> None:
+    from collwise.studies.figures.maps import decision_figure, penalty_figure
+    from collwise.studies.figures.style import save
+
+    what = f"{made.plan.collective} on {platform.title}"
+    stem = f"{platform.name}-{made.plan.collective}"
+    save(decision_figure(made, f"Best method: {what}"), folder / f"{stem}-decisions.png")
+    save(penalty_figure(made, f"Penalty of the models' picks: {what}"), folder / f"{stem}-penalties.png")
+
+
+def _print(made: DecisionMaps, platform: HostPlatform) -> None:
+    rows = []
+    for name in made.models:
+        found = made.summary(name)
+        where = f"P = {found.worst_procs}, m = {format_size(found.worst_bytes)}: {method_name(found.worst_pick)}"
+        rows.append(
+            (
+                name, where, f"{found.best_share * 100:.0f} %",
+                f"{found.mean_penalty * 100:.1f} %", f"{found.worst_penalty * 100:.1f} %",
+            )
+        )  # fmt: skip
+    points = f"{len(made.plan.procs)} x {len(made.plan.message_bytes)} points, {len(made.methods)} methods"
+    title = f"{made.plan.collective} on {platform.title}, {points}, {made.sweep.configuration.maker}"
+    columns = ["model", "worst at", "picks the best", "mean penalty", "worst"]
+    stdout_console().print(table(title, columns, rows, left=2))
+    best = [made.best == index for index in range(len(made.methods))]
+    shares = {method_name(choice): np.mean(mine) for choice, mine in zip(made.methods.values(), best, strict=True)}
+    leading = sorted(((share, name) for name, share in shares.items() if share > 0), reverse=True)
+    click.echo("Best by simulation: " + "; ".join(f"{name} {share * 100:.0f} %" for share, name in leading))
+
+
+def _document(made: DecisionMaps) -> dict[str, Any]:
+    """Picks are indices into `methods`, -1 where there is none; penalties shares of the best time; shape (P, m)."""
+    least = np.min(np.where(np.isnan(made.seconds), np.inf, made.seconds), axis=0)
+    return {
+        "collective": made.plan.collective,
+        "procs": list(made.plan.procs),
+        "message_bytes": list(made.plan.message_bytes),
+        "methods": [vars(choice) for choice in made.methods.values()],
+        "simulated": {"best": made.best.tolist(), "seconds": least.tolist()},
+        "models": {
+            name: {
+                "picks": found.winners.tolist(),
+                "penalty": found.penalty.tolist(),
+                "summary": {**vars(made.summary(name)), "worst_pick": vars(made.summary(name).worst_pick)},
+            }
+            for name, found in made.models.items()
+        },
+    }

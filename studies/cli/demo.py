@@ -1,0 +1,72 @@
+"""collwise demo: the main job on two real clusters, in a few minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from collwise.common.errors import CollwiseError
+from collwise.common.files import writable_folder
+from collwise.common.units import format_seconds, format_size
+from collwise.platforms import load
+from collwise.simulator.store import Store
+from collwise.studies.cli.options import run_options, stdout_console, sweep_progress, table
+from collwise.studies.cli.rules_check import check_all
+from collwise.studies.reports.report import rules_path, write_report
+from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
+
+# The process counts of the paper's figure 5; those of its tables 2 and 3 are shown.
+CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
+SHOWN = {"grisou": 90, "gros": 100}
+
+
+@click.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("results/demo"), show_default=True)
+@run_options
+def demo(output: Path, store: Path, engine: str | None, jobs: int | None) -> None:
+    """Which broadcast and gather algorithm to use on Grisou and Gros, what each choice costs, and rules for Open MPI.
+
+    Simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open MPI's with
+    the best, and writes a report, figures and rules files.
+    """
+    console = stdout_console()
+    writable_folder(output)
+    tunings = []
+    with Store(store) as opened:
+        for name, procs in CLUSTERS.items():
+            tuning = tune(
+                load(name), ("bcast", "gather"), procs, opened,
+                engine_version=engine, jobs=jobs, progress=sweep_progress,
+            )  # fmt: skip
+            tunings.append(tuning)
+            _show(console, tuning, SHOWN[name])
+    page = write_report(tunings, output)
+    click.echo("Open MPI, run here with the rules of Grisou:")
+    wrong = 0
+    for line, ok in check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values())):
+        click.echo(f"  {line}")
+        wrong += not ok
+    click.echo(f"\nreport with all tables and figures: {page}")
+    for tuning in tunings:
+        click.echo(f"rules for {tuning.platform.title}: {rules_path(output, tuning, '4.1')}")
+    failures = sum(tuning.failures for tuning in tunings)
+    if failures or wrong:
+        raise CollwiseError(f"{failures} simulated cases failed, {wrong} checks of the rules failed")
+
+
+def _show(console: Console, tuning: Tuning, procs: int) -> None:
+    """The table for one process count, and the costs over all of them."""
+    for collective, result in tuning.comparisons.items():
+        rows = [table_row(row) for row in result.rows if row.procs == procs]
+        maker = result.sweep.configuration.maker
+        title = f"{collective} on {tuning.platform.title}, P = {procs} (simulated by {maker})"
+        console.print(table(title, table_columns(result.rows)[1:], [row[1:] for row in rows], left=0))
+        click.echo(f"P = {', '.join(sorted({str(row.procs) for row in result.rows}, key=int))}: {summary_line(result)}")
+        gained = max(result.rows, key=lambda row: row.openmpi_shipped.seconds - row.model.seconds)
+        click.echo(
+            f"largest gain over Open MPI: {format_size(gained.message_bytes)} on P = {gained.procs} takes "
+            f"{format_seconds(gained.model.seconds)} with {gained.model.choice.algorithm} instead of "
+            f"{format_seconds(gained.openmpi_shipped.seconds)} with {gained.openmpi_shipped.choice.algorithm}\n"
+        )

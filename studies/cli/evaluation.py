@@ -1,0 +1,180 @@
+"""collwise evaluate and recover: how good models are, and how good their estimation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import click
+
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.models.point_to_point import AS_PRINTED
+from collwise.platforms import HostPlatform, load
+from collwise.platforms.truth import point_to_point
+from collwise.simulator.store import Store
+from collwise.studies.cli.options import (
+    COLLECTIVES,
+    COUNTS,
+    NAMES,
+    PLATFORM,
+    SIZES,
+    describe,
+    json_option,
+    print_json,
+    run_options,
+    stdout_console,
+    sweep_progress,
+    table,
+)
+from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
+from collwise.validation.fitting.models_by_name import (
+    HETEROGENEOUS,
+    MODEL_NAMES,
+    HowToRun,
+    covers,
+    models_on,
+    simulated_parameters,
+)
+from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, Recovered, objection, requests
+from collwise.validation.fitting.recovery import recover as run_recovery
+from collwise.validation.selection.evaluation import COLLECTIVES as MODELLED
+from collwise.validation.selection.evaluation import PAPERS_SEGMENTS, Evaluation, Grid, usual_grid
+from collwise.validation.selection.evaluation import evaluate as run_evaluation
+
+# Those of an evaluation's grid, the common one of the fit first.
+_SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
+
+
+@click.command()
+@click.option("--platforms", required=True, type=NAMES, help="Names by commas: boba,frodo,grisou,gros.")
+@click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: {','.join(MODELLED)}.")
+@click.option("--models", type=NAMES, help="Names by commas. Default: all that suit the platform.")
+@click.option("--procs", type=COUNTS, help="Process counts, one a node. Default: 3 to all nodes, seven of them.")
+@click.option("--sizes", type=SIZES, help="Message sizes. Default: from 8 B on by factors of 4.")
+@run_options
+@json_option
+def evaluate(
+    platforms: Sequence[str],
+    collectives: Sequence[str] | None,
+    models: Sequence[str] | None,
+    procs: Sequence[int] | None,
+    sizes: Sequence[int] | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Scores models: predicted against simulated times, and what their selections cost.
+
+    Models are estimated on each platform first, with one process a node. Costs are over the best of all algorithms
+    (at whole messages, and 1 KiB and 8 KiB segments) that any of the models covers.
+    """
+    if not platforms:
+        raise UsageError("--platforms: names by commas, for example boba,frodo")
+    for name in models or ():
+        if name not in MODEL_NAMES:
+            raise unknown_name("model", name, MODEL_NAMES)
+    plans = [_planned(load(name), collectives, models, procs, sizes) for name in platforms]
+    with Store(store) as opened:
+        how = HowToRun(opened, engine, jobs)
+        results = [_evaluated(plan, how) for plan in plans]
+    scores = [score for result in results for score in result.scores]
+    if as_json:
+        print_json([asdict(score) for score in scores])
+    else:
+        title = "Predicted against simulated times, and the cost of selections over the best"
+        stdout_console().print(table(title, SCORE_COLUMNS, score_rows(scores), left=3))
+    for line in (line for result in results for line in remarks(result)):
+        click.echo(line, err=as_json)
+    if failed := [timing for result in results for timing in result.failed]:
+        raise CollwiseError(f"{len(failed)} cases failed; first: {describe(failed[0])}")
+
+
+@dataclass(frozen=True)
+class _Plan:
+    platform: HostPlatform
+    models: Sequence[str]
+    grids: Mapping[str, Grid]
+
+
+def _planned(
+    platform: HostPlatform,
+    collectives: Sequence[str] | None,
+    models: Sequence[str] | None,
+    procs: Sequence[int] | None,
+    sizes: Sequence[int] | None,
+) -> _Plan:
+    """What to evaluate on a platform. Raises UsageError for what nothing covers and for processes beyond its nodes."""
+    chosen = models or [
+        name
+        for name in MODEL_NAMES
+        if not name.endswith(AS_PRINTED) and (platform.heterogeneous or not name.endswith(HETEROGENEOUS))
+    ]
+    for count in procs or ():
+        platform.hosts_for(count, 1)
+    covered = [name for name in collectives or MODELLED if any(covers(model, name) for model in chosen)]
+    for name in collectives or MODELLED:
+        if name not in covered:
+            why = f"none of the models {', '.join(chosen)} has a formula for {name}"
+            if collectives:
+                raise UsageError(why)
+            click.echo(f"collwise: {why}; left out", err=True)
+    grids = {name: usual_grid(platform, name, procs or ()) for name in covered}
+    if sizes:
+        grids = {
+            name: grid if name == "barrier" else replace(grid, message_bytes=tuple(sizes))
+            for name, grid in grids.items()
+        }
+    return _Plan(platform, chosen, grids)
+
+
+def _evaluated(plan: _Plan, how: HowToRun) -> Evaluation:
+    name = plan.platform.name
+    with sweep_progress(f"{name}: estimating models") as progress:
+        models = models_on(
+            plan.platform, plan.models, 1, _SEGMENTS, replace(how, on_progress=progress), list(plan.grids)
+        )
+    with sweep_progress(f"{name}: simulating {len(plan.grids)} collectives") as progress:
+        return run_evaluation(
+            plan.platform, models, list(plan.grids), plan.grids, how.store,
+            engine_version=how.engine, jobs=how.jobs, on_progress=progress,
+        )  # fmt: skip
+
+
+@click.command()
+@click.option("--platform", type=PLATFORM, help="A description. Default: the synthetic ones, which are made for this.")
+@run_options
+@json_option
+def recover(platform: HostPlatform | None, store: Path, engine: str | None, jobs: int | None, as_json: bool) -> None:
+    """Estimates by every procedure what a platform's description says, and gives the errors.
+
+    Procedures are left out where the platform is not as their papers assume. Exit code 1 if a parameter is off by more
+    than 2 % (LMO: 5 %).
+    """
+    rows: list[Recovered] = []
+    left_out: list[str] = []
+    with Store(store) as opened:
+        how = HowToRun(opened, engine, jobs)
+        for one in [platform] if platform is not None else map(load, PLATFORMS):
+            wanted, truth = requests(one.heterogeneous), point_to_point(one)
+            for asked in wanted:
+                if why := objection(asked, truth):
+                    left_out.append(f"{one.name}: {asked.family} by {asked.procedure} {why}; left out")
+            rows += run_recovery(one, wanted, partial(simulated_parameters, one, how=how))
+    if as_json:
+        print_json([asdict(row) | {"ok": row.ok} for row in rows])
+    else:
+        title = "Estimated parameters beside the true ones, in seconds (per byte)"
+        stdout_console().print(table(title, RECOVERED_COLUMNS, [recovered_cells(row) for row in rows], left=4))
+    for line in left_out:
+        click.echo(line, err=as_json)
+    wrong = [row for row in rows if not row.ok]
+    if wrong:
+        first = wrong[0]
+        raise CollwiseError(
+            f"{len(wrong)} of {len(rows)} parameters are off by more than {TOLERANCE * 100:.0f} % "
+            f"(LMO: {LMO_TOLERANCE * 100:.0f} %); first: {first.platform}, {first.family} by {first.procedure}, "
+            f"{first.parameter}"
+        )

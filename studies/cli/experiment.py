@@ -1,0 +1,172 @@
+"""collwise experiment: what models are estimated from, between a few processes."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from collwise.common.errors import UsageError
+from collwise.common.experiments import (
+    KINDS,
+    LINEAR_BARRIER,
+    ON_MANY,
+    ONE_TO_TWO,
+    PRTT,
+    RECEIVE,
+    ROUNDTRIP,
+    SATURATION,
+    Experiment,
+    Measurement,
+)
+from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.experiment_runner import ExperimentRunner, Precision
+from collwise.studies.cli.options import (
+    PLATFORM,
+    SIZE,
+    SIZES,
+    json_option,
+    print_json,
+    run_options,
+    stdout_console,
+    table,
+)
+from collwise.studies.cli.target_options import PLACES, Where, place_from, place_options
+
+_PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
+
+
+@click.command()
+@click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
+@click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
+@place_options
+@click.option("--procs", type=click.IntRange(2), help="Processes, one a node. Default: all; on this machine 4.")
+@click.option("--processes", help="Ranks, the first keeps the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.")
+@click.option("--reply", type=SIZE, help="Reply size. Default: the smallest; of a roundtrip, the message's.")
+@click.option("--count", type=click.IntRange(1), help="Messages in a row (saturation, prtt). Default: 10.")
+@click.option("--delay", type=click.FloatRange(0), help="Other work in seconds (prtt, receive). Default: 0.001.")
+@click.option("--parallel/--one-after-another", default=True, show_default=True, help="On disjoint processes.")
+@click.option("--min-repetitions", type=int, help="At a place: repeat at least so often. Default: 5.")
+@click.option("--max-repetitions", type=int, help="At a place: and at most so often. Default: 100.")
+@click.option("--confidence", type=float, help="At a place: of the interval of the mean. Default: 0.95.")
+@click.option("--error", type=float, help="At a place: until its half-width is below this share. Default: 0.025.")
+@run_options
+@json_option
+def experiment(
+    kind: str,
+    platform: HostPlatform | None,
+    where: Where,
+    procs: int | None,
+    processes: str | None,
+    sizes: Sequence[int] | None,
+    reply: int | None,
+    count: int | None,
+    delay: float | None,
+    parallel: bool,
+    min_repetitions: int | None,
+    max_repetitions: int | None,
+    confidence: float | None,
+    error: float | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
+
+    Roundtrips, overheads, saturation, PRTT(n, d, m), one to two, and scatter, gather, chain broadcast and barrier.
+    """
+    wanted = {
+        "min_repetitions": min_repetitions,
+        "max_repetitions": max_repetitions,
+        "confidence": confidence,
+        "relative_error": error,
+    }
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if (platform is None) == (not where.named):
+        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
+    with Store(store) as opened:
+        if platform is not None:
+            if given:
+                raise UsageError("simulated time is exact: repetitions, --confidence and --error go with a place")
+            runner = ExperimentRunner.simulated(platform, opened, procs=procs, engine_version=engine, jobs=jobs)
+        else:
+            if engine is not None or jobs is not None:
+                raise UsageError("--engine and --jobs are about simulation and go with --platform")
+            precision = Precision(**given)  # type: ignore[arg-type]
+            place = place_from(where)
+            runner = ExperimentRunner.measured(place, procs or place.usual_procs, opened, precision=precision)
+        least = runner.least_bytes
+        # Collectives send no empty messages, but for the barrier, which sends nothing else.
+        default_size = 0 if kind == LINEAR_BARRIER else 1 if kind in ON_MANY else least
+        default_reply = 0 if kind in ON_MANY else least
+        experiments = [
+            Experiment(
+                kind,
+                ranks,
+                size,
+                reply if reply is not None else size if kind == ROUNDTRIP else default_reply,
+                count if count is not None else 10 if kind in (SATURATION, PRTT) else 1,
+                delay if delay is not None else 0.001 if kind in (PRTT, RECEIVE) else 0.0,
+            )
+            for size in (sizes if sizes is not None else (default_size,))
+            for ranks in _process_sets(processes, kind, runner.procs)
+        ]
+        measurements = runner.run(experiments, parallel)
+    if as_json:
+        print_json(_document(runner, experiments, measurements))
+        return
+    rows = [_row(one, measurement) for one, measurement in zip(experiments, measurements, strict=True)]
+    columns = ["kind", "processes", "m", "mean", "+-", "repetitions"]
+    stdout_console().print(table(f"{runner.label}, P = {runner.procs}", columns, rows, left=2))
+    effort = runner.effort
+    click.echo(f"{effort.measurements} measurements, {format_seconds(effort.seconds)} on the platform")
+
+
+def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ...]]:
+    if text is None:
+        if kind in ON_MANY:
+            return [tuple(range(procs))]
+        return [(0, 1, 2) if kind == ONE_TO_TWO else (0, 1)]
+    if text == "all-pairs":
+        return list(itertools.combinations(range(procs), 2))
+    if text == "all-triplets":
+        if procs < 3:
+            raise UsageError(f"--processes all-triplets with P = {procs}; valid: P from 3 on")
+        triplets = itertools.combinations(range(procs), 3)
+        return [(first, *(rank for rank in three if rank != first)) for three in triplets for first in three]
+    if re.fullmatch(r"\s*\d{1,9}(\s*[,;]\s*\d{1,9})*\s*", text) is None:
+        raise UsageError(f"--processes: malformed '{text}': {_PROCESSES_HELP}")
+    return [tuple(map(int, ranks.split(","))) for ranks in text.split(";")]
+
+
+def _row(one: Experiment, measurement: Measurement) -> tuple[object, ...]:
+    processes = f"0-{len(one.processes) - 1}" if one.kind in ON_MANY else ",".join(map(str, one.processes))
+    return (
+        one.kind,
+        processes,
+        format_size(one.message_bytes),
+        format_seconds(measurement.seconds),
+        format_seconds(measurement.half_width_seconds) if measurement.half_width_seconds < float("inf") else "-",
+        measurement.repetitions,
+    )
+
+
+def _document(
+    runner: ExperimentRunner, experiments: Sequence[Experiment], measurements: Sequence[Measurement]
+) -> dict[str, object]:
+    return {
+        "engine": runner.label,
+        "procs": runner.procs,
+        "measurements": [
+            asdict(one) | asdict(measurement) for one, measurement in zip(experiments, measurements, strict=True)
+        ],
+        "effort": asdict(runner.effort),
+    }

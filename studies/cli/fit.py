@@ -1,0 +1,221 @@
+"""collwise fit: estimating model parameters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from collwise.common.errors import UsageError
+from collwise.common.files import writable_file
+from collwise.common.units import format_seconds, format_size
+from collwise.models.parameter_file import FAMILIES, FittedParameters
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.targets import PROCS_HERE
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.experiment_runner import Precision
+from collwise.studies.cli.options import (
+    COUNTS,
+    PLATFORM,
+    SEGMENT,
+    NamedChoice,
+    json_option,
+    parsed,
+    print_json,
+    processes_per_node,
+    refuse_options,
+    run_options,
+    stdout_console,
+    sweep_progress,
+    table,
+)
+from collwise.studies.cli.target_options import PLACES, Where, place_from, place_options
+from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
+from collwise.validation.fitting.implementation_aware import (
+    Plan,
+    default_procs,
+    fit_measured,
+    measured_plan,
+    measured_procs,
+)
+from collwise.validation.fitting.implementation_aware import fit as run_fit
+from collwise.validation.fitting.models_by_name import HowToRun, measured_parameters, simulated_parameters
+from collwise.validation.fitting.point_to_point import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
+
+_IMPLEMENTATION_AWARE = "implementation-aware"
+_PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
+
+
+def _repetitions(text: str) -> tuple[int, int]:
+    least, _, most = text.partition(":")
+    if not least.isdecimal() or not (most or least).isdecimal():
+        raise UsageError(f"'{text}': write LEAST:MOST, for example 5:100, or one number")
+    return int(least), int(most or least)
+
+
+_IN_SIMULATION = ("engine", "jobs")
+_AT_A_PLACE = ("repetitions", "confidence", "error", "thorough")
+_OF_MESSAGES = ("procedure", "heterogeneous", "thorough")
+_OF_ALGORITHMS = ("segment", "fanout")
+
+
+@click.command()
+@click.option("--platform", type=PLATFORM, help="A known platform (see 'collwise platforms list') or a file.")
+@place_options
+@click.option(
+    "--model",
+    type=NamedChoice("model", [_IMPLEMENTATION_AWARE, *FAMILIES]),
+    default=_IMPLEMENTATION_AWARE,
+    show_default=True,
+    help="What to estimate.",
+)
+@click.option(
+    "--procs",
+    type=COUNTS,
+    help="P of the experiments. Default: five nodes, a quarter and half of all; for models of messages one number, "
+    f"six, all where nodes differ. At a place: all, {PROCS_HERE} on this machine.",
+)
+@click.option("--procedure", help=f"For models of messages; the first is the default. {_PROCEDURES}.")
+@click.option(
+    "--heterogeneous/--homogeneous",
+    default=None,
+    help="For models of messages: parameters of each pair and processor, or their means. Default: as the nodes are.",
+)
+@click.option(
+    "--repetitions", type=parsed("repetitions", _repetitions), default="3:10", show_default=True,
+    metavar="LEAST:MOST", help="At a place.",
+)  # fmt: skip
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="At a place.")
+@click.option("--error", type=float, default=0.05, show_default=True, help="At a place: relative, of the mean.")
+@click.option("--thorough", is_flag=True, help="At a place: as many sizes and messages as in simulation.")
+@click.option(
+    "--segment", type=SEGMENT, default="8KiB", show_default=True, help="Implementation-aware: of the broadcasts."
+)
+@click.option("--fanout", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
+@run_options
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Default: results/PLATFORM[.MODEL].parameters.toml"
+)
+@json_option
+@click.pass_context
+def fit(
+    context: click.Context,
+    platform: HostPlatform | None,
+    where: Where,
+    model: str,
+    procs: Sequence[int] | None,
+    procedure: str | None,
+    heterogeneous: bool | None,
+    repetitions: tuple[int, int],
+    confidence: float,
+    error: float,
+    thorough: bool,
+    segment: int,
+    fanout: int | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
+
+    implementation-aware: gamma(p), and alpha and beta of every algorithm (Nuriyev & Lastovetsky 2021, section IV).
+    The others are models of messages, from experiments between two or three processes. Writes a TOML file.
+    """
+    if (platform is None) == (not where.named):
+        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
+    if platform is not None:
+        refuse_options(context, _AT_A_PLACE, f"a place: {PLACES}")
+    else:
+        refuse_options(context, _IN_SIMULATION, "--platform")
+    precision = Precision(*repetitions, confidence, error)
+    if model == _IMPLEMENTATION_AWARE:
+        refuse_options(context, _OF_MESSAGES, f"--model {', '.join(FAMILIES)}")
+        _fit_algorithms(
+            platform, where, procs, (segment, fanout or 0), precision, store, (engine, jobs), output, as_json
+        )
+        return
+    refuse_options(context, _OF_ALGORITHMS, f"--model {_IMPLEMENTATION_AWARE}")
+    if procs is not None and len(procs) != 1:
+        raise UsageError(f"--procs: one number for --model {model}, not {len(procs)}")
+    count = procs[0] if procs else None
+    differ = platform is not None and platform.heterogeneous
+    wanted = request(model, procedure, None if heterogeneous is None and differ else bool(heterogeneous))
+    started = time.perf_counter()
+    if platform is not None:
+        if where.ppn is not None:
+            raise UsageError(f"--ppn is for --model {_IMPLEMENTATION_AWARE}, and for a place: {PLACES}")
+        file = _file(output, platform.name, model)
+        with Store(store) as opened:
+            fitted = simulated_parameters(platform, wanted, HowToRun(opened, engine, jobs), count)
+    else:
+        place = place_from(where)
+        file = _file(output, place.name, model)
+        most = place.usual_procs
+        with Store(store) as opened:
+            fitted = measured_parameters(
+                place, wanted, opened, count or most_useful_procs(wanted, most), precision, CLOSE if thorough else QUICK
+            )
+    _save(fitted, file, time.perf_counter() - started, as_json)
+
+
+def _file(output: Path | None, place: str, model: str) -> Path:
+    kind = "" if model == _IMPLEMENTATION_AWARE else f".{model}"
+    return writable_file(output or Path("results") / f"{place}{kind}.parameters.toml")
+
+
+def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -> None:
+    fitted.save(file)
+    if as_json:
+        print_json({"file": str(file), **fitted.as_document()})
+        return
+    title = f"{fitted.family} by {fitted.procedure}, {fitted.platform}, {fitted.procs} processes"
+    stdout_console().print(table(title, ["parameter", "value"], parameter_rows(fitted), left=2))
+    for note in fitted.notes:
+        click.echo(note)
+    click.echo(
+        f"{fitted.measurements} measurements, {format_seconds(fitted.seconds)} on the platform, "
+        f"{format_seconds(elapsed)} here"
+    )
+    click.echo(f"{file}: {fitted.family} by {fitted.procedure}, {fitted.made_by}")
+
+
+def _fit_algorithms(
+    platform: HostPlatform | None,
+    where: Where,
+    procs: Sequence[int] | None,
+    cut: tuple[int, int],
+    precision: Precision,
+    store: Path,
+    simulation: tuple[str | None, int | None],
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """`cut`: segment bytes and the K-chain tree's fanout; `simulation`: engine and jobs."""
+    segment, fanout = cut
+    if platform is not None:
+        ppn = processes_per_node(platform, where.ppn)
+        plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, segment, fanout)
+        file, title = _file(output, platform.name, _IMPLEMENTATION_AWARE), platform.title
+        with Store(store) as opened, sweep_progress(f"{platform.name} fit") as progress:
+            engine, jobs = simulation
+            parameters = run_fit(platform, plan, opened, engine_version=engine, jobs=jobs, on_progress=progress)
+    else:
+        place = place_from(where)
+        plan = measured_plan(place, procs or measured_procs(place.usual_procs), segment, fanout)
+        file, title = _file(output, place.name, _IMPLEMENTATION_AWARE), place.name
+        with Store(store) as opened:
+            parameters = fit_measured(place, plan, opened, precision=precision)
+    parameters.save(file)
+    if as_json:
+        print_json({"file": str(file), **parameters.as_document()})
+        return
+    gamma = parameters.gamma(np.arange(2, 9), plan.segment_bytes)
+    click.echo(f"gamma(2..8) at {format_size(plan.segment_bytes)}: {', '.join(f'{value:.3f}' for value in gamma)}")
+    title = f"{title}, P = {', '.join(map(str, plan.procs))}"
+    stdout_console().print(table(title, ALGORITHM_COLUMNS, algorithm_rows(parameters), left=4))
+    click.echo(f"{file}: parameters and residuals; {parameters.made_by}")

@@ -1,0 +1,165 @@
+"""collwise regions: where linear gather escalates and linear scatter leaps, and whether LMO gather avoids it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import click
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.files import writable_file, writable_folder, write_text
+from collwise.models.thresholds_file import thresholds_text
+from collwise.simulator.execution.targets import Place
+from collwise.simulator.store import Store
+from collwise.studies.cli.options import (
+    COUNTS,
+    NAMES,
+    SIZE,
+    SIZES,
+    json_option,
+    print_json,
+    refuse_options,
+    stdout_console,
+    store_option,
+    table,
+)
+from collwise.studies.cli.target_options import PLACES, Where, place_from, place_options, refuse_details
+from collwise.studies.cli.testbed import RATE
+from collwise.studies.reports.irregular_regions import (
+    ALGORITHM_COLUMNS,
+    SUMMARY_COLUMNS,
+    algorithm_cells,
+    record_of,
+    regions_markdown,
+    summary_cells,
+    title_of,
+)
+from collwise.validation.measurement.irregular_regions import Plan, Regions, find_regions, verdict
+from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
+from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.target import TestBed
+from collwise.validation.testbed.tcp_counters import tcp_counts
+
+_BED = "regions"
+
+
+@click.command()
+@place_options
+@click.option("--nodes", "--procs", "nodes", type=COUNTS, default="8", show_default=True, help="Processes: 8,16.")
+@click.option(
+    "--buffer", "buffers", type=SIZES, default="16KB", show_default=True, help="Of ports of its own beds: 16KB,64KB."
+)
+@click.option(
+    "--tcp",
+    "variants",
+    type=NAMES,
+    default="reno-2009",
+    show_default=True,
+    help=f"On its own beds: of {', '.join(TCP_VARIANTS)}.",
+)
+@click.option("--rate", type=RATE, default="100Mbit", show_default=True, help="Of its own beds.")
+@click.option("--stride", type=SIZE, default="4KiB", show_default=True, help="Between block sizes of the series.")
+@click.option("--largest", type=SIZE, default="128KiB", show_default=True, help="Block size of the series.")
+@click.option("--finest", type=SIZE, default="1KiB", show_default=True, help="Stride at which the search for M1 ends.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Repetitions of every size.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the thresholds here (one place only).")
+@click.option("--report", type=click.Path(path_type=Path), help="Write the tables (Markdown) here.")
+@click.option("--figures", type=click.Path(path_type=Path), help="Write a figure a place into this folder.")
+@store_option
+@json_option
+@click.pass_context
+def regions(
+    context: click.Context,
+    where: Where,
+    nodes: Sequence[int],
+    buffers: Sequence[int],
+    variants: Sequence[str],
+    rate: float,
+    stride: int,
+    largest: int,
+    finest: int,
+    rounds: int,
+    output: Path | None,
+    report: Path | None,
+    figures: Path | None,
+    store: Path,
+    as_json: bool,
+) -> None:
+    """Looks for the escalation of linear gather (M1, M2) and the leap of linear scatter (S), and tries LMO gather.
+
+    O'Flynn 2009, sections 4.4.1 and 7.2. On test beds it makes itself, a process a node, for every number of nodes,
+    switch buffer and TCP; or at the place that the options name, as it is. Everything is measured anew each time, since
+    escalations happen or do not.
+    """
+    refuse_details(where)
+    if where.named:
+        refuse_options(context, ("buffers", "variants", "rate"), f"beds that regions makes itself, without {PLACES}")
+    if figures is not None:
+        writable_folder(figures)
+    for file in (output, report):
+        if file is not None:
+            writable_file(file)
+    for variant in variants:
+        if variant not in TCP_VARIANTS:
+            raise UsageError(f"--tcp: {unknown_name('TCP variant', variant, TCP_VARIANTS)}")
+    plans = [Plan(procs, stride, largest, rounds, finest) for procs in nodes]
+    many = 1 if where.named else len(buffers) * len(variants)
+    if output is not None and many * len(plans) > 1:
+        raise UsageError(f"--output: thresholds are of one place; these are {many * len(plans)}")
+    place = place_from(where) if where.named else None
+    if place is not None:
+        for plan in plans:
+            place.processes_per_node(plan.procs)
+    found = []
+    with Store(store) as opened:
+        for one in _find(place, plans, buffers, variants, rate, opened):
+            found.append(one)
+            if figures is not None:
+                from collwise.studies.figures.irregular_regions import regions_figure
+                from collwise.studies.figures.style import save
+
+                save(regions_figure(one, title_of(one)), figures / f"{_stem(one)}.png")
+            if not as_json:
+                _print(one)
+    if output is not None:
+        write_text(output, thresholds_text(found[0].thresholds, f"{title_of(found[0])}, by collwise regions"))
+    if report is not None:
+        write_text(report, regions_markdown(found))
+    if as_json:
+        print_json([record_of(one) for one in found])
+
+
+def _find(
+    place: Place | None,
+    plans: Sequence[Plan],
+    buffers: Sequence[int],
+    variants: Sequence[str],
+    rate: float,
+    store: Store,
+) -> Iterator[Regions]:
+    run = f"regions {datetime.now(UTC).isoformat(timespec='seconds')}"
+    for plan in plans:
+        if place is not None:
+            counters = partial(tcp_counts, place.bed) if isinstance(place, TestBed) else None
+            yield find_regions(place, plan, store, run=run, counters=counters)
+        else:
+            for buffer in buffers:
+                for variant in variants:
+                    # As MPI comes: what is looked for is what befalls those who do nothing about it.
+                    shape = Shape(plan.procs, rate, buffer, transport="default")
+                    yield regions_on_bed(shape, variant, plan, store, name=_BED, run=run)
+
+
+def _stem(found: Regions) -> str:
+    return "-".join(["regions", found.place, found.variant, str(found.procs)]).replace(" ", "").replace("--", "-")
+
+
+def _print(found: Regions) -> None:
+    console = stdout_console()
+    console.print(table(title_of(found), SUMMARY_COLUMNS, [summary_cells(found)], left=2))
+    title = "Times over those of linear gather without escalation"
+    console.print(table(title, ALGORITHM_COLUMNS, algorithm_cells(found), left=2))
+    click.echo(verdict(found))

@@ -1,0 +1,157 @@
+"""collwise measure: fills the timing table from a real MPI library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.files import write_text
+from collwise.common.units import format_seconds, format_size
+from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.sweeps.mpi_runner import Method, combine, measure_launches, samples_csv
+from collwise.studies.cli.method_options import method_options
+from collwise.studies.cli.options import (
+    COUNTS,
+    NAMES,
+    SIZE,
+    SIZES,
+    algorithm_names,
+    collective_option,
+    json_option,
+    print_json,
+    stdout_console,
+    store_option,
+    sweep_progress,
+    table,
+)
+from collwise.studies.cli.target_options import Where, place_from, place_options, print_script, script_option
+from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
+from collwise.validation.selection.grid import SIZES as USUAL_SIZES
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
+
+
+@click.command()
+@place_options
+@collective_option
+@click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
+@click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's, or 12 by doubling.")
+@click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="Segment size, where messages are cut.")
+@thresholds_option
+@method_options
+@click.option("--raw", type=click.Path(dir_okay=False, path_type=Path), help="Write every repetition to a CSV file.")
+@script_option
+@store_option
+@json_option
+def measure(
+    where: Where,
+    collective: str,
+    algorithms: Sequence[str] | None,
+    procs: Sequence[int],
+    sizes: Sequence[int] | None,
+    segment: int,
+    thresholds: Thresholds | None,
+    raw: Path | None,
+    method: Method,
+    script: Path | None,
+    store: Path,
+    as_json: bool,
+) -> None:
+    """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
+
+    Without a place, times are of this machine's shared memory and cores, not of a cluster's network. docs/measuring.md
+    says which method to take when.
+    """
+    catalogue = Catalogue.load()
+    names = algorithm_names(collective, algorithms)
+    check_thresholds_matter([catalogue.algorithm(collective, name) for name in names], thresholds)
+    cuts = {
+        algorithm.name: bounds_of(algorithm, thresholds)
+        if algorithm.bounded
+        else (segment if algorithm.pipelined else 0, 0)
+        for algorithm in map(catalogue.collective(collective).algorithms.__getitem__, names)
+    }
+    place = None if script is not None else place_from(where)
+    cases = [
+        Case(
+            collective,
+            name,
+            p,
+            m,
+            cuts[name][0],
+            processes_per_node=place.processes_per_node(p) if place else 1,
+            limit_bytes=cuts[name][1],
+        )
+        for p in procs
+        for m in sizes or USUAL_SIZES[collective]
+        for name in names
+        if not catalogue.algorithm(collective, name).objection(p)
+    ]
+    if not cases:
+        raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, procs))}")
+    method = replace(method, keep_samples=raw is not None)
+    if place is None:
+        print_script(Path(str(script)), cases, method, where)
+        return
+    done = 0
+    with Store(store) as opened, sweep_progress(f"{collective}, {place.name}") as advance:
+
+        def on_timing(timing: Timing) -> None:
+            nonlocal done
+            done += 1
+            advance(timing, done / (len(cases) * method.launches))
+
+        launches = measure_launches(place, cases, opened, method=method, on_timing=on_timing)
+    timings = [combine(each, method.precision.confidence) for each in zip(*launches, strict=True)]
+    if raw is not None:
+        write_text(raw, samples_csv(launches))
+    if as_json:
+        print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
+    else:
+        title = f"{collective}, {place.engine.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
+        stdout_console().print(table(title, _COLUMNS, [_row(row) for row in timings], left=0))
+    failed = [row for row in timings if not row.ok]
+    if failed:
+        raise CollwiseError(f"{len(failed)} of {len(cases)} cases failed; first: {failed[0].error}")
+
+
+_COLUMNS = ("P", "m", "algorithm", "mean", "median", "minimum", "maximum", "+-", "repetitions", "late starts")
+
+
+def _row(timing: Timing) -> tuple[object, ...]:
+    """A star marks a mean that is not as exact as was asked for."""
+    case = timing.case
+    start = (case.procs, format_size(case.message_bytes), case.algorithm)
+    if not timing.ok:
+        return (*start, "failed", *("-" for _ in range(len(_COLUMNS) - 4)))
+    times = (timing.seconds, timing.median_seconds, timing.least_seconds, timing.greatest_seconds)
+    width = timing.half_width_seconds / timing.seconds if timing.seconds > 0 else math.inf
+    star = "" if timing.precise else " *"
+    return (
+        *start,
+        *map(format_seconds, times),
+        f"{width * 100:.1f} %{star}" if width < math.inf else "-",
+        timing.repetitions,
+        timing.late_starts,
+    )
+
+
+def _record(timing: Timing, launches: Sequence[Timing]) -> dict[str, object]:
+    """Everything about a case; with several launches each one's mean and half-width."""
+    record = asdict(timing)
+    record = record.pop("case") | record
+    if len(launches) > 1:
+        record["launches"] = [
+            {"seconds": one.seconds, "half_width_seconds": one.half_width_seconds, "repetitions": one.repetitions}
+            for one in launches
+        ]
+    return record

@@ -1,0 +1,123 @@
+"""Options that say how times are measured, for every command that measures collectives."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from collwise.simulator.sweeps.experiment_runner import Precision
+from collwise.simulator.sweeps.mpi_runner import SYNCHRONISATIONS, TIMINGS, Method
+from collwise.studies.cli.options import NamedChoice
+
+_USUAL = Method()
+_OPTIONS = (
+    click.option(
+        "--timing",
+        type=NamedChoice("timing", TIMINGS),
+        default=_USUAL.timing,
+        show_default=True,
+        help="root: its clock until a closing barrier; maximum: the slowest process; global: on a global clock.",
+    ),
+    click.option(
+        "--synchronisation",
+        type=NamedChoice("synchronisation", SYNCHRONISATIONS),
+        default=_USUAL.synchronisation,
+        show_default=True,
+        help="Before each repetition: two barriers, or rounds that start at an agreed instant.",
+    ),
+    click.option(
+        "--late-seconds",
+        type=float,
+        default=_USUAL.late_seconds,
+        show_default=True,
+        help="By rounds: a process so far behind the start is late. More where processes share cores.",
+    ),
+    click.option("--repetitions", type=click.IntRange(1), help="Exactly so many, whatever the precision."),
+    click.option(
+        "--min-repetitions", type=click.IntRange(1), default=_USUAL.precision.min_repetitions, show_default=True
+    ),
+    click.option(
+        "--max-repetitions", type=click.IntRange(1), default=_USUAL.precision.max_repetitions, show_default=True
+    ),
+    click.option(
+        "--confidence",
+        type=float,
+        default=_USUAL.precision.confidence,
+        show_default=True,
+        help="Of the mean's interval, by Student's t.",
+    ),
+    click.option(
+        "--relative-error",
+        type=float,
+        default=_USUAL.precision.relative_error,
+        show_default=True,
+        help="Repeat until the interval's half-width is below this share of the mean.",
+    ),
+    click.option(
+        "--nrep",
+        type=float,
+        metavar="RSE",
+        help="Instead: as often as one-byte messages take to reach this relative standard error (Hunold's NREP); 0.01.",
+    ),
+    click.option(
+        "--limit-seconds",
+        type=float,
+        default=_USUAL.limit_seconds,
+        show_default=True,
+        help="Of one case; 0 for none.",
+    ),
+    click.option(
+        "--warmup", type=click.IntRange(1), default=_USUAL.warmup, show_default=True, help="Untimed repetitions first."
+    ),
+    click.option(
+        "--launches",
+        type=click.IntRange(1),
+        default=_USUAL.launches,
+        show_default=True,
+        help="Separate executions of MPI; of several, the mean of their means.",
+    ),
+)
+
+
+def method_options(function: Callable[..., None]) -> Callable[..., None]:
+    """All options of the method; the function gets `method`. Raises UsageError for values that make no sense."""
+
+    @functools.wraps(function)
+    def with_method(
+        *arguments: Any,
+        timing: str,
+        synchronisation: str,
+        late_seconds: float,
+        repetitions: int | None,
+        min_repetitions: int,
+        max_repetitions: int,
+        confidence: float,
+        relative_error: float,
+        nrep: float | None,
+        limit_seconds: float,
+        warmup: int,
+        launches: int,
+        **others: Any,
+    ) -> None:
+        precision = Precision(
+            repetitions or min_repetitions, repetitions or max_repetitions, confidence, relative_error
+        )
+        method = Method(
+            timing,
+            precision,
+            warmup,
+            synchronisation,
+            nrep=nrep,
+            limit_seconds=limit_seconds,
+            launches=launches,
+            late_seconds=late_seconds,
+        )
+        function(*arguments, method=method, **others)
+
+    wrapped: Callable[..., None] = with_method
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped

@@ -1,0 +1,245 @@
+"""What commands share: option types with one-line errors, progress, tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.units import parse_counts, parse_size, parse_sizes
+from collwise.platforms import HostPlatform, load
+from collwise.simulator.store import Timing
+from collwise.simulator.sweeps.smpi_runner import Progress as SweepProgress
+from collwise.simulator.sweeps.smpi_runner import default_store_path
+
+# How often a sweep without a terminal says how far it is.
+_TELL_EVERY_SECONDS = 30.0
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Parsed(click.ParamType):
+    """An option read by one of our parsers, whose message already says what is valid."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except UsageError as problem:
+            option = param.opts[0] if param is not None else self.name
+            raise UsageError(f"{option}: {problem}") from None
+
+
+def parsed(name: str, parse: Callable[[str], Any]) -> click.ParamType:
+    """An option's type: `parse` makes the value, or raises UsageError, which then names the option."""
+    return _Parsed(name, parse)
+
+
+class NamedChoice(click.Choice):
+    """One of some names; for another one the error names the nearest, too. `kind` is a noun ("model")."""
+
+    def __init__(self, kind: str, names: Iterable[str]) -> None:
+        super().__init__(tuple(names))
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Returns the name. Raises UsageError, with the near names, for one that is not a choice."""
+        if value not in self.choices:
+            option = param.opts[0] if param is not None else self.name
+            raise UsageError(f"{option}: {unknown_name(self._kind, str(value), self.choices)}")
+        return str(value)
+
+
+def refuse_options(context: click.Context, names: Sequence[str], of: str) -> None:
+    """Raises UsageError if one of the options was given, which are for `of` only."""
+    for parameter in context.command.params:
+        if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]} is for {of}")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _collectives(text: str) -> tuple[str, ...]:
+    catalogue = Catalogue.load()
+    if text.strip() == "all":
+        return tuple(catalogue.collectives)
+    return tuple(dict.fromkeys(catalogue.collective(name).name for name in _names(text)))
+
+
+SIZE = _Parsed("size", parse_size)
+SIZES = _Parsed("sizes", lambda text: tuple(parse_sizes(text)))
+SEGMENT = _Parsed("segment", lambda text: _segments(text)[0])
+SEGMENTS = _Parsed("segments", lambda text: _segments(text))
+COUNTS = _Parsed("counts", lambda text: tuple(parse_counts(text)))
+NAMES = _Parsed("names", _names)
+COLLECTIVES = _Parsed("collectives", _collectives)
+PLATFORM = _Parsed("platform", load)
+
+
+def _segments(text: str) -> tuple[int, ...]:
+    segments = tuple(parse_sizes(text))
+    if segments[0] == 0:
+        raise UsageError("segment size 0 (unsegmented) is in no model; the least is 1 B")
+    return segments
+
+
+def platform_option(function: F) -> F:
+    """--platform NAME|FILE."""
+    help_text = "A known platform (see 'collwise platforms list') or a .toml or .xml file."
+    return click.option("--platform", required=True, type=PLATFORM, help=help_text)(function)
+
+
+def ppn_option(function: F) -> F:
+    """--ppn N."""
+    help_text = "Processes per node. Default: one per CPU, as the platform says."
+    return click.option("--ppn", type=click.IntRange(1), help=help_text)(function)
+
+
+def run_options(function: F) -> F:
+    """--store, --engine, --jobs: how simulations run and where their times go."""
+    function = click.option(
+        "--jobs", type=click.IntRange(1), help="Simulations side by side. Default: the number of cores."
+    )(function)
+    function = click.option(
+        "--engine", metavar="VERSION", help="SimGrid version, for example 4.1. Default: the system's."
+    )(function)
+    return store_option(function)
+
+
+def store_option(function: F) -> F:
+    """--store FILE."""
+    return click.option(
+        "--store",
+        type=click.Path(path_type=Path),
+        default=default_store_path,
+        show_default="results/timings.sqlite",
+        envvar="COLLWISE_STORE",
+        help="The SQLite file of timings; finished cases are kept there.",
+    )(function)
+
+
+def collective_option(function: F) -> F:
+    """--collective NAME."""
+    return click.option("--collective", required=True, help="A name (see 'collwise algorithms').")(function)
+
+
+def collectives_option(function: F) -> F:
+    """--collective NAME[,NAME...]|all."""
+    help_text = "Names by commas (see 'collwise algorithms'), or all."
+    return click.option("--collective", "collectives", required=True, type=COLLECTIVES, help=help_text)(function)
+
+
+def json_option(function: F) -> F:
+    """--json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")(function)
+
+
+def processes_per_node(platform: HostPlatform, ppn: int | None) -> int:
+    """The option, or the platform's default."""
+    return ppn or platform.default_processes_per_node
+
+
+def algorithm_names(collective: str, asked: Sequence[str] | None) -> tuple[str, ...]:
+    """The algorithms asked for ('all' or nothing: every one that can be chosen). Raises UsageError."""
+    catalogue = Catalogue.load()
+    known = catalogue.collective(collective)
+    if not asked or tuple(asked) == ("all",):
+        return known.selectable
+    return tuple(catalogue.algorithm(collective, name).name for name in asked)
+
+
+def several(collectives: Sequence[str]) -> str:
+    """'bcast', 'bcast, gather', '16 collectives': for titles."""
+    return ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"
+
+
+def stdout_console() -> Console:
+    """A console for results; as wide as needed when the output is not a terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=160, no_color=True)
+
+
+def print_json(document: Any) -> None:
+    """JSON on standard output; nan and infinity, which JSON has not, become null."""
+    click.echo(json.dumps(_finite(document), indent=2))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return value
+
+
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1, wrap: bool = False
+) -> Table:
+    """A table whose first `left` columns are aligned left, the others right; `wrap` breaks long cells into lines."""
+    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for number, column in enumerate(columns):
+        made.add_column(column, justify="left" if number < left else "right", no_wrap=not wrap, overflow="fold")
+    for row in rows:
+        made.add_row(*map(str, row))
+    return made
+
+
+@contextmanager
+def sweep_progress(label: str) -> Iterator[SweepProgress]:
+    """A progress bar on stderr with cases done and time left; failures are printed as they come."""
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[cases]} cases"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task(label, total=1.0, cases=0)
+        done = 0
+        told = time.monotonic()
+
+        def advance(timing: Timing, fraction: float) -> None:
+            nonlocal done, told
+            done += 1
+            bar.update(task, completed=fraction, cases=done)
+            if not console.is_terminal and time.monotonic() - told > _TELL_EVERY_SECONDS:
+                told = time.monotonic()
+                click.echo(f"collwise: {label}: {fraction * 100:.0f} %, {done} cases", err=True)
+            if not timing.ok:
+                console.print(f"collwise: failed: {describe(timing)}", highlight=False, soft_wrap=True)
+
+        yield advance
+
+
+def describe(timing: Timing) -> str:
+    """A failed case in one line."""
+    case = timing.case
+    return (
+        f"{case.collective} {case.algorithm} P={case.procs} m={case.message_bytes} m_s={case.segment_bytes}: "
+        f"{timing.error}"
+    )

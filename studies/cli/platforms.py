@@ -1,0 +1,237 @@
+"""collwise platforms: list, show, check, write, calibrate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.files import write_text
+from collwise.platforms import (
+    Calibration,
+    HeterogeneousPlatform,
+    HostPlatform,
+    Platform,
+    Source,
+    check_file,
+    known,
+    load,
+    load_description,
+    write_description,
+)
+from collwise.studies.cli.options import PLATFORM, json_option, print_json, stdout_console, table
+
+
+@click.group()
+def platforms() -> None:
+    """The clusters that are described here, and checks of your own."""
+
+
+@platforms.command("list")
+@json_option
+def list_platforms(as_json: bool) -> None:
+    """The known platforms."""
+    described = [load(name) for name in known()]
+    if as_json:
+        print_json([_facts(platform) for platform in described])
+        return
+    rows = [
+        (platform.name, platform.title, len(platform.hosts), platform.default_processes_per_node, *_network(platform))
+        for platform in described
+    ]
+    columns = ["name", "cluster", "nodes", "a node", "link", "one way"]
+    stdout_console().print(table("Platforms (a node: processes by default)", columns, rows, left=2))
+
+
+@platforms.command("show")
+@click.argument("platform", type=PLATFORM)
+@json_option
+def show(platform: HostPlatform, as_json: bool) -> None:
+    """A platform's description with its sources; PLATFORM is a name or a file."""
+    if as_json:
+        print_json(_facts(platform))
+    elif isinstance(platform, Platform | HeterogeneousPlatform):
+        click.echo(write_description(platform), nl=False)
+    else:
+        click.echo(platform.xml_text(), nl=False)
+
+
+@platforms.command("check")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def check(file: Path, as_json: bool) -> None:
+    """Checks a platform FILE (.toml or .xml): its form, then a dry run in SimGrid.
+
+    Exit code 0 if it is sound, 1 if something in it is not.
+    """
+    report = check_file(file)
+    problems = list(report.problems)
+    engine_label = ""
+    if report.ok:
+        engine_label, engine_problem = _dry_run(load(str(file)))
+        problems += [f"{file}: {engine_label}: {engine_problem}"] if engine_problem else []
+    if as_json:
+        print_json({"file": str(file), "hosts": len(report.hosts), "engine": engine_label, "problems": problems})
+    else:
+        for problem in problems:
+            click.echo(problem)
+        if not problems:
+            click.echo(f"{file}: sound, {len(report.hosts)} hosts, simulated by {engine_label}")
+            click.echo(_understood(load(str(file))))
+    if problems:
+        raise CollwiseError(f"{file}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")
+
+
+@platforms.command("write")
+@click.argument("platform", type=PLATFORM)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The XML file. Default: standard output.")
+def write(platform: HostPlatform, output: Path | None) -> None:
+    """Writes the platform XML that SimGrid 3.32 to 4.1 read."""
+    if output is None:
+        click.echo(platform.xml_text(), nl=False)
+    else:
+        write_text(output, platform.xml_text())
+        click.echo(f"{output}: {len(platform.hosts)} hosts")
+
+
+@platforms.command("calibrate")
+@click.argument("name")
+@click.option("--procs", type=click.IntRange(2), help="P of the gather experiments. Default: the paper's, 40 and 124.")
+@click.option("--ppn", type=click.IntRange(1), help="Processes per node. Default: one per CPU.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the calibrated description here.")
+@json_option
+def calibrate(name: str, procs: int | None, ppn: int | None, output: Path | None, as_json: bool) -> None:
+    """Calibrates NAME against its published figures and says how well each is met."""
+    from collwise.validation.calibration.published import PAPER_GATHER_PROCS
+    from collwise.validation.calibration.published import calibrate as run_calibration
+
+    platform = load_description(name)
+    ppn = ppn or platform.default_processes_per_node
+    procs = procs or PAPER_GATHER_PROCS.get(platform.name, platform.max_procs(ppn) // 2)
+    calibrated, targets = run_calibration(platform, procs, ppn)
+    if as_json:
+        print_json([vars(target) | {"relative_error": target.relative_error} for target in targets])
+    else:
+        rows = [
+            (t.name, f"{t.published:.4g}", f"{t.simulated:.4g}", f"{t.relative_error * 100:+.1f} %") for t in targets
+        ]
+        title = f"{platform.title}: published figures and the calibrated simulation (gather times in seconds)"
+        stdout_console().print(table(title, ["figure", "published", "simulated", "error"], rows))
+    if output is not None:
+        write_text(output, write_description(calibrated))
+
+
+def _facts(platform: HostPlatform) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "name": platform.name,
+        "title": platform.title,
+        "hosts": len(platform.hosts),
+        "default_processes_per_node": platform.default_processes_per_node,
+        "digest": platform.digest(),
+    }
+    if isinstance(platform, Platform):
+        facts |= {
+            "cpus_per_node": platform.cpus_per_node,
+            "link_bytes_per_second": platform.link_bytes_per_second * platform.links_per_node,
+            "link_latency_seconds": platform.link_latency_seconds,
+        }
+    elif isinstance(platform, HeterogeneousPlatform):
+        facts |= {
+            "node_types": [asdict(kind) for kind in platform.node_types],
+            "wires": [asdict(wire) for wire in platform.wires],
+        }
+    return facts
+
+
+def _network(platform: HostPlatform) -> tuple[str, str]:
+    """A node's link and the latency of the way to another one, from the least to the most, with their units."""
+    if isinstance(platform, HeterogeneousPlatform):
+        kinds = {kind.name: kind for kind in platform.node_types}
+        speeds = [kind.link_bytes_per_second for kind in kinds.values()]
+        latencies = [
+            wire.latency_seconds + kinds[wire.one].link_latency_seconds + kinds[wire.other].link_latency_seconds
+            for wire in platform.wires
+        ]
+    else:
+        assert isinstance(platform, Platform)
+        speeds = [platform.link_bytes_per_second * platform.links_per_node]
+        latencies = [2 * platform.link_latency_seconds + platform.backbone_latency_seconds]
+    return f"{_spread(s * 8e-9 for s in speeds)} Gbit/s", f"{_spread(seconds * 1e6 for seconds in latencies)} us"
+
+
+def _spread(values: Iterable[float]) -> str:
+    shown = [f"{value:.4g}" for value in sorted(values)]
+    return " to ".join(dict.fromkeys((shown[0], shown[-1]))) if shown else "0"
+
+
+def _understood(platform: HostPlatform) -> str:
+    """What was read, so that a slip of a unit shows."""
+    if isinstance(platform, HeterogeneousPlatform):
+        link, way = _network(platform)
+        return (
+            f"{platform.hosts[0]} to {platform.hosts[-1]}; {len(platform.node_types)} types of nodes; link {link}, "
+            f"{way} from node to node; calibration: {platform.calibration.note or 'none'}"
+        )
+    if not isinstance(platform, Platform):
+        known = "its own" if any(name.startswith("smpi/") for name in platform.smpi_options()) else "SimGrid's default"
+        return f"{platform.hosts[0]} to {platform.hosts[-1]}; platform XML with {known} SMPI calibration"
+    speed = platform.link_bytes_per_second * platform.links_per_node * 8e-9
+    latency_us = platform.link_latency_seconds * 1e6
+    return (
+        f"{platform.hosts[0]} to {platform.hosts[-1]}; link {speed:g} Gbit/s and {latency_us:g} us "
+        f"(two links on the way: {2 * latency_us:g} us); {platform.cpus_per_node} CPUs a node; "
+        f"calibration: {platform.calibration.note or 'none'}"
+    )
+
+
+@platforms.command("new")
+@click.argument("name")
+@click.option("--nodes", required=True, type=click.IntRange(1))
+@click.option("--gbits", required=True, type=click.FloatRange(0, min_open=True), help="A node's link in Gbit/s.")
+@click.option("--latency-us", required=True, type=click.FloatRange(0), help="One way between two nodes, in us.")
+@click.option("--cpus", type=click.IntRange(1), default=1, show_default=True, help="CPUs a node: processes by default.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: NAME.toml")
+def new(name: str, nodes: int, gbits: float, latency_us: float, cpus: int, output: Path | None) -> None:
+    """Writes a description of a cluster behind one switch, with nothing calibrated."""
+    if name in known():
+        raise UsageError(f"'{name}' is a platform that is described here already; choose another name")
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise UsageError(f"malformed platform name '{name}': use small letters, digits and -, a letter first")
+    what = "the figures given to: collwise platforms new"
+    made = Platform(
+        name=name,
+        title=name,
+        site="site",
+        nodes=nodes,
+        host_prefix=f"{name}-",
+        host_suffix="",
+        cpus_per_node=cpus,
+        cores_per_node=cpus,
+        core_flops=1e9,
+        link_bytes_per_second=gbits * 1e9 / 8,
+        link_latency_seconds=float(f"{latency_us * 1e-6 / 2:.6g}"),
+        loopback_bytes_per_second=5e9,
+        loopback_latency_seconds=5e-7,
+        calibration=Calibration(note="none: nominal bandwidth, no overheads"),
+        sources=(Source("nodes, link and CPUs", what), Source("loopback and core_flops", "assumed")),
+    )
+    path = output or Path(f"{name}.toml")
+    write_text(path, write_description(made))
+    click.echo(f"{path}: {nodes} nodes; look at it with 'collwise platforms check {path}'")
+
+
+def _dry_run(platform: HostPlatform) -> tuple[str, str]:
+    """The engine, and what it says when the first and the last host exchange a message; '' if nothing."""
+    import tempfile
+
+    from collwise.simulator.store import Case, Store
+    from collwise.simulator.sweeps.smpi_runner import simulate
+
+    case = Case("-", "-", len(platform.hosts), 1024, experiment="roundtrip")
+    with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "check.sqlite")) as store:
+        result = simulate(platform, [case], store)
+    return result.configuration.maker, result.timings[case].error.partition(": ")[2]

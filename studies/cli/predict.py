@@ -1,0 +1,154 @@
+"""collwise predict: models evaluated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.common.units import format_seconds, format_size
+from collwise.models.implementation_aware.model import ImplementationAware
+from collwise.models.interface import CollectiveModel
+from collwise.models.loading import load_model
+from collwise.models.parameter_file import FittedParameters
+from collwise.models.piecewise import Array
+from collwise.studies.cli.options import (
+    COUNTS,
+    NAMES,
+    SEGMENT,
+    SIZES,
+    NamedChoice,
+    algorithm_names,
+    json_option,
+    parsed,
+    print_json,
+    refuse_options,
+    stdout_console,
+    table,
+)
+from collwise.validation.fitting.models_by_name import MODEL_NAMES
+from collwise.validation.selection.grid import SIZES as USUAL_SIZES
+
+_MOST_ROWS = 60
+
+
+def _pair(text: str) -> tuple[int, int]:
+    ranks = [part.strip() for part in text.split(",")]
+    if len(ranks) != 2 or not all(rank.isdecimal() for rank in ranks) or int(ranks[0]) == int(ranks[1]):
+        raise UsageError(f"'{text}': write two different processes, for example 0,1")
+    return int(ranks[0]), int(ranks[1])
+
+
+@click.command()
+@click.option("--parameters", required=True, type=click.Path(path_type=Path), help="A file that 'collwise fit' wrote.")
+@click.option("--collective", help="A name (see 'collwise algorithms').")
+@click.option(
+    "--pair", type=parsed("pair", _pair), metavar="I,J", help="A message from process I to J instead of a collective."
+)
+@click.option("--algorithms", type=NAMES, help="Names by commas, or all.")
+@click.option("--procs", type=COUNTS, help="Process counts: 50,80,90 or 2:1000:+1.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
+@click.option(
+    "--segment", type=SEGMENT, help="Segment size, where messages are cut. Default: that of the fit, or none."
+)
+@click.option(
+    "--model", type=NamedChoice("model", MODEL_NAMES), help="Of those in the file. Default: what it was made for."
+)
+@json_option
+@click.pass_context
+def predict(
+    context: click.Context,
+    parameters: Path,
+    collective: str | None,
+    pair: tuple[int, int] | None,
+    algorithms: Sequence[str] | None,
+    procs: Sequence[int] | None,
+    sizes: Sequence[int] | None,
+    segment: int | None,
+    model: str | None,
+    as_json: bool,
+) -> None:
+    """Evaluates models over arrays of P and m at once, or the time of single messages."""
+    if pair is not None:
+        refuse_options(
+            context, ("collective", "algorithms", "procs", "segment", "model"), "collectives, not for --pair"
+        )
+        _predict_pair(parameters, pair, tuple(sizes or USUAL_SIZES["bcast"]), as_json)
+        return
+    if collective is None:
+        raise UsageError("name one of --collective and --pair")
+    asked = algorithm_names(collective, algorithms)
+    fitted = load_model(parameters, model)
+    if not algorithms or tuple(algorithms) == ("all",):
+        # Also those that are measured but not offered as a choice.
+        asked = tuple(dict.fromkeys((*asked, *fitted.algorithms(collective))))
+    if procs is None:
+        raise UsageError("--procs is missing: process counts, for example 50,80,90")
+    names = _with_formula(fitted, collective, asked)
+    sizes = tuple(sizes or USUAL_SIZES[collective])
+    p, m = np.array(procs)[:, None], np.array(sizes)[None, :]
+    started = time.perf_counter()
+    segments = {name: _segment_of(fitted, collective, name, segment) for name in names}
+    seconds = {name: fitted.predict(collective, name, p, m, segments[name]) for name in names}
+    elapsed = time.perf_counter() - started
+    unknown = sum(int(np.isnan(values).sum()) for values in seconds.values())
+    if unknown:
+        click.echo(f"collwise: {unknown} times are not deterministic, or beyond what was fitted", err=True)
+    if as_json:
+        times = {name: values.tolist() for name, values in seconds.items()}
+        print_json({"model": fitted.name, "procs": list(procs), "message_bytes": list(sizes), "seconds": times})
+        return
+    rows = [
+        (procs[i], format_size(sizes[j]), *(_seconds_text(seconds[name][i, j]) for name in names))
+        for i in range(len(procs))
+        for j in range(len(sizes))
+    ]
+    title = f"{collective} on {fitted.platform}, predicted by {fitted.name}"
+    stdout_console().print(table(title, ["P", "m", *names], rows[:_MOST_ROWS], left=0))
+    if len(rows) > _MOST_ROWS:
+        click.echo(f"the first {_MOST_ROWS} of {len(rows)} points; --json prints all")
+    click.echo(f"{len(rows) * len(names)} predictions in {format_seconds(elapsed)}")
+
+
+def _with_formula(model: CollectiveModel, collective: str, asked: Sequence[str]) -> list[str]:
+    """Those asked for that the model covers; a line for each of the others. Raises UsageError where it covers none."""
+    covered = model.algorithms(collective)
+    missing = [name for name in asked if name not in covered]
+    if len(missing) == len(asked):
+        known = f"; valid: {', '.join(covered)}" if covered else ""
+        raise UsageError(f"model {model.name} has no formula for {collective} {', '.join(missing)}{known}")
+    for name in missing:
+        click.echo(f"collwise: model {model.name} has no formula for {collective} {name}; left out", err=True)
+    return [name for name in asked if name in covered]
+
+
+def _segment_of(model: CollectiveModel, collective: str, algorithm: str, asked: int | None) -> int:
+    """The segment size asked for, or that of the fit, where the algorithm cuts messages."""
+    if not Catalogue.load().algorithm(collective, algorithm).pipelined:
+        return 0
+    if asked is not None:
+        return asked
+    return model.parameters.segment_bytes if isinstance(model, ImplementationAware) else 0
+
+
+def _seconds_text(seconds: float) -> str:
+    return format_seconds(seconds) if np.isfinite(seconds) else "-"
+
+
+def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_json: bool) -> None:
+    fitted = FittedParameters.load(path)
+    sender, receiver = pair
+    if fitted.parameters.heterogeneous and max(pair) >= fitted.procs:
+        raise UsageError(f"--pair '{sender},{receiver}': {path} knows processes 0 to {fitted.procs - 1}")
+    seconds: Array = fitted.parameters.predict(np.array(sizes), sender, receiver)
+    if as_json:
+        print_json({"model": fitted.family, "message_bytes": list(sizes), "seconds": seconds.tolist()})
+        return
+    rows = [(format_size(size), format_seconds(one)) for size, one in zip(sizes, seconds, strict=True)]
+    title = f"message from {sender} to {receiver} on {fitted.platform}, predicted by {fitted.family}"
+    stdout_console().print(table(title, ["m", "seconds"], rows, left=0))

@@ -1,0 +1,134 @@
+"""collwise mapping: which processor should be where in a binomial tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from collwise.common.errors import UsageError
+from collwise.common.files import writable_file, write_text
+from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
+from collwise.simulator.store import Store
+from collwise.studies.cli.options import (
+    SIZES,
+    json_option,
+    platform_option,
+    print_json,
+    run_options,
+    stdout_console,
+    sweep_progress,
+    table,
+)
+from collwise.validation.fitting.models_by_name import HowToRun, model_of
+from collwise.validation.selection.grid import SEGMENT_BYTES
+from collwise.validation.selection.rank_mapping import (
+    COLLECTIVES,
+    MODELS,
+    MappingGain,
+    best_mappings,
+    check_choice,
+    mapping_gains,
+)
+
+
+@click.command()
+@platform_option
+@click.option("--collective", required=True, help=" or ".join(COLLECTIVES) + ", by the binomial algorithm.")
+@click.option("--sizes", type=SIZES, default="1KiB:64KiB:x4", show_default=True, help="Of each process's block.")
+@click.option("--model", default=MODELS[0], show_default=True, help=f"What predicts: {' or '.join(MODELS)}.")
+@click.option("--parameters", type=click.Path(path_type=Path), metavar="FILE", help="Default: estimated now.")
+@click.option("--procs", type=click.IntRange(2), help="Processes, one a node: the first nodes. Default: all.")
+@click.option("--common", is_flag=True, help="One mapping for all sizes: least sum of times relative to the default's.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path),
+    help="Write the host names in rank order, for one size or with --common.",
+)  # fmt: skip
+@run_options
+@json_option
+def mapping(
+    platform: HostPlatform,
+    collective: str,
+    sizes: Sequence[int],
+    model: str,
+    parameters: Path | None,
+    procs: int | None,
+    common: bool,
+    output: Path | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Finds the mapping of nodes to ranks under which a binomial scatter or gather is predicted to be fastest.
+
+    Rank 0 stays on the first node. The mapping is set against the default one, ranks in the order of the nodes, by
+    predicted and by simulated time.
+
+    A file of -o has one host name a line, rank 0 first:
+
+    \b
+      Open MPI:  mpirun --map-by seq --hostfile FILE PROGRAM
+      MPICH:     mpiexec -f FILE -ppn 1 PROGRAM
+      Slurm:     SLURM_HOSTFILE=FILE srun --distribution=arbitrary PROGRAM
+    """
+    check_choice(collective, model)
+    if sizes[0] < 1:
+        raise UsageError("--sizes: blocks of 0 bytes need no mapping; the least is 1 B")
+    if output is not None and len(sizes) > 1 and not common:
+        raise UsageError(f"-o writes one mapping, and there are {len(sizes)} sizes: add --common, or give one size")
+    if output is not None:
+        writable_file(output)
+    count = procs or len(platform.hosts)
+    platform.hosts_for(count, 1)
+    with Store(store) as opened:
+        with sweep_progress(f"{platform.name}: fitting {model}") as progress:
+            how = HowToRun(opened, engine, jobs, progress)
+            fitted = model_of(model, parameters, platform, 1, [SEGMENT_BYTES], how)
+        chosen = best_mappings(fitted, collective, count, sizes, common)
+        with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
+            gains = mapping_gains(
+                platform, fitted, collective, count, chosen, opened,
+                engine_version=engine, jobs=jobs, on_progress=progress,
+            )  # fmt: skip
+    if output is not None:
+        write_text(output, "".join(f"{host}\n" for host in gains[0].hosts))
+    if as_json:
+        print_json({"platform": platform.name, "collective": collective, "model": model, "procs": count,
+                    "mappings": [_document(gain) for gain in gains]})  # fmt: skip
+        return
+    title = f"binomial {collective} on {platform.name}, P = {count}: default and best mapping by {model}"
+    columns = ["m", "predicted, default", "best", "saved", "simulated, default", "best", "saved", "nodes by rank"]
+    stdout_console().print(table(title, columns, [_row(gain) for gain in gains], wrap=True))
+    click.echo("nodes by rank: positions in the platform's order of hosts, from 0")
+    if output is not None:
+        click.echo(f"written: {output}")
+
+
+def _row(gain: MappingGain) -> tuple[object, ...]:
+    return (
+        format_size(gain.message_bytes),
+        *(format_seconds(gain.predicted_default), format_seconds(gain.predicted), _percent(gain.predicted_gain)),
+        *(format_seconds(gain.simulated_default), format_seconds(gain.simulated), _percent(gain.simulated_gain)),
+        " ".join(map(str, gain.mapping)),
+    )
+
+
+def _percent(part: float) -> str:
+    return f"{part * 100:z.1f} %"
+
+
+def _document(gain: MappingGain) -> dict[str, object]:
+    return {
+        "message_bytes": gain.message_bytes,
+        "mapping": list(gain.mapping),
+        "hosts": list(gain.hosts),
+        "predicted_default_seconds": gain.predicted_default,
+        "predicted_seconds": gain.predicted,
+        "predicted_gain": gain.predicted_gain,
+        "simulated_default_seconds": gain.simulated_default,
+        "simulated_seconds": gain.simulated,
+        "simulated_gain": gain.simulated_gain,
+    }

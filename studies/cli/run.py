@@ -1,0 +1,73 @@
+"""collwise run: an unmodified MPI program with our algorithms in the place of MPI's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.interposed import ENGINES, Wishes, run_interposed
+from collwise.studies.cli.options import PLATFORM, ppn_option, processes_per_node
+from collwise.studies.cli.thresholds import thresholds_option, with_bounds
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("--engine", required=True, metavar="NAME", help="smpi, openmpi or mpich.")
+@click.option("--procs", required=True, type=click.IntRange(1), help="How many processes.")
+@click.option("--platform", type=PLATFORM, help="For smpi: a known platform or a .toml or .xml file.")
+@ppn_option
+@click.option("--simgrid", metavar="VERSION", help="For smpi: SimGrid version. Default: the system's.")
+@click.option("--table", type=click.Path(path_type=Path), help="A decision table (collwise export --format collwise).")
+@click.option("--algorithms", default="", help="bcast=split_binary,segment_bytes=8192;barrier=bruck: goes first.")
+@thresholds_option
+@click.option("--report", is_flag=True, help="Print at the end which algorithm ran how often for which sizes.")
+@click.option("--plain", is_flag=True, help="Without the library, to compare.")
+@click.argument("program")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def run(
+    engine: str,
+    procs: int,
+    platform: HostPlatform | None,
+    ppn: int | None,
+    simgrid: str | None,
+    table: Path | None,
+    algorithms: str,
+    thresholds: Thresholds | None,
+    report: bool,
+    plain: bool,
+    program: str,
+    args: Sequence[str],
+) -> int:
+    """Runs an MPI program with our algorithms where a table or a list says so: -- PROGRAM [ARGS].
+
+    The program stays as it is; for smpi, smpicc must have compiled it. 'latency' is one of our own. The exit code is
+    the program's, and 1 if it does not call the library.
+    """
+    if engine not in ENGINES:
+        raise unknown_name("engine", engine, ENGINES)
+    wishes = Wishes(table, algorithms, report)
+    if plain and (wishes != Wishes() or thresholds is not None):
+        raise UsageError("--plain leaves the library away: no --table, --algorithms, --thresholds or --report with it")
+    if engine != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
+        raise UsageError("--platform, --ppn and --simgrid are for --engine smpi")
+    wishes.check()
+    wishes = replace(wishes, algorithms=with_bounds(algorithms, thresholds))
+    return run_interposed(
+        engine,
+        program,
+        args,
+        procs=procs,
+        wishes=wishes,
+        platform=platform,
+        processes_per_node=processes_per_node(platform, ppn) if platform is not None else 1,
+        engine_version=simgrid,
+        plain=plain,
+    )

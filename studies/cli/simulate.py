@@ -1,0 +1,169 @@
+"""collwise simulate: fills the timing table from SMPI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import CollwiseError
+from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
+from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.sweeps.smpi_runner import simulate as run_sweep
+from collwise.studies.cli.options import (
+    COUNTS,
+    NAMES,
+    SIZES,
+    algorithm_names,
+    collectives_option,
+    json_option,
+    platform_option,
+    ppn_option,
+    print_json,
+    processes_per_node,
+    run_options,
+    several,
+    stdout_console,
+    sweep_progress,
+    table,
+)
+from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
+from collwise.validation.selection.grid import SWEEP_SIZES
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
+
+
+@click.command()
+@platform_option
+@collectives_option
+@click.option("--algorithms", type=NAMES, help="Names by commas, of one collective. Default: all that can be chosen.")
+@click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 10:90:+10.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
+@click.option("--segments", type=SIZES, default="8KiB", show_default=True, help="Segment sizes; 0 is unsegmented.")
+@click.option("--fanout", type=click.IntRange(1), help="Of algorithms that take one. Default: the algorithm's.")
+@thresholds_option
+@click.option("--root", type=click.IntRange(0), default=0, show_default=True, help="The root's rank.")
+@ppn_option
+@run_options
+@json_option
+def simulate(
+    platform: HostPlatform,
+    collectives: Sequence[str],
+    algorithms: Sequence[str] | None,
+    procs: Sequence[int],
+    sizes: Sequence[int] | None,
+    segments: Sequence[int],
+    fanout: int | None,
+    thresholds: Thresholds | None,
+    root: int,
+    ppn: int | None,
+    store: Path,
+    engine: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Simulates every algorithm at every P, m and segment size; what the store has is not repeated.
+
+    Run it again after Ctrl-C and it goes on where it stopped. Exit code 1 if a case failed. A process count that an
+    algorithm does not run on is left out.
+    """
+    ppn = processes_per_node(platform, ppn)
+    if root >= min(procs):
+        raise click.BadParameter(f"rank {root} does not exist with P = {min(procs)}", param_hint="--root")
+    if algorithms and len(collectives) > 1 and tuple(algorithms) != ("all",):
+        raise click.BadParameter("names belong to one collective; several were asked for", param_hint="--algorithms")
+    cases = []
+    chosen = [algorithm for name in collectives for algorithm in _algorithms(name, algorithms)]
+    check_thresholds_matter(chosen, thresholds)
+    for algorithm in chosen:
+        name, taken = algorithm.collective, (fanout or 0) if "fanout" in algorithm.parameters else 0
+        cuts = [(segment, 0) for segment in segments] if algorithm.pipelined else [(0, 0)]
+        if algorithm.bounded:
+            cuts = [bounds_of(algorithm, thresholds)]
+        cases += [
+            Case(name, algorithm.name, p, m, segment, taken, ppn, root, limit_bytes=limit)
+            for p in procs
+            if not algorithm.objection(p)
+            for m in sizes_of(name, sizes)
+            for segment, limit in cuts
+        ]
+    with Store(store) as opened, sweep_progress(f"{platform.name} {several(collectives)}") as progress:
+        result = run_sweep(platform, cases, opened, engine_version=engine, jobs=jobs, on_progress=progress)
+    if as_json:
+        print_json([_record(timing) for timing in result.timings.values()])
+    else:
+        for name in collectives:
+            mine = [timing for timing in result.timings.values() if timing.case.collective == name]
+            _print_table(platform, name, _algorithms(name, algorithms), procs, mine)
+        click.echo(
+            f"{len(cases)} cases, {result.reused} of them from {store}; {result.processes_started} simulator "
+            f"processes; {result.configuration.maker}"
+        )
+    if result.failed:
+        raise CollwiseError(
+            f"{len(result.failed)} of {len(cases)} cases failed, the others are kept; first: {result.failed[0].error}"
+        )
+
+
+def sizes_of(collective: str, asked: Sequence[int] | None) -> tuple[int, ...]:
+    """The sizes asked for, or the collective's own; a barrier has one only."""
+    return tuple(asked) if asked and collective != "barrier" else SWEEP_SIZES[collective]
+
+
+def _algorithms(collective: str, asked: Sequence[str] | None) -> list[Algorithm]:
+    return [Catalogue.load().algorithm(collective, name) for name in algorithm_names(collective, asked)]
+
+
+def _record(timing: Timing) -> dict[str, object]:
+    return asdict(timing.case) | {"nodes": timing.case.nodes, "seconds": timing.seconds, "error": timing.error}
+
+
+def _print_table(
+    platform: HostPlatform,
+    collective: str,
+    algorithms: Sequence[Algorithm],
+    procs: Sequence[int],
+    timings: Sequence[Timing],
+) -> None:
+    names = [algorithm.name for algorithm in algorithms]
+    bounded = {algorithm.name for algorithm in algorithms if algorithm.bounded}
+
+    def segment_of(case: Case) -> int:
+        return 0 if case.algorithm in bounded else case.segment_bytes
+
+    points = sorted({(t.case.procs, t.case.message_bytes, segment_of(t.case)) for t in timings})
+    times = {(t.case.algorithm, t.case.procs, t.case.message_bytes, segment_of(t.case)): t for t in timings}
+    segments = {segment for _, _, segment in points if segment}
+    if len(segments) <= 1:
+        # One segment size: algorithms without segments stand in the same row.
+        points = sorted({(p, m, max(segments, default=0)) for p, m, _ in points})
+        times |= {(name, p, m, max(segments, default=0)): t for (name, p, m, _), t in times.items()}
+    rows = [
+        (
+            p,
+            format_size(m),
+            *([format_size(segment) if segment else "none"] if len(segments) > 1 else []),
+            *(_cell(times.get((name, p, m, segment))) for name in names),
+        )
+        for p, m, segment in points
+    ]
+    heads = ["P", "m", *(["segment"] if len(segments) > 1 else []), *names]
+    common = f", segments of {format_size(next(iter(segments)))}" if len(segments) == 1 else ""
+    stdout_console().print(table(f"{collective} on {platform.title}, simulated{common}", heads, rows, left=0))
+    for algorithm in algorithms:
+        without = [p for p in procs if algorithm.objection(p)]
+        if without:
+            listed = ", ".join(map(str, without))
+            click.echo(f"{algorithm.name} {algorithm.objection(without[0])}: not simulated for P = {listed}")
+
+
+def _cell(timing: Timing | None) -> str:
+    if timing is None:
+        return "-"
+    return format_seconds(timing.seconds) if timing.ok else "failed"

@@ -1,0 +1,167 @@
+"""Options that say where programs run on a real MPI library, and the Place that they make."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from collwise.common.errors import UsageError
+from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, Wishes, words_of
+from collwise.simulator.execution.host_lists import read_hosts
+from collwise.simulator.execution.installations import MPI_LIBRARIES
+from collwise.simulator.execution.mpirun import Mpirun
+from collwise.simulator.execution.oar import Oar
+from collwise.simulator.execution.srun import Srun
+from collwise.simulator.execution.targets import Place, ThisMachine
+from collwise.studies.cli.options import SIZE, NamedChoice
+
+if TYPE_CHECKING:
+    from collwise.simulator.store import Case
+    from collwise.simulator.sweeps.mpi_runner import Method
+
+# Options that say more of a place that another one names.
+_DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args")
+LAUNCHERS = ("mpirun", "srun", "oar")
+PLACES = "--library, --hosts, --launcher or --testbed"
+"""The options that name a place, for messages."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Where:
+    """The options of `place_options` as given; None or empty where not."""
+
+    library: str | None = None
+    hosts: str | None = None
+    launcher: str | None = None
+    ppn: int | None = None
+    testbed: str | None = None
+    remote_shell: str = ""
+    transport: str | None = None
+    eager_limit: int | None = None
+    mpirun_args: str = ""
+    reach: float = REACH_SECONDS
+
+    @property
+    def named(self) -> bool:
+        """Whether any option names a place."""
+        return any(one is not None for one in (self.library, self.hosts, self.launcher, self.testbed))
+
+
+_OPTIONS = (
+    click.option("--library", type=NamedChoice("MPI library", MPI_LIBRARIES), help="Default: openmpi."),
+    click.option("--hosts", metavar="FILE|A,B,...", help="Hosts for mpirun: a host file, or names by commas."),
+    click.option(
+        "--launcher",
+        type=NamedChoice("launcher", LAUNCHERS),
+        help="srun: the nodes of this SLURM job; oar: of this reservation.",
+    ),
+    click.option(
+        "--testbed", metavar="[NAME]", is_flag=False, flag_value="bed", help="The test bed of that name, which is up."
+    ),
+    click.option("--ppn", type=click.IntRange(1), help="Processes per node. Default: as hosts or platform say."),
+    click.option("--remote-shell", default="", help="What reaches hosts. Default: ssh, in a reservation oarsh."),
+    click.option("--transport", type=NamedChoice("transport", TRANSPORTS), help="tcp: Open MPI over TCP alone."),
+    click.option("--eager-limit", type=SIZE, help="From this size on messages are not sent at once. Default: usual."),
+    click.option("--mpirun-args", default="", metavar="WORDS", help="Further arguments for mpirun or srun."),
+    click.option(
+        "--reach", type=click.FloatRange(1), default=REACH_SECONDS, show_default=True, help="Seconds to reach hosts in."
+    ),
+)
+_NAMES = ("library", "hosts", "launcher", "testbed", "ppn", "remote_shell", "transport", "eager_limit", "mpirun_args",
+          "reach")  # fmt: skip
+
+
+def place_options(function: F) -> F:
+    """Options that name a place; the command gets them together as `where`, for `place_from`."""
+
+    @functools.wraps(function)
+    def collected(*arguments: Any, **given: Any) -> Any:
+        where = Where(**{name: given.pop(name) for name in _NAMES})
+        return function(*arguments, where=where, **given)
+
+    made: Any = collected
+    for option in reversed(_OPTIONS):
+        made = option(made)
+    return made
+
+
+def place_from(where: Where) -> Place:
+    """The place asked for: this machine if none is. Hosts are reached when it is made.
+
+    Raises UsageError for options that do not go together and CollwiseError when hosts do not answer.
+    """
+    named = [option for option, given in (("--hosts", where.hosts), ("--testbed", where.testbed)) if given is not None]
+    batch = where.launcher in ("srun", "oar")
+    if len(named) > 1 or (named and batch):
+        both = [*named, *([f"--launcher {where.launcher}"] if batch else [])]
+        raise UsageError(f"{' and '.join(both)}: each says where to run; give one")
+    if where.testbed is not None:
+        return _testbed(where)
+    if where.hosts is None and not batch:
+        if where.launcher == "mpirun":
+            raise UsageError("--launcher mpirun needs --hosts FILE|A,B,...")
+        _refuse(where, _DETAILS, "other places")
+        return ThisMachine(where.library or MPI_LIBRARIES[0])
+    wishes = Wishes(
+        where.library or MPI_LIBRARIES[0],
+        where.ppn or 0,
+        where.transport or TRANSPORTS[0],
+        words_of(where.mpirun_args, "--mpirun-args"),
+        where.eager_limit or 0,
+        where.reach,
+    )
+    if where.launcher == "srun":
+        _refuse(where, ("remote_shell",), "mpirun")
+        return Srun(wishes)
+    if where.launcher == "oar":
+        return Oar(wishes, where.remote_shell)
+    assert where.hosts is not None
+    return Mpirun(read_hosts(where.hosts), wishes, where.remote_shell)
+
+
+def refuse_details(where: Where) -> None:
+    """For commands that do not run on this machine unless asked to. Raises UsageError for details of no place."""
+    if not where.named:
+        _refuse(where, _DETAILS, "places")
+
+
+def script_option(function: F) -> F:
+    """--script DIR|FILE."""
+    help_text = "Write a script that measures where collwise is not installed, and end. Read its results by import."
+    return click.option("--script", type=click.Path(path_type=Path), metavar="DIR|FILE", help=help_text)(function)
+
+
+def print_script(path: Path, cases: Sequence[Case], method: Method, where: Where) -> None:
+    """Writes the script and says what to do with it. Raises UsageError for options that name a place."""
+    from collwise.validation.measurement.scripts import write_script
+
+    if where.named and where.launcher not in ("mpirun", "srun"):
+        raise UsageError("--script: where it runs is said there, by the variable LAUNCHER; only --launcher srun helps")
+    _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit"), "places")
+    words = " ".join([where.launcher or "mpirun", *words_of(where.mpirun_args, "--mpirun-args")])
+    file = write_script(path, cases, method, launcher=words)
+    click.echo(f"{file}: {len(cases)} cases; run it there by: bash {shlex.quote(file.name)}")
+
+
+def _testbed(where: Where) -> Place:
+    from collwise.validation.testbed.bed import running
+    from collwise.validation.testbed.target import TestBed
+
+    _refuse(where, ("remote_shell", "transport", "eager_limit", "mpirun_args"), "hosts")
+    if where.library not in (None, "openmpi"):
+        raise UsageError(f"--library {where.library}: a test bed runs Open MPI")
+    return TestBed(running(str(where.testbed)), where.ppn)
+
+
+def _refuse(where: Where, names: tuple[str, ...], of: str) -> None:
+    for name in names:
+        if getattr(where, name):
+            raise UsageError(f"--{name.replace('_', '-')} is for {of} (--hosts, --launcher srun or oar)")

@@ -1,0 +1,72 @@
+"""--thresholds FILE: the bounds of algorithms that cut messages only where they are told which ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import UsageError
+from collwise.studies.cli.options import F, parsed
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
+
+# By collective: the names of the bound and of the limit, if there is one.
+_NAMES: dict[str, tuple[str, str | None]] = {
+    "gather": ("gather_irregular_from_bytes", "gather_regular_from_bytes"),
+    "scatter": ("scatter_leap_bytes", None),
+}
+
+
+def _read(text: str) -> Thresholds:
+    from collwise.models.thresholds_file import read_thresholds
+
+    return read_thresholds(Path(text))
+
+
+def thresholds_option(function: F) -> F:
+    """--thresholds FILE."""
+    help_text = "M1, M2 and S for the lmo algorithms (collwise fit --model lmo). Without them they are linear."
+    return click.option("--thresholds", metavar="FILE", type=parsed("thresholds", _read), help=help_text)(function)
+
+
+def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int, int]:
+    """Segment size and limit in bytes of an algorithm that is `bounded`, 0 where there is none.
+
+    Says on standard error where the algorithm runs as linear, for want of its threshold.
+    """
+    bound_name, limit_name = _NAMES[algorithm.collective]
+    bound: int | None = getattr(thresholds, bound_name, None)
+    if bound is None:
+        why = f"give {bound_name} by --thresholds FILE" if thresholds is None else f"the file has no {bound_name}"
+        click.echo(f"collwise: {algorithm.collective} {algorithm.name} runs as linear: {why}", err=True)
+        return 0, 0
+    regular_from: int | None = getattr(thresholds, limit_name) if limit_name is not None else None
+    return bound, 0 if regular_from is None else max(regular_from - 1, 0)
+
+
+def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresholds | None) -> None:
+    """Raises UsageError for thresholds where none of the algorithms takes any."""
+    if thresholds is not None and not any(algorithm.bounded for algorithm in algorithms):
+        entries = [one for of in _NAMES for one in Catalogue.load().collective(of).algorithms.values() if one.bounded]
+        takers = ", ".join(f"{one.collective} {one.name}" for one in entries)
+        raise UsageError(f"--thresholds: none of the algorithms asked for takes any; these do: {takers}")
+
+
+def with_bounds(algorithms: str, thresholds: Thresholds | None) -> str:
+    """A sound list 'gather=lmo;bcast=chain,segment_bytes=8192' with the bounds of those entries that name none."""
+    return ";".join(_entry_with_bounds(entry, thresholds) for entry in algorithms.split(";"))
+
+
+def _entry_with_bounds(entry: str, thresholds: Thresholds | None) -> str:
+    collective, _, choice = entry.partition("=")
+    name, *parameters = (word.strip() for word in choice.split(","))
+    algorithm = Catalogue.load().collectives[collective.strip()].algorithms.get(name) if entry.strip() else None
+    if algorithm is None or not algorithm.bounded or parameters:
+        return entry
+    bound, limit = bounds_of(algorithm, thresholds)
+    return f"{entry},segment_bytes={bound},limit_bytes={limit}" if bound else entry

@@ -1,0 +1,1 @@
+"""Figures as PNG files, one module for each kind of figure."""

@@ -1,0 +1,98 @@
+"""Figures of a calibration: points, fitted segments, and how far simulation is from each point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from collwise.common.units import format_size
+from collwise.studies.figures.style import PALETTE, save, seconds_axis
+from collwise.validation.calibration.calibration import CalibrationResult
+from collwise.validation.calibration.points import ISEND, PING_PONG, RECEIVE, SEND, of_kind
+from collwise.validation.calibration.segmented_regression import Segment
+
+_TITLES = {
+    SEND: "Time in MPI_Send (os)",
+    ISEND: "Time in MPI_Isend (ois)",
+    RECEIVE: "Time in MPI_Recv of a message that is there (or)",
+    PING_PONG: "One way, half a ping-pong",
+}
+_MOST_PERCENT = 30.0
+_POINTS, _LINES, _LIMIT = PALETTE[0], PALETTE[1], PALETTE[7]
+
+
+def write_figures(result: CalibrationResult, directory: Path) -> list[Path]:
+    """calibration-KIND.png for send, isend, receive and ping-pong in a directory."""
+    return [save(figure_of(result, kind), directory / f"calibration-{kind.replace('_', '-')}.png") for kind in _TITLES]
+
+
+def figure_of(result: CalibrationResult, kind: str) -> Figure:
+    """Points and segments over message size, and below them the relative errors where they were simulated."""
+    points = of_kind(result.points, kind)
+    limit = result.platform.calibration.eager_limit_bytes
+    if kind in (SEND, RECEIVE):
+        points = [point for point in points if point.message_bytes < limit]
+    simulated = sorted(
+        (one for one in result.residuals if one.kind == kind and not one.within_node),
+        key=lambda one: one.message_bytes,
+    )
+    figure, axes = plt.subplots(2, 1, figsize=(7, 6), sharex=True, height_ratios=(3, 1.3))
+    halved = 2 if kind == PING_PONG else 1
+    sizes = np.array([point.message_bytes for point in points])
+    spread = np.array([np.percentile(point.seconds, [10, 50, 90]) for point in points]) / halved
+    errors = np.abs(spread[:, [0, 2]] - spread[:, [1]]).T
+    axes[0].errorbar(sizes, spread[:, 1], errors, fmt="o", ms=3.5, lw=0.8, color=_POINTS, label="measured, 10 to 90 %")
+    if kind == PING_PONG:
+        both = [(one.message_bytes, one.simulated_seconds / 2) for one in simulated]
+        axes[0].plot(*zip(*both, strict=True), color=_LINES, lw=1.4, label="simulated")
+        _starts(axes, result.segments[kind])
+    else:
+        _segments(axes[0], result.segments[kind], float(sizes.max()) if kind == ISEND else min(limit, sizes.max()))
+    for axis in axes:
+        axis.axvline(limit, color=_LIMIT, ls="--", lw=1)
+    axes[0].axvline(limit, color=_LIMIT, ls="--", lw=1, label=f"eager limit {limit} B")
+    _errors(axes[1], result, kind)
+    seconds_axis(axes[0])
+    axes[0].set_title(f"{_TITLES[kind]}\n{result.platform.title}", fontsize=11)
+    axes[0].legend(loc="upper left", framealpha=1)
+    _sizes(axes[1], sizes)
+    return figure
+
+
+def _segments(axis: Axes, segments: list[Segment], largest: float) -> None:
+    ends = [*(segment.from_bytes for segment in segments[1:]), largest]
+    for number, (segment, end) in enumerate(zip(segments, ends, strict=True)):
+        x = np.geomspace(max(segment.from_bytes, 1), max(end, segment.from_bytes + 1), 60)
+        y = [segment.seconds(size) for size in x]
+        axis.plot(x, y, color=_LINES, lw=1.6, label="segments" if number == 0 else None)
+
+
+def _starts(axes: np.ndarray, segments: list[Segment]) -> None:
+    for number, segment in enumerate(segments[1:]):
+        for axis in axes:
+            label = "segments begin" if number == 0 and axis is axes[0] else None
+            axis.axvline(segment.from_bytes, color=_LINES, ls=":", lw=0.9, label=label)
+
+
+def _errors(axis: Axes, result: CalibrationResult, kind: str) -> None:
+    """Of simulated times; of receives, which are not simulated alone, of the segments."""
+    found = np.array(result.errors_of(kind))
+    sizes, errors = found[:, 0], 100 * found[:, 1]
+    axis.axhspan(-5, 5, color=PALETTE[5], alpha=0.25, lw=0)
+    axis.axhline(0, color="black", lw=0.8)
+    beyond = np.abs(errors) > _MOST_PERCENT
+    axis.plot(sizes[~beyond], errors[~beyond], "o", ms=3.5, color=_POINTS)
+    axis.plot(sizes[beyond], np.clip(errors[beyond], -_MOST_PERCENT, _MOST_PERCENT), "x", ms=5, color=_LINES)
+    axis.set_ylim(-1.1 * _MOST_PERCENT, 1.1 * _MOST_PERCENT)
+    axis.set_ylabel("error (%)\nx: beyond 30 %", fontsize=9)
+
+
+def _sizes(axis: Axes, sizes: np.ndarray) -> None:
+    axis.set_xscale("log", base=2)
+    powers = range(0, int(np.log2(sizes.max())) + 2, 4)
+    axis.set_xticks([2**power for power in powers], [format_size(2**power) for power in powers])
+    axis.set_xlabel("message size")

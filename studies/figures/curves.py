@@ -1,0 +1,156 @@
+"""Simulated times as markers and predicted ones as lines, over P or m.
+
+Figures 1 to 5 of Pješivac-Grbović et al. 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from collwise.models.piecewise import Array
+from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
+from collwise.studies.papers.pjesivac2007.analysis import Curves, Figure1, Segmentation
+
+_LINES = ("-", "--", "-.", ":")
+_SIMULATED = "#000000"
+
+
+def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
+    """Figure 1: alpha and beta of Hockney, and PLogP measured and fitted, over m; a row a platform, by its title."""
+    figure, grid = plt.subplots(len(found), 3, figsize=(12.6, 3.3 * len(found)), squeeze=False)
+    for row, (name, one) in zip(grid, found.items(), strict=True):
+        sizes = np.array(one.hockney.time.message_bytes)
+        _panel(row[0], sizes, one, f"{name}: Hockney, alpha")
+        row[0].plot(sizes, one.hockney.alpha(sizes) * 1e6, "-o", color=PALETTE[0])
+        row[0].set_ylabel("alpha (us)")
+        _panel(row[1], sizes, one, f"{name}: Hockney, beta")
+        row[1].plot(sizes, one.hockney.beta(sizes) * 1e9, "-o", color=PALETTE[0])
+        row[1].set_ylabel("beta (ns a byte)")
+        _panel(row[2], sizes, one, f"{name}: PLogP")
+        for axis in row[:2]:
+            axis.set_ylim(bottom=0, top=1.25 * axis.get_ylim()[1])
+        _plogp(row[2], sizes, one)
+    grid[0][0].legend(loc="lower left", fontsize=8.5)
+    grid[0][2].legend(fontsize=8, ncols=2)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def _panel(axis: Axes, sizes: Array, one: Figure1, title: str) -> None:
+    """Labels are powers of 32: the sizes themselves lie close together where the functions bend."""
+    axis.set_title(title)
+    axis.axvline(one.eager_limit_bytes, color="#999999", linewidth=1, label="eager limit")
+    size_axis(axis, [32**k for k in range(1 + int(np.log(sizes[-1]) / np.log(32) + 0.5))])
+
+
+def _plogp(axis: Axes, sizes: Array, one: Figure1) -> None:
+    lines = (
+        ("g, measured", one.measured.gap(sizes), 0, "-"),
+        ("g, fitted", one.fitted.gap(sizes), 1, "--"),
+        ("o_s, measured", one.measured.send_overhead(sizes), 2, "-"),
+        ("o_r, measured", one.measured.receive_overhead(sizes), 3, "-"),
+        ("L, measured", np.full(sizes.shape, one.measured.latency_seconds), 4, "-"),
+        ("L, fitted", np.full(sizes.shape, one.fitted.latency_seconds), 5, "--"),
+    )
+    for label, seconds, number, style in lines:
+        # What is not charged has no place on a logarithmic axis.
+        shown = np.where(seconds > 0, seconds, np.nan)
+        axis.plot(sizes, shown, style, color=PALETTE[number], marker=MARKERS[number], markersize=4, label=label)
+    seconds_axis(axis)
+
+
+def over_procs(curves: Curves, title: str) -> Figure:
+    """Figure 2: a panel a method, over P; of the plan's first message size."""
+    labels = list(curves.simulated)
+    figure, axes = plt.subplots(1, len(labels), figsize=(4.2 * len(labels), 3.8), squeeze=False)
+    for axis, label in zip(axes[0], labels, strict=True):
+        procs = curves.plan.procs
+        for number, (model, of) in enumerate(curves.predicted.items()):
+            axis.plot(procs, of[label][:, 0] * 1e6, _LINES[number], color=PALETTE[number], label=model)
+        axis.plot(procs, curves.simulated[label][:, 0] * 1e6, "o", color=_SIMULATED, label="simulated", markersize=4)
+        axis.set_title(label.replace("_", " "))
+        axis.set_xlabel("processes P")
+        axis.set_ylim(bottom=0)
+    axes[0][0].set_ylabel("time (us)")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def over_sizes(curves: Curves, methods: Mapping[str, Sequence[str]], title: str) -> Figure:
+    """Figure 3: a panel a method and P, over m; of each method its labels, unsegmented and segmented."""
+    procs = curves.plan.procs
+    figure, grid = plt.subplots(
+        len(methods), len(procs), figsize=(5.2 * len(procs), 3.4 * len(methods)), sharex=True, sharey=True,
+        squeeze=False,
+    )  # fmt: skip
+    sizes = curves.plan.message_bytes
+    for row, (method, labels) in zip(grid, methods.items(), strict=True):
+        for i, axis in enumerate(row):
+            for number, label in enumerate(labels):
+                cut = label.removeprefix(method).removeprefix(", ") or "unsegmented"
+                for colour, (model, of) in zip(PALETTE, curves.predicted.items(), strict=False):
+                    axis.plot(sizes, of[label][i], _LINES[number], color=colour, label=f"{model}, {cut}", linewidth=1.3)
+                face = _SIMULATED if number else "none"
+                axis.plot(
+                    sizes, curves.simulated[label][i], MARKERS[number], color=_SIMULATED, markerfacecolor=face,
+                    markersize=4.5, label=f"simulated, {cut}",
+                )  # fmt: skip
+            size_axis(axis, sizes)
+            axis.set_title(f"{method}, P = {procs[i]}")
+            axis.set_xlabel("message size m" if row is grid[-1] else "")
+        seconds_axis(row[0])
+    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def conditions(found: Mapping[str, Segmentation], title: str) -> Figure:
+    """Figure 4: both sides of each model's condition over m, by its name."""
+    figure, axes = plt.subplots(1, len(found), figsize=(4.2 * len(found), 3.6), squeeze=False)
+    for axis, (name, one) in zip(axes[0], found.items(), strict=True):
+        axis.plot(one.message_bytes, one.whole, "-o", color=PALETTE[0], markersize=4.5, label="the whole message")
+        axis.plot(one.message_bytes, one.cut, "--s", color=PALETTE[1], markersize=4.5, label="in segments of 1 KiB")
+        size_axis(axis, [int(size) for size in one.message_bytes])
+        seconds_axis(axis)
+        axis.set_ylabel("time a byte" if one.a_byte else "time of a step")
+        axis.set_title(name)
+    axes[0][0].legend(fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def exchange(curves: Curves, label: str, shown: Sequence[int], title: str) -> Figure:
+    """Figure 5: the largest P with predictions, and several P simulated, over the P m bytes that a process sends."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.8), sharey=True)
+    blocks = np.array(curves.plan.message_bytes)
+    last = len(curves.plan.procs) - 1
+    totals = blocks * curves.plan.procs[last]
+    for number, (model, of) in enumerate(curves.predicted.items()):
+        left.plot(totals, of[label][last], _LINES[number], color=PALETTE[number], label=model)
+    left.plot(totals, curves.simulated[label][last], "o", color=_SIMULATED, label="simulated", markersize=5)
+    left.set_title(f"P = {curves.plan.procs[last]}")
+    for number, procs in enumerate(shown):
+        seconds = curves.simulated[label][curves.plan.procs.index(procs)]
+        right.plot(
+            blocks * procs,
+            seconds,
+            "-",
+            color=PALETTE[number],
+            marker=MARKERS[number],
+            markersize=5,
+            label=f"P = {procs}",
+        )
+    right.set_title("simulated")
+    for axis in (left, right):
+        size_axis(axis, [32**k for k in range(5)])
+        axis.set_xlabel("bytes that a process sends, P m")
+        axis.legend(fontsize=9)
+    seconds_axis(left)
+    figure.suptitle(title, fontsize=11)
+    return figure

@@ -1,0 +1,137 @@
+"""Decision maps and penalty maps as figures 6 and 7 of Pješivac-Grbović et al. 2007 have them, over (m, P).
+
+Colours tell algorithms apart (Okabe and Ito's palette), hatches segment sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from collwise.models.piecewise import Array
+from collwise.models.switch_points import NOBODY, Indices
+from collwise.studies.figures.style import PALETTE, edges, size_axis
+from collwise.validation.openmpi.builtin_decisions import Choice
+from collwise.validation.selection.maps import DecisionMaps, method_name
+
+_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo")
+_MOST_COLUMNS = 3
+_WHITE_BELOW_PERCENT, _WORST_PERCENT = 5, 300
+_PERCENT_TICKS = (5, 10, 20, 50, 100, 200, 300)
+
+
+def decision_figure(maps: DecisionMaps, title: str) -> Figure:
+    """The best method at every (m, P): a panel for simulation and one for each model."""
+    methods = list(maps.methods.values())
+    panels = {"simulation": maps.best} | {f"model {name}": found.winners for name, found in maps.models.items()}
+    found = {int(index) for winners in panels.values() for index in np.unique(winners)} - {NOBODY}
+    names = maps.plan.names()
+    used = sorted(found, key=lambda index: (names.index(methods[index].algorithm), methods[index].segment_bytes))
+    styles = _styles([methods[index] for index in used])
+    figure, axes = _panels(len(panels), maps)
+    for axis, (name, winners) in zip(axes, panels.items(), strict=False):
+        axis.set_title(name)
+        for index, style in zip(used, styles, strict=True):
+            _fill(axis, maps, winners == index, *style)
+    handles = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0, label=method_name(methods[index]))
+        for index, (colour, hatch, ink) in zip(used, styles, strict=True)
+    ]
+    figure.legend(
+        handles=handles, loc="outside right upper", title="algorithm, segments", alignment="left",
+        handlelength=2.6, handleheight=1.5, fontsize=9,
+    )  # fmt: skip
+    figure.suptitle(title, fontsize=11, wrap=True)
+    return figure
+
+
+def penalty_figure(maps: DecisionMaps, title: str) -> Figure:
+    """What each model's picks cost against the best method, in percent of its time: a panel a model."""
+    figure, axes = _panels(len(maps.models), maps)
+    colours = plt.get_cmap("viridis_r").with_extremes(under="white", bad="#BBBBBB")
+    mesh = None
+    for axis, (name, found) in zip(axes, maps.models.items(), strict=False):
+        axis.set_title(f"model {name}")
+        percent = np.where(np.isnan(found.penalty), np.nan, np.maximum(found.penalty * 100, 1e-9))
+        mesh = axis.pcolormesh(
+            *_grid(maps), percent, cmap=colours, norm=LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT), linewidth=0
+        )
+    if mesh is not None:
+        bar = figure.colorbar(mesh, ax=axes, extend="both", ticks=_PERCENT_TICKS)
+        bar.ax.set_yticklabels([str(value) for value in _PERCENT_TICKS])
+        bar.ax.yaxis.set_minor_locator(NullLocator())
+        bar.set_label(f"penalty in percent\n(white: below {_WHITE_BELOW_PERCENT}; grey: no pick)", fontsize=9)
+    figure.suptitle(title, fontsize=11, wrap=True)
+    return figure
+
+
+def _styles(choices: Sequence[Choice]) -> list[tuple[str, str, str]]:
+    """Colour, hatch and the hatch's colour of each method."""
+    algorithms = list(dict.fromkeys(choice.algorithm for choice in choices))
+    segments = sorted({choice.segment_bytes for choice in choices} | {0})
+    styles = []
+    for choice in choices:
+        colour = PALETTE[algorithms.index(choice.algorithm) % len(PALETTE)]
+        light = np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) > 0.55
+        hatch = _HATCHES[segments.index(choice.segment_bytes) % len(_HATCHES)]
+        styles.append((colour, hatch, "#000000" if light else "#FFFFFF"))
+    return styles
+
+
+def _panels(count: int, maps: DecisionMaps) -> tuple[Figure, list[Axes]]:
+    """Panels with common axes; those of the last row that are not needed are hidden."""
+    columns = 2 if count == 4 else min(count, _MOST_COLUMNS)
+    rows = -(-count // columns)
+    figure, grid = plt.subplots(
+        rows, columns, figsize=(3.5 * columns + 2.2, 3.1 * rows + 0.6), sharex=True, sharey=True, squeeze=False,
+        layout=ConstrainedLayoutEngine(w_pad=0.12),
+    )  # fmt: skip
+    axes = list(grid.ravel())
+    for number, axis in enumerate(axes):
+        axis.set_visible(number < count)
+        axis.grid(False)
+        axis.set_xscale("log", base=2)
+        axis.set_yscale("log", base=2)
+        sizes, procs = _grid(maps)
+        axis.set_xlim(sizes[0], sizes[-1])
+        axis.set_ylim(procs[0], procs[-1])
+        size_axis(axis, maps.plan.message_bytes, keep_scale=True)
+        axis.tick_params(labelbottom=number + columns >= count)
+        axis.set_xlabel("message size m" if number + columns >= count else "")
+        axis.set_ylabel("processes P" if number % columns == 0 else "")
+    counts = _count_ticks(maps.plan.procs)
+    axes[0].set_yticks(counts, [str(count) for count in counts])
+    axes[0].yaxis.set_minor_formatter(NullFormatter())
+    axes[0].yaxis.set_minor_locator(NullLocator())
+    return figure, axes
+
+
+def _count_ticks(procs: Sequence[int]) -> list[int]:
+    """All process counts if they are few, else the powers of two among them."""
+    powers = [count for count in procs if count & (count - 1) == 0]
+    return list(procs) if len(procs) <= 6 or len(powers) < 2 else powers
+
+
+def _grid(maps: DecisionMaps) -> tuple[Array, Array]:
+    return edges(np.array(maps.plan.message_bytes), log=True), edges(np.array(maps.plan.procs), log=True)
+
+
+def _fill(axis: Axes, maps: DecisionMaps, where: Indices, colour: str, hatch: str, ink: str) -> None:
+    """The cells where a method is picked, as one shape: cells of their own would show their seams."""
+    sizes, procs = _grid(maps)
+    rows, columns = np.nonzero(where)
+    if not len(rows):
+        return
+    left, right, low, high = sizes[columns], sizes[columns + 1], procs[rows], procs[rows + 1]
+    corners = np.stack([left, low, right, low, right, high, left, high, left, low], axis=1).reshape(-1, 2)
+    codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(rows))
+    axis.add_patch(PathPatch(Path(corners, codes), facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0))

@@ -1,0 +1,90 @@
+"""Predicted and simulated times over the message size, on straight axes as O'Flynn 2009 draws them.
+
+Simulated times are black, models have colours of Okabe and Ito's palette and dashes of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from collwise.models.piecewise import Array
+from collwise.studies.figures.style import PALETTE
+
+_DASHES = ((), (6, 2), (2, 2), (8, 2, 2, 2), (1, 1), (8, 2, 2, 2, 2, 2))
+_SIMULATED_MARKERS = ("o", "s", "^")
+# The same in all figures; by what a name begins with. Other curves have styles in their order.
+_STYLE_OF = {"Hockney, homogeneous": 4, "Hockney": 0, "LogGP": 1, "PLogP": 2, "LMO": 3}
+
+Panels = Mapping[str, Mapping[str, Array]]
+"""By title of the panel and name of the curve: seconds at every size. Names of simulated curves begin so."""
+
+
+def size_curves(
+    sizes: Sequence[int],
+    panels: Panels,
+    title: str,
+    limit_bytes: int | None = None,
+    share_y: bool = True,
+    what: str = "block size m",
+) -> Figure:
+    """One panel beside the other, with one legend below; a dotted line at `limit_bytes`, the eager limit."""
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(max(4.4 * len(panels), 6.4), 4.4), sharey=share_y, squeeze=False
+    )  # fmt: skip
+    styles = _styles(panels)
+    for axis, (name, curves) in zip(axes[0], panels.items(), strict=True):
+        for label, seconds in curves.items():
+            axis.plot(np.asarray(sizes) / 1024, np.asarray(seconds) * 1e3, label=label, **styles[label])
+        if limit_bytes is not None and sizes[0] < limit_bytes < sizes[-1]:
+            axis.axvline(limit_bytes / 1024, color="#666666", linewidth=1, linestyle=":")
+            axis.annotate(
+                "eager limit", (limit_bytes / 1024, 1), xycoords=("data", "axes fraction"), xytext=(3, -3),
+                textcoords="offset points", va="top", fontsize=8, color="#666666",
+            )  # fmt: skip
+        axis.set_title(name)
+        axis.set_xlabel(f"{what} (KiB)")
+    if sizes[0] < 0.2 * sizes[-1]:
+        for axis in axes[0]:
+            axis.set_xlim(left=0)
+            axis.set_ylim(bottom=0)
+    axes[0][0].set_ylabel("time (ms)")
+    _legend(figure, axes[0])
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    found: dict[str, Artist] = {}
+    for axis in axes:
+        handles, labels = axis.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    columns = min(2 if len(axes) == 1 else 3, len(found))
+    figure.legend(
+        handles=list(found.values()), labels=list(found), loc="outside lower center",
+        ncols=columns, handlelength=3.2, fontsize=9,
+    )  # fmt: skip
+
+
+def _styles(panels: Panels) -> dict[str, dict[str, object]]:
+    """Of every curve, the same in all panels."""
+    names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
+    simulated = [name for name in names if name.startswith("simulated")]
+    models = [name for name in names if name not in simulated]
+    styles: dict[str, dict[str, object]] = {}
+    for number, name in enumerate(simulated):
+        marker = _SIMULATED_MARKERS[number % len(_SIMULATED_MARKERS)]
+        fill = "black" if number == 0 else "white"
+        styles[name] = {"color": "black", "marker": marker, "markersize": 3.5, "linewidth": 0.8,
+                        "markerfacecolor": fill, "zorder": 3}  # fmt: skip
+    for number, name in enumerate(models):
+        known = next((style for begin, style in _STYLE_OF.items() if name.startswith(begin)), number)
+        dashes = _DASHES[known % len(_DASHES)]
+        styles[name] = {"color": PALETTE[known % len(PALETTE)], "linewidth": 1.9,
+                        "linestyle": (0, dashes) if dashes else "-"}  # fmt: skip
+    return styles

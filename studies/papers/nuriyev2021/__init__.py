@@ -1,0 +1,1 @@
+"""Nuriyev and Lastovetsky 2021: implementation-aware models."""

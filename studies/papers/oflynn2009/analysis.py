@@ -1,0 +1,237 @@
+"""O'Flynn 2009: what the models say of scatter and gather on the thesis's cluster, against simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from collwise.common.errors import CollwiseError
+from collwise.models.collectives.scatter import lmo_parts
+from collwise.models.hockney import of_pair
+from collwise.models.interface import CollectiveModel
+from collwise.models.lmo import LMO, Thresholds
+from collwise.models.loading import models_of
+from collwise.models.piecewise import Array
+from collwise.models.point_to_point import PointToPointModel
+from collwise.platforms import HostPlatform, load
+from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.truth import point_to_point
+from collwise.simulator.store import Case
+from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.studies.papers.oflynn2009.estimates import PROCS, ErrorOf, Estimates, is_eager
+from collwise.studies.papers.oflynn2009.tables import FIGURE_5_5_BYTES, KIB
+from collwise.validation.fitting.models_by_name import HowToRun, simulated_parameters
+from collwise.validation.fitting.point_to_point import request
+from collwise.validation.fitting.recovery import Recovered, recover
+from collwise.validation.selection.rank_mapping import MappingGain, best_mappings, mapping_gains
+
+EXACT = "exact-heterogeneous"
+SIZES = (*range(KIB, 8 * KIB, KIB), *range(8 * KIB, 200 * KIB + 1, 4 * KIB))
+"""Blocks up to 200 KB, as in figures 5.3 and 5.4."""
+WIDE_BYTES_PER_SECOND = 1e13
+MAPPING_SIZES = (KIB, 4 * KIB, 16 * KIB, 64 * KIB)
+SERIES = (
+    ("scatter", "linear"),
+    ("scatter", "linear_nonblocking"),
+    ("scatter", "binomial"),
+    ("gather", "linear"),
+    ("gather", "binomial"),
+)
+
+Curves = Mapping[tuple[str, str], Array]
+"""Seconds at SIZES, by collective and algorithm."""
+
+
+def simulated_curves(
+    platform: HostPlatform, series: Sequence[tuple[str, str]], how: HowToRun, thresholds: Thresholds | None = None
+) -> dict[tuple[str, str], Array]:
+    """Simulated times; `thresholds` are for the algorithms 'lmo'. Raises CollwiseError when a case fails."""
+    cases = {one: [_case(*one, size, thresholds) for size in SIZES] for one in series}
+    sweep = simulate(
+        platform, [case for several in cases.values() for case in several], how.store,
+        engine_version=how.engine, jobs=how.jobs, on_progress=how.on_progress,
+    )  # fmt: skip
+    if sweep.failed:
+        raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].case}: {sweep.failed[0].error}")
+    return {one: np.array([sweep.timings[case].seconds for case in several]) for one, several in cases.items()}
+
+
+def _case(collective: str, algorithm: str, size: int, thresholds: Thresholds | None) -> Case:
+    case = Case(collective, algorithm, PROCS, size)
+    if thresholds is None or algorithm != "lmo":
+        return case
+    if collective == "scatter":
+        return replace(case, segment_bytes=thresholds.scatter_leap_bytes or 0)
+    bounds = thresholds.gather_irregular_from_bytes or 0, thresholds.gather_regular_from_bytes or 0
+    return replace(case, segment_bytes=bounds[0], limit_bytes=bounds[1] if bounds[0] else 0)
+
+
+def predicted_curves(models: Mapping[str, CollectiveModel], collective: str, algorithm: str) -> dict[str, Array]:
+    """Seconds at SIZES, by model. The non-blocking linear scatter is predicted as the linear one."""
+    name = algorithm.removesuffix("_nonblocking")
+    return {key: model.predict(collective, name, PROCS, SIZES) for key, model in models.items()}
+
+
+def eager_sizes(found: Estimates) -> np.ndarray:
+    """Which of SIZES are below the eager limit, shape (size,)."""
+    return np.array([is_eager(found, size) for size in SIZES])
+
+
+def errors(
+    models: Mapping[str, CollectiveModel], curves: Curves, series: tuple[str, str], where: np.ndarray
+) -> dict[str, ErrorOf]:
+    """By model, over the sizes of SIZES where `where` is true."""
+    return {
+        name: ErrorOf.between(name, predicted[where], curves[series][where])
+        for name, predicted in predicted_curves(models, *series).items()
+    }
+
+
+def choices(
+    models: Mapping[str, CollectiveModel], curves: Curves, linear: str, where: np.ndarray
+) -> dict[str, tuple[int, int]]:
+    """Of a scatter, linear or binomial: at how many sizes a model takes the linear one, and how often it is right.
+
+    'simulation' is among the names. `linear` is 'linear' or 'linear_nonblocking'.
+    """
+    truth = curves["scatter", linear][where] < curves["scatter", "binomial"][where]
+    taken = {"simulation": truth}
+    flat, tree = (predicted_curves(models, "scatter", name) for name in (linear, "binomial"))
+    taken |= {name: flat[name][where] < tree[name][where] for name in models}
+    return {name: (int(one.sum()), int(np.sum(one == truth))) for name, one in taken.items()}
+
+
+def sizes_of_figure_5_5() -> np.ndarray:
+    """Which of SIZES the figure shows, shape (size,)."""
+    return np.array([FIGURE_5_5_BYTES[0] <= size <= FIGURE_5_5_BYTES[1] for size in SIZES])
+
+
+def with_true_parameters(platform: HostPlatform) -> PointToPointModel:
+    """LMO of what the description says of processors and wires, instead of what estimation finds."""
+    truth = point_to_point(platform)
+    return PointToPointModel(
+        "lmo_heterogeneous", platform.name,
+        LMO(truth.processor_seconds, truth.processor_seconds_per_byte, truth.latency_seconds,
+            truth.network_seconds_per_byte),
+    )  # fmt: skip
+
+
+def without_shared_links(platform: HostPlatform, how: HowToRun) -> dict[str, ErrorOf]:
+    """Errors of the binomial scatter where all of the root's messages are eager, with links too wide to be shared.
+
+    Models have the true parameters of that platform: 'lmo', 'hockney'. Wires still limit every message by itself.
+    """
+    assert isinstance(platform, HeterogeneousPlatform)
+    kinds = tuple(replace(kind, link_bytes_per_second=WIDE_BYTES_PER_SECOND) for kind in platform.node_types)
+    wide = replace(platform, node_types=kinds)
+    lmo = with_true_parameters(wide)
+    assert isinstance(lmo.parameters, LMO)
+    hockney = PointToPointModel("hockney_heterogeneous", wide.name, lmo.parameters.as_hockney())
+    curves = simulated_curves(wide, [("scatter", "binomial")], how)
+    where = binomial_regions(wide.eager_limit_bytes)["all eager"]
+    return errors({"lmo": lmo, "hockney": hockney}, curves, ("scatter", "binomial"), where)
+
+
+def serial_gather(models: Mapping[str, CollectiveModel]) -> CollectiveModel:
+    """Heterogeneous LMO with (4.3) for every gather, as if M2 were 0."""
+    model = models["lmo_heterogeneous"]
+    assert isinstance(model, PointToPointModel)
+    assert isinstance(model.parameters, LMO)
+    serial = replace(model.parameters, thresholds=Thresholds(gather_regular_from_bytes=0))
+    return replace(model, parameters=serial)
+
+
+def root_rates(found: Estimates, platform: HostPlatform) -> tuple[float, float, float]:
+    """Seconds a byte at the root: t_0 as estimated, t_0 of its processor alone, and the time of its link."""
+    assert isinstance(found.lmo.parameters, LMO)
+    truth = point_to_point(platform)
+    link = float(np.min(truth.network_seconds_per_byte[0, 1:]))
+    estimated = np.asarray(found.lmo.parameters.processor_seconds_per_byte)[0]
+    return float(estimated), float(truth.processor_seconds_per_byte[0]), link
+
+
+def spread_of_rates(found: Estimates) -> tuple[float, float]:
+    """The least and the largest t_i, seconds a byte."""
+    assert isinstance(found.lmo.parameters, LMO)
+    rates = np.asarray(found.lmo.parameters.processor_seconds_per_byte)
+    return float(rates.min()), float(rates.max())
+
+
+def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
+    """Which of SIZES, by how the root of a binomial tree sends: its messages have 1 to PROCS / 2 blocks."""
+    sizes = np.array(SIZES)
+    largest_eager = sizes * (PROCS // 2) < eager_limit_bytes
+    none_eager = sizes >= eager_limit_bytes
+    return {"all eager": largest_eager, "some eager": ~largest_eager & ~none_eager, "none eager": none_eager}
+
+
+def negative_networks(found: Estimates) -> tuple[int, int]:
+    """How many pairs have 1 / beta below 0, of how many."""
+    assert isinstance(found.lmo.parameters, LMO)
+    matrix = found.lmo.parameters.network_seconds_per_byte
+    pairs = [of_pair(matrix, i, j) for i, j in combinations(range(PROCS), 2)]
+    return sum(value < 0 for value in pairs), len(pairs)
+
+
+# Mappings.
+
+
+def all_mapping_gains(
+    platform: HostPlatform, models: Mapping[str, CollectiveModel], how: HowToRun
+) -> dict[tuple[str, str], list[MappingGain]]:
+    """By collective and model: the best mapping of each size against the default."""
+    gains = {}
+    for collective in ("scatter", "gather"):
+        for name in ("hockney_heterogeneous", "lmo_heterogeneous"):
+            mappings = best_mappings(models[name], collective, PROCS, MAPPING_SIZES)
+            gains[collective, name] = mapping_gains(
+                platform, models[name], collective, PROCS, mappings, how.store,
+                engine_version=how.engine, jobs=how.jobs, on_progress=how.on_progress,
+            )  # fmt: skip
+    return gains
+
+
+# Where all of LMO's assumptions hold.
+
+
+@dataclass(frozen=True)
+class ExactCase:
+    """LMO on the synthetic platform: parameters recovered, and simulated linear scatters against formulas.
+
+    `scatter` and `hockney_scatter`: linear, with ranks in the platform's order; `slowest_last`: (4.1) with the slowest
+    nodes served last; `binomial`: the binomial scatter by LMO.
+    """
+
+    recovered: Sequence[Recovered]
+    scatter: ErrorOf
+    slowest_last: ErrorOf
+    hockney_scatter: ErrorOf
+    binomial: ErrorOf
+
+
+def on_the_exact_platform(how: HowToRun) -> ExactCase:
+    """Estimation and linear scatter on the platform with parameters that are known exactly."""
+    platform = load(EXACT)
+    wanted = request("lmo", "triplets", heterogeneous=True)
+    fitted = simulated_parameters(platform, wanted, how)
+    hockney = simulated_parameters(platform, request("hockney", "regression", heterogeneous=True), how)
+    assert isinstance(fitted.parameters, LMO)
+    _, others = lmo_parts(fitted.parameters, PROCS, np.array([float(SIZES[-1])]))
+    slowest_last = platform.reordered([0, *(1 + int(place) for place in np.argsort(others[:, 0]))])
+
+    def error(model: CollectiveModel, ordered: HostPlatform, algorithm: str = "linear") -> ErrorOf:
+        curve = simulated_curves(ordered, [("scatter", algorithm)], how)["scatter", algorithm]
+        # (4.1) takes the maximum over the others: their order does not change it.
+        return ErrorOf.between(model.name, model.predict("scatter", algorithm, PROCS, SIZES), curve)
+
+    lmo = models_of(fitted)["lmo_heterogeneous"]
+    return ExactCase(
+        recover(platform, [wanted], lambda one: fitted),
+        error(lmo, platform),
+        error(lmo, slowest_last),
+        error(models_of(hockney)["hockney_heterogeneous"], platform),
+        error(lmo, platform, "binomial"),
+    )

@@ -1,0 +1,1 @@
+"""Pješivac-Grbović et al. 2007: point-to-point models and decision maps."""

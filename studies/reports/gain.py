@@ -1,0 +1,77 @@
+"""Gains at run time in tables: for the terminal, for reports and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from statistics import geometric_mean
+from typing import Any
+
+from collwise.common.units import format_seconds, format_size
+from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, RunTime, WayTime
+
+COLUMNS = ("collective", "P", "m", "choice", "default", "rules", "libcollwise", "rules gain", "libcollwise gains")
+
+
+def cells(row: GainRow) -> tuple[str, ...]:
+    """One call; a gain in brackets is within the intervals of the two times."""
+    segment = f", {format_size(row.choice.segment_bytes)}" if row.choice.segment_bytes else ""
+    return (
+        row.collective,
+        str(row.procs),
+        format_size(row.message_bytes),
+        row.choice.algorithm + segment,
+        *map(_time, (row.default, row.rules, row.libcollwise)),
+        *(_gain(row, way) for way in (RULES, LIBCOLLWISE)),
+    )
+
+
+def _time(time: WayTime | None) -> str:
+    if time is None:
+        return "-"
+    return f"{format_seconds(time.seconds)} ± {time.half_width_seconds / time.seconds:.0%}"
+
+
+def _gain(row: GainRow, way: str) -> str:
+    if getattr(row, way) is None:
+        return "not by rules"
+    text = f"x {row.speedup(way):.2f}"
+    return text if row.significant(way) else f"({text})"
+
+
+def summary_lines(found: RunTime) -> Iterator[str]:
+    """For each way the geometric mean of the speed-ups, and how many calls became faster or slower beyond doubt."""
+    for way in (RULES, LIBCOLLWISE):
+        rows = [row for row in found.rows if getattr(row, way) is not None]
+        if rows:
+            sure = [row for row in rows if row.significant(way)]
+            faster = sum(row.speedup(way) > 1 for row in sure)
+            yield (
+                f"{way}: x {geometric_mean(row.speedup(way) for row in rows):.2f} on average over {len(rows)} calls; "
+                f"faster beyond the intervals {faster}, slower {len(sure) - faster}"
+            )
+    for note in dict.fromkeys(row.note for row in found.rows if row.note):
+        calls = sum(row.note == note for row in found.rows)
+        yield f"{note} ({calls} calls)"
+
+
+def check_lines(found: RunTime) -> list[str]:
+    """What Open MPI did with the rules."""
+    return [check.summary for check in found.checks]
+
+
+def gains_markdown(found: RunTime) -> str:
+    """Tables for a report."""
+    lines = [COLUMNS, ["---"] * len(COLUMNS), *(cells(row) for row in found.rows)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    points = "\n".join(f"- {line}" for line in (*summary_lines(found), *check_lines(found)))
+    return f"{table}\n\n{points}\n"
+
+
+def records(rows: Sequence[GainRow]) -> list[dict[str, Any]]:
+    """As plain data."""
+    return [
+        asdict(row) | {f"{way}_speedup": row.speedup(way) for way in (RULES, LIBCOLLWISE)}
+        | {f"{way}_significant": row.significant(way) for way in (RULES, LIBCOLLWISE)}
+        for row in rows
+    ]  # fmt: skip

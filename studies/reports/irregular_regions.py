@@ -1,0 +1,86 @@
+"""Irregular regions in words and tables: for the terminal, for reports and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from collwise.common.units import format_size
+from collwise.validation.measurement.irregular_regions import Regions, region_times, verdict
+from collwise.validation.testbed.tcp_counters import TcpCounts
+
+SUMMARY_COLUMNS = ("place", "TCP", "P", "M1", "M2", "S", "time-outs in gather", "sent again", "time-outs", "drops")
+ALGORITHM_COLUMNS = ("gather", "blocks", "mean", "worst", "with time-out", "sent again", "time-outs", "drops")
+
+
+def summary_cells(found: Regions) -> tuple[str, ...]:
+    """One row on one place; the last three are what was counted during the gather series, if anything was."""
+    limits = found.thresholds
+    sizes = (limits.gather_irregular_from_bytes, limits.gather_regular_from_bytes, limits.scatter_leap_bytes)
+    return (
+        found.place,
+        found.variant or "-",
+        str(found.procs),
+        *("-" if size is None else format_size(size) for size in sizes),
+        f"{found.gather.escalated.mean():.0%}",
+        *_count_cells(found.gather.counts.get("all")),
+    )
+
+
+def algorithm_cells(found: Regions) -> list[tuple[str, ...]]:
+    """A row an algorithm and part of the sizes; times over those of linear gather without escalation."""
+    return [
+        (
+            row.algorithm,
+            row.part,
+            f"x {row.mean_slowdown:.2f}",
+            f"x {row.worst_slowdown:.1f}",
+            f"{row.escalated:.0%}",
+            *_count_cells(row.counts),
+        )
+        for row in region_times(found)
+    ]
+
+
+def _count_cells(counts: TcpCounts | None) -> tuple[str, ...]:
+    return ("-", "-", "-") if counts is None else (str(counts.sent_again), str(counts.timeouts), str(counts.drops))
+
+
+def regions_markdown(all_found: Sequence[Regions]) -> str:
+    """Tables for a report: the thresholds of all places, then the algorithms of each."""
+    lines = [_markdown(SUMMARY_COLUMNS, [summary_cells(found) for found in all_found])]
+    for found in all_found:
+        lines += [f"**{title_of(found)}**: {verdict(found)}.", _markdown(ALGORITHM_COLUMNS, algorithm_cells(found))]
+    return "\n\n".join(lines) + "\n"
+
+
+def title_of(found: Regions) -> str:
+    """'testbed-8x100M, reno, P = 8'."""
+    return ", ".join([found.place, *([found.variant] if found.variant else []), f"P = {found.procs}"])
+
+
+def record_of(found: Regions) -> dict[str, Any]:
+    """As plain data: thresholds, every single time, counters and the verdict."""
+    return {
+        "place": found.place,
+        "variant": found.variant,
+        "procs": found.procs,
+        "thresholds": asdict(found.thresholds),
+        "verdict": verdict(found),
+        "series": [
+            {
+                "collective": series.collective,
+                "algorithm": series.algorithm,
+                "message_bytes": list(series.message_bytes),
+                "seconds": series.seconds.tolist(),
+                "counts": {part: asdict(counts) for part, counts in series.counts.items()},
+            }
+            for series in (found.gather, found.scatter, *found.compared)
+        ],
+    }
+
+
+def _markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

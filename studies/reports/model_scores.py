@@ -1,0 +1,73 @@
+"""Scores of models as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from collwise.validation.fitting.recovery import Recovered
+from collwise.validation.selection.evaluation import Evaluation, Score
+
+SCORE_COLUMNS = (
+    *("platform", "collective", "model", "predictions", "mean error", "worst error"),
+    *("best picked", "mean cost", "worst cost", "worst at"),
+)
+
+
+RECOVERED_COLUMNS = ("platform", "model", "procedure", "parameter", "true", "estimated", "worst error", "found")
+
+
+def score_rows(scores: Sequence[Score]) -> list[tuple[object, ...]]:
+    """Rows under SCORE_COLUMNS; none of a model without any formula for the collective."""
+    return [_score_cells(score) for score in scores if score.predictions or score.unpredicted]
+
+
+def _score_cells(score: Score) -> tuple[object, ...]:
+    points = f"{score.predictions} ({score.unpredicted} not)" if score.unpredicted else str(score.predictions)
+    return (
+        *(score.platform, score.collective, score.model, points),
+        *(_percent(score.mean_error), _percent(score.worst_error)),
+        f"{score.best_picks} of {score.picks}" if score.picks else "-",
+        *(_percent(score.mean_cost), _percent(score.worst_cost)),
+        score.worst_at if score.worst_cost > 0 else "-",
+    )
+
+
+def remarks(result: Evaluation) -> list[str]:
+    """For each collective, whose selection costs least, and which algorithms models, or all of them, left out."""
+    lines = []
+    for collective, names in result.covered_by_none.items():
+        lines.append(_best_line(result, collective))
+        where = f"{result.platform}, {collective}"
+        models: dict[tuple[str, ...], list[str]] = {}
+        for score in result.scores:
+            if score.collective == collective and score.left_out:
+                missing = score.left_out if score.predictions or score.unpredicted else ("any of these",)
+                models.setdefault(missing, []).append(score.model)
+        lines += [f"{where}: no formula in {', '.join(of)} for {', '.join(missing)}" for missing, of in models.items()]
+        if names:
+            lines.append(f"{where}: no model here has a formula for {', '.join(names)}; left out")
+    return lines
+
+
+def _best_line(result: Evaluation, collective: str) -> str:
+    best = result.best(collective)
+    if best is None:
+        return f"{result.platform}, {collective}: no model predicts any of these points"
+    return (
+        f"{result.platform}, {collective}: the selection of {best.model} costs least, "
+        f"{_percent(best.mean_cost)} on average, {_percent(best.worst_cost)} at worst"
+    )
+
+
+def _percent(part: float) -> str:
+    return "-" if math.isnan(part) else f"{part * 100:z.1f} %"
+
+
+def recovered_cells(row: Recovered) -> tuple[object, ...]:
+    """A row under RECOVERED_COLUMNS."""
+    model = f"{row.family}{', of each pair' if row.heterogeneous else ''}"
+    return (
+        *(row.platform, model, row.procedure, row.parameter, f"{row.true:.6g}", f"{row.estimated:.6g}"),
+        *(f"{row.worst_error * 100:.4f} %", "yes" if row.ok else "NO"),
+    )

@@ -1,0 +1,399 @@
+"""The report of `collwise validate`: sections of tables and figures, and the same numbers for scripts."""
+
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from collwise.common.units import format_seconds, format_size
+from collwise.models.point_to_point import AS_PRINTED
+from collwise.studies.figures import validation as draw
+from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
+from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
+from collwise.validation.measurement.repeatability import WANTED
+from collwise.validation.three_way.conditions import CONDITIONS
+from collwise.validation.three_way.costs import Cost, own_costs, selection_costs, summary_of
+from collwise.validation.three_way.disagreements import LIMIT, Diagnosis, Disagreement
+from collwise.validation.three_way.pipeline import Validation
+from collwise.validation.three_way.scores import Agreement, Errors, errors_by, errors_of, rank_agreement
+from collwise.validation.three_way.table import SIMULATED, Row, Table
+from collwise.validation.three_way.verdict import ALL, LARGE, LARGE_BYTES, verdicts
+
+STEM = "validation"
+T = TypeVar("T")
+OWN = "MPI's own choice"
+_ERROR_COLUMNS = ("cases", "median", "mean", "bias", "90 %", "worst")
+
+
+def percent(part: float, sign: bool = False) -> str:
+    """'12.3 %', with a sign if asked for; '-' of nan."""
+    return "-" if math.isnan(part) else f"{part * 100:{'+' if sign else 'z'}.1f} %"
+
+
+def write_validation(result: Validation, folder: Path, more: Sequence[Section] = ()) -> tuple[Path, Path]:
+    """Writes validation.html and validation.md with its figures; `more` sections come last. Returns both paths.
+
+    Raises UsageError when the folder cannot be written.
+    """
+    plan = result.plan
+    intro = (
+        f"Real {result.maker} over TCP on test beds of network namespaces, beside the same cases simulated on a "
+        "platform calibrated there from messages between two nodes, and predicted by models fitted there. Errors are "
+        "relative to measured times; costs are what a pick takes in measured time over the best of all measured "
+        "algorithms." + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
+    )
+    return write_sections("Predicted, simulated, measured", intro, [*sections(result), *more], folder, STEM)
+
+
+def sections(result: Validation) -> list[Section]:
+    """All sections, in reading order."""
+    main = result.main
+    return [
+        _promises(result),
+        _errors(main),
+        _ranks(main),
+        _costs(main),
+        _repeated(result),
+        _causes(result),
+        _others(result),
+        _by_algorithm(main),
+        _made(result),
+    ]
+
+
+def _shown(by_source: Mapping[str, T]) -> dict[str, T]:
+    """Of figures: without the second form that some models have, with formulas as their paper prints them."""
+    return {source: value for source, value in by_source.items() if not source.endswith(AS_PRINTED)}
+
+
+def _place_title(name: str) -> str:
+    return name.replace("testbed-", "test bed ")
+
+
+def _promises(result: Validation) -> Section:
+    rows, bad = [], set()
+    for number, one in enumerate(verdicts(result.main)):
+        rows.append(
+            (
+                one.collective,
+                one.quantity,
+                percent(one.found),
+                percent(one.limit),
+                "yes" if one.kept else "no",
+                percent(one.distance, sign=True),
+                "" if one.kept else _why(result, one.collective),
+            )
+        )
+        if not one.kept:
+            bad.add(number)
+    columns = ("collective", "of simulation", "found", "at most", "kept", "distance", "causes found")
+    tables = [TextTable(columns, rows, 2, bad=frozenset(bad))]
+    text = [
+        f"Simulated against measured times on {_place_title(result.main.places[0])}.",
+        "Messages below 8 KiB are smaller than, or not much larger than, what the test bed's token buckets let through "
+        "after a pause: alone they take no time on the wire, in a row they do. Simulation keeps to the link's rate.",
+    ]
+    return Section("What was promised", text, tables)
+
+
+def _why(result: Validation, collective: str) -> str:
+    """The causes of the collective's disagreements that were looked at, and of how many each is."""
+    chosen = [
+        one
+        for one in result.diagnoses
+        if collective in (ALL, one.disagreement.worst.point.collective)
+        or (collective == LARGE and one.disagreement.worst.point.message_bytes >= LARGE_BYTES)
+    ]
+    causes = collections.Counter(one.cause for one in chosen)
+    return ", ".join(f"{cause} ({count})" for cause, count in causes.most_common())
+
+
+def _errors(table: Table) -> Section:
+    rows = []
+    for source in table.sources:
+        everything = errors_of(row.error(source) for row in table.rows)
+        if everything is not None:
+            rows.append((source, ALL, *_error_cells(everything)))
+        rows += [
+            (source, name, *_error_cells(found))
+            for name, found in errors_by(table.rows, source, lambda row: row.point.collective).items()
+        ]
+    sizes = errors_by(
+        sorted(table.rows, key=lambda r: r.point.message_bytes), SIMULATED, lambda r: r.point.message_bytes
+    )
+    by_size = [(format_size(size), *_error_cells(found)) for size, found in sizes.items()]
+    tables = [
+        TextTable(("source", "collective", *_ERROR_COLUMNS), rows, 2, "By source and collective"),
+        TextTable(("size", *_ERROR_COLUMNS), by_size, 1, "Simulated, by size"),
+    ]
+    text = (
+        "Relative error e = source / measured - 1: median, mean and 90th percentile of |e|, its mean with sign (bias), "
+        "and the worst."
+    )
+    place = _place_title(table.places[0])
+    pictures = [Picture("scatter", draw.scatter(table, place), "Simulated over measured times.")]
+    for name in table.collectives:
+        title = f"{name} on {place}"
+        caption = f"{name}: measured (markers, 95 % intervals) and simulated (lines)."
+        pictures.append(Picture(f"times-{name}", draw.times(table, name, title), caption))
+    return Section("Relative errors", [text], tables, pictures)
+
+
+def _error_cells(found: Errors) -> tuple[object, ...]:
+    return (
+        found.count,
+        *(percent(found.median), percent(found.mean), percent(found.bias, True), percent(found.ninetieth)),
+        percent(found.worst, True),
+    )
+
+
+def agreements(table: Table) -> dict[str, dict[str, Agreement]]:
+    """By collective and source, where the source foretells two algorithms at least; all together comes first."""
+    found: dict[str, dict[str, Agreement]] = {}
+    for name in (ALL, *table.collectives):
+        rows = [row for row in table.rows if name in (ALL, row.point.collective)]
+        by_source = {source: rank_agreement(rows, source) for source in table.sources}
+        found[name] = {source: one for source, one in by_source.items() if one.points}
+    return found
+
+
+def _ranks(table: Table) -> Section:
+    found = agreements(table)
+    rows = [
+        (name, source, one.points, f"{one.tau:.2f}", f"{one.tau_told_apart:.2f}", percent(one.told_apart))
+        for name, by_source in found.items()
+        for source, one in by_source.items()
+    ]
+    columns = ("collective", "source", "points", "tau-b", "tau, told apart", "pairs told apart")
+    text = (
+        "Kendall's tau of a source's order of algorithms with the measured one, averaged over points (P, m): 1 is the "
+        "same order, 0 none, -1 the reverse. tau-b takes the measured means as they are. 'Told apart' counts only "
+        "pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair that the "
+        "source gives one time counts for neither side."
+    )
+    title = f"Rank agreement on {_place_title(table.places[0])}, pairs told apart"
+    pictures = [
+        Picture(
+            "ranks",
+            draw.rank_bars({name: _shown(sources) for name, sources in found.items()}, title),
+            "Kendall's tau by collective and source, without formulas as printed.",
+        )
+    ]
+    return Section("Rank agreement", [text], [TextTable(columns, rows, 2)], pictures)
+
+
+def all_costs(table: Table) -> dict[str, list[Cost]]:
+    """By source its costs, the MPI library's own last; sources that pick nothing are left out."""
+    found = {source: selection_costs(table.rows, source) for source in table.sources}
+    found[OWN] = own_costs(table.rows, table.own)
+    return {source: costs for source, costs in found.items() if costs}
+
+
+def _costs(table: Table) -> Section:
+    found = all_costs(table)
+    rows = [
+        cells
+        for name in (ALL, *table.collectives)
+        for source, costs in found.items()
+        if (cells := _cost_cells(name, source, [one for one in costs if name in (ALL, one.point.collective)]))
+    ]
+    columns = ("collective", "picked by", "points", "mean cost", "worst cost", "worst at", "best picked",
+               "beyond intervals", "candidates")  # fmt: skip
+    text = (
+        "measured(pick) / measured(best) - 1, the best of all measured algorithms. A source picks among the algorithms "
+        "that it has a time for (candidates, on average, of those measured). 'Beyond intervals' counts the costs that "
+        "the measurement is sure of. The best of several measured means is a little too good, so small costs are upper "
+        f"bounds. {OWN} is the time of MPI's own collective over the best of ours, and may be negative."
+    )
+    title = f"What picks cost on {_place_title(table.places[0])}, in measured time"
+    pictures = [
+        Picture(
+            "costs",
+            draw.cost_maps(_shown(found), title),
+            "Cost of each source's pick, in percent; white: not measured, or nothing picked.",
+        )
+    ]
+    return Section("Cost of selection", [text], [TextTable(columns, rows, 2)], pictures)
+
+
+def _cost_cells(name: str, source: str, costs: Sequence[Cost]) -> tuple[object, ...]:
+    found = summary_of(costs)
+    if found is None:
+        return ()
+    worst, own = found.worst, source == OWN
+    at = f"P = {worst.point.procs}, {format_size(worst.point.message_bytes)}"
+    picked = f"{worst.point.collective} {worst.pick or 'its own'} for {worst.best}, {at}"
+    measured = sum(one.measured for one in costs) / len(costs)
+    return (
+        *(name, source, found.points, percent(found.mean), percent(worst.cost), picked),
+        "-" if own else f"{found.best_picked} of {found.points}",
+        f"{found.certain} of {found.points}",
+        "-" if own else f"{found.mean_candidates:.1f} of {measured:.1f}",
+    )
+
+
+def _repeated(result: Validation) -> Section:
+    found = result.repeated
+    rows = [
+        ("cases measured again in a run of their own", found.cases),
+        ("means that differ by at most sqrt(h1^2 + h2^2)", _share(found.within, found.cases)),
+        ("intervals that overlap", _share(found.overlapping, found.cases)),
+        ("second means in the first interval", _share(found.inside, found.cases)),
+        ("asked for", f"{WANTED * 100:.0f} %"),
+        ("median difference of the means", percent(found.median_difference)),
+        ("worst difference", percent(found.worst_difference)),
+        ("median half-width of an interval", percent(found.median_half_width)),
+    ]
+    return Section("Repeated measurement", (), [TextTable(("", ""), rows)])
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({part / whole * 100:.0f} %)" if whole else "-"
+
+
+def _causes(result: Validation) -> Section:
+    looked_at = {id(one.disagreement) for one in result.diagnoses}
+    rest = [one for one in result.disagreements if id(one) not in looked_at]
+    points = sum(len(one.rows) for one in result.disagreements)
+    text = [
+        f"Simulation and measurement differ by more than {LIMIT * 100:.0f} % in {points} of {len(result.main.rows)} "
+        f"cases, in {len(result.disagreements)} groups of one algorithm on neighbouring sizes. Of "
+        f"{len(result.diagnoses)} of them, the worst of each collective first, the worst case was run again as it is "
+        "and with one thing changed at a time. The cause is the change that closes the gap |ln(simulated / measured)| "
+        "most, by half at least; otherwise it is 'not found'.",
+    ]
+    causes = [
+        (
+            *_group_cells(one.disagreement),
+            one.cause,
+            _gap(one),
+            "; ".join(f"{name} {math.expm1(pair.gap) * 100:.0f} %" for name, pair in _closest(one)),
+            "-" if one.counted is None else f"{one.counted.sent_again}, {one.counted.drops}",
+        )
+        for one in result.diagnoses
+    ]
+    group = ("collective", "algorithm", "sizes", "worst at", "error")
+    tables = [
+        TextTable((*group, "cause", "gap again", "smallest gaps left", "sent again, dropped"), causes, 2, "Causes"),
+        TextTable(("cause", "what is changed"), [(one.cause, one.change) for one in CONDITIONS], 2, "Tests"),
+        TextTable(group, [_group_cells(one) for one in rest], 2, "Not looked at"),
+    ]
+    return Section("Where simulation and measurement differ", text, tables)
+
+
+def _gap(one: Diagnosis) -> str:
+    return "-" if one.as_it_is is None else f"{math.expm1(one.as_it_is.gap) * 100:.0f} %"
+
+
+def _closest(one: Diagnosis) -> list[tuple[str, Any]]:
+    return sorted(one.under.items(), key=lambda item: item[1].gap)[:2]
+
+
+def _group_cells(one: Disagreement) -> tuple[object, ...]:
+    worst = one.worst
+    sizes = [row.point.message_bytes for row in one.rows]
+    extent = format_size(sizes[0]) if len(sizes) == 1 else f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
+    at = format_size(worst.point.message_bytes)
+    return (worst.point.collective, worst.algorithm, extent, at, percent(worst.error(SIMULATED), sign=True))
+
+
+def _others(result: Validation) -> Section:
+    rows = []
+    for place in result.table.places:
+        table = result.table.at(place)
+        found = {(one.collective, one.quantity): one for one in verdicts(table)}
+        for name in (ALL, *table.collectives):
+            mine = [one for key, one in found.items() if key[0] == name]
+            if mine:
+                ranks = rank_agreement(_of(table.rows, name), SIMULATED)
+                rows.append((_place_title(place), name, *(percent(one.found) for one in mine), f"{ranks.tau:.2f}"))
+    columns = ("where", "collective", "median error", "mean cost", "worst cost", "tau-b")
+    return (
+        Section(
+            "Other process counts, rates and transport",
+            [
+                "Simulation on each test bed. The other test beds have fewer sizes. '-default' is the test bed with "
+                "Open MPI's transport as it comes: puts, and send buffers that grow (docs/testbed.md)."
+            ],
+            [TextTable(columns, rows, 2)],
+        )
+        if len(result.table.places) > 1
+        else Section("Other process counts, rates and transport", ["None were measured."])
+    )
+
+
+def _of(rows: Iterable[Row], name: str) -> list[Row]:
+    return [row for row in rows if name in (ALL, row.point.collective)]
+
+
+def _by_algorithm(table: Table) -> Section:
+    found = errors_by(table.rows, SIMULATED, lambda row: (row.point.collective, row.algorithm))
+    rows = [(*key, *_error_cells(errors)) for key, errors in found.items()]
+    return Section("Simulated, by algorithm", (), [TextTable(("collective", "algorithm", *_ERROR_COLUMNS), rows, 2)])
+
+
+def _made(result: Validation) -> Section:
+    stages = [(stage.name, format_seconds(stage.seconds)) for stage in result.stages]
+    stages.append(("all", format_seconds(sum(stage.seconds for stage in result.stages))))
+    platforms = [
+        (
+            _place_title(name),
+            f"{platform.link_bytes_per_second / 1e6:.4g} MB/s",
+            format_seconds(2 * platform.link_latency_seconds),
+            f"{platform.calibration.eager_limit_bytes} B",
+        )
+        for name, platform in result.platforms.items()
+    ]
+    checked = check_rows(result.checked) if result.checked is not None else []
+    failed = [
+        (one.case.collective, one.case.algorithm, one.case.procs, format_size(one.case.message_bytes), one.error)
+        for one in result.failed
+    ]
+    tables = [
+        TextTable(("stage", "time"), stages, 1, "Time"),
+        TextTable(("platform", "link", "latency", "eager limit"), platforms, 1, "Simulated platforms"),
+        TextTable(COLUMNS, checked, 1, "The main test bed: whether the network is the bottleneck"),
+        TextTable(("collective", "algorithm", "P", "m", "error"), failed, 2, "Failed cases"),
+    ]
+    models = f"Models fitted: {', '.join(result.models)}." if result.models else "No models were fitted."
+    words = check_words(result.checked) if result.checked is not None else []
+    return Section("How it was made", [models, *result.notes, "; ".join(words)], tables)
+
+
+def document(result: Validation) -> dict[str, Any]:
+    """Everything as plain dictionaries and lists."""
+    main = result.main
+    return {
+        "maker": result.maker,
+        "stages": [asdict(stage) for stage in result.stages],
+        "verdicts": [asdict(one) | {"kept": one.kept, "distance": one.distance} for one in verdicts(main)],
+        "errors": [
+            {"source": source, "collective": name, **asdict(found)}
+            for source in main.sources
+            for name in (ALL, *main.collectives)
+            if (found := errors_of(row.error(source) for row in _of(main.rows, name))) is not None
+        ],
+        "ranks": [
+            {"collective": name, "source": source, **asdict(one)}
+            for name, by_source in agreements(main).items()
+            for source, one in by_source.items()
+        ],
+        "costs": [{"source": source, **asdict(one)} for source, costs in all_costs(main).items() for one in costs],
+        "repeated": asdict(result.repeated),
+        "checked": None if result.checked is None else result.checked.as_json(),
+        "causes": [
+            {
+                "cause": one.cause,
+                **asdict(one.disagreement.worst),
+                "under": {k: asdict(v) for k, v in one.under.items()},
+            }
+            for one in result.diagnoses
+        ],
+        "rows": [asdict(row) for row in result.table.rows],
+        "own": [asdict(one) for one in result.table.own],
+        "failed": [asdict(one) for one in result.failed],
+    }

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from collwise.simulator.execution.targets import ChangedPlace, ThisMachine
+
+
+@pytest.mark.skipif(shutil.which("mpirun.openmpi") is None, reason="needs Open MPI")
+def test_a_changed_place_adds_variables_and_options_and_keeps_its_times_apart() -> None:
+    base = ThisMachine("openmpi")
+    changed = ChangedPlace(base, {"told_by": "me"}, environment={"FIRST": "1"}, launcher_args=("--mca", "pml", "ob1"))
+    assert changed.name == base.name
+    assert dict(changed.facts) == {**base.facts, "told_by": "me"}
+    run = changed.run(
+        "/bin/sh", 2, ["-c", "echo $FIRST $SECOND $OMPI_MCA_pml; echo aside >&2"], environment={"SECOND": "2"}
+    )
+    assert run.output_lines == ["1 2 ob1", "1 2 ob1"]
+    assert "aside" in changed.errors

@@ -1,0 +1,457 @@
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.common.errors import UsageError
+from collwise.platforms import load_description
+from collwise.simulator.execution.installations import smpi_engine
+from collwise.simulator.execution.processes import run_program
+from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.sweeps import smpi_runner as sweeps
+from collwise.simulator.sweeps.message_counts import cost_of
+from collwise.simulator.sweeps.smpi_runner import SweepResult, case_lines, configuration_of, plan_batches, simulate
+
+need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+
+GRISOU = load_description("grisou")
+ENGINE_PRECISION = 1e-9
+
+
+def mixed_cases() -> list[Case]:
+    cases = []
+    for procs in (2, 5, 8):
+        for size in (1000, 65536, 131072):
+            cases += [
+                Case("bcast", name, procs, size, 8192)
+                for name in ("linear_nonblocking", "chain", "k_chain", "binary", "split_binary", "binomial")
+            ]
+            cases.append(Case("bcast", "linear", procs, size))
+            cases += [Case("gather", name, procs, size) for name in ("linear", "linear_sync", "binomial")]
+        cases.append(Case("bcast", "chain", procs, 65536, 8192, experiment="bcast_gather", gather_bytes=2048))
+        cases.append(Case("-", "-", procs, 0, experiment="barrier"))
+    return [replace(case, processes_per_node=per_node) for case in cases for per_node in (1, 2)]
+
+
+def run(folder: Path, cases: Sequence[Case], name: str = "timings", jobs: int = 1, **others: object) -> SweepResult:
+    with Store(folder / f"{name}.sqlite") as store:
+        return simulate(GRISOU, cases, store, jobs=jobs, **others)  # type: ignore[arg-type]
+
+
+# Independence
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory) -> dict[Case, Timing]:
+    result = run(tmp_path_factory.mktemp("together"), mixed_cases(), jobs=2)
+    assert result.failed == []
+    return result.timings
+
+
+def assert_same(found: Timing, expected: Timing) -> None:
+    assert found.seconds == pytest.approx(expected.seconds, rel=0, abs=ENGINE_PRECISION), found.case
+    assert found.root_seconds == pytest.approx(expected.root_seconds, rel=0, abs=ENGINE_PRECISION), found.case
+
+
+@need_smpi
+def test_a_case_alone_takes_the_time_it_takes_with_others(together: dict[Case, Timing], tmp_path: Path) -> None:
+    chosen = random.Random(1).sample(mixed_cases(), 25)
+    for number, case in enumerate(chosen):
+        result = run(tmp_path, [case], f"alone{number}")
+        assert result.processes_started == 1
+        assert_same(result.timings[case], together[case])
+
+
+@need_smpi
+@pytest.mark.parametrize("seed", range(3))
+def test_order_and_company_do_not_matter(together: dict[Case, Timing], tmp_path: Path, seed: int) -> None:
+    """Straight to the program, with more processes than any case asks for: as in a batch with greater P."""
+    cases = random.Random(seed).sample([case for case in mixed_cases() if case.processes_per_node == 1], 40)
+    (tmp_path / "cases").write_text(case_lines(cases))
+    done = run_program("smpi", "benchmark", 8 + 5 * seed, [str(tmp_path / "cases")], platform=GRISOU)
+    records = [sweeps.json.loads(line) for line in done.output_lines if line.startswith('{"id"')]
+    assert len(records) == len(cases)
+    for case, record in zip(cases, records, strict=True):
+        assert_same(Timing(case, record["seconds"], record["root_seconds"]), together[case])
+
+
+@need_smpi
+def test_every_number_of_batches_gives_the_same_times(together: dict[Case, Timing], tmp_path: Path) -> None:
+    cases = random.Random(2).sample(mixed_cases(), 40)
+    for jobs in (1, 3, 7):
+        result = run(tmp_path, cases, f"jobs{jobs}", jobs=jobs)
+        assert list(result.timings) == cases
+        for case in cases:
+            assert_same(result.timings[case], together[case])
+
+
+@need_smpi
+def test_long_pipelines_of_many_processes_are_alone_what_they_are_together(tmp_path: Path) -> None:
+    """Where links are shared, events nearly coincide: the least difference in rounding would show."""
+    cases = [
+        Case("bcast", name, procs, 524288, 8192, processes_per_node=2)
+        for name in ("chain", "k_chain", "binary", "split_binary", "binomial")
+        for procs in (37, 50)
+    ] + [Case("gather", name, 50, 65536, processes_per_node=2) for name in ("linear_sync", "binomial")]
+    many = run(tmp_path, [*cases, Case("bcast", "linear", 80, 1024, processes_per_node=2)])
+    for number, case in enumerate(cases):
+        assert_same(run(tmp_path, [case], f"alone{number}").timings[case], many.timings[case])
+
+
+@need_smpi
+def test_processes_on_one_node_are_closer(together: dict[Case, Timing]) -> None:
+    across = Case("bcast", "chain", 2, 1000, 8192)
+    within = replace(across, processes_per_node=2)
+    assert together[within].seconds < together[across].seconds / 10
+
+
+# The store is asked first
+
+
+@need_smpi
+def test_nothing_is_simulated_twice(tmp_path: Path) -> None:
+    cases = mixed_cases()[:20]
+    seen: list[tuple[Case, float]] = []
+    first = run(
+        tmp_path, [*cases[:12], *cases[:5]], on_progress=lambda timing, share: seen.append((timing.case, share))
+    )
+    assert (first.reused, len(first.timings)) == (0, 12)
+    assert first.processes_started >= 1
+    assert {case for case, _ in seen} == set(cases[:12])
+    assert [share for _, share in seen] == sorted(share for _, share in seen)
+    assert seen[-1][1] == pytest.approx(1.0)
+
+    second = run(tmp_path, cases[:12])
+    assert (second.reused, second.processes_started) == (12, 0)
+    assert second.timings == first.timings
+
+    more = run(tmp_path, cases)
+    assert more.reused == 12
+    assert more.processes_started >= 1
+    assert list(more.timings) == cases
+    with sqlite3.connect(tmp_path / "timings.sqlite") as connection:
+        assert connection.execute("select count(*) from timings").fetchone() == (20,)
+
+
+@need_smpi
+def test_no_case_is_no_work(tmp_path: Path) -> None:
+    result = run(tmp_path, [])
+    assert (result.timings, result.reused, result.processes_started, result.failed) == ({}, 0, 0, [])
+
+
+@need_smpi
+def test_another_platform_program_engine_or_option_is_another_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case("bcast", "chain", 4, 65536, 8192)
+    first = run(tmp_path, [case])
+
+    def again() -> SweepResult:
+        with Store(tmp_path / "timings.sqlite") as store:
+            return simulate(GRISOU, [case], store, jobs=1)
+
+    assert again().processes_started == 0
+    slower = replace(GRISOU, link_latency_seconds=2 * GRISOU.link_latency_seconds)
+    with Store(tmp_path / "timings.sqlite") as store:
+        found = simulate(slower, [case], store, jobs=1)
+    assert (found.reused, found.processes_started) == (0, 1)
+    assert found.timings[case].seconds > 1.2 * first.timings[case].seconds
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeps, "file_digest", lambda path: "another program")
+        assert again().reused == 0
+        assert again().reused == 1
+    with monkeypatch.context() as patch:
+        patch.setitem(sweeps.SMPI_OPTIONS, "smpi/wtime", "1e-6")
+        assert again().reused == 0
+    with monkeypatch.context() as patch:
+        engine = replace(smpi_engine(), version="9.9")
+        patch.setattr(sweeps, "smpi_engine", lambda version, procs: engine)
+        other = again()
+        assert other.reused == 0
+        assert other.configuration.maker == "SimGrid 9.9"
+    last = again()
+    assert (last.reused, last.processes_started) == (1, 0)
+    assert last.timings == first.timings
+    with sqlite3.connect(tmp_path / "timings.sqlite") as connection:
+        assert connection.execute("select count(distinct configuration) from timings").fetchone() == (5,)
+
+
+def test_a_better_title_is_the_same_platform() -> None:
+    engine = smpi_engine() if shutil.which("smpirun") else pytest.skip("SMPI is not installed")
+    assert configuration_of(replace(GRISOU, title="Grisou, again"), engine).key == configuration_of(GRISOU, engine).key
+
+
+@need_smpi
+def test_too_many_processes_for_the_platform(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="platform 'grisou' cannot hold P = 103 with 2 per node; valid: 1 to 102"):
+        run(tmp_path, [Case("bcast", "chain", 4, 1), Case("bcast", "chain", 103, 1, processes_per_node=2)])
+    with Store(tmp_path / "timings.sqlite") as store:
+        assert list(store.rows()) == []
+
+
+# Ended in the middle
+
+SWEEP_SCRIPT = """
+import sys
+from collwise.platforms import load_description
+from collwise.simulator.store import Case, Store
+from collwise.simulator.sweeps.smpi_runner import simulate
+
+cases = [Case("bcast", "chain", 40, 3_000_000 + n, 8192) for n in range(40)]
+with Store(sys.argv[1]) as store:
+    result = simulate(load_description("grisou"), cases, store, jobs=2)
+    print(result.reused, len(result.timings), len(result.failed))
+"""
+
+
+def rows_of(path: Path) -> dict[int, tuple[str, float]]:
+    """made_at and seconds by message size, read beside the writer."""
+    if not path.exists():
+        return {}
+    connection = sqlite3.connect(path, timeout=30)
+    try:
+        found = connection.execute("select message_bytes, made_at, seconds from timings").fetchall()
+    except sqlite3.OperationalError:
+        return {}
+    finally:
+        connection.close()
+    return {size: (made_at, seconds) for size, made_at, seconds in found}
+
+
+def simulators_of(store: Path) -> list[int]:
+    """Processes that carry the mark which our children inherit."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                environment = (entry / "environ").read_bytes()
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if f"COLLWISE_TEST_STORE={store}".encode() in environment and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def start_sweep(store: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SWEEP_SCRIPT, str(store)],
+        env=os.environ | {"COLLWISE_TEST_STORE": str(store)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def end_in_the_middle(store: Path, ending: int) -> tuple[int, str, dict[int, tuple[str, float]]]:
+    child = start_sweep(store)
+    deadline = time.monotonic() + 60
+    while len(rows_of(store)) < 4 and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    child.send_signal(ending)
+    _, errors = child.communicate(timeout=60)
+    deadline = time.monotonic() + 15
+    while simulators_of(store) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert simulators_of(store) == []
+    return child.returncode, errors, rows_of(store)
+
+
+@need_smpi
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_goes_on_where_it_was_ended(tmp_path: Path, ending: signal.Signals) -> None:
+    store = tmp_path / "timings.sqlite"
+    returncode, errors, kept = end_in_the_middle(store, ending)
+    assert returncode == -ending
+    if ending == signal.SIGINT:
+        assert errors.strip().splitlines()[-1] == "KeyboardInterrupt"
+    assert 4 <= len(kept) < 40
+
+    time.sleep(1.1)  # made_at counts whole seconds
+    child = start_sweep(store)
+    output, errors = child.communicate(timeout=120)
+    assert child.returncode == 0, errors
+    assert output.split() == [str(len(kept)), "40", "0"]
+    rows = rows_of(store)
+    assert sorted(rows) == [3_000_000 + n for n in range(40)]
+    assert {size: rows[size] for size in kept} == kept
+    assert min(made_at for size, (made_at, _) in rows.items() if size not in kept) > max(
+        made_at for made_at, _ in kept.values()
+    )
+
+
+# An engine that fails
+
+FAKE_SMPIRUN = """#!/bin/sh
+if [ "$1" = -version ]; then echo "SimGrid version 3.99"; exit 0; fi
+echo started >> {log}
+for last; do :; done
+while read -r id experiment collective algorithm procs root bytes rest; do
+    case " $MESSAGES_THAT_FAIL " in
+    *" all "*|*" $bytes "*)
+        echo "[0.000000] [xbt_cfg/INFO] Configuration change: Set 'x' to 'y'" >&2
+        echo "[node-1:0:(1) 0.5] [root/CRITICAL] the network caught fire at $bytes" >&2
+        exit 41;;
+    esac
+    echo "some other output"
+    echo "{{\\"id\\": $id, \\"seconds\\": 0.$bytes, \\"root_seconds\\": 0.5, \\"repetitions\\": 1}}"
+done < "$last"
+"""
+
+
+@pytest.fixture
+def fake_smpirun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands in for smpirun; gives the log of its starts."""
+    folder, log = tmp_path / "bin", tmp_path / "starts"
+    folder.mkdir()
+    (folder / "smpirun").write_text(FAKE_SMPIRUN.format(log=log))
+    (folder / "smpirun").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setenv("MESSAGES_THAT_FAIL", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        "collwise.simulator.execution.installations.Engine.program", lambda self, name: Path("/bin/true")
+    )
+    return log
+
+
+def numbered(*sizes: int) -> list[Case]:
+    return [Case("bcast", "chain", 4, size) for size in sizes]
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [[13], [11], [19], [11, 19], [13, 14], [11, 12, 13], [15, 16, 17, 18, 19], [11, 13, 15, 17, 19]],
+)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_failing_cases_are_marked_and_the_sweep_goes_on(
+    fake_smpirun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: list[int], jobs: int
+) -> None:
+    monkeypatch.setenv("MESSAGES_THAT_FAIL", " ".join(map(str, failing)))
+    cases = numbered(*range(11, 20))
+    result = run(tmp_path, cases, jobs=jobs)
+    assert result.configuration.maker == "SimGrid 3.99"
+    assert sorted(timing.case.message_bytes for timing in result.failed) == failing
+    for case, timing in result.timings.items():
+        if case.message_bytes in failing:
+            assert (
+                f"SimGrid 3.99: [node-1:0:(1) 0.5] [root/CRITICAL] the network caught fire at {case.message_bytes} "
+                in (timing.error)
+            )
+            assert "exit code 41" in timing.error
+            assert "\n" not in timing.error
+        else:
+            assert timing.seconds == float(f"0.{case.message_bytes}")
+    with Store(tmp_path / "timings.sqlite") as store:
+        assert {row["message_bytes"] for row in store.rows() if row["error"]} == set(failing)
+        assert len(list(store.rows())) == 9
+
+    # Failed cases are tried again, the others are not.
+    monkeypatch.setenv("MESSAGES_THAT_FAIL", "")
+    fixed = run(tmp_path, cases, jobs=jobs)
+    assert fixed.reused == 9 - len(failing)
+    assert fixed.failed == []
+    with Store(tmp_path / "timings.sqlite") as store:
+        assert len(list(store.rows(error=""))) == 9
+
+
+def test_an_engine_that_always_fails_is_not_started_for_every_case(
+    fake_smpirun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESSAGES_THAT_FAIL", "all")
+    result = run(tmp_path, numbered(*range(1, 101)))
+    assert len(result.failed) == 100
+    assert all("the network caught fire" in timing.error for timing in result.failed)
+    assert len(fake_smpirun.read_text().splitlines()) <= 3
+
+
+@need_smpi
+def test_a_case_that_the_program_refuses_fails_alone(tmp_path: Path) -> None:
+    cases = [
+        Case("bcast", "chain", 3, 1000),
+        Case("bcast", "no_such", 3, 1000),
+        Case("bcast", "chain", 3, 1000, root=9),
+    ]
+    result = run(tmp_path, cases)
+    assert [timing.error for timing in result.timings.values()] == ["", "unknown algorithm", "root is not a rank"]
+
+
+def test_smpirun_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(UsageError, match=r"^smpirun not found on PATH; install SimGrid \(apt-get install") as caught:
+        run(tmp_path, numbered(1))
+    assert "\n" not in str(caught.value)
+
+
+def test_smpirun_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "smpirun").write_text("#!/bin/sh\necho I am a teapot\n")
+    (tmp_path / "smpirun").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="smpirun does not tell its version: I am a teapot"):
+        run(tmp_path, numbered(1))
+
+
+@need_smpi
+def test_a_simgrid_that_is_not_here(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"SimGrid 1\.2 is not here; valid: .*collwise setup --simgrid 1\.2"):
+        run(tmp_path, numbered(1), engine_version="1.2")
+
+
+# Batches
+
+CASES = st.builds(
+    Case,
+    st.sampled_from(["bcast", "gather"]),
+    st.sampled_from(["chain", "linear"]),
+    st.integers(1, 200),
+    st.integers(0, 2**22),
+    st.sampled_from([0, 1024, 8192]),
+    processes_per_node=st.integers(1, 2),
+    experiment=st.sampled_from(["collective", "bcast_gather"]),
+)
+
+
+@given(st.lists(CASES, max_size=60, unique=True), st.integers(1, 8))
+def test_batches(cases: list[Case], jobs: int) -> None:
+    batches = plan_batches(cases, jobs)
+    assert sorted(case for batch in batches for case in batch) == sorted(cases)
+    assert all(batch for batch in batches)
+    loads = [sum(map(cost_of, batch)) for batch in batches]
+    assert loads == sorted(loads, reverse=True)
+    for batch in batches:
+        assert len({case.processes_per_node for case in batch}) == 1
+        assert [case.procs for case in batch] == sorted(case.procs for case in batch)
+    for per_node in {case.processes_per_node for case in cases}:
+        group = [case for case in cases if case.processes_per_node == per_node]
+        theirs = [sum(map(cost_of, batch)) for batch in batches if batch[0].processes_per_node == per_node]
+        assert len(theirs) >= min(jobs, len(group))
+        assert max(theirs) <= sum(theirs) / len(theirs) + max(map(cost_of, group))
+
+
+@given(CASES)
+def test_costs_count_messages(case: Case) -> None:
+    segments = max(1, -(-case.message_bytes // case.segment_bytes)) if case.segment_bytes else 1
+    assert cost_of(case) >= (case.procs - 1) * segments + case.procs > 0
+    assert cost_of(replace(case, procs=case.procs + 1)) > cost_of(case)
+
+
+def test_costs_of_messages_that_are_not_cut() -> None:
+    cut = Case("gather", "lmo", 8, 65536, 5120, limit_bytes=65536)
+    assert cost_of(cut) > cost_of(replace(cut, limit_bytes=65535)) == cost_of(replace(cut, segment_bytes=0))
+    assert cost_of(cut) == cost_of(replace(cut, limit_bytes=0))

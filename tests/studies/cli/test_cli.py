@@ -1,0 +1,357 @@
+"""The command line from outside: what a person types, what comes out, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.validation.openmpi.rules import parse_rules
+
+SMALL = """
+name = "toy"
+title = "Toy"
+site = "toysite"
+
+[cluster]
+nodes = 8
+host_prefix = "toy-"
+host_suffix = ".example"
+first_host = 1
+cpus_per_node = 1
+cores_per_node = 1
+core_flops = 1e9
+
+[network]
+link_bytes_per_second = 1.25e9
+link_latency_seconds = 2e-5
+loopback_bytes_per_second = 5e9
+loopback_latency_seconds = 5e-7
+"""
+
+
+def collwise(*arguments: str, cwd: Path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "collwise.studies", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "toy.toml").write_text(SMALL)
+    (tmp_path / "broken.xml").write_text('<platform version="4.1">\n<zone')
+    (tmp_path / "broken.toml").write_text('name = "x')
+    (tmp_path / "corrupt.sqlite").write_bytes(bytes(range(256)) * 20)
+    (tmp_path / "not-parameters.toml").write_text("format = 1\n")
+    (tmp_path / "not-decisions.json").write_text("{}")
+    return tmp_path
+
+
+SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "4")
+
+MAP = ("map", "--platform", "grisou", "--collective", "bcast")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("simulat",), r"unknown command 'simulat'; did you mean simulate"),
+        (("simulate", "--platform", "grisu", *SIMULATE[3:]), r"unknown platform 'grisu'; did you mean grisou"),
+        (("simulate", "--platform", "grisou", "--collective", "bcat", "--procs", "4"), r"'bcat'; did you mean bcast"),
+        ((*SIMULATE, "--algorithms", "binry"), r"unknown bcast algorithm 'binry'; did you mean binary"),
+        ((*SIMULATE[:-1], "103"), r"platform 'grisou' cannot hold P = 103 .*1 to 102"),
+        ((*SIMULATE[:-1], "0"), r"--procs: malformed process count '0'"),
+        ((*SIMULATE, "--sizes", "8Kb2"), r"--sizes: malformed size '8Kb2': write a whole number"),
+        ((*SIMULATE, "--sizes", "8KiB:1KiB:x2"), r"--sizes: size range '8KiB:1KiB:x2' never ends or is empty"),
+        ((*SIMULATE, "--root", "4"), r"--root: rank 4 does not exist with P = 4"),
+        ((*SIMULATE, "--engine", "9.9"), r"SimGrid 9\.9 is not here; valid: "),
+        ((*SIMULATE, "--store", "corrupt.sqlite"), r"corrupt\.sqlite is corrupted .* left untouched"),
+        ((*SIMULATE, "--store", "/proc/none/x.sqlite"), r"store /proc/none/x\.sqlite cannot be used"),
+        ((*SIMULATE, "--colour"), r"No such option '?--colour"),
+        (("simulate", "--platform", "broken.xml", *SIMULATE[3:]), r"broken\.xml:2: broken XML"),
+        (("simulate", "--platform", "broken.toml", *SIMULATE[3:]), r"broken\.toml:1: broken TOML"),
+        (("simulate", "--platform", "none.toml", *SIMULATE[3:]), r"none\.toml' does not exist"),
+        (("predict", "--parameters", "none.toml", "--collective", "bcast", "--procs", "4"), r"cannot read none\.toml"),
+        (
+            ("predict", "--parameters", "not-parameters.toml", "--collective", "bcast", "--procs", "4"),
+            r"not-parameters\.toml: not a parameter file",
+        ),
+        (("export", "not-decisions.json", "-o", "r"), r"not-decisions\.json: not a decision table"),
+        (("export", "not-decisions.json", "-o", "r", "--format", "openmp"), r"unknown format 'openmp'.*openmpi"),
+        (("platforms", "write", "grisou", "-o", "/proc/none/g.xml"), r"cannot write /proc/none/g\.xml"),
+        (("fit", "--platform", "grisou", "-o", "/proc/none/p.toml"), r"cannot write /proc/none/p\.toml"),
+        (("demo", "-o", "/proc/none"), r"cannot write into /proc/none"),
+        (("report", "--platform", "grisou", "--procs", "4", "-o", "/proc/none"), r"cannot write into /proc/none"),
+        (("select", "--collective", "bcast", "--procs", "4"), r"--by model needs --parameters"),
+        (
+            ("compare", "--platform", "grisou", "--collective", "scan", "--procs", "4"),
+            r"model by_parts has no formulas for scan; no model has any\. .*by simulation$",
+        ),
+        (
+            ("select", "--collective", "bcast", "--by", "simulation", "--platform", "grisou"),
+            r"needs --procs, for example",
+        ),
+        (
+            (
+                "select",
+                "--collective",
+                "bcast",
+                "--by",
+                "simulation",
+                "--platform",
+                "grisou",
+                "--procs",
+                "4",
+                "--sampled",
+            ),
+            r"--sampled is for --by model",
+        ),
+        ((*MAP, "--procs", "4", "--models", "by_prts"), r"unknown model 'by_prts'; did you mean by_parts"),
+        ((*MAP, "--procs", "4", "--models", "by_parts,by_parts"), r"--models: each one once, of by_parts, as_printed"),
+        ((*MAP, "--procs", "4", "--algorithms", "binry"), r"unknown bcast algorithm 'binry'; did you mean binary"),
+        ((*MAP, "--procs", "4,103"), r"platform 'grisou' cannot hold P = 103 .*1 to 102"),
+        (
+            (*MAP, "--procs", "4", "--sizes", "0,1KiB"),
+            r"no map of bcast: there is no place for m = 0 on its axis; the least",
+        ),
+        ((*MAP, "--procs", "4", "--segments", "none,1Kb2"), r"--segments: malformed size '1Kb2': .*, or none"),
+        ((*MAP, "--procs", "4", "--parameters", "a.toml,b.toml"), r"--parameters: 2 files for 1 models"),
+        ((*MAP, "--procs", "4", "--parameters", "not-parameters.toml"), r"not-parameters\.toml: not a parameter file"),
+        (("select", "--collective", "all,bcast", "--procs", "4"), r"--collective: unknown collective 'all'"),
+        (
+            ("compare", "--platform", "grisou", "--collective", "barrier", "--procs", "4"),
+            r"model by_parts has no formulas for barrier; these have: hockney",
+        ),
+        (("select", "--collective", "bcast", "--procs", "4", "--for", "mpich"), r"--for.*'mpich'.*openmpi-4\.1"),
+        ((*SIMULATE[:4], "bcast,gather", *SIMULATE[5:], "--algorithms", "linear"), r"names belong to one collective"),
+        (("verify", "--engines", "smpy"), r"unknown engine 'smpy'; did you mean smpi"),
+        (("verify", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),
+        (
+            ("compare", "--platform", "grisou", "--collective", "bcast", "--procs", "4", "--segments", "0"),
+            r"--segments: segment size 0 \(unsegmented\) is in no model",
+        ),
+        (
+            ("platforms", "new", "gros", "--nodes", "2", "--gbits", "1", "--latency-us", "1"),
+            r"'gros' is a platform that",
+        ),
+        (("study", "nuriyev"), r"unknown study 'nuriyev'; did you mean nuriyev2021"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(here: Path, arguments: tuple[str, ...], said: str) -> None:
+    corrupt = (here / "corrupt.sqlite").read_bytes()
+    done = collwise(*arguments, cwd=here)
+    assert done.returncode == 2, done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("collwise: ")
+    assert re.search(said, lines[0]), lines[0]
+    assert (here / "corrupt.sqlite").read_bytes() == corrupt
+    assert not (here / "r").exists()
+
+
+def test_simulate_prints_every_case_and_reuses_the_store(here: Path) -> None:
+    arguments = ("simulate", "--platform", "toy.toml", "--collective", "gather", "--procs", "2,8", "--sizes", "64KiB")
+    first = collwise(*arguments, "--json", cwd=here)
+    assert first.returncode == 0, first.stderr
+    records = json.loads(first.stdout)
+    assert {(r["algorithm"], r["procs"]) for r in records} == {
+        (name, procs) for name in ("linear", "linear_sync", "binomial") for procs in (2, 8)
+    }
+    assert all(r["seconds"] > 0 and not r["error"] for r in records)
+    again = collwise(*arguments, cwd=here)
+    assert "6 cases, 6 of them from" in again.stdout
+    assert "0 simulator processes" in again.stdout
+
+
+def test_platforms_check_runs_the_engine(here: Path) -> None:
+    sound = collwise("platforms", "check", "toy.toml", cwd=here)
+    assert sound.returncode == 0, sound.stderr
+    assert "toy.toml: sound, 8 hosts, simulated by SimGrid" in sound.stdout
+    broken = collwise("platforms", "check", "broken.xml", cwd=here)
+    assert broken.returncode == 1
+    assert "broken.xml:2: " in broken.stdout
+
+
+def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
+    fitted = collwise("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=here)
+    assert fitted.returncode == 0, fitted.stderr
+    predict = ("predict", "--parameters", "toy.parameters.toml", "--collective", "bcast", "--procs", "2:8:+1", "--json")
+    predicted = json.loads(collwise(*predict, cwd=here).stdout)
+    assert predicted["procs"] == list(range(2, 9))
+    assert all(len(rows) == 7 and len(rows[0]) == 10 for rows in predicted["seconds"].values())
+    for collective in ("bcast", "gather"):
+        selected = collwise(
+            *("select", "--collective", collective, "--parameters", "toy.parameters.toml", "--for", "openmpi-4.1"),
+            *("--procs", "2:8:+1", "-o", f"{collective}.json"),
+            cwd=here,
+        )
+        assert selected.returncode == 0, selected.stderr
+    exported = collwise("export", "bcast.json", "gather.json", "-o", "toy.rules", "--check", cwd=here)
+    assert exported.returncode == 0, exported.stderr
+    assert exported.stdout.count("accepted the rules and ran") == 4
+    rules = parse_rules((here / "toy.rules").read_text(), "toy.rules")
+    assert set(rules.collectives) == {7, 9}
+
+
+def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
+    catalogue = Catalogue.load()
+    sweep = ("simulate", "--platform", "toy.toml", "--collective", "all", "--procs", "3,8", "--sizes", "64KiB")
+    simulated = collwise(*sweep, "--json", cwd=here)
+    assert simulated.returncode == 0, simulated.stderr
+    records = json.loads(simulated.stdout)
+    runs = {
+        (name, algorithm.name, procs)
+        for name, entry in catalogue.collectives.items()
+        for algorithm in entry.algorithms.values()
+        for procs in (3, 8)
+        if algorithm.selectable and not algorithm.objection(procs)
+    }
+    assert {(row["collective"], row["algorithm"], row["procs"]) for row in records} == runs
+    again = collwise(*sweep, cwd=here)
+    assert f"{len(runs)} cases, {len(runs)} of them from" in again.stdout
+    bound = [a for entry in catalogue.collectives.values() for a in entry.algorithms.values() if a.objection(3)]
+    assert again.stdout.count("not simulated for P = 3") == len(bound)
+
+    select = ("select", "--collective", "all", "--by", "simulation", *sweep[1:3], "--procs", "3,8", "--sizes", "64KiB")
+    for target, options in (("openmpi-4.1", ("--version", "4.1")), ("collwise", ("--format", "collwise"))):
+        selected = collwise(*select, "--for", target, "--segments", "8KiB", "-o", f"{target}.json", cwd=here)
+        assert selected.returncode == 0, selected.stderr
+        assert "barrier left out" in selected.stderr
+        exported = collwise("export", f"{target}.json", *options, "-o", f"{target}.rules", cwd=here)
+        assert exported.returncode == 0, exported.stderr
+    ids = {
+        entry.openmpi_collective
+        for entry in catalogue.collectives.values()
+        if entry.name != "barrier"  # short messages cost nothing on this platform
+        if any("4.1" in algorithm.openmpi for algorithm in entry.algorithms.values())
+    }
+    assert set(parse_rules((here / "openmpi-4.1.rules").read_text()).collectives) == ids
+    lines = (here / "collwise.rules").read_text().splitlines()
+    assert {line.split()[0] for line in lines if line and line[0] != "#"} == set(catalogue.collectives) - {"barrier"}
+
+
+def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:
+    point = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "8", "--sizes", "8KiB,256KiB")
+    compared = collwise("compare", *point, "--figures", "figures", "--json", cwd=here)
+    assert compared.returncode == 0, compared.stderr
+    rows = json.loads(compared.stdout)
+    assert [row["message_bytes"] for row in rows] == [8192, 262144]
+    for row in rows:
+        assert row["best"]["seconds"] == min(row["simulated_seconds"].values())
+        assert row["best"]["degradation"] == 0
+        assert row["model"]["degradation"] >= 0
+    selected = json.loads(collwise("select", "--by", "simulation", *point, "--json", cwd=here).stdout)
+    chosen = [entry["algorithm"] for entry in selected[0]["rules"]["8"]]
+    best = [row["best"]["algorithm"] for row in rows]
+    assert chosen == (best if best[0] != best[1] else best[:1])
+    assert sorted(path.name for path in (here / "figures").iterdir()) == [
+        "toy-bcast-algorithms.png",
+        "toy-bcast-by-size.png",
+    ]
+
+
+@pytest.fixture(scope="module")
+def toy_parameters(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A parameter file of toy.toml."""
+    folder = tmp_path_factory.mktemp("fitted")
+    (folder / "toy.toml").write_text(SMALL)
+    fitted = collwise("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=folder)
+    assert fitted.returncode == 0, fitted.stderr
+    return str(folder / "toy.parameters.toml")
+
+
+def test_selecting_for_every_process_count(here: Path, toy_parameters: str) -> None:
+    select = ("select", "--collective", "bcast", "--parameters", toy_parameters)
+    known = ("--sizes", "8KiB,1MiB", "--json")
+    unknown = collwise(*select, cwd=here)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "parameters of platform 'toy', which is in a file of its own: give its size by --platform" in unknown.stderr
+    too_many = collwise(*select, "--platform", "toy.toml", "--procs", "9", cwd=here)
+    assert "platform 'toy' cannot hold P = 9" in too_many.stderr
+    other = collwise(*select, "--platform", "grisou", cwd=here)
+    assert "parameters of platform 'toy' with 1 per node, not of 'grisou' with 1" in other.stderr
+    by_default = json.loads(collwise(*select, *known, "--platform", "toy.toml", cwd=here).stdout)
+    asked = json.loads(collwise(*select, *known, "--procs", "2:8:+1", cwd=here).stdout)
+    assert by_default == asked
+    starts = {entry["from_bytes"] for row in asked[0]["rules"].values() for entry in row}
+    assert min(starts) == 8192
+    assert starts - {8192, 2**20}
+    sampled = json.loads(collwise(*select, *known, "--procs", "2:8:+1", "--sampled", cwd=here).stdout)
+    assert {entry["from_bytes"] for row in sampled[0]["rules"].values() for entry in row} <= {8192, 2**20}
+
+
+def test_maps_of_decisions_and_penalties(here: Path, toy_parameters: str) -> None:
+    grid = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "3,4", "--sizes", "1KiB,64KiB,256KiB")
+    models = ("--models", "by_parts,as_printed", "--parameters", toy_parameters)
+    options = ("--segments", "none,8KiB", *models, "--figures", "maps")
+    drawn = collwise("map", *grid, *options, cwd=here)
+    assert drawn.returncode == 0, drawn.stderr
+    assert "2 x 3 points, 17 methods" in drawn.stdout
+    assert "Best by simulation: " in drawn.stdout
+    assert "left out, as model as_printed has no formula or parameters for them: knomial" in drawn.stderr
+    assert sorted(path.name for path in (here / "maps").iterdir()) == [
+        "toy-bcast-decisions.png",
+        "toy-bcast-penalties.png",
+    ]
+    document = json.loads(collwise("map", *grid, *options, "--json", cwd=here).stdout)
+    methods = [(one["algorithm"], one["segment_bytes"]) for one in document["methods"]]
+    assert ("chain", 0) in methods
+    assert ("chain", 8192) in methods
+    assert ("linear", 8192) not in methods
+    for found in document["models"].values():
+        assert len(found["picks"]) == len(found["penalty"]) == 2
+        worst = max(value for row in found["penalty"] for value in row)
+        assert worst == found["summary"]["worst_penalty"] >= found["summary"]["mean_penalty"] >= 0
+
+
+def test_report_is_one_page_with_its_figures(here: Path) -> None:
+    done = collwise("report", "--platform", "toy.toml", "--procs", "4,8", "-o", "report", cwd=here)
+    assert done.returncode == 0, done.stderr
+    page = (here / "report" / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == 6
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "src=" in page
+    assert "https://" not in page
+    assert (here / "report" / "toy-openmpi-4.1.rules").exists()
+
+
+@pytest.mark.slow
+def test_demo_tells_what_to_use_and_what_it_costs(tmp_path: Path) -> None:
+    done = collwise("demo", cwd=tmp_path, timeout=600)
+    assert done.returncode == 0, done.stderr
+    costs = re.findall(r"model ([\d.]+) % on average, ([\d.]+) % at worst", done.stdout)
+    assert len(costs) == 4
+    assert all(float(mean) <= 3 and float(worst) <= 10 for mean, worst in costs)
+    assert done.stdout.count("accepted the rules and ran") == 4
+    assert (tmp_path / "results" / "demo" / "report.html").exists()
+
+
+def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
+    arguments = ("platforms", "new", "mine", "--nodes", "4", "--gbits", "25", "--latency-us", "12", "--cpus", "2")
+    assert collwise(*arguments, cwd=here).returncode == 0
+    checked = collwise("platforms", "check", "mine.toml", cwd=here)
+    assert checked.returncode == 0, checked.stderr
+    assert "link 25 Gbit/s and 6 us (two links on the way: 12 us); 2 CPUs a node" in checked.stdout
+    slip = (here / "mine.toml").read_text().replace("3125000000.0", "25.0")
+    (here / "slip.toml").write_text(slip)
+    wrong = collwise("platforms", "check", "slip.toml", cwd=here)
+    assert wrong.returncode == 1
+    assert "slip.toml:19: network.link_bytes_per_second: 25 bytes a second is no cluster's link" in wrong.stdout
+
+
+def test_check_finds_hosts_without_a_route(here: Path) -> None:
+    clusters = "".join(
+        f'<cluster id="{name}" prefix="{name}-" suffix=".x" radical="0-1" speed="1Gf" bw="1GBps" lat="10us"/>'
+        for name in "ab"
+    )
+    head = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+    (here / "two.xml").write_text(
+        f'{head}<platform version="4.1"><zone id="z" routing="Full">{clusters}</zone></platform>'
+    )
+    done = collwise("platforms", "check", "two.xml", cwd=here)
+    assert done.returncode == 1
+    assert re.search(r"two\.xml: SimGrid .*route", done.stdout)

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.simulator.launchers.stand_ins import BLIND_SHELL, OARSH, SRUN, stand_in
+
+from collwise.simulator.store import Store
+from collwise.studies.cli.main import main
+from collwise.studies.cli.target_options import Where, place_from
+from collwise.validation.openmpi.builtin_decisions import Choice
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document
+from collwise.validation.testbed.bed import Bed, Shape
+
+need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+GAIN = "gain --decisions {file} --procs 2 --sizes 1KiB --launches 2 --repetitions 1 --store s.sqlite --json"
+REGIONS = "regions --nodes 3 --stride 1KiB --largest 12KiB --rounds 1 --store s.sqlite --json"
+
+
+def ended(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> tuple[object, str, str]:
+    """Exit code and what was printed."""
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    return end.value.code or 0, *capsys.readouterr()
+
+
+def problem(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    code, output, errors = ended(capsys, arguments)
+    assert (code, output) == (2, "")
+    assert len(errors.strip().splitlines()) == 1, errors
+    assert errors.startswith("collwise: ")
+    return errors
+
+
+def made(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> Any:
+    code, output, errors = ended(capsys, arguments)
+    assert code == 0, errors
+    return json.loads(output)
+
+
+def launchers(store: Path) -> set[str]:
+    """Of all times that are kept."""
+    with Store(store) as opened:
+        return {str(dict(json.loads(row["details"])).get("launcher")) for row in opened.rows()}
+
+
+@pytest.fixture
+def decisions(tmp_path: Path) -> str:
+    file = tmp_path / "decisions.json"
+    table = DecisionTable("bcast", "made up", 1, "hand", {2: ((1024, Choice("chain", 8192)),)})
+    file.write_text(json.dumps(decisions_document([table])))
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--testbed", "nosuchbed"], "test bed 'nosuchbed'"),
+        (["--testbed", "a", "--hosts", "n1"], "--hosts and --testbed: each says where to run; give one"),
+        (["--testbed", "a", "--library", "mpich"], "--library mpich: a test bed runs Open MPI"),
+        (["--library", "opnmpi"], "--library: unknown MPI library 'opnmpi'; did you mean openmpi"),
+        (["--launcher", "snur"], "--launcher: unknown launcher 'snur'; did you mean srun"),
+        (["--library", "openmpi", "--buffer", "16KB"], "--buffer is for beds that regions makes itself"),
+        (["--hosts", "n1", "--tcp", "bbr"], "--tcp is for beds that regions makes itself"),
+        (["--launcher", "srun", "--rate", "1Gbit"], "--rate is for beds that regions makes itself"),
+        (["--ppn", "2"], "--ppn is for places"),
+        (["--remote-shell", "oarsh"], "--remote-shell is for places"),
+        (["--tcp", "renno"], "unknown TCP variant 'renno'"),
+        (["--rate", "fast"], "--rate: malformed rate 'fast'"),
+        (["--nodes", "2"], "2 processes; a gather"),
+        (["--stride", "64KiB"], "12 sizes or more"),
+        (["--stride", "64", "--largest", "1000"], "up to 1000 bytes; algorithms are compared from 1024 on"),
+        (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are of one place; these are 2"),
+    ],
+)
+def test_bad_input_of_regions(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str],
+    message: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert message in problem(capsys, "regions", *arguments, "--store", str(tmp_path / "s.sqlite"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name one of --decisions and --platform"),
+        (["--decisions", "{file}", "--collective", "gather"], "no decisions for gather; there are some for bcast"),
+        (["--decisions", "{file}", "--sizes", "8"], "no entry for 8 bytes"),
+        (["--decisions", "missing.json"], "cannot read missing.json"),
+        (["--decisions", "{file}", "--testbed", "nosuchbed"], "test bed 'nosuchbed'"),
+        (["--decisions", "{file}", "--library", "mpich"], "rules files are Open MPI's; valid: openmpi"),
+        (["--decisions", "{file}", "--hosts", "n1", "--library", "mpich"], "rules files are Open MPI's"),
+        (["--decisions", "{file}", "--hosts", "no/such"], "--hosts: no file no/such"),
+        (["--decisions", "{file}", "--launcher", "oarr"], "unknown launcher 'oarr'; did you mean oar"),
+        (["--decisions", "{file}", "--transport", "tcp"], "--transport is for other places"),
+    ],
+)
+def test_bad_input_of_gain(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, decisions: str, arguments: list[str], message: str
+) -> None:
+    words = [word.format(file=decisions) for word in arguments]
+    assert message in problem(capsys, "gain", "--procs", "2", *words, "--store", str(tmp_path / "s.sqlite"))
+
+
+@need_openmpi
+def test_gain_on_hosts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decisions: str
+) -> None:
+    """That libcollwise ran is proved within."""
+    monkeypatch.chdir(tmp_path)
+    log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
+    place = ["--hosts", "far1:2", "--remote-shell", "far-shell", "--reach", "120"]
+    more = ["--mpirun-args", "--mca mpi_yield_when_idle 1"]
+    document = made(capsys, [*GAIN.format(file=decisions).split(), "--no-check", *place, *more])
+    (row,) = document["rows"]
+    assert row["procs"] == 2
+    assert all(row[way]["seconds"] > 0 for way in ("default", "rules", "libcollwise"))
+    assert "far1" in log.read_text()
+    assert launchers(tmp_path / "s.sqlite") == {"mpirun --mca mpi_yield_when_idle 1"}
+    assert not list(tmp_path.glob(".collwise*"))
+
+
+@pytest.mark.slow
+@need_openmpi
+def test_gain_within_a_slurm_job(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decisions: str
+) -> None:
+    """The call that shows whether Open MPI follows the rules is made on this machine, not on the job's nodes."""
+    monkeypatch.chdir(tmp_path)
+    stand_in(tmp_path, "srun", SRUN, monkeypatch)
+    variables = {"JOBID": "7", "JOB_ID": "7", "NODELIST": "far1", "JOB_NODELIST": "far1", "NNODES": "1"}
+    for name, value in {**variables, "TASKS_PER_NODE": "2"}.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):  # of the mpirun behind the stand-in
+        monkeypatch.setenv(name, "1")
+    document = made(capsys, [*GAIN.format(file=decisions).split(), "--launcher", "srun", "--reach", "120"])
+    assert len(document["rows"]) == 1
+    assert "accepted the rules" in document["checks"][0]
+    assert launchers(tmp_path / "s.sqlite") == {"srun"}
+
+
+@need_openmpi
+def test_gain_where_hosts_do_not_see_the_files(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decisions: str
+) -> None:
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("mount namespaces may not be made")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.chdir(shared)
+    stand_in(tmp_path, "blind-shell", BLIND_SHELL, monkeypatch)
+    place = ["--hosts", "far1:2", "--remote-shell", "blind-shell", "--reach", "120"]
+    code, output, errors = ended(capsys, [*GAIN.format(file=decisions).split(), *place])
+    assert (code, output) == (1, "")
+    assert len(errors.strip().splitlines()) == 1, errors
+    assert "/rules; collwise and the working directory must be where all hosts see them" in errors
+    assert not list(shared.glob(".collwise*"))
+
+
+@pytest.mark.slow
+@need_openmpi
+def test_regions_on_hosts(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
+    place = ["--hosts", "far1", "--ppn", "3", "--remote-shell", "far-shell", "--reach", "120"]
+    (found,) = made(capsys, [*REGIONS.split(), *place])
+    assert (found["procs"], found["variant"]) == (3, "")
+    assert all(series["counts"] == {} for series in found["series"]), "nothing was counted, which is not 0"
+    assert "far1" in log.read_text()
+    assert launchers(tmp_path / "s.sqlite") == {"mpirun"}
+
+
+@need_openmpi
+def test_regions_refuse_more_processes_than_there_is_room_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    errors = problem(capsys, *REGIONS.split(), "--hosts", "localhost:2", "--reach", "120")
+    assert "3 processes; the host take 1 to 2" in errors
+
+
+@need_openmpi
+def test_a_beds_own_ranks_per_node_hold_unless_ppn_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("collwise.validation.testbed.bed.running", lambda name: Bed(name, Shape(4, ranks_per_node=2)))
+    place = place_from(Where(testbed="two"))
+    assert (place.usual_procs, place.processes_per_node(8)) == (8, 2)
+    place = place_from(Where(testbed="two", ppn=1))
+    assert (place.usual_procs, place.processes_per_node(4)) == (4, 1)
+    assert place_from(Where(testbed="two", ppn=3)).usual_procs == 12

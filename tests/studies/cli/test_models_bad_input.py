@@ -1,0 +1,107 @@
+"""Bad input to fit, predict, evaluate, recover and models: one line that says what is valid, and exit code 2."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.studies.model_commands import Capture, prepared, run
+
+pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return prepared(tmp_path, monkeypatch)
+
+
+FIT = "fit --platform exact --model"
+PREDICT = "predict --parameters"
+BAD = [
+    ("fit --model hockney", "name either --platform, to simulate, or a place to measure at: --library, --hosts"),
+    ("fit --model hockney --platform exact --library openmpi", "name either --platform, to simulate, or a place"),
+    ("fit", "name either --platform, to simulate, or a place"),
+    ("fit --library openmpi --hosts n1,n2 --testbed", "--hosts and --testbed: each says where to run; give one"),
+    ("fit --launcher srun --hosts n1", "--hosts and --launcher srun: each says where to run"),
+    ("fit --launcher mpirun", "--launcher mpirun needs --hosts"),
+    ("fit --launcher snur", "--launcher: unknown launcher 'snur'; did you mean srun"),
+    ("fit --library openmpi --ppn 2", "--ppn is for other places"),
+    ("fit --testbed nosuchbed", "test bed 'nosuchbed'"),
+    ("fit --hosts n1: --library mpich", "--hosts: 'n1:': not a host"),
+    (f"{FIT} hockny", "--model: unknown model 'hockny'; did you mean hockney"),
+    (f"{FIT} loggp --procedure hofler", "unknown procedure for loggp 'hofler'; did you mean hoefler"),
+    ("fit --library openmpi --thorough", "--thorough is for --model hockney, "),
+    (f"{FIT} lmo --procedure culler", "unknown procedure for lmo 'culler'; valid: triplets"),
+    ("fit --platform exact --procedure culler", "--procedure is for --model hockney, "),
+    ("fit --platform exact --heterogeneous", "--heterogeneous is for --model hockney, "),
+    ("fit --platform exact --confidence 0.9", "--confidence is for a place: --library"),
+    (f"{FIT} hockney --segment 1KiB", "--segment is for --model implementation-aware"),
+    (f"{FIT} hockney --fanout 2", "--fanout is for --model implementation-aware"),
+    (f"{FIT} hockney --ppn 2", "--ppn is for --model implementation-aware"),
+    (f"{FIT} hockney --repetitions 5:7", "--repetitions is for a place: --library"),
+    (f"{FIT} hockney --error 0.5", "--error is for a place: --library"),
+    (f"{FIT} hockney --procs 4,6", "--procs: one number for --model hockney, not 2"),
+    (f"{FIT} hockney --procs 9", "platform 'exact' cannot hold P = 9"),
+    (f"{FIT} hockney --procs 0", "--procs: malformed process count '0'"),
+    (f"{FIT} hockney --procs 1", "hockney by regression needs 2 processes at least, not 1"),
+    (f"{FIT} lmo --procs 2", "lmo by triplets needs 3 processes at least, not 2"),
+    (f"{FIT} plogp --procedure fitted --procs 2", "fitting PLogP on 2 processes: .*two different numbers at least"),
+    (f"{FIT} hockney_by_size --heterogeneous", "hockney_by_size by roundtrips has no heterogeneous form"),
+    (f"{FIT} plogp --procedure fitted --heterogeneous", "plogp by fitted has no heterogeneous form; valid: plogp by k"),
+    (f"{FIT} hockney --engine 9.9", r"SimGrid 9\.9 is not here"),
+    (f"{FIT} hockney -o /proc/none/x.toml", r"cannot write /proc/none/x\.toml"),
+    ("fit --platform exat --model hockney", "--platform: unknown platform 'exat'; did you mean exact"),
+    ("fit --library opnmpi --model hockney", "--library: unknown MPI library 'opnmpi'; did you mean openmpi"),
+    ("fit --library openmpi --model hockney --jobs 2", "--jobs is for --platform"),
+    ("fit --library openmpi --model hockney --repetitions 5:x", "--repetitions: '5:x': write LEAST:MOST"),
+    ("fit --library openmpi --model hockney --repetitions 5:6:7", "--repetitions: '5:6:7': write LEAST:MOST"),
+    ("fit --library openmpi --model hockney --repetitions ²", "--repetitions: '²': write LEAST:MOST"),
+    ("fit --library openmpi --model hockney --repetitions 7:5", "7 to 5 repetitions; valid: from 1 to"),
+    ("fit --library openmpi --model hockney --confidence 1.5", r"confidence 1\.5; valid: between 0 and 1"),
+    ("fit --library openmpi --model hockney --error x", "'--error': 'x' is not a valid float"),
+    (f"{PREDICT} hockney.toml", "name one of --collective and --pair"),
+    (f"{PREDICT} hockney.toml --pair 0,0", "--pair: '0,0': write two different processes, for example 0,1"),
+    (f"{PREDICT} hockney.toml --pair 0,00", "--pair: '0,00': write two different processes"),
+    (f"{PREDICT} hockney.toml --pair 0", "--pair: '0': write two"),
+    (f"{PREDICT} hockney.toml --pair 0,1,2", "--pair: '0,1,2': write two"),
+    (f"{PREDICT} hockney.toml --pair 0,-1", "--pair: '0,-1': write two"),
+    (f"{PREDICT} hockney.toml --pair 0,²", "--pair: '0,²': write two"),
+    (f"{PREDICT} hockney-of-pairs.toml --pair 0,3", r"--pair '0,3': hockney-of-pairs\.toml knows processes 0 to 2"),
+    (f"{PREDICT} hockney.toml --pair 0,1 --collective bcast", "--collective is for collectives, not for --pair"),
+    (f"{PREDICT} hockney.toml --pair 0,1 --procs 4", "--procs is for collectives, not for --pair"),
+    (f"{PREDICT} hockney.toml --collective bcst --procs 4", "unknown collective 'bcst'; did you mean bcast"),
+    (f"{PREDICT} hockney.toml --collective bcast", "--procs is missing"),
+    (f"{PREDICT} hockney.toml --collective scan --procs 4", "model hockney has no formula for scan linear, "),
+    (f"{PREDICT} lmo.toml --collective scatter --procs 4 --algorithms linear_nonblocking", "valid: linear, binomial"),
+    (
+        f"{PREDICT} lmo.toml --collective scatter --procs 4 --model hockney",
+        r"unknown model 'hockney'.*those in lmo\.tom",
+    ),
+    (
+        f"{PREDICT} lmo.toml --collective scatter --procs 4 --model lmoo",
+        "--model: unknown model 'lmoo'; did you mean lmo",
+    ),
+    ("evaluate --platforms exat", "unknown platform 'exat'; did you mean exact"),
+    ("evaluate --platforms ,", "--platforms: names by commas"),
+    ("evaluate --platforms exact --models hockny", "unknown model 'hockny'; did you mean hockney"),
+    ("evaluate --platforms exact --collective scan", "none of the models .* has a formula for scan"),
+    ("evaluate --platforms exact --collective bcast --models lmo", "none of the models lmo has a formula for bcast"),
+    ("evaluate --platforms exact --procs 9", "platform 'exact' cannot hold P = 9"),
+    ("evaluate --platforms exact --models hockney --procs 1,4 --collective bcast", "models are scored from P = 2 on"),
+    ("recover --platform grisou", "platform 'grisou': factors or overheads that change with the message size"),
+    ("recover --platform exat", "unknown platform 'exat'; did you mean exact"),
+    ("models --collective bcst", "--collective: unknown collective 'bcst'; did you mean bcast"),
+    ("select --collective bcast --model hockny", "--model: unknown model 'hockny'; did you mean hockney"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD, ids=[arguments for arguments, _ in BAD])
+def test_bad_input_is_one_line_and_exit_code_2(arguments: str, said: str, here: Path, capsys: Capture) -> None:
+    code, output, errors = run(arguments, capsys)
+    assert (code, output) == (2, ""), errors
+    lines = errors.strip().splitlines()
+    assert len(lines) == 1, errors
+    assert lines[0].startswith("collwise: ")
+    assert re.search(said, lines[0]), lines[0]

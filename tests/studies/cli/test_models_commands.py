@@ -1,0 +1,258 @@
+"""fit --model, predict, evaluate, recover and models: what a person types, what comes out, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.studies.model_commands import Capture, prepared, run
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.models.parameter_file import FittedParameters
+from collwise.platforms import description
+from collwise.validation.fitting.models_by_name import MODEL_NAMES
+from tests.models.parameter_examples import fitted
+
+pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+
+HERE = Path(description.__file__).parent
+
+
+def document_of(arguments: str, capsys: Capture) -> dict[str, Any]:
+    code, output, errors = run(f"{arguments} --json", capsys)
+    assert code == 0, errors
+    found: dict[str, Any] = json.loads(output)
+    return found
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return prepared(tmp_path, monkeypatch)
+
+
+FIT = "fit --platform exact --model"
+PREDICT = "predict --parameters"
+
+
+@pytest.mark.parametrize("model", ["hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo"])
+def test_every_family_is_fitted_and_predicts(model: str, here: Path, capsys: Capture) -> None:
+    code, output, errors = run(f"{FIT} {model} --procs 3", capsys)
+    assert code == 0, errors
+    assert re.search(r"\d+ measurements, .* on the platform, .* here", output)
+    assert f"results/exact.{model}.parameters.toml: {model} by " in output
+    found = FittedParameters.load(here / f"results/exact.{model}.parameters.toml")
+    assert (found.family, found.platform, found.procs) == (model, "exact", 3)
+    # One way: 53 us and 10 ns a byte, which LogP, of one size, and LMO, of equal ends, take for something else.
+    expected = {"logp": 53.01e-6}.get(model, 53e-6 + 4096e-8)
+    asked = f"{PREDICT} results/exact.{model}.parameters.toml --pair 0,1 --sizes 4KiB"
+    predicted = document_of(asked, capsys)
+    assert predicted["model"] == model
+    assert predicted["seconds"] == [pytest.approx(expected, rel=0.01)]
+
+
+def test_a_fit_as_json_is_what_the_file_holds(here: Path, capsys: Capture) -> None:
+    printed = document_of(f"{FIT} hockney --procedure two-sizes --procs 2 -o h.toml", capsys)
+    assert printed.pop("file") == "h.toml"
+    assert printed == FittedParameters.load(here / "h.toml").as_document()
+    assert printed["effort"] == {"measurements": 2, "seconds": pytest.approx(2 * (106e-6 + 655.36e-6), rel=0.01)}
+
+
+def test_lmo_on_the_heterogeneous_cluster(here: Path, capsys: Capture) -> None:
+    code, output, errors = run("fit --model lmo --platform hcl16 -o lmo16.toml", capsys)
+    assert code == 0, errors
+    found = FittedParameters.load(here / "lmo16.toml")
+    assert (found.procs, found.parameters.heterogeneous) == (16, True)
+    # Of C(16, 2) pairs two sizes, of 3 C(16, 3) one-to-twos two sizes, and series.
+    assert found.measurements > 2 * 120 + 2 * 3 * 560
+    assert "mean processor_seconds" in output
+    assert "processor_seconds[15]" in output
+    assert "108 pairs more in the file" in output
+    assert "scatter_leap_bytes" in output
+
+
+def test_homogeneous_parameters_of_a_heterogeneous_cluster(here: Path, capsys: Capture) -> None:
+    each = document_of("fit --model hockney --procedure two-sizes --platform exact-heterogeneous -o a.toml", capsys)
+    one = document_of(
+        "fit --model hockney --procedure two-sizes --homogeneous --platform exact-heterogeneous -o b.toml", capsys
+    )
+    assert each["procs"] == one["procs"] == 16
+    assert isinstance(FittedParameters.load(here / "b.toml").parameters.alpha_seconds, float)
+    assert FittedParameters.load(here / "a.toml").parameters.heterogeneous
+
+
+@need_openmpi
+@pytest.mark.parametrize(
+    "model", ["hockney", *(pytest.param(name, marks=pytest.mark.slow) for name in ("loggp", "lmo"))]
+)
+def test_fitted_on_this_machine(model: str, here: Path, capsys: Capture) -> None:
+    code, output, errors = run(f"fit --library openmpi --model {model} --procs 3 --repetitions 2:3", capsys)
+    assert code == 0, errors
+    assert re.search(r"\.parameters\.toml: \w+ by \w+, measured, Open MPI", output)
+    (file,) = here.glob(f"results/*.{model}.parameters.toml")
+    found = FittedParameters.load(file)
+    assert (found.family, f"{found.platform}.{model}.parameters.toml", found.procs) == (model, file.name, 3)
+    assert found.measurements > 6
+    assert found.parameters.predict(65536) > 0
+
+
+def test_predictions_as_json_and_as_a_table(here: Path, capsys: Capture) -> None:
+    asked = (
+        f"{PREDICT} hockney.toml --collective alltoall --algorithms linear,pairwise --procs 2,4,8 --sizes 1KiB,64KiB"
+    )
+    printed = document_of(asked, capsys)
+    assert (printed["model"], printed["procs"], printed["message_bytes"]) == ("hockney", [2, 4, 8], [1024, 65536])
+    for name in ("linear", "pairwise"):
+        # P - 1 messages one after another, and P - 1 rounds.
+        expected = [[(p - 1) * (5e-5 + 1e-8 * m) for m in (1024, 65536)] for p in (2, 4, 8)]
+        for row, wanted in zip(printed["seconds"][name], expected, strict=True):
+            assert row == pytest.approx(wanted)
+    _, output, _ = run(asked, capsys)
+    assert "alltoall on gros, predicted by" in output
+    assert "12 predictions in" in output
+
+
+def test_each_pair_has_its_own_time(here: Path, capsys: Capture) -> None:
+    found = {}
+    for pair in ("0,1", "1,0", "2,1"):
+        found[pair] = document_of(f"{PREDICT} hockney-of-pairs.toml --pair {pair} --sizes 1", capsys)["seconds"]
+    assert found["0,1"] == [pytest.approx(11 * 5.001e-5)]
+    assert found["1,0"] == [pytest.approx(2 * 5.001e-5)]
+    assert found["2,1"] == [pytest.approx(13 * 5.001e-5)]
+    # Of equal nodes, any two will do.
+    assert document_of(f"{PREDICT} hockney.toml --pair 7,9 --sizes 1", capsys)["seconds"] == [pytest.approx(5.001e-5)]
+
+
+def test_times_that_nobody_can_foretell_are_counted(here: Path, capsys: Capture) -> None:
+    asked = f"{PREDICT} lmo.toml --collective gather --procs 4 --sizes 1KiB,4KiB,1MiB"
+    code, output, errors = run(asked, capsys)
+    assert code == 0
+    assert "collwise: 1 times are not deterministic, or beyond what was fitted" in errors
+    assert json.loads(run(f"{asked} --json", capsys)[1])["seconds"]["linear"][0][1] is None
+    assert re.search(r"4 KiB │ +- │", output)
+
+
+def test_what_has_no_formula_is_left_out_visibly(here: Path, capsys: Capture) -> None:
+    fitted("hockney", platform="exact").save(here / "exact.toml")
+    grid = "--platform exact --procs 3 --sizes 1KiB,64KiB"
+    commands = {
+        "predict": f"{PREDICT} exact.toml --collective bcast --procs 4 --sizes 1KiB",
+        "select": "select --collective bcast --model hockney --parameters exact.toml --procs 3:5:+1",
+        "compare": f"compare {grid} --collective bcast --model hockney --parameters exact.toml",
+        "map": f"map {grid} --collective bcast --models hockney --parameters exact.toml --segments none",
+        "evaluate": "evaluate --platforms exact --procs 3 --sizes 1KiB --collective bcast --models hockney",
+    }
+    for command, arguments in commands.items():
+        code, output, errors = run(arguments, capsys)
+        assert code == 0, (command, errors)
+        said = [line for line in (output + errors).splitlines() if re.search("knomial", line)]
+        assert any("formula" in line for line in said), (command, output, errors)
+        assert not any("│" in line for line in said), (command, said)
+
+
+def test_models_without_any_formula_for_a_collective(here: Path, capsys: Capture) -> None:
+    fitted("lmo", platform="exact").save(here / "exact.toml")
+    for arguments in (
+        "select --collective bcast --model lmo --parameters exact.toml --procs 4",
+        "compare --platform exact --collective bcast --procs 4 --model lmo",
+        "map --platform exact --collective bcast --procs 4 --models lmo",
+        f"{PREDICT} exact.toml --collective bcast --procs 4",
+        "evaluate --platforms exact --collective bcast --models lmo",
+    ):
+        code, output, errors = run(arguments, capsys)
+        assert (code, output) == (2, ""), arguments
+        assert re.search(r"lmo has (no|a) formulas? for bcast", errors), (arguments, errors)
+        assert len(errors.strip().splitlines()) == 1
+
+
+def test_scores_are_printed_with_the_best_model(here: Path, capsys: Capture) -> None:
+    asked = "evaluate --platforms exact --collective scatter,gather --procs 3,4 --sizes 64,4KiB --models hockney,lmo"
+    code, output, errors = run(asked, capsys)
+    assert code == 0, errors
+    for collective in ("scatter", "gather"):
+        assert re.search(rf"exact, {collective}: the selection of (hockney|lmo) costs least, .* at worst", output)
+        assert re.search(rf"exact, {collective}: no model here has a formula for .*linear_", output)
+    scores = json.loads(run(f"{asked} --json", capsys)[1])
+    assert [(one["collective"], one["model"]) for one in scores] == [
+        (collective, model) for collective in ("scatter", "gather") for model in ("hockney", "lmo")
+    ]
+    assert all(one["predictions"] == 8 and one["picks"] == 4 for one in scores)
+    assert all(0 <= one["mean_error"] <= one["worst_error"] for one in scores)
+
+
+def test_collectives_that_no_model_covers_are_left_out_unless_asked_for(here: Path, capsys: Capture) -> None:
+    code, output, errors = run("evaluate --platforms exact --procs 3 --sizes 64 --models lmo", capsys)
+    assert code == 0, errors
+    for collective in ("barrier", "bcast", "reduce", "alltoall"):
+        assert f"none of the models lmo has a formula for {collective}; left out" in errors
+    assert "exact, scatter: the selection of lmo" in output
+
+
+@pytest.mark.slow
+def test_recovery_succeeds_on_the_platforms_made_for_it(here: Path, capsys: Capture) -> None:
+    code, output, errors = run("recover", capsys)
+    assert code == 0, errors
+    assert "│ yes │" in re.sub(" +", " ", output)
+    assert "NO │" not in output
+    assert "exact: lmo by triplets takes sending and receiving to cost the same; left out" in output
+
+
+def test_recovery_fails_where_a_parameter_is_off(here: Path, capsys: Capture) -> None:
+    """Beyond the eager limit SMPI charges no overheads: the description's parameters do not hold for long messages."""
+    text = (HERE / "exact.toml").read_text().replace("eager_limit_bytes = 1073741824", "eager_limit_bytes = 16384")
+    (here / "bent.toml").write_text(text.replace('name = "exact"', 'name = "bent"').replace("nodes = 8", "nodes = 2"))
+    code, output, errors = run("recover --platform bent.toml", capsys)
+    assert code == 1
+    assert re.search(r"collwise: \d+ of \d+ parameters are off by more than 2 % \(LMO: 5 %\); first: bent, ", errors)
+    assert len(errors.strip().splitlines()) == 1
+    assert "NO │" in output
+
+
+def test_every_model_is_listed(here: Path, capsys: Capture) -> None:
+    found = document_of("models", capsys)["models"]
+    assert [one["name"] for one in found] == list(MODEL_NAMES)
+    assert all(one["what"] and one["paper"] and one["procedures"] for one in found)
+    code, output, _ = run("models", capsys)
+    assert code == 0
+    for name in MODEL_NAMES:
+        assert name in output
+    assert re.search(r"plogp +│.*│ kielmann, saturation, fitted +│ Pješivac-Grbović et al\. 2007", output)
+
+
+def test_coverage_names_every_model_and_algorithm(here: Path, capsys: Capture) -> None:
+    rows = document_of("models --collective all", capsys)["coverage"]
+    known = [(name, one) for name, entry in Catalogue.load().collectives.items() for one in entry.algorithms]
+    assert [(row["collective"], row["algorithm"]) for row in rows] == known
+    formulas = {(row["collective"], row["algorithm"]): row["formulas"] for row in rows}
+    assert all(tuple(row) == MODEL_NAMES for row in formulas.values())
+    assert formulas["bcast", "knomial"] == {name: name == "by_parts" for name in MODEL_NAMES}
+    assert not any(formulas["allreduce", "ring"].values())
+    assert {name for name, has in formulas["scatter", "binomial"].items() if not has} == {"as_printed", "traditional"}
+    assert formulas["alltoall", "linear"]["hockney_as_printed"]
+    assert not formulas["barrier", "tree"]["loggp"]
+
+
+def test_coverage_in_words(here: Path, capsys: Capture) -> None:
+    code, output, _ = run("models --collective bcast,scan", capsys)
+    assert code == 0
+    assert "bcast: which models have a formula" in output
+    assert re.search("scan: no formula in any model for linear, ", output)
+    assert re.search(r"knomial +│ by_parts +│ as_printed, traditional, hockney,", output)
+
+
+def test_select_goes_by_the_file_and_names_what_its_model_does_not_cover(here: Path, capsys: Capture) -> None:
+    code, _, errors = run("select --collective bcast,scan --parameters loggp.toml --procs 4 -o tables.json", capsys)
+    assert code == 0, errors
+    assert "collwise: scan: model loggp has no formulas; left out\n" in errors
+    (table,) = json.loads((here / "tables.json").read_text())
+    assert (table["collective"], table["made_by"]) == ("bcast", "model loggp")
+
+
+def test_only_collectives_without_formulas(here: Path, capsys: Capture) -> None:
+    code, _, errors = run("select --collective scan,exscan --parameters loggp.toml --procs 4", capsys)
+    assert code == 2
+    assert errors.startswith("collwise: model loggp has no formulas for scan, exscan; no model has any.")

@@ -1,0 +1,64 @@
+"""collwise testbed: bad input in one line, and a bed from up to down."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from collwise.studies.cli.main import main
+from collwise.validation.testbed import bed as beds
+from collwise.validation.testbed.bed import names
+from collwise.validation.testbed.namespaces import obstacle
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["testbed", *words])
+    printed = capsys.readouterr()
+    return int(ended.value.code or 0), printed.out, printed.err
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    if reason := obstacle():
+        pytest.skip(reason)
+    own = f"test-command-{os.getpid()}"
+    yield own
+    beds.down(own)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["up", "--rate", "fast"], "--rate: malformed rate 'fast'"),
+        (["up", "--nodes", "500"], "--nodes"),
+        (["up", "--switches", "2"], "--uplink-rate"),
+        (["up", "--uplink-rate", "1Mbit"], "--switches 2"),
+        (["up", "--buffer", "10"], "buffer in bytes: 10 (valid: 1514"),
+        (["up", "--name", "a/b"], "malformed name"),
+        (["status", "--name", "nosuchbed"], "nosuchbed"),
+        (["run", "--name", "nosuchbed", "true"], "nosuchbed"),
+        (["down", "--all", "--name", "x"], "--all"),
+    ],
+)
+def test_bad_input(capsys: pytest.CaptureFixture[str], words: list[str], named: str) -> None:
+    code, _, error = call(capsys, *words)
+    assert (code, error.count("\n")) == (2, 1)
+    assert named in error
+
+
+def test_from_up_to_down(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    code, output, _ = call(capsys, "up", "--name", name, "--nodes", "2", "--rate", "50Mbit", "--json")
+    assert code == 0
+    assert json.loads(output)["shape"]["bits_per_second"] == 5e7
+    code, output, _ = call(capsys, "status", "--name", name, "--json")
+    assert code == 0
+    assert [(bed["name"], bed["processes"]) for bed in json.loads(output)] == [(name, 0)]
+    assert call(capsys, "run", "--name", name, "--procs", "1", "--", "sh", "-c", "echo here")[:2] == (0, "here\n")
+    assert call(capsys, "run", "--name", name, "--", "sh", "-c", "exit 3")[0] == 1
+    assert call(capsys, "down", "--name", name)[:2] == (0, "3 namespaces removed\n")
+    others = f"; up: {', '.join(names())}" if names() else ""
+    assert call(capsys, "down", "--name", name)[:2] == (0, f"nothing to remove{others}\n")

@@ -1,0 +1,84 @@
+"""--thresholds FILE: what simulate and run make of M1, M2 and S."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collwise.models.lmo import Thresholds
+from collwise.studies.cli.thresholds import with_bounds
+
+KNOWN = Thresholds(65536, 5120, 60000)
+need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "asked", "expected"),
+    [
+        (KNOWN, "", ""),
+        (KNOWN, "gather=linear;bcast=default", "gather=linear;bcast=default"),
+        (KNOWN, "gather=lmo", "gather=lmo,segment_bytes=5120,limit_bytes=59999"),
+        (KNOWN, " scatter = lmo ;bcast=chain,segment_bytes=3",
+         " scatter = lmo ,segment_bytes=65536,limit_bytes=0;bcast=chain,segment_bytes=3"),
+        (KNOWN, "gather=lmo,segment_bytes=7", "gather=lmo,segment_bytes=7"),
+        (Thresholds(gather_irregular_from_bytes=9), "gather=lmo", "gather=lmo,segment_bytes=9,limit_bytes=0"),
+    ],
+)  # fmt: skip
+def test_lists(thresholds: Thresholds, asked: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert with_bounds(asked, thresholds) == expected
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("thresholds", [None, Thresholds(), Thresholds(65536, None, 60000)])
+def test_without_its_threshold_it_is_linear(thresholds: Thresholds | None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert with_bounds("gather=lmo", thresholds) == "gather=lmo"
+    name = "gather_irregular_from_bytes"
+    why = f"give {name} by --thresholds FILE" if thresholds is None else f"the file has no {name}"
+    assert capsys.readouterr().err == f"collwise: gather lmo runs as linear: {why}\n"
+
+
+def test_thresholds_that_nothing_takes(tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text("[thresholds]\nscatter_leap_bytes = 65536\n")
+    command = [sys.executable, "-P", "-m", "collwise.studies", "simulate", "--platform", "grisou", "--procs", "4"]
+    done = subprocess.run(
+        [*command, "--collective", "scatter", "--thresholds", "t.toml"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == (
+        "collwise: --thresholds: none of the algorithms asked for takes any; these do: gather lmo, scatter lmo\n"
+    )
+
+
+def simulated(folder: Path, *arguments: str) -> tuple[dict[tuple[str, int], dict], str]:
+    command = [sys.executable, "-P", "-m", "collwise.studies", "simulate", "--platform", "grisou", "--procs", "4"]
+    sizes = ("--collective", "gather", "--algorithms", "linear,lmo", "--sizes", "4KiB,6KiB,128KiB", "--json")
+    done = subprocess.run([*command, *sizes, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return {(r["algorithm"], r["message_bytes"]): r for r in json.loads(done.stdout)}, done.stderr
+
+
+@need_smpi
+def test_simulate(tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text(
+        "[thresholds]\ngather_irregular_from_bytes = 5120\ngather_regular_from_bytes = 65536"
+    )
+    found, said = simulated(tmp_path, "--thresholds", "t.toml")
+    assert said == ""
+    assert {(r["segment_bytes"], r["limit_bytes"]) for (name, _), r in found.items() if name == "lmo"} == {
+        (5120, 65535)
+    }
+    same = [size for size in (4096, 6144, 131072) if found["lmo", size]["seconds"] == found["linear", size]["seconds"]]
+    assert same == [4096, 131072]
+    # Two barriers and two linear gathers, each with its latencies again.
+    assert found["lmo", 6144]["seconds"] > 2 * found["linear", 4096]["seconds"]
+
+    found, said = simulated(tmp_path)
+    assert said.count("\n") == 1
+    assert "gather lmo runs as linear" in said
+    assert all(found["lmo", size]["seconds"] == found["linear", size]["seconds"] for size in (4096, 6144, 131072))

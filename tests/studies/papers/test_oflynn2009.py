@@ -1,0 +1,194 @@
+"""The thesis's numbers as printed, and the study's logic on small inputs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Measurement
+from collwise.models.hockney import Hockney
+from collwise.models.lmo import LMO, Thresholds
+from collwise.models.piecewise import Array
+from collwise.models.point_to_point import PointToPointModel
+from collwise.platforms import load
+from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.simulator.store import Store
+from collwise.studies.papers.oflynn2009 import analysis as thesis
+from collwise.studies.papers.oflynn2009 import estimates as estimating
+from collwise.studies.papers.oflynn2009 import tables
+from collwise.validation.fitting.models_by_name import HowToRun
+
+need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+
+# Typed a second time, column by column, in another notation than the module's: alpha us, beta us a byte.
+TABLE_7_1_BY_COLUMNS = """
+1: 63.9 0.00967
+2: 124 0.00941 | 122 0.00963
+3: 61.2 0.00932 | 58.3 0.00932 | 39.4 0.0151
+4: 121 0.0172 | 122 0.017 | 61.8 0.00914 | X X
+5: 60.7 0.00948 | 60.8 0.00934 | 43.1 0.00918 | 61.2 0.0146 | X X
+6: 61.4 0.00950 | 57.9 0.00941 | 46.3 0.00923 | 60.9 0.0143 | 59 0.0488 | X X
+7: 61.3 0.00939 | 60.4 0.00934 | 38.1 0.00908 | 61.2 0.0142 | 48.8 0.00923 | 53.3 0.00923 | 36.1 0.00921
+"""
+
+
+def test_table_7_1_as_printed() -> None:
+    typed = {}
+    for line in TABLE_7_1_BY_COLUMNS.strip().splitlines():
+        column, cells = line.split(":")
+        for row, cell in enumerate(cells.split("|"), start=1):
+            if "X" not in cell:
+                alpha, beta = cell.split()
+                typed[row, int(column)] = (float(alpha), float(beta))
+    assert typed == tables.TABLE_7_1_MICROSECONDS
+
+
+def test_the_platform_has_the_same_table_and_nodes() -> None:
+    platform = load("hcl16")
+    assert isinstance(platform, HeterogeneousPlatform)
+    assert [int(kind.name) for kind in platform.types_of_hosts] == estimating.types_of_nodes()
+    for types, (alpha, beta) in tables.TABLE_7_1_MICROSECONDS.items():
+        cell = platform.published["hockney"][f"{types[0]}-{types[1]}"]
+        assert cell["alpha_seconds"] == pytest.approx(alpha * 1e-6)
+        assert cell["beta_seconds_per_byte"] == pytest.approx(beta * 1e-6)
+
+
+def test_other_numbers_as_printed() -> None:
+    assert tables.TABLE_5_1_SECONDS == {"Hockney": 0.17, "PLogP": 63.11, "LMO": 0.33}
+    assert (tables.PARALLEL_SECONDS, tables.SERIAL_SECONDS) == (5, 16)
+    assert Thresholds(65536, 5120, 65536) == tables.THRESHOLDS
+    assert sum(tables.NODES_BY_TYPE.values()) == 16
+
+
+def test_published_mean_weighs_cells_by_their_pairs_of_nodes() -> None:
+    nodes, total = tables.NODES_BY_TYPE, np.zeros(2)
+    for (one, other), cell in tables.TABLE_7_1_MICROSECONDS.items():
+        total += np.array(cell) * (comb(nodes[one], 2) if one == other else nodes[one] * nodes[other])
+    mean = estimating.published_mean()
+    assert mean[0] == pytest.approx(total[0] / 120 * 1e-6)
+    assert mean[1] == pytest.approx(total[1] / 120 * 1e-6)
+
+
+def test_the_homogeneous_model_is_a_cell() -> None:
+    assert estimating.mean_of(tables.HOMOGENEOUS_HOCKNEY) == (63.9e-6, 0.00967e-6)
+    assert estimating.cells_like_the_homogeneous_model() == ["1-1"]
+
+
+def test_table_7_1_takes_means_over_the_pairs_of_two_types() -> None:
+    kinds = estimating.types_of_nodes()
+    alpha, beta = np.zeros((16, 16)), np.zeros((16, 16))
+    for i in range(16):
+        for j in range(16):
+            if i != j:
+                cell = tables.TABLE_7_1_MICROSECONDS[tuple(sorted((kinds[i], kinds[j])))]  # type: ignore[index]
+                alpha[i, j], beta[i, j] = cell[0] * 1e-6, cell[1] * 1e-6
+    exact, off = Hockney(alpha, beta), Hockney(alpha.copy(), 2 * beta)
+    # Types 1 and 3 have two nodes each: one of four pairs is twice as slow.
+    assert isinstance(off.alpha_seconds, np.ndarray)
+    off.alpha_seconds[0, 8] = off.alpha_seconds[8, 0] = 2 * alpha[0, 8]
+    cells = {cell.types: cell for cell in estimating.table_7_1(exact, off)}
+    assert set(cells) == set(tables.TABLE_7_1_MICROSECONDS)
+    assert all(np.allclose(cell.deviation(cell.by_regression), 0) for cell in cells.values())
+    assert cells[1, 3].deviation(cells[1, 3].by_two_sizes) == pytest.approx((0.25, 1.0))
+    assert cells[1, 2].deviation(cells[1, 2].by_two_sizes) == pytest.approx((0.0, 1.0))
+
+
+class _Lab:
+    procs, least_bytes, eager_limit_bytes = 4, 1, 65536
+
+    def __init__(self) -> None:
+        self.effort, self.asked = Effort(), list[bool]()
+
+    def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
+        self.asked.append(in_parallel)
+        self.effort.measurements += len(experiments)
+        return [Measurement(1.0) for _ in experiments]
+
+
+def test_one_after_another() -> None:
+    lab = _Lab()
+    alone = estimating.OneAfterAnother(lab)
+    alone.run([Experiment(ROUNDTRIP, (0, 1), 1, 1)])
+    assert lab.asked == [False]
+    assert alone.effort.measurements == 1
+
+
+def test_errors_leave_out_what_is_not_predicted() -> None:
+    error = estimating.ErrorOf.between("m", np.array([1.1, np.nan, 0.7]), np.array([1.0, 1.0, 1.0]))
+    assert error.points == 2
+    assert error.mean == pytest.approx(0.2)
+    assert error.worst == pytest.approx(0.3)
+
+
+def test_regions_of_the_binomial_tree() -> None:
+    regions = thesis.binomial_regions(65536)
+    assert np.all(sum(where.astype(int) for where in regions.values()) == 1)
+    name_of = {size: name for name, where in regions.items() for size in np.array(thesis.SIZES)[where]}
+    # The root's largest message has 8 blocks.
+    assert [name_of[kib * 1024] for kib in (7, 8, 60, 64)] == ["all eager", "some eager", "some eager", "none eager"]
+
+
+class _Model:
+    """Linear takes `linear` of a second, binomial one."""
+
+    platform = "none"
+
+    def __init__(self, name: str, linear: float) -> None:
+        self.name, self._linear = name, linear
+
+    def algorithms(self, collective: str) -> tuple[str, ...]:
+        return ("linear", "binomial")
+
+    def predict(
+        self, collective: str, algorithm: str, procs: ArrayLike, message_bytes: ArrayLike,
+        segment_bytes: ArrayLike = 0, fanout: int = 0,
+    ) -> Array:  # fmt: skip
+        return np.full(np.shape(message_bytes), self._linear if algorithm == "linear" else 1.0)
+
+
+def test_choices_and_errors() -> None:
+    count = len(thesis.SIZES)
+    everywhere, first = np.ones(count, dtype=bool), np.arange(count) < 3
+    curves = {("scatter", "linear"): np.where(first, 0.5, 2.0), ("scatter", "binomial"): np.ones(count)}
+    models = {"optimist": _Model("optimist", 0.5), "pessimist": _Model("pessimist", 2.0)}
+    assert thesis.choices(models, curves, "linear", everywhere) == {
+        "simulation": (3, count), "optimist": (count, 3), "pessimist": (0, count - 3),
+    }  # fmt: skip
+    assert thesis.errors(models, curves, ("scatter", "linear"), first)["pessimist"].mean == pytest.approx(3.0)
+
+
+def test_serial_gather_is_the_sum_of_messages() -> None:
+    generator = np.random.default_rng(2)
+    network = generator.uniform(1e-9, 1e-8, (16, 16))
+    lmo = LMO(generator.uniform(1e-6, 1e-5, 16), generator.uniform(1e-9, 2e-9, 16), network + network.T,
+              network + network.T, Thresholds(1, 2, 3))  # fmt: skip
+    serial = thesis.serial_gather({"lmo_heterogeneous": PointToPointModel("lmo_heterogeneous", "none", lmo)})
+    hockney = PointToPointModel("hockney_heterogeneous", "none", lmo.as_hockney())
+    sizes = [1, 1000, 100_000]
+    found = serial.predict("gather", "linear", 16, sizes)
+    assert found == pytest.approx(hockney.predict("gather", "linear", 16, sizes))
+
+
+@need_smpi
+def test_on_the_exact_platform(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        exact = thesis.on_the_exact_platform(HowToRun(store))
+    assert {row.parameter for row in exact.recovered} == {"C", "t", "L", "1/beta"}
+    assert max(row.worst_error for row in exact.recovered) < 1e-4
+    assert exact.slowest_last.worst < 1e-3
+    assert exact.slowest_last.worst < exact.scatter.worst < 0.05 < exact.hockney_scatter.mean
+    assert exact.binomial.worst < 1e-6
+
+
+@need_smpi
+def test_lmo_is_exact_where_no_link_is_shared(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        found = thesis.without_shared_links(load("hcl16"), HowToRun(store))
+    assert found["lmo"].worst < 1e-3
+    assert found["hockney"].mean > 0.2

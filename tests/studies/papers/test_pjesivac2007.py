@@ -1,0 +1,306 @@
+"""The paper's numbers against a second typing, its conditions by hand, and verdicts on made-up worlds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from collwise.models.hockney import HockneyBySize
+from collwise.models.loggp import LogGP
+from collwise.models.piecewise import Array, PiecewiseLinear
+from collwise.models.plogp import PLogP
+from collwise.models.switch_points import Indices
+from collwise.simulator.store import Configuration
+from collwise.simulator.sweeps.smpi_runner import SweepResult
+from collwise.studies.papers.pjesivac2007 import analysis as paper
+from collwise.studies.papers.pjesivac2007 import claims
+from collwise.studies.papers.pjesivac2007 import maps as map_claims
+from collwise.studies.papers.pjesivac2007 import tables as published
+from collwise.validation.openmpi.builtin_decisions import Choice
+from collwise.validation.selection.maps import DecisionMaps, ModelMap
+
+KIB, MIB = 1024, 2**20
+PLAN = paper.BROADCASTS
+EVERY_CHOICE = list(PLAN.candidates().values())
+NAMES = ("hockney", "loggp", "plogp")
+
+
+def test_table_5() -> None:
+    typed = {"boba": (30.40, 8.15, 8.683, 0.015), "frodo": (61.22, 8.2, 23.8, 0.084)}
+    for name, values in typed.items():
+        of = published.TABLE_5[name]
+        micro = [of.latency_seconds, of.overhead_seconds, of.gap_seconds, of.gap_seconds_per_byte]
+        assert [1e6 * float(value) for value in micro] == pytest.approx(values)
+
+
+def test_numbers_of_the_text() -> None:
+    assert math.isclose(published.REDUCE_SECONDS, 4e4 * 1e-6)
+    assert published.SMALL_LINEAR_PERCENT == 300
+    assert (published.MOST_SMALL_PERCENT, published.MOST_INTERMEDIATE_PERCENT) == (15, 50)
+    assert (published.MOST_LOGGP_PERCENT, published.MOST_PLOGP_PERCENT, published.HOCKNEY_LARGE_PERCENT) == (25, 50, 30)
+
+
+def test_points_of_the_paper() -> None:
+    assert (PLAN.procs[0], PLAN.procs[-1], len(PLAN.procs)) == (3, 32, 30)
+    assert (PLAN.message_bytes[0], PLAN.message_bytes[-1], len(PLAN.message_bytes)) == (1, 8 * MIB, 24)
+    assert {choice.segment_bytes for choice in EVERY_CHOICE} == {0, KIB, 8 * KIB}
+    assert len(EVERY_CHOICE) == 1 + 4 * 3
+    assert paper.REDUCTIONS.procs == (8, 24)
+
+
+def test_worst_difference() -> None:
+    one = LogGP(1.0, 2.0, 4.0, 5.0, 6.0)
+    assert paper.worst_difference(one, one) == 0
+    assert paper.worst_difference(replace(one, gap_seconds=6.0), one) == pytest.approx(0.2)
+    assert paper.worst_difference(replace(one, send_overhead_seconds=4.0), one) == pytest.approx(1 / 3)
+
+
+def test_condition_of_hockney() -> None:
+    straight = HockneyBySize(PiecewiseLinear((0.0, 1024.0), (10.0, 10.0 + 1024)))
+    one = paper.segmentation_by_hockney(straight, [2048, 4096])
+    assert one.whole == pytest.approx([10 / 2048 + 1, 10 / 4096 + 1])
+    assert one.cut == pytest.approx([10 / 1024 + 1] * 2)
+    assert one.met == 0
+    steep = HockneyBySize(PiecewiseLinear((0.0, 1024.0, 2048.0), (10.0, 1034.0, 4000.0)))
+    assert paper.segmentation_by_hockney(steep, [2048]).met == 1
+
+
+def test_condition_of_plogp() -> None:
+    overhead = PiecewiseLinear((0.0, 1024.0, 4096.0), (1.0, 2.0, 30.0))
+    plogp = PLogP(5.0, overhead, overhead, PiecewiseLinear((0.0, 4096.0), (0.0, 40.0)))
+    one = paper.segmentation_by_plogp(plogp, [4096], per_byte=0.001)
+    assert one.whole == pytest.approx([max(40, 60 + 4.096)])
+    assert one.cut == pytest.approx([max(4 * 10, 4 * 4 + 4.096)])
+    assert one.met == 1
+    even = replace(plogp, send_overhead=PiecewiseLinear.constant(2.0), receive_overhead=PiecewiseLinear.constant(2.0))
+    assert paper.segmentation_by_plogp(even, [4096], per_byte=0.001).met == 0
+
+
+def test_order_kept() -> None:
+    times = {"a": np.array([[1.0, 1.0, 2.0]]), "b": np.array([[2.0, 2.0, 2.0]])}
+    foretold = {"a": np.array([[3.0, 9.0, 9.0]]), "b": np.array([[4.0, 4.0, 4.0]])}
+    curves = paper.Curves(paper.BARRIERS, times, {"m": foretold})
+    assert curves.order_kept("m", ("a", "b")) == pytest.approx(2 / 3)
+    assert curves.mean_error("m", "b") == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"),
+    [(1.0, "yes"), (0.9, "yes"), (0.89, "in part"), (0.11, "in part"), (0.1, "no"), (0.0, "no"), (math.nan, "no")],
+)
+def test_by_share(share: float, verdict: str) -> None:
+    assert claims.by_share(share) == verdict
+
+
+def test_if_true_and_about() -> None:
+    assert [claims.if_true(*parts) for parts in ((True, True), (True, False), (False,))] == ["yes", "in part", "no"]
+    assert claims.about(0.5, 1)
+    assert claims.about(1.5, 1)
+    assert not claims.about(1.6, 1)
+    assert not claims.about(-1, 1)
+
+
+def verdicts(found: list[claims.Finding]) -> dict[str, str]:
+    return {finding.claim: finding.verdict for finding in found}
+
+
+# Two worlds: one as the paper describes it, one in which nothing is so.
+
+
+def barrier_world(as_published: bool) -> list[claims.Finding]:
+    procs = np.array(paper.BARRIERS.procs, dtype=float)
+    measured = PLogP(
+        100.0, PiecewiseLinear.constant(1.0), PiecewiseLinear.constant(15.0), PiecewiseLinear.constant(20.0)
+    )
+    if as_published:
+        linear = 200 + 20 * np.minimum(procs, 16) + 10 * np.maximum(procs - 16, 0)
+        ours = {"bruck": 100 + procs, "recursive_doubling": 110 + procs, "linear": linear}
+        foretold = {name: ours | {"linear": linear * (3 if name == "hockney" else 1)} for name in NAMES}
+    else:
+        linear = 200 + 20 * procs + 15 * (procs - 2)
+        ours = {"bruck": 1e5 + procs, "recursive_doubling": 2e5 + procs, "linear": linear}
+        foretold = {name: {"bruck": 2 * linear, "recursive_doubling": linear, "linear": linear} for name in NAMES}
+    return claims.barriers(curves_of(paper.BARRIERS, ours, foretold), measured)
+
+
+def curves_of(
+    plan: paper.ComparisonPlan, ours: Mapping[str, Array], foretold: Mapping[str, Mapping[str, Array]]
+) -> paper.Curves:
+    def shaped(times: Mapping[str, Array]) -> dict[str, Array]:
+        shape = (len(plan.procs), len(plan.message_bytes))
+        columns = {name: of[:, None] if shape[1] == 1 else of for name, of in times.items()}
+        return {name: np.array(np.broadcast_to(of, shape)) for name, of in columns.items()}
+
+    return paper.Curves(plan, shaped(ours), {name: shaped(of) for name, of in foretold.items()})
+
+
+def reduce_world(as_published: bool) -> list[claims.Finding]:
+    m = np.array(paper.REDUCTIONS.message_bytes, dtype=float)
+    bent = m + 0.5 * np.clip(m - KIB, 0, 7 * KIB) + 0.5 * np.maximum(m - 128 * KIB, 0)
+    half = 1000 + m / 2
+    if as_published:
+        ours = {
+            "binomial": 10 + bent,
+            "pipeline": 20 + 2 * bent,
+            "binomial, 1 KiB": 10 + 0.9 * m,
+            "pipeline, 1 KiB": half,
+        }
+        ours = {name: times * published.REDUCE_SECONDS / half[-1] for name, times in ours.items()}
+        cut = {name: ours["pipeline, 1 KiB"] * (1.01 if name == "plogp" else 1.2) for name in NAMES}
+    else:
+        late = 3 * m * np.array([[1.0], [3.0]])
+        ours = {"binomial": 20 + 2 * m, "pipeline": 10 + m, "binomial, 1 KiB": 40 + 4 * m, "pipeline, 1 KiB": late}
+        cut = {name: late * (1.2 if name == "plogp" else 1.01) for name in NAMES}
+    whole = ours["binomial"] if as_published else ours["pipeline"] / 2
+    foretold = {
+        name: {
+            "binomial": whole, "pipeline": 2 * whole,
+            "binomial, 1 KiB": whole * (2 if as_published else 0.5), "pipeline, 1 KiB": cut[name],
+        }
+        for name in NAMES
+    }  # fmt: skip
+    met = {"Hockney": 0, "PLogP, measured": 1, "PLogP, fitted": 0}
+    conditions = {
+        name: paper.Segmentation(m, np.full(m.shape, float(one if as_published else 1 - one)), np.full(m.shape, 0.5))
+        for name, one in met.items()
+    }
+    return claims.reductions(curves_of(paper.REDUCTIONS, ours, foretold), conditions, 128 * KIB)
+
+
+def alltoall_world(as_published: bool) -> list[claims.Finding]:
+    ones = np.ones((len(paper.EXCHANGES.procs), len(paper.EXCHANGES.message_bytes)))
+    factors = (0.5, 1.1, 0.9) if as_published else (1.5, 2.0, 0.5)
+    foretold = {name: {"pairwise": ones * factor} for name, factor in zip(NAMES, factors, strict=True)}
+    return claims.exchanges(curves_of(paper.EXCHANGES, {"pairwise": ones}, foretold))
+
+
+def parameter_world(as_published: bool) -> list[claims.Finding]:
+    sizes = (1.0, 1024.0, 65536.0, 131072.0, 262144.0, 524288.0)
+    bent, even = PiecewiseLinear(sizes, (1, 2, 50, 200, 400, 800)), PiecewiseLinear.constant(3.0)
+    overhead = bent if as_published else even
+    hockney = HockneyBySize(PiecewiseLinear(sizes, (1, 2, 60, 130, 260, 520) if as_published else (1, 2, 3, 4, 9, 99)))
+    plogp = PLogP(1.0, overhead, overhead, even)
+    return claims.parameters(paper.Figure1(hockney, plogp, plogp, 131072))
+
+
+def picks(rule: dict[tuple[int, int], Choice], few: Choice | None = None, most_few: int = 0) -> Indices:
+    """Indices of methods by size range, the same for all P, but `few` up to `most_few` processes at small sizes."""
+    found = np.zeros((len(PLAN.procs), len(PLAN.message_bytes)), dtype=np.int64)
+    for j, size in enumerate(PLAN.message_bytes):
+        (choice,) = [choice for (low, high), choice in rule.items() if low <= size <= high]
+        found[:, j] = EVERY_CHOICE.index(choice)
+        if few is not None and size <= 512:
+            found[[p <= most_few for p in PLAN.procs], j] = EVERY_CHOICE.index(few)
+    return found
+
+
+def small_and_large(procs: Array, sizes: Array, values: dict[str, float]) -> Array:
+    """Penalties: small on many and on few processes, up to 10 KB, and beyond."""
+    small = np.where(procs >= 16, values["many"], values["few"])
+    return np.where(sizes <= 512, small, np.where(sizes <= 8 * KIB, values["intermediate"], values["large"]))
+
+
+def map_world(as_published: bool) -> DecisionMaps:
+    end = 8 * MIB
+    linear, binomial, binary = (Choice(name, 0) for name in ("linear", "binomial", "binary"))
+    split_1, split_8 = Choice("split_binary", KIB), Choice("split_binary", 8 * KIB)
+    chain_1, chain_8, binary_1 = Choice("chain", KIB), Choice("chain", 8 * KIB), Choice("binary", KIB)
+    procs, sizes = np.array(PLAN.procs)[:, None], np.array(PLAN.message_bytes)[None, :]
+    if as_published:
+        best = picks(
+            {(1, 512): linear, (KIB, KIB): binary, (2 * KIB, 64 * KIB): split_1, (128 * KIB, end): chain_1},
+            binomial,
+            16,
+        )
+        best[PLAN.procs.index(32), PLAN.message_bytes.index(128 * KIB)] = EVERY_CHOICE.index(split_1)
+        hockney = picks({(1, 4 * KIB): binomial, (8 * KIB, 16 * KIB): split_1, (32 * KIB, end): split_8})
+        loggp = picks(
+            {(1, 2 * KIB): binomial, (4 * KIB, 64 * KIB): split_1, (128 * KIB, MIB // 2): chain_1, (MIB, end): chain_8},
+            linear, 4,
+        )  # fmt: skip
+        loggp[3, 0] = EVERY_CHOICE.index(binary)
+        plogp = picks(
+            {
+                (1, KIB): binomial, (2 * KIB, 2 * KIB): binary_1, (4 * KIB, 32 * KIB): split_1,
+                (64 * KIB, 256 * KIB): chain_1, (512 * KIB, end): chain_8,
+            }
+        )  # fmt: skip
+        costs = {
+            "hockney": {"many": 4.0, "few": 0.1, "intermediate": 0.45, "large": 0.3},
+            "loggp": {"many": 4.0, "few": 0.1, "intermediate": 0.3, "large": 0.2},
+            "plogp": {"many": 4.0, "few": 0.1, "intermediate": 0.3, "large": 0.4},
+        }
+    else:
+        best = picks({(1, end): Choice("binary", 8 * KIB)})
+        hockney = loggp = plogp = picks({(1, end): Choice("chain", 0)})
+        costs = {
+            name: {"many": 0.0, "few": 0.5, "intermediate": intermediate, "large": 0.9}
+            for name, intermediate in (("hockney", 0.6), ("loggp", 0.7), ("plogp", 0.8))
+        }
+    seconds = np.ones((len(EVERY_CHOICE), len(PLAN.procs), len(PLAN.message_bytes)))
+    seconds[EVERY_CHOICE.index(split_8)] = 1.3
+    models = {
+        name: ModelMap(winners, small_and_large(procs, sizes, costs[name]))
+        for name, winners in zip(NAMES, (hockney, loggp, plogp), strict=True)
+    }
+    sweep = SweepResult({}, 0, 0, Configuration("simulated", "frodo", "none"))
+    return DecisionMaps(PLAN, PLAN.candidates(), seconds, best, models, sweep)
+
+
+def everything(as_published: bool) -> list[claims.Finding]:
+    maps = map_world(as_published)
+    return [
+        *parameter_world(as_published),
+        *barrier_world(as_published),
+        *reduce_world(as_published),
+        *alltoall_world(as_published),
+        *map_claims.best_broadcasts(maps),
+        *map_claims.picked_broadcasts(maps),
+        *map_claims.penalties(maps),
+    ]
+
+
+def test_every_claim_has_a_finding() -> None:
+    found = [finding.claim for finding in everything(as_published=True)]
+    assert sorted(found) == sorted(published.CLAIMS)
+
+
+@pytest.mark.parametrize(("as_published", "verdict"), [(True, claims.YES), (False, claims.NO)])
+def test_verdicts_come_out_either_way(as_published: bool, verdict: str) -> None:
+    found = verdicts(everything(as_published))
+    assert found == dict.fromkeys(published.CLAIMS, verdict)
+
+
+def test_count() -> None:
+    found = [claims.Finding("best-many", "", one) for one in ("yes", "no", "no")]
+    assert claims.count(found) == {"yes": 1, "in part": 0, "no": 2}
+    assert found[0].published is published.CLAIMS["best-many"]
+    assert found[0].published.open
+    assert not published.CLAIMS["best-few"].open
+
+
+def test_findings_name_numbers_and_places() -> None:
+    maps = map_world(as_published=True)
+    found = {finding.claim: finding.here for finding in map_claims.penalties(maps)}
+    assert found["penalty-loggp"] == "LogGP: worst 20 % (P = 3, 128 KiB: chain, 1 KiB)"
+    assert found["penalty-hockney-large"].startswith("+30 % against the chain with 1 KiB")
+    picked = {finding.claim: finding.here for finding in map_claims.picked_broadcasts(maps)}
+    assert picked["loggp-early"] == "earlier at 100 % of P and later at 0 %; LogGP from 1 MiB on, the best from no size"
+    assert map_claims.share_of_chain(maps, "plogp") == 1
+    assert map_claims.share_of_chain(maps, "hockney") == 0
+
+
+def test_chain_steps() -> None:
+    maps = map_world(as_published=True)
+    maps.seconds[EVERY_CHOICE.index(Choice("chain", KIB)), -1, -2:] = (1.0, 1.0 + 4096 * 3e-6)
+    maps.seconds[EVERY_CHOICE.index(Choice("chain", 8 * KIB)), -1, -2:] = (1.0, 1.0 + 512 * 9e-6)
+    small, large = paper.chain_steps(maps, LogGP(1e-6, 2e-6, 2e-6, 5e-6, 1e-9))
+    assert (small.segment_bytes, large.segment_bytes) == (KIB, 8 * KIB)
+    assert small.simulated_seconds == pytest.approx(3e-6)
+    assert large.simulated_seconds == pytest.approx(9e-6)
+    assert small.gap_seconds == pytest.approx(5e-6 + 1023e-9)
+    assert large.message_seconds == pytest.approx(5e-6 + 8191e-9)

@@ -1,0 +1,160 @@
+"""Notebooks as text, and the study from an empty store through the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from collwise.studies.papers.notebook import Study, cells, known_studies, notebook_of, run
+from collwise.studies.papers.pjesivac2007.tables import CLAIMS
+
+COLLWISE = [sys.executable, "-m", "collwise.studies"]
+
+
+def test_cells() -> None:
+    source = "# ---\n# header\n# ---\n\n# %% [markdown]\n# # Title\n#\n# text\n\n# %%\nx = 1\n# %% a title\ny = 2\n"
+    found = list(cells(source))
+    assert [cell.is_markdown for cell in found] == [True, False, False]
+    assert [cell.text for cell in found] == ["# Title\n\ntext", "x = 1", "y = 2"]
+    assert source.splitlines()[found[1].line - 1] == "x = 1"
+
+
+def test_known_studies() -> None:
+    for name in ("nuriyev2021", "oflynn2009", "pjesivac2007"):
+        assert name in known_studies()
+        assert notebook_of(name).is_file()
+
+
+def test_help_names_every_study() -> None:
+    done = subprocess.run([*COLLWISE, "study", "--help"], capture_output=True, text=True, check=True)
+    assert all(name in done.stdout for name in known_studies())
+
+
+def test_unknown_study() -> None:
+    done = subprocess.run([*COLLWISE, "study", "nuriev2021"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "unknown study 'nuriev2021'; did you mean nuriyev2021?" in done.stderr
+
+
+def test_unwritable_output(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    done = subprocess.run(
+        [*COLLWISE, "study", "nuriyev2021", "-o", str(tmp_path / "taken"), "--store", str(tmp_path / "store.sqlite")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "cannot write" in done.stderr
+
+
+def test_page_and_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = tmp_path / "small.py"
+    notebook.write_text(
+        "# %% [markdown]\n# # Small\n# %%\nfrom collwise.studies.papers.notebook import study\n"
+        'here = study("small")\nhere.table("T", ("a", "b"), [(1, 2)])\nhere.conclude("done")\n'
+        'here.results["answer"] = 42\n'
+    )
+    monkeypatch.setattr("collwise.studies.papers.notebook.known_studies", lambda: {"small": notebook})
+    monkeypatch.setattr("collwise.studies.papers.notebook._JUPYTER", ("no_such_module",))
+    files = run(Study("small", tmp_path / "out", tmp_path / "store.sqlite"))
+    assert [path.name for path in files] == ["small.md", "small.json"]
+    assert files[0].read_text() == "# Small\n\n**T**\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n- done\n"
+    assert json.loads(files[1].read_text()) == {"answer": 42}
+
+
+@pytest.mark.slow
+def test_nuriyev2021_from_an_empty_store(tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = subprocess.run(
+        [*COLLWISE, "study", "nuriyev2021", "-o", str(tmp_path / "out"), "--store", str(tmp_path / "store.sqlite")],
+        capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < 180
+    results = json.loads((tmp_path / "out" / "nuriyev2021.json").read_text())
+    assert results["all_points"]["by parts"]["points"] == 90
+    for name, costs in results["degradation"].items():
+        assert costs["by parts"]["mean"] <= 0.03, name
+        assert costs["by parts"]["worst"] <= 0.10, name
+    assert sum(entry["rows"] for entry in results["agreement"].values()) == 30
+    page = (tmp_path / "out" / "nuriyev2021.md").read_text()
+    for figure in ("figure-3", "figure-5-bcast-grisou", "figure-5-gather-gros", "figure-6-grisou", "figure-6-gros"):
+        assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 10_000
+        assert f"({figure}.png)" in page
+    for sentence in results["conclusions"]:
+        assert sentence in page
+        assert sentence in done.stdout
+
+
+@pytest.mark.slow
+def test_pjesivac2007_from_an_empty_store(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COLLWISE, "study", "pjesivac2007", "--quick", "-o", str(tmp_path / "out"),
+         "--store", str(tmp_path / "store.sqlite")],
+        capture_output=True, text=True, check=False, timeout=550,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "out" / "pjesivac2007.json").read_text())
+    assert set(results["claims"]) == set(CLAIMS)
+    assert sum(results["tally"].values()) == len(CLAIMS)
+    for name, columns in results["loggp"].items():
+        assert columns["published"]["g"] == columns["description"]["g"], name
+        for procedure in ("culler", "kielmann"):
+            for parameter, value in columns[procedure].items():
+                assert value == pytest.approx(columns["description"][parameter], rel=0.02), (name, procedure, parameter)
+    # Where there is no congestion Hockney is right about a pairwise exchange, and a message per segment about a chain.
+    assert results["claims"]["alltoall-hockney"]["verdict"] == "no"
+    for step in results["chain_steps"]:
+        assert step["simulated_seconds"] == pytest.approx(step["message_seconds"], rel=0.01)
+    sizes = [size for _, size in sorted((int(procs), size) for procs, size in results["last_switch_bytes"].items())]
+    assert sizes == sorted(sizes)
+    page = (tmp_path / "out" / "pjesivac2007.md").read_text()
+    figures = [f"figure-{number}" for number in range(1, 6)]
+    figures += [f"figure-{number}-{name}" for number in (6, 7) for name in ("as-printed", "derived")]
+    for figure in figures:
+        assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 10_000
+        assert f"({figure}.png)" in page
+    for sentence in results["conclusions"]:
+        assert sentence in page
+        assert sentence in done.stdout
+
+
+@pytest.mark.slow
+def test_oflynn2009_from_an_empty_store(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COLLWISE, "study", "oflynn2009", "-o", str(tmp_path / "out"), "--store", str(tmp_path / "store.sqlite")],
+        capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "out" / "oflynn2009.json").read_text())
+    assert len(results["table_7_1"]) == 25
+    for cell in results["table_7_1"].values():
+        assert cell["two_sizes"] == pytest.approx(cell["published"], rel=1e-4)
+    assert results["table_5_1"]["Hockney"]["measurements"] == 1200
+    assert results["side_by_side_seconds"] < results["one_after_another_seconds"] / 3
+
+    mean = {key: {name: one["mean"] for name, one in of.items()} for key, of in results["errors"].items()}
+    # The thesis's result, where simulation sends as its cluster did.
+    for key in ("scatter linear below", "scatter linear_nonblocking above"):
+        assert mean[key]["lmo_heterogeneous"] < 0.1
+        assert mean[key]["lmo_heterogeneous"] < min(mean[key]["hockney_heterogeneous"], mean[key]["hockney"]) / 4
+    assert mean["scatter binomial all"]["hockney_heterogeneous"] < mean["scatter binomial all"]["hockney"] / 1.5
+    # And where it does not, which the study has to say.
+    assert mean["scatter linear above"]["hockney_heterogeneous"] < mean["scatter linear above"]["lmo_heterogeneous"]
+    assert mean["gather linear below"]["hockney_heterogeneous"] < 0.05
+    assert results["thresholds"] == {"S": 65536, "M1": None, "M2": None}
+    assert results["exact"]["worst_recovery"] < 0.05
+
+    page = (tmp_path / "out" / "oflynn2009.md").read_text()
+    for figure in ("5-2", "5-3", "5-4", "5-5", "7-1-and-7-2", "7-3"):
+        assert (tmp_path / "out" / f"figure-{figure}.png").stat().st_size > 10_000
+        assert f"(figure-{figure}.png)" in page
+    for sentence in results["conclusions"]:
+        assert sentence in page
+        assert sentence in done.stdout

@@ -1,0 +1,91 @@
+"""The report of made-up times: what it says, and that it can be read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from collwise.simulator.store import Case, Timing
+from collwise.studies.reports.sections import Section, TextTable
+from collwise.studies.reports.validation_report import document, write_validation
+from collwise.validation.measurement.repeatability import Repeatability
+from collwise.validation.testbed.check import Check, Exchange
+from collwise.validation.testbed.platform import simulated_platform
+from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.tcp_counters import TcpCounts
+from collwise.validation.three_way.disagreements import NOT_FOUND, Diagnosis, Pair, disagreements
+from collwise.validation.three_way.pipeline import Stage, Validation
+from collwise.validation.three_way.plan import usual_plan
+from collwise.validation.three_way.table import SIMULATED, OwnChoice, Point, Row, Table
+
+PLACES = ("testbed-8x100M", "testbed-4x100M")
+
+
+def made_up() -> Validation:
+    points = [Point(place, "bcast", 8, size) for place in PLACES for size in (1024, 8192)]
+    rows = [Row(point, "chain", 1e-3, 1e-5, {SIMULATED: 1.1e-3, "hockney": 3e-3}) for point in points]
+    rows += [Row(point, "linear", 2e-3, 1e-5, {SIMULATED: 1.0e-3}) for point in points]
+    table = Table(tuple(rows), tuple(OwnChoice(point, 0.9e-3, 1e-5) for point in points))
+    found = disagreements(table.at(PLACES[0]).rows)
+    diagnosis = Diagnosis(found[0], "two cores", Pair(1e-3, 2e-3), {"two cores": Pair(1e-3, 1.1e-3)}, TcpCounts(7))
+    failed = [Timing(Case("bcast", "binary", 8, 8), float("nan"), error="died")]
+    return Validation(
+        plan=usual_plan(collectives=("bcast",), sizes=(1024, 8192)),
+        table=table,
+        platforms={place: simulated_platform(Shape(8)) for place in PLACES},
+        models=("hockney",),
+        repeated=Repeatability(10, 8, 9, 7, 0.01, 0.2, 0.02),
+        checked=Check(1.2e7, 1.2e7, 9e7, 9.6e7, 0.4, 3e-5, (Exchange(1000, 0.04, 0.06),)),
+        disagreements=found,
+        diagnoses=[diagnosis],
+        failed=failed,
+        maker="MPI 1",
+        notes=["lmo: not fitted"],
+        stages=[Stage("measured", 12.0)],
+    )
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    more = Section("More", ["of others"], [TextTable(("a", "b"), [("x", 1)])])
+    page, text = write_validation(made_up(), tmp_path_factory.mktemp("report"), [more])
+    assert len(list(page.parent.glob("*.png"))) == 4
+    return page.read_text(encoding="utf-8"), text.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        # The better half of errors is 10 %, the other 50 %; simulation picks linear, twice as slow as the best.
+        "| **all** | **median absolute error** | **30.0 %** | **15.0 %** | **no** | **+15.0 %** | **two cores (1)** |",
+        "| **bcast** | **worst cost of selection** | **100.0 %** | **25.0 %** | **no** | **+75.0 %** |",
+        "| bcast | MPI's own choice | 2 | -10.0 % |",
+        "| bcast | linear | 1 KiB to 8 KiB | 1 KiB | -50.0 % | two cores | 100 % | two cores 10 % | 7, 0 |",
+        "| means that differ by at most sqrt(h1^2 + h2^2) | 8 (80 %) |",
+        "| test bed 4x100M | bcast | 30.0 % |",
+        "| bcast | binary | 8 | 8 B | died |",
+        "| alltoall of 1000 B, at half the rate beside twice the time | 60.0 ms | 80.0 ms | 75% |",
+        "lmo: not fitted",
+        "## More\n\nof others\n\n| a | b |",
+        "![Simulated over measured times.](validation-scatter.png)",
+    ],
+)
+def test_the_markdown_says_what_was_found(report: tuple[str, str], said: str) -> None:
+    assert said in report[1]
+
+
+def test_the_page_holds_its_figures_and_escapes_text(report: tuple[str, str]) -> None:
+    page, _ = report
+    assert page.count("data:image/png;base64,") == 4
+    assert "token bucket&#39;s burst" in page
+    assert "two cores (1)" in page
+    assert NOT_FOUND in page
+
+
+def test_the_document_is_json() -> None:
+    found = json.loads(json.dumps(document(made_up())))
+    assert [one["kept"] for one in found["verdicts"]] == [False] * 9
+    assert not found["checked"]["ok"]
+    assert found["causes"][0]["cause"] == "two cores"
+    assert len(found["rows"]) == 8

@@ -1,0 +1,167 @@
+"""Calibration against platforms whose parameters are known: simulated points give back the same simulated times."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.platforms import Calibration, Platform, load
+from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
+from collwise.validation.calibration.plan import (
+    Extent,
+    Measurement,
+    limit_plan,
+    pair_between_nodes,
+    simulate_plan,
+    size_plan,
+)
+from collwise.validation.calibration.points import EAGER, Point
+from collwise.validation.testbed.bed import Shape, down, up
+from collwise.validation.testbed.target import TestBed
+
+NOMINAL = Platform(
+    "known", "Known", "site", 4, "n", "", 1, 1, 1e9, 12.5e6, 2e-5, 2e9, 1e-6, calibration=Calibration(tcp_window=False)
+)
+TRUE = replace(
+    NOMINAL,
+    link_bytes_per_second=11.9e6,
+    link_latency_seconds=7e-6,
+    loopback_bytes_per_second=8e8,
+    loopback_latency_seconds=9e-7,
+    calibration=Calibration(
+        latency_factor=((0, 1.0), (1500, 2.5), (32768, 9.0)),
+        bandwidth_factor=((0, 0.8), (1500, 0.95), (32768, 1.0)),
+        os=((0, 6e-6, 1e-10), (4096, 9e-6, 2e-10)),
+        or_=((0, 1.1e-5, 2e-10),),
+        ois=((0, 5e-6, 1e-10), (32768, 7e-6, 0.0)),
+        eager_limit_bytes=32768,
+        crosstraffic=True,
+        tcp_window=False,
+    ),
+)
+EXTENT = Extent(70, 50, 12, 24, most_bytes=2**20)
+
+
+def simulated_points(platform: Platform, extent: Extent = EXTENT) -> list[Point]:
+    first = simulate_plan(platform, 4, 2, limit_plan((0, 2), extent.most_bytes))
+    plan = size_plan(extent, first[1].message_bytes, (0, 2), 1, platform, within=True)
+    return [*first, *simulate_plan(platform, 4, 2, plan)]
+
+
+def with_receives(points: list[Point], platform: Platform) -> list[Point]:
+    """A message sets out when its receive is posted, in simulation: what a receive takes is put in by hand."""
+    (base, per_byte) = platform.calibration.or_[0][1:]
+    return [
+        replace(point, seconds=(base + per_byte * point.message_bytes,)) if point.kind == "receive" else point
+        for point in points
+    ]
+
+
+def test_a_known_platform_is_found_again_and_simulates_alike() -> None:
+    points = with_receives(simulated_points(TRUE), TRUE)
+    result = refit(points, NOMINAL)
+    found, true = result.platform, TRUE.calibration
+    assert found.calibration.eager_limit_bytes == true.eager_limit_bytes
+    assert found.calibration.crosstraffic
+    assert found.link_bytes_per_second == pytest.approx(TRUE.link_bytes_per_second, rel=0.005)
+    assert found.link_latency_seconds == pytest.approx(TRUE.link_latency_seconds, rel=0.02)
+    assert found.loopback_latency_seconds == pytest.approx(TRUE.loopback_latency_seconds, rel=0.05)
+    assert found.calibration.os[0][1:] == pytest.approx((6e-6, 1e-10), rel=0.05)
+    assert found.calibration.or_[0][1:] == pytest.approx((1.1e-5, 2e-10), rel=0.05)
+    for one in result.residuals:
+        near_a_place = any(abs(one.message_bytes / place - 1) < 0.3 for place in (1500, 4096, 32768))
+        assert near_a_place or abs(one.relative_error) < 0.01, one
+
+
+def behind_a_token_bucket(free_bytes: float, extent: Extent = EXTENT) -> list[Point]:
+    """Points of a network that lets some bytes after a pause through at once: alone messages are quicker."""
+    saved = free_bytes / TRUE.link_bytes_per_second
+    return [
+        replace(point, seconds=tuple(max(one - 2 * saved, 1e-4) for one in point.seconds))
+        if point.kind == "ping_pong" and not point.within_node and point.message_bytes < 32768
+        else point
+        for point in with_receives(simulated_points(TRUE, extent), TRUE)
+    ]
+
+
+def test_messages_alone_do_not_pass_for_faster_than_the_link() -> None:
+    found = refit([point for point in behind_a_token_bucket(3000) if point.kind != "row"], NOMINAL).platform
+    rates = [factor * found.link_bytes_per_second for _, factor in found.calibration.bandwidth_factor]
+    assert max(rates) <= 1.0001 * NOMINAL.link_bytes_per_second
+
+
+def test_messages_alone_can_be_had_as_they_are() -> None:
+    points = behind_a_token_bucket(1500)
+    found = refit(points, NOMINAL).platform, alone_platform(points, NOMINAL)
+    sizes = [point.message_bytes for point in points if point.kind == "ping_pong" and not point.within_node]
+    plan = [Measurement("ping_pong", 0, 2, size, 1) for size in sizes if 2000 < size < 32768]
+    measured = {point.message_bytes: point.median_seconds for point in points if point.kind == "ping_pong"}
+    held, free = (
+        [one.median_seconds / measured[one.message_bytes] - 1 for one in simulate_plan(platform, 4, 2, plan)]
+        for platform in found
+    )
+    assert statistics.median(map(abs, free)) < 0.02
+    assert statistics.median(held) > 0.1
+
+
+def test_rows_hold_but_where_single_messages_are_far_quicker() -> None:
+    result = refit(behind_a_token_bucket(1500, replace(EXTENT, rows=40)), NOMINAL)
+    alone, rows = (dict(result.errors_of(kind)) for kind in ("ping_pong", "row"))
+    apart = [size for size in rows if 1000 < size < 4000]
+    near = [size for size in rows if 5000 < size < 32768]
+    assert len(apart) > 2
+    assert len(near) > 2
+    for size in apart:
+        nearest = min(alone, key=lambda other: abs(other / size - 1))
+        assert alone[nearest] > 0.1
+        assert rows[size] < -0.1
+        assert (1 + alone[nearest]) * (1 + rows[size]) == pytest.approx(1, abs=0.3), size
+    for size in near:
+        assert rows[size] == pytest.approx(0, abs=0.03), size
+
+
+def test_what_cannot_be_calibrated_is_refused() -> None:
+    with pytest.raises(UsageError, match="two nodes"):
+        pair_between_nodes(4, 4)
+    with pytest.raises(UsageError, match="kind 'eager'"):
+        refit([], NOMINAL)
+    with pytest.raises(UsageError, match="measurements of kind 'ping_pong'"):
+        refit([Point(EAGER, 0, 1, 1, False, 100, 1, (0.0,))], NOMINAL)
+    with pytest.raises(UsageError, match="ascending"):
+        Extent(least_bytes=10, most_bytes=5)
+
+
+def test_dahu_simulates_a_large_ping_pong_as_published() -> None:
+    dahu = load("dahu")
+    assert isinstance(dahu, Platform)
+    (size,) = {2**20}
+    (point,) = simulate_plan(dahu, 4, 2, [replace(limit_plan((0, 2), 8)[0], kind="ping_pong", message_bytes=size)])
+    # Intercept and coefficient of one way, of SimGrid's network calibration tutorial.
+    assert point.median_seconds / 2 == pytest.approx(1.31058e-5 + 8.04963e-11 * size, rel=0.003)
+
+
+@pytest.fixture
+def bed() -> Iterator[TestBed]:
+    name = "calibt"
+    try:
+        yield TestBed(up(Shape(2, 100e6, transport="default"), name))
+    except (UsageError, CollwiseError) as problem:
+        pytest.skip(str(problem))
+    finally:
+        if os.geteuid() == 0:
+            down(name)
+
+
+@pytest.mark.slow
+def test_a_test_bed_is_calibrated(bed: TestBed) -> None:
+    small = Extent(16, 12, 8, 8, most_bytes=2**18, seconds_each=0.01, most_repetitions=8)
+    nominal = replace(NOMINAL, nodes=2)
+    result = refit(measure_points(bed, nominal, small), nominal)
+    assert 60_000 < result.platform.calibration.eager_limit_bytes < 65_537
+    assert 10e6 < result.platform.link_bytes_per_second < 12.6e6
+    assert result.median_error("ping_pong") < 0.2

@@ -1,0 +1,180 @@
+"""Ours against what others wrote: the judge on made-up rows, a few real comparisons, and (slow) all of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.platforms import load
+from collwise.validation.correctness import crosscheck, crosscheck_openmpi, crosscheck_smpi
+from collwise.validation.correctness.crosscheck import Explanation, findings
+from collwise.validation.correctness.crosscheck_openmpi import (
+    OpenmpiRow,
+    compare_with_openmpi,
+    misnamed_algorithms,
+    openmpi_names,
+)
+from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
+
+need_smpi = pytest.mark.skipif(shutil.which("smpirun") is None, reason="SMPI is not installed")
+need_openmpi = pytest.mark.skipif(shutil.which("mpirun.openmpi") is None, reason="Open MPI is not installed")
+
+SAME = SmpiRow("gather", "linear", "ompi_basic_linear", 16, 1920, 0, 0, 1e-3, 1.01e-3)
+SLOWER = replace(SAME, algorithm="binomial", ours_seconds=1.3e-3, theirs_seconds=1e-3)
+FORCED = OpenmpiRow("bcast", "chain", 3, "pipeline", 5, 0, (3840,), 2, True, 24, 24, 800, 800, True)
+WHY = Explanation("Other order.", 1.0, 1.4)
+
+
+@pytest.mark.parametrize(
+    ("rows", "explanations", "said"),
+    [
+        ([SAME], {}, []),
+        ([SAME, SLOWER], {("gather", "binomial"): WHY}, []),
+        ([SLOWER], {}, ["differs for no known reason"]),
+        ([SLOWER], {("gather", "binomial"): replace(WHY, most_ratio=1.2)}, ["differs for no known reason"]),
+        ([SAME], {("gather", "linear"): WHY}, ["gather linear: explained, but nothing differs"]),
+        ([SAME], {("gather", "linear"): replace(WHY, by_default=False)}, []),
+        ([replace(SAME, theirs_seconds=float("nan"), problem="deadlock")], {}, ["deadlock"]),
+        ([FORCED], {}, []),
+        ([replace(FORCED, results_agree=False)], {}, ["results differ"]),
+        ([replace(FORCED, same_traffic=False)], {}, ["differs for no known reason"]),
+        ([replace(FORCED, same_traffic=False)], {("bcast", "chain"): Explanation("Empty messages.")}, []),
+        ([replace(FORCED, results_agree=False, same_traffic=False, problem="stopped")], {}, ["stopped"]),
+    ],
+)
+def test_findings(rows: list, explanations: dict, said: list[str]) -> None:
+    found = findings(rows, explanations, complete=True)
+    assert len(found) == len(said)
+    assert all(text in line for text, line in zip(said, found, strict=True))
+
+
+def test_a_part_says_nothing_about_idle_explanations() -> None:
+    assert findings([SAME], {("gather", "linear"): WHY, ("bcast", "chain"): WHY}, complete=False) == []
+
+
+def test_two_per_cent_either_way() -> None:
+    ratios = (0.97, 0.981, 1.019, 1.03)
+    rows = [replace(SAME, ours_seconds=ratio, theirs_seconds=1.0) for ratio in ratios]
+    assert [row.differs for row in rows] == [True, False, False, True]
+    assert replace(SAME, theirs_seconds=float("nan")).differs
+    assert replace(SAME, theirs_seconds=0.0).differs
+    assert not replace(SAME, ours_seconds=0.0, theirs_seconds=0.0).differs
+
+
+def test_tables_name_algorithms_of_the_catalogue() -> None:
+    catalogue = Catalogue.load()
+    for key in (*crosscheck.SMPI, *crosscheck.OPENMPI, *crosscheck.NOT_IN_SMPI, *crosscheck_openmpi.THEIR_NAMES):
+        catalogue.algorithm(*key)
+    for key in crosscheck.SMPI:
+        assert catalogue.algorithm(*key).smpi
+    for key in crosscheck.NOT_IN_SMPI:
+        assert not catalogue.algorithm(*key).smpi
+
+
+@pytest.mark.parametrize("name", ["grisou", "hcl16"])
+def test_reductions_cost_nothing_where_they_are_compared_with_those_of_smpi(name: str) -> None:
+    platform = load(name)
+    costly = replace(platform, calibration=replace(platform.calibration, reduce_seconds_per_byte=1e-9))
+    assert 'value="1e-09"' in costly.xml_text()
+    assert crosscheck_smpi.without_reduction_costs(costly).xml_text() == (
+        crosscheck_smpi.without_reduction_costs(platform).xml_text()
+    )
+
+
+@need_smpi
+def test_the_same_algorithm_takes_the_same_simulated_time() -> None:
+    for collective, names in {"gather": ["linear", "binomial"], "scatter": ["linear"], "bcast": ["chain"]}.items():
+        rows = compare_with_smpi(load("grisou"), collective, [6, 8], [1920], algorithms=names)
+        assert len(rows) == 2 * len(names)
+        assert all(not row.problem and row.ratio == pytest.approx(1, abs=1e-9) for row in rows), rows
+
+
+@need_smpi
+def test_another_algorithm_takes_another_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The option that names SMPI's algorithm reaches SMPI."""
+    linear = replace(Catalogue.load().algorithm("gather", "linear"), smpi="ompi_binomial")
+    monkeypatch.setattr(crosscheck_smpi, "compared_algorithms", lambda _: [linear])
+    (row,) = compare_with_smpi(load("grisou"), "gather", [16], [1920])
+    assert row.ratio > 2
+
+
+@need_smpi
+def test_barriers_take_a_byte_longer_each_message() -> None:
+    a_byte = 1 / load("grisou").link_bytes_per_second
+    (row,) = compare_with_smpi(load("grisou"), "barrier", [8], algorithms=["bruck"])
+    assert 3 * a_byte < row.ours_seconds - row.theirs_seconds < 2 * 3 * a_byte
+    assert not row.differs
+
+
+@need_smpi
+def test_an_algorithm_that_smpi_does_not_have_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    linear = replace(Catalogue.load().algorithm("gather", "linear"), smpi="nonsense")
+    monkeypatch.setattr(crosscheck_smpi, "compared_algorithms", lambda _: [linear])
+    (row,) = compare_with_smpi(load("grisou"), "gather", [4], [1920])
+    assert row.problem
+    assert row.ours_seconds > 0
+
+
+@need_openmpi
+def test_forced_algorithms_send_the_same_messages() -> None:
+    for collective, name in (("gather", "binomial"), ("barrier", "bruck"), ("bcast", "k_chain")):
+        rows = compare_with_openmpi(collective, [5], [4096], algorithms=[name])
+        assert rows
+        assert all(not row.problem and row.results_agree and row.same_traffic for row in rows), rows
+
+
+@need_openmpi
+def test_another_algorithm_sends_other_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    binomial = Catalogue.load().algorithm("gather", "binomial")
+    wrong = replace(binomial, openmpi=dict.fromkeys(binomial.openmpi, 1))
+    monkeypatch.setattr(crosscheck_openmpi, "forced_algorithms", lambda *_: [wrong])
+    (row,) = compare_with_openmpi("gather", [5], [4096])
+    assert row.results_agree
+    assert not row.same_traffic
+    assert row.openmpi_name == "basic_linear"
+
+
+@need_openmpi
+def test_open_mpi_has_our_algorithms_under_the_ids_of_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert openmpi_names()["bcast"][6] == "binomial"
+    assert misnamed_algorithms() == []
+    monkeypatch.setattr(crosscheck_openmpi, "THEIR_NAMES", {})
+    assert any("calls id 3 'pipeline'" in line for line in misnamed_algorithms("bcast"))
+
+
+def collwise(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "collwise.studies", "crosscheck", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600)
+
+
+@need_smpi
+def test_the_command(tmp_path: Path) -> None:
+    part = ("--engine", "smpi", "--collective", "barrier", "--procs", "8")
+    told = collwise(*part, cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert "ompi_bruck" in told.stdout
+    document = json.loads(collwise(*part, "--json", cwd=tmp_path).stdout)
+    assert document["findings"] == []
+    assert all(1 < row["ratio"] < 1.001 for row in document["smpi"])
+    unknown = collwise("--collective", "bcst", cwd=tmp_path)
+    assert unknown.returncode == 2
+    assert "did you mean bcast" in unknown.stderr
+
+
+@pytest.mark.slow
+@need_smpi
+def test_all_that_smpi_has() -> None:
+    assert findings(compare_with_smpi(load("grisou")), crosscheck.SMPI, complete=True) == []
+
+
+@pytest.mark.slow
+@need_openmpi
+def test_all_that_open_mpi_has() -> None:
+    assert findings(compare_with_openmpi(), crosscheck.OPENMPI, complete=True) == []

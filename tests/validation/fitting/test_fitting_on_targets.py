@@ -1,0 +1,151 @@
+"""Models fitted to measured times: here through shared memory, and on a test bed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.models.implementation_aware.estimation import BY_PARTS
+from collwise.simulator.execution.processes import run_command
+from collwise.simulator.execution.targets import Place, ThisMachine
+from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.sweeps.experiment_runner import Precision
+from collwise.simulator.sweeps.mpi_runner import Method
+from collwise.validation.fitting import implementation_aware as fitting
+from collwise.validation.fitting.implementation_aware import Grid, Plan, fit_measured, measured_plan, measured_procs
+from collwise.validation.fitting.models_by_name import measured_models, measured_parameters
+from collwise.validation.fitting.point_to_point import request
+from collwise.validation.testbed.bed import Bed, Shape, down, up
+from collwise.validation.testbed.target import AGENT, TestBed
+
+need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+TWICE = Precision(2, 2)
+SMALL = Grid((8192, 65536), (64,), (1024, 65536), (64,), (1024, 4096), (64, 8192), (2,))
+
+
+class Alike:
+    """A place whose messages take 1 ms and 1 us a byte, whatever the experiment; nothing is run."""
+
+    name, eager_limit_bytes, usual_procs = "alike", 65536, 4
+
+    def __init__(self, per_node: int = 1) -> None:
+        self._per_node = per_node
+        self.engine = ThisMachine("openmpi").engine
+
+    def processes_per_node(self, procs: int) -> int:
+        return self._per_node
+
+
+def test_a_measured_plan_is_small_and_fits() -> None:
+    plan = measured_plan(ThisMachine("openmpi"), measured_procs(8))
+    assert plan.procs == (5, 8)
+    assert plan.grid == fitting.MEASURED_GRID
+    assert measured_procs(2) == (2,)
+    assert measured_procs(4) == (3, 4)
+
+
+def test_several_a_node_are_refused(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store, pytest.raises(UsageError, match=r"2 processes a node.*--ppn 1"):
+        fit_measured(Alike(2), Plan((4,), 2), store)  # type: ignore[arg-type]
+
+
+def test_the_time_of_the_slowest_stands_for_the_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Case] = []
+
+    def times(place: Place, cases: list[Case], store: Store, *, method: Method, **_: object) -> list[Timing]:
+        assert method.timing == "maximum"
+        seen.extend(cases)
+        return [Timing(case, 1e-3 + 1e-6 * case.message_bytes * (2 if case.procs > 2 else 1)) for case in cases]
+
+    monkeypatch.setattr(fitting, "measure", times)
+    with Store(tmp_path / "s.sqlite") as store:
+        plan = Plan((3, 4), 1, more_segments=(), grid=SMALL)
+        found = fit_measured(Alike(), plan, store)  # type: ignore[arg-type]
+    # Half of a roundtrip of 1 ms + 1 us a byte.
+    assert found.hockney.alpha_seconds == pytest.approx(5e-4, rel=1e-3)
+    assert found.hockney.beta_seconds_per_byte == pytest.approx(5e-7, rel=1e-3)
+    assert found.platform == "alike"
+    assert len(seen) == len(set(seen))
+    assert {case.experiment for case in seen} == {"collective", "roundtrip", "barrier", "bcast_gather", "exchange"}
+
+
+def test_times_that_noise_swallows_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def times(place: Place, cases: list[Case], store: Store, **_: object) -> list[Timing]:
+        return [Timing(case, 2.0 if case.experiment == "barrier" else 1.0) for case in cases]
+
+    monkeypatch.setattr(fitting, "measure", times)
+    with (
+        Store(tmp_path / "s.sqlite") as store,
+        pytest.raises(CollwiseError, match=r"took -1 s, too little to tell from noise: .*bcast_gather"),
+    ):
+        fit_measured(Alike(), Plan((3,), 1, grid=SMALL), store)  # type: ignore[arg-type]
+
+
+def test_models_without_time_left_are_noted(tmp_path: Path) -> None:
+    notes: list[str] = []
+    with Store(tmp_path / "s.sqlite") as store:
+        assert measured_models(ThisMachine("openmpi"), store, 2, budget_seconds=0, on_note=notes.append) == []
+    assert len(notes) == 7
+    assert all("not fitted, 0 s were over" in note for note in notes)
+
+
+@need_openmpi
+def test_an_experiment_beyond_its_time_ends(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store, pytest.raises(CollwiseError, match="time limit"):
+        measured_parameters(ThisMachine("openmpi"), request("hockney"), store, 2, limit_seconds=0)
+
+
+@pytest.fixture
+def bed() -> Iterator[Bed]:
+    if os.geteuid() != 0 or not shutil.which("tc"):
+        pytest.skip("no right to make namespaces")
+    name = f"lt{os.getpid()}"
+    try:
+        yield up(Shape(3, 100e6), name)
+    finally:
+        down(name)
+
+
+@pytest.mark.slow
+@need_openmpi
+def test_every_model_on_a_test_bed(tmp_path: Path, bed: Bed) -> None:
+    notes: list[str] = []
+    with Store(tmp_path / "s.sqlite") as store:
+        models = measured_models(TestBed(bed), store, 3, precision=TWICE, on_note=notes.append)
+    assert not notes
+    assert {"by_parts", "hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo"} <= {one.name for one in models}
+    # 128 KiB to two others at 12 MB/s: 21 ms; models by size must not be off by more than a factor.
+    for model in models:
+        if model.name in ("hockney_by_size", "plogp", BY_PARTS):
+            seconds = float(model.predict("bcast", "linear", 3, 131072))
+            assert math.isfinite(seconds)
+            assert 0.01 < seconds < 0.05
+
+
+@pytest.mark.slow
+@need_openmpi
+def test_mpirun_on_named_hosts_of_a_test_bed(bed: Bed) -> None:
+    """The launcher itself runs on the first node, and reaches the second one by the bed's agent in place of ssh."""
+    code = (
+        "import json; from collwise.simulator.execution.mpirun import Mpirun; "
+        "from collwise.simulator.execution.cluster import Wishes; "
+        "place = Mpirun({'n1': 1, 'n2': 1}, "
+        "Wishes(transport='tcp', reach_seconds=100, extra_args=('--mca', 'btl_tcp_if_include', '10.77.0.0/16', "
+        f"'--mca', 'oob_tcp_if_include', '10.77.0.0/16')), {f'{AGENT} {bed.name}'!r}); "
+        "print(json.dumps([dict(place.facts), place.name, place.eager_limit_bytes]))"
+    )
+    command = [str(AGENT), bed.name, "n1", shlex.join([sys.executable, "-c", code])]
+    run = run_command(command, timeout_seconds=150)
+    assert run.returncode == 0, run.error_text
+    facts, name, eager_limit = json.loads(run.output_lines[-1])
+    assert facts["hosts"] == "n1*1,n2*1"
+    assert (facts["transport"], name, eager_limit) == ("tcp", "n", 65536)

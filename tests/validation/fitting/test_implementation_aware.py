@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS
+from collwise.models.implementation_aware.model import ImplementationAware
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.platforms import Calibration, load_description
+from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.sweeps import smpi_runner as sweep
+from collwise.validation.fitting import implementation_aware as fitting
+from collwise.validation.fitting.implementation_aware import Plan, default_procs, fit
+from collwise.validation.selection.comparison import (
+    ComparisonPlan,
+    ComparisonResult,
+    compare,
+    select_by_model,
+    select_by_simulation,
+)
+
+pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+
+PLATFORM = replace(
+    load_description("grisou"),
+    name="small",
+    nodes=16,
+    link_bytes_per_second=1e9,
+    link_latency_seconds=2e-5,
+    calibration=Calibration(bandwidth_factor=((0, 0.9),), latency_factor=((0, 1.0), (65536, 2.0))),
+)
+PLAN = Plan(procs=(4, 8, 16), processes_per_node=1, more_segments=())
+WIDE_PLAN = Plan(procs=(4, 8, 16), processes_per_node=1)
+GRIDS = {
+    "bcast": ((5, 8, 12, 16), (8192, 65536, 262144, 1048576)),
+    "gather": ((5, 8, 12, 16), (65536, 262144, 1048576)),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with Store(tmp_path_factory.mktemp("fit") / "timings.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def parameters(store: Store) -> ModelParameters:
+    return fit(PLATFORM, PLAN, store, jobs=1)
+
+
+def comparison(parameters: ModelParameters, store: Store, collective: str, model: str = BY_PARTS) -> ComparisonResult:
+    procs, sizes = GRIDS[collective]
+    plan = ComparisonPlan(collective, procs, sizes, 1, 8192)
+    return compare(PLATFORM, plan, ImplementationAware(parameters, model), store, jobs=1)
+
+
+def test_the_plan_by_default() -> None:
+    assert default_procs(load_description("grisou"), 2) == (10, 25, 51)
+    assert default_procs(replace(PLATFORM, nodes=2), 1) == (2,)
+    assert PLATFORM.eager_limit_bytes == 65536
+    assert replace(PLATFORM, calibration=Calibration(eager_limit_bytes=4000)).eager_limit_bytes == 4000
+
+
+def test_what_a_fit_holds(parameters: ModelParameters) -> None:
+    assert (parameters.platform, parameters.processes_per_node) == ("small", 1)
+    assert (parameters.eager_limit_bytes, parameters.segment_bytes) == (65536, 8192)
+    assert parameters.made_by.startswith("SimGrid ")
+    broadcasts = {"linear", "chain", "k_chain", "binary", "split_binary", "binomial"}
+    newer = {"knomial", "scatter_allgather", "scatter_ring_allgather", "two_tree"}
+    assert set(parameters.algorithms(BY_PARTS, "bcast")) == broadcasts | newer
+    assert set(parameters.algorithms(AS_PRINTED, "bcast")) == broadcasts
+    for model in (BY_PARTS, AS_PRINTED):
+        assert set(parameters.algorithms(model, "gather")) == {"linear", "linear_sync", "binomial"}
+    split_binary = parameters.fits[BY_PARTS]["bcast"]["split_binary"]
+    assert {"exchange/eager", "exchange/rendezvous"} <= set(split_binary.parameters)
+
+
+def test_gamma_and_hockney_are_those_of_the_links(parameters: ModelParameters) -> None:
+    """p - 1 flows share the root's link; a message takes two latencies and its bytes, envelope included, over 0.9e9."""
+
+    def flat(procs: int, size: int) -> float:
+        return 4e-5 * (2 if size >= 65536 else 1) + (procs - 1) * (size + 16) / 0.9e9
+
+    for size in (1024, 8192, 65536, 1048576):
+        for procs in (2, 3, 5, 7):
+            expected = flat(procs, size) / flat(2, size)
+            assert float(parameters.gamma(procs, size)) == pytest.approx(expected, rel=0.01), (size, procs)
+    assert parameters.hockney.beta_seconds_per_byte == pytest.approx(1 / 0.9e9, rel=0.06)
+    assert 4e-5 * 0.9 < parameters.hockney.alpha_seconds < 8e-5 * 1.1
+
+
+def test_fits_by_parts_describe_their_experiments(parameters: ModelParameters) -> None:
+    """Mean and worst residuals: trees, chains and scatters are nearly exact where messages share links alone.
+
+    Of two trees it varies with P how many steps of the schedule are waited for. Of reductions, how far a message that
+    waits overlaps the one before varies with its size and the number of segments: the worst is 12 % for a chain.
+    """
+    limits = {"bcast two_tree": (0.025, 0.13), "bcast": (0.005, 0.025), "gather": (1e-3, 1e-3),
+              "scatter": (0.002, 0.02), "reduce linear": (1e-3, 1e-3), "reduce": (0.026, 0.125)}  # fmt: skip
+    for collective, by_name in parameters.fits[BY_PARTS].items():
+        for name, fitted in by_name.items():
+            mean, worst = limits.get(f"{collective} {name}", limits[collective])
+            assert fitted.mean_residual < mean, (collective, name)
+            assert fitted.worst_residual < worst, (collective, name)
+
+
+@pytest.mark.parametrize("collective", ["bcast", "gather"])
+def test_predictions_are_near_simulation(parameters: ModelParameters, store: Store, collective: str) -> None:
+    for row in comparison(parameters, store, collective).rows:
+        for name, seconds in row.simulated.items():
+            # Two trees: 24 % at P = 5 for one segment, which is not sent as those of the fit are; scatter and allgather
+            # 7 % there; the others 5 %.
+            within = {"two_tree": 0.25, "scatter_allgather": 0.08}.get(name, 0.05)
+            assert row.predicted[name] == pytest.approx(seconds, rel=within), (name, row.procs, row.message_bytes)
+
+
+@pytest.mark.parametrize("collective", ["bcast", "gather"])
+def test_the_models_choice_costs_next_to_nothing(parameters: ModelParameters, store: Store, collective: str) -> None:
+    result = comparison(parameters, store, collective)
+    procs, sizes = GRIDS[collective]
+    assert [(row.procs, row.message_bytes) for row in result.rows] == [(p, m) for p in procs for m in sizes]
+    degradations = result.degradations("model")
+    assert (degradations >= 0).all()
+    assert np.mean(degradations) <= 0.03
+    assert np.max(degradations) <= 0.10
+
+
+def test_rows_say_what_was_simulated(parameters: ModelParameters, store: Store) -> None:
+    result = comparison(parameters, store, "bcast")
+    for row in result.rows:
+        assert row.best.seconds == min(row.simulated.values())
+        assert row.best.degradation == 0
+        assert row.simulated[row.best.choice.algorithm] == row.best.seconds
+        assert row.model.choice.algorithm == min(row.predicted, key=row.predicted.__getitem__)
+        for pick in (row.model, row.openmpi):
+            assert pick.seconds == row.simulated[pick.choice.algorithm]
+            assert pick.degradation == pytest.approx(pick.seconds / row.best.seconds - 1)
+        assert row.openmpi.choice.algorithm == ("split_binary" if row.message_bytes < 370728 else "chain")
+        assert row.openmpi.choice.segment_bytes == 8192
+        assert row.openmpi_shipped.choice.segment_bytes in (1024, 8192, 16384, 65536, 131072)
+        case = Case("bcast", "chain", row.procs, row.message_bytes, 8192)
+        assert row.simulated["chain"] == result.sweep.timings[case].seconds
+
+
+@pytest.mark.parametrize("collective", ["bcast", "gather"])
+def test_tables_choose_what_the_rows_say(parameters: ModelParameters, store: Store, collective: str) -> None:
+    procs, sizes = GRIDS[collective]
+    plan = ComparisonPlan(collective, procs, sizes, 1, 8192)
+    result = comparison(parameters, store, collective)
+    by_model = select_by_model(ImplementationAware(parameters, BY_PARTS), plan)
+    by_simulation = select_by_simulation(PLATFORM, plan, result.sweep)
+    for row in result.rows:
+        assert by_model.choose(row.procs, row.message_bytes) == row.model.choice
+        assert by_simulation.choose(row.procs, row.message_bytes) == row.best.choice
+    assert by_simulation.made_by == parameters.made_by
+    assert (by_model.platform, by_model.collective) == ("small", collective)
+
+
+def test_choosing_the_segment_too_costs_little(store: Store) -> None:
+    parameters = fit(PLATFORM, WIDE_PLAN, store, jobs=1)
+    procs, sizes = GRIDS["bcast"]
+    plan = ComparisonPlan("bcast", procs, sizes, 1, 8192, more_segments=WIDE_PLAN.more_segments)
+    result = compare(PLATFORM, plan, ImplementationAware(parameters, BY_PARTS), store, jobs=1)
+    assert len(plan.candidates()) == 10 + 7 * len(WIDE_PLAN.more_segments)
+    chosen = {row.best.choice.segment_bytes for row in result.rows}
+    assert len(chosen) > 1, "the best segment size should depend on the message"
+    cost = result.degradations("model")
+    assert cost.mean() <= 0.03
+    assert cost.max() <= 0.10
+    narrow = {(row.procs, row.message_bytes): row for row in comparison(parameters, store, "bcast").rows}
+    for row in result.rows:
+        assert row.best.seconds <= narrow[row.procs, row.message_bytes].best.seconds
+
+
+def test_a_second_fit_simulates_nothing(
+    parameters: ModelParameters, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("simulated again")
+
+    monkeypatch.setattr(sweep._Sweep, "_run_process", never)
+    assert fit(PLATFORM, PLAN, store, jobs=1) == parameters
+
+
+def test_a_saved_fit_chooses_the_same(parameters: ModelParameters, tmp_path: Path) -> None:
+    parameters.save(tmp_path / "small.toml")
+    loaded = ModelParameters.load(tmp_path / "small.toml")
+    plan = ComparisonPlan("bcast", (2, 3, 5, 9, 16), tuple(1024 * 2**k for k in range(13)), 1, 8192)
+    chosen = [select_by_model(ImplementationAware(made, BY_PARTS), plan) for made in (loaded, parameters)]
+    assert chosen[0] == chosen[1]
+
+
+def test_a_plan_that_does_not_fit(store: Store) -> None:
+    with pytest.raises(UsageError, match="platform 'small' cannot hold P = 17 with 1 per node"):
+        fit(PLATFORM, Plan((8, 17), 1), store)
+
+
+def test_a_failed_experiment_ends_the_fit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*args: object, **others: object) -> sweep.SweepResult:
+        case = Case("bcast", "chain", 4, 1)
+        configuration = sweep.Configuration("simulated", "small", "SimGrid")
+        return sweep.SweepResult({case: Timing(case, float("nan"), error="no network")}, 0, 1, configuration)
+
+    monkeypatch.setattr(fitting, "simulate", failing)
+    with pytest.raises(CollwiseError, match=r"an experiment of the fit failed: .*chain.*: no network"):
+        fit(PLATFORM, PLAN, store)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "procs"),
+    [(1, (2, 4)), (16, (1, 4))],
+)
+def test_a_fit_needs_two_nodes_and_two_processes(store: Store, nodes: int, procs: tuple[int, ...]) -> None:
+    platform = replace(PLATFORM, nodes=nodes, name="tiny")
+    with pytest.raises(UsageError, match=r"platform 'tiny' .* a fit needs two nodes and two processes at least"):
+        fit(platform, Plan(procs, 4), store)

@@ -1,0 +1,110 @@
+"""Models by name: from files, estimated on simulated platforms, and what they cover."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.models.interface import CollectiveModel
+from collwise.models.point_to_point import PointToPointModel
+from collwise.platforms import load
+from collwise.simulator.store import Store
+from collwise.validation.fitting.models_by_name import (
+    MODEL_NAMES,
+    HowToRun,
+    check_fits_platform,
+    check_formulas,
+    covers,
+    fitted_per_node,
+    model_of,
+    models_on,
+    simulated_parameters,
+)
+from collwise.validation.fitting.point_to_point import request
+from tests.models.parameter_examples import fitted
+
+need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+
+
+def on(platform: str, names: list[str], folder: Path) -> list[CollectiveModel]:
+    with Store(folder / "timings.sqlite") as store:
+        return models_on(load(platform), names, 1, (8192,), HowToRun(store))
+
+
+@need_smpi
+def test_models_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    names = ["loggp_as_printed", "hockney", "loggp", "hockney_heterogeneous"]
+    found = on("exact", names, tmp_path)
+    assert [model.name for model in found] == names
+    assert {model.platform for model in found} == {"exact"}
+    hockney = found[1]
+    assert isinstance(hockney, PointToPointModel)
+    assert hockney.parameters.alpha_seconds == pytest.approx(53e-6, rel=1e-6)
+
+
+@need_smpi
+def test_where_nodes_differ_homogeneous_models_are_the_means_of_all(tmp_path: Path) -> None:
+    """Whichever other models are asked for, and in which order."""
+    (alone,) = on("exact-heterogeneous", ["hockney"], tmp_path)
+    first, each = on("exact-heterogeneous", ["hockney", "hockney_heterogeneous"], tmp_path)
+    other_each, last = on("exact-heterogeneous", ["hockney_heterogeneous", "hockney"], tmp_path)
+    assert isinstance(each, PointToPointModel)
+    assert isinstance(alone, PointToPointModel)
+    assert alone == first == last
+    alpha = np.asarray(each.parameters.alpha_seconds)
+    assert alpha.shape == (16, 16)
+    assert alone.parameters.alpha_seconds == pytest.approx(alpha[~np.eye(16, dtype=bool)].mean())
+    assert other_each.name == "hockney_heterogeneous"
+
+
+@need_smpi
+def test_which_processes_take_part(tmp_path: Path) -> None:
+    with Store(tmp_path / "timings.sqlite") as store:
+        how, wanted = HowToRun(store), request("hockney", "two-sizes")
+        assert simulated_parameters(load("gros"), wanted, how).procs == 6
+        assert simulated_parameters(load("exact-heterogeneous"), wanted, how).procs == 16
+        assert simulated_parameters(load("gros"), wanted, how, 3).procs == 3
+        with pytest.raises(UsageError, match="platform 'exact' cannot hold P = 9"):
+            simulated_parameters(load("exact"), wanted, how, 9)
+
+
+def test_a_file_of_another_platform(tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    fitted("hockney", platform="gros").save(file)
+    with Store(tmp_path / "timings.sqlite") as store:
+        model = model_of("hockney", file, load("gros"), 1, (8192,), HowToRun(store))
+        assert model.name == "hockney"
+        assert fitted_per_node(model) is None
+        check_fits_platform(model, file, load("gros"), 2)
+        with pytest.raises(UsageError, match=r"p\.toml: parameters of platform 'gros', not of 'grisou'$"):
+            model_of("hockney", file, load("grisou"), 2, (8192,), HowToRun(store))
+        with pytest.raises(UsageError, match=r"unknown model 'lmo'.*those in .*p\.toml"):
+            model_of("lmo", file, load("gros"), 1, (8192,), HowToRun(store))
+
+
+def test_what_models_cover() -> None:
+    assert covers("hockney", "barrier")
+    assert covers("hockney_as_printed", "alltoall")
+    assert covers("lmo_heterogeneous", "scatter")
+    assert not covers("lmo", "bcast")
+    assert covers("by_parts", "scatter")
+    assert not covers("by_parts", "alltoall")
+    assert covers("traditional", "bcast")
+    assert not covers("traditional", "gather")
+    assert [name for name in MODEL_NAMES if covers(name, "allgather")] == []
+
+
+def test_collectives_without_formulas_are_named() -> None:
+    with pytest.raises(
+        UsageError, match=r"model lmo has no formulas for bcast, reduce; these have: by_parts, hockney, hockney_b"
+    ):
+        check_formulas("lmo", ["scatter", "bcast", "reduce"])
+    with pytest.raises(
+        UsageError, match=r"hockney has no formulas for scan; no model has any\. Every collective can be"
+    ):
+        check_formulas("hockney", ["scan"])
+    check_formulas("hockney", ["barrier", "gather"])

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import math
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.simulator.launchers.stand_ins import OARSH, stand_in
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.execution.cluster import Wishes
+from collwise.simulator.execution.mpirun import Mpirun
+from collwise.simulator.execution.targets import ThisMachine
+from collwise.simulator.store import Case, Store
+from collwise.studies.reports.gain import cells, gains_markdown, summary_lines
+from collwise.validation.measurement.gain import (
+    LIBCOLLWISE,
+    RULES,
+    GainRow,
+    RunTime,
+    WayTime,
+    builtin_case,
+    choice_for,
+    counted,
+    following,
+    not_run,
+    run_time,
+)
+from collwise.validation.openmpi.builtin_decisions import Choice
+from collwise.validation.openmpi.rules import openmpi_rules, parse_rules
+from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.testbed.bed import Shape, down, up
+from collwise.validation.testbed.target import TestBed
+
+REPORT = """noise of mpirun
+collwise: collectives of this run of 4 processes, counted once a call
+collective            processes  algorithm                                    message bytes       calls
+bcast                         4  MPI's own: the rule says default                   8 to 15           2
+bcast                         4  two_tree                                   65536 to 131071           4
+barrier                       4  bruck                                                    0           1
+"""
+
+
+def decided(collective: str, *row: tuple[int, Choice]) -> DecisionTable:
+    return DecisionTable(collective, "made up", 1, "hand", {2: row})
+
+
+TABLES = {
+    "bcast": decided("bcast", (1024, Choice("chain", 8192)), (65536, Choice("two_tree", 8192))),
+    "gather": decided("gather", (1024, Choice("binomial"))),
+}
+
+
+def row(default: float, rules: float | None, ours: float, width: float = 0.1) -> GainRow:
+    by_rules = None if rules is None else WayTime(rules, width)
+    note = "not by rules: no such algorithm" if rules is None else ""
+    choice = Choice("two_tree", 8192)
+    return GainRow("bcast", 4, 65536, choice, WayTime(default, width), by_rules, WayTime(ours, width), note)
+
+
+def test_the_report_of_the_library_is_read() -> None:
+    assert counted(REPORT) == {
+        ("bcast", 4, "MPI's own: the rule says default", 8, 15),
+        ("bcast", 4, "two_tree", 65536, 131071),
+        ("barrier", 4, "bruck", 0, 0),
+    }
+
+
+def test_what_the_library_did_not_run_is_found() -> None:
+    large, small = (Case("bcast", "-", 4, size, experiment="builtin") for size in (65536, 8))
+    assert not_run(REPORT, {large: Choice("two_tree")}) == []
+    missing = not_run(REPORT, {large: Choice("chain"), small: Choice("two_tree")})
+    assert missing == ["chain for bcast of 64 KiB on 4 processes", "two_tree for bcast of 8 B on 4 processes"]
+    assert not_run("", {large: Choice("two_tree")})
+
+
+def test_gains_count_where_intervals_lie_apart() -> None:
+    fast = row(2.0, 1.0, 1.9)
+    assert fast.speedup(RULES) == 2
+    assert fast.significant(RULES)
+    assert not fast.significant(LIBCOLLWISE)
+    silent = row(2.0, None, 4.0)
+    assert math.isnan(silent.speedup(RULES))
+    assert not silent.significant(RULES)
+    found = RunTime((fast, silent))
+    assert cells(fast)[-2:] == ("x 2.00", "(x 1.05)")
+    assert cells(silent)[-2:] == ("not by rules", "x 0.50")
+    lines = list(summary_lines(found))
+    assert lines[0] == "rules: x 2.00 on average over 1 calls; faster beyond the intervals 1, slower 0"
+    assert lines[1].endswith("over 2 calls; faster beyond the intervals 0, slower 1")
+    assert lines[2] == "not by rules: no such algorithm (1 calls)"
+    assert gains_markdown(found).count("\n|") == 3
+
+
+def test_what_rules_cannot_ask_for_is_left_to_open_mpi() -> None:
+    with pytest.raises(UsageError, match="no bcast algorithm 'two_tree'"):
+        openmpi_rules([TABLES["bcast"]], "4.1")
+    rules = parse_rules(openmpi_rules([TABLES["bcast"]], "4.1", skip_inexpressible=True))
+    chain = rules.lookup(7, 4, 4096)
+    assert chain is not None
+    assert chain.segment_bytes == 8192
+    assert rules.lookup(7, 4, 65536) is None
+
+
+def test_calls_without_a_decision_are_named() -> None:
+    with pytest.raises(UsageError, match="no decisions for reduce; there are some for bcast, gather"):
+        choice_for(TABLES, Case("reduce", "-", 4, 1024))
+    with pytest.raises(UsageError, match=r"bcast on 4 processes: .*no entry for 8 bytes"):
+        choice_for(TABLES, Case("bcast", "-", 4, 8))
+
+
+@pytest.mark.parametrize(("library", "launches", "message"), [("mpich", 2, "Open MPI's"), ("openmpi", 1, "2 at least")])
+def test_what_cannot_be_measured_is_refused(tmp_path: Path, library: str, launches: int, message: str) -> None:
+    try:
+        place = ThisMachine(library)
+    except UsageError as problem:
+        pytest.skip(str(problem))
+    case = builtin_case(place, "bcast", 2, 1024)
+    with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match=message):
+        run_time(place, TABLES, [case], store, launches=launches)
+
+
+need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+
+
+@need_openmpi
+def test_a_file_that_a_host_cannot_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open MPI and the loader pass over what is missing, and one way would be measured as another."""
+    here = ThisMachine("openmpi")
+    monkeypatch.setattr(
+        "collwise.validation.measurement.gain.preloadable", lambda library, folder: "/nowhere/libcollwise.so"
+    )
+    with (
+        Store(tmp_path / "store.sqlite") as store,
+        pytest.raises(
+            CollwiseError, match=r"host \S+ cannot read /nowhere/libcollwise.so; .* where all hosts see them"
+        ),
+    ):
+        run_time(here, TABLES, [builtin_case(here, "bcast", 2, 1024)], store, launches=2, timeout_seconds=60)
+
+
+@need_openmpi
+def test_rules_are_in_force_on_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the messages that Open MPI sends there: of a chain each rank sends to the next, without rules they differ."""
+    stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
+    far = Mpirun({"far1": 4}, Wishes(reach_seconds=120), remote_shell="far-shell")
+    rules = tmp_path / "rules"
+    rules.write_text(openmpi_rules([TABLES["bcast"]], "4.1", skip_inexpressible=True))
+    monitoring = {"pml_monitoring_enable": "2", "pml_monitoring_enable_output": "3"}
+    sent: dict[str, set[tuple[str, str]]] = {}
+    for way, variables in (("default", {}), ("rules", following(rules))):
+        counts = tmp_path / way
+        watched = {f"OMPI_MCA_{name}": value for name, value in monitoring.items()}
+        watched["OMPI_MCA_pml_monitoring_filename"] = str(counts)
+        run = far.run("call", 4, ["bcast", "4096"], environment={**variables, **watched}, timeout_seconds=60)
+        assert run.returncode == 0, run.problem
+        lines = [line.split() for file in tmp_path.glob(f"{way}.*.prof") for line in file.read_text().splitlines()]
+        sent[way] = {(words[1], words[2]) for words in lines if words[0] == "I" and words[5] != "0"}
+    assert sent["rules"] == {("0", "1"), ("1", "2"), ("2", "3")}
+    assert sent["default"] != sent["rules"]
+
+
+@pytest.fixture
+def place() -> Iterator[TestBed]:
+    name = f"runtime{os.getpid()}"
+    try:
+        bed = up(Shape(4), name)
+    except (UsageError, CollwiseError) as problem:
+        pytest.skip(str(problem))
+    try:
+        yield TestBed(bed)
+    finally:
+        down(name)
+
+
+@pytest.mark.slow
+def test_choices_are_in_force_on_a_test_bed(tmp_path: Path, place: TestBed) -> None:
+    """The library's report is checked within; the rules by the messages that Open MPI sends."""
+    cases = [builtin_case(place, *call) for call in (("bcast", 4, 4096), ("bcast", 4, 65536), ("gather", 4, 4096))]
+    with Store(tmp_path / "store.sqlite") as store:
+        found = run_time(place, TABLES, cases, store, launches=2, repetitions=2, timeout_seconds=60)
+        kept = list(store.rows(experiment="builtin"))
+    assert [(one.collective, one.message_bytes) for one in found.rows] == [
+        ("bcast", 4096), ("bcast", 65536), ("gather", 4096),
+    ]  # fmt: skip
+    assert [one.rules is None for one in found.rows] == [False, True, False]
+    assert "two_tree" in found.rows[1].note
+    assert len(found.checks) == 2
+    assert all(one.matches and one.telling for one in found.checks)
+    assert all(0 < one.libcollwise.seconds < 10 for one in found.rows)
+    assert len(kept) == 3 * 2 * 3
+
+
+@pytest.mark.slow
+def test_a_library_that_runs_something_else_is_no_proof(
+    tmp_path: Path, place: TestBed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collwise.validation.measurement.gain.collwise_rules", lambda tables: "gather 2 1 0 linear\n")
+    case = builtin_case(place, "gather", 4, 8192)
+    with Store(tmp_path / "store.sqlite") as store:
+        with pytest.raises(CollwiseError, match="was to run binomial for gather of 8 KiB on 4 processes"):
+            run_time(place, TABLES, [case], store, launches=2, repetitions=1, check=False, timeout_seconds=60)
+        assert not list(store.rows())

@@ -1,0 +1,129 @@
+"""What is asked of the benchmark program, and what is kept of a run that ends early, at a place that plays a part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.execution.installations import Engine
+from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.targets import Order, Place
+from collwise.simulator.store import Case, Store
+from collwise.simulator.sweeps.experiment_runner import Precision
+from collwise.simulator.sweeps.mpi_runner import Method, measure
+from collwise.validation.measurement.irregular_regions import Plan, find_regions
+
+KIB = 1024
+PLAN = Plan(3, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=2, timeout_seconds=77)
+
+
+class Played(Place):
+    """Says of each case a time in proportion to its bytes, and dies after `most` of a run; `wrong` is an error's id."""
+
+    name = "played"
+    eager_limit_bytes = 0
+    usual_procs = 3
+    facts: Mapping[str, str] = {"hosts": "none"}
+
+    def __init__(self, folder: Path, most: int = 10**6, wrong: int = -1) -> None:
+        (folder / "benchmark").touch()
+        self.engine = Engine("openmpi", "9.9", Path("mpirun"), folder)
+        self.most, self.wrong, self.orders, self.asked = most, wrong, [], []
+
+    def processes_per_node(self, procs: int) -> int:
+        return 1
+
+    def perform(self, order: Order) -> ProgramRun:
+        lines = [line.split() for line in Path(order.args[0]).read_text().splitlines()]
+        self.orders.append(order)
+        self.asked.append(lines)
+        assert order.on_line is not None
+        for number, (place, _, _, _, _, _, size, *_) in enumerate(lines):
+            if number == self.most:
+                return ProgramRun(1, [], "n2 is gone\n")
+            record = {
+                "seconds": int(size) / 1e7, "median_seconds": 1.0, "least_seconds": 1.0, "greatest_seconds": 1.0,
+                "half_width_seconds": None, "repetitions": 1, "late_starts": 0, "clock_resolution_seconds": 1e-8,
+                "precise": True,
+            }  # fmt: skip
+            said = {"error": "no such thing"} if number == self.wrong else record
+            order.on_line(json.dumps({"id": int(place)} | said))
+        return ProgramRun(0)
+
+
+def cases(*procs: int) -> list[Case]:
+    return [Case("bcast", "chain", one, size) for one in procs for size in (3000, 1000, 2000)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("method", "limit"),
+    [(Method(), 60 + 6 * 10), (Method(limit_seconds=0), None), (Method(nrep=0.1, limit_seconds=2), 60 + 6 * 13)],
+)
+def test_one_run_of_all_missing_cases_in_order_within_the_limits(
+    tmp_path: Path, store: Store, method: Method, limit: float | None
+) -> None:
+    place = Played(tmp_path)
+    timings = measure(place, cases(4, 2), store, method=method)
+    assert [timing.seconds for timing in timings] == [3e-4, 1e-4, 2e-4] * 2
+    (order,) = place.orders
+    assert (order.program, order.procs, order.args[1:], order.timeout_seconds) == (
+        "benchmark", 4, method.options(), limit
+    )  # fmt: skip
+    assert [(line[4], line[6]) for line in place.asked[0]] == [(p, s) for p in "24" for s in ("1000", "2000", "3000")]
+    assert not Path(order.args[0]).exists()
+
+
+def test_what_was_measured_before_the_end_is_not_measured_again(tmp_path: Path, store: Store) -> None:
+    place = Played(tmp_path, most=2)
+    with pytest.raises(CollwiseError, match=r"^Open MPI 9.9: n2 is gone \(exit code 1\); 2 of 3 cases were measured "):
+        measure(place, cases(2), store)
+    assert [timing.seconds for timing in measure(place, cases(2), store)] == [3e-4, 1e-4, 2e-4]
+    assert [line[6] for line in place.asked[1]] == ["3000"]
+
+
+def test_a_case_with_an_error_is_tried_again(tmp_path: Path, store: Store) -> None:
+    place = Played(tmp_path, wrong=1)
+    assert [timing.error for timing in measure(place, cases(2), store)] == ["", "", "no such thing"]
+    place.wrong = -1
+    assert all(timing.ok for timing in measure(place, cases(2), store))
+    assert [line[6] for line in place.asked[1]] == ["2000"]
+
+
+def test_single_repetitions_go_in_rounds_over_all_sizes(tmp_path: Path, store: Store) -> None:
+    place = Played(tmp_path)
+    found = find_regions(place, PLAN, store, run="now")
+    assert found.scatter.seconds.tolist() == [[size / 1e7 for size in PLAN.sizes]] * 2
+    first = place.orders[0]
+    once = Method(precision=Precision(1, 1))
+    assert (first.procs, first.args[1:], first.timeout_seconds) == (3, once.options(), 77)
+    assert [int(line[6]) for line in place.asked[0]] == [*PLAN.sizes] * 2
+
+
+@pytest.mark.parametrize(
+    ("most", "wrong", "kind", "message"),
+    [
+        (
+            14,
+            -1,
+            CollwiseError,
+            r"^Open MPI 9.9: n2 is gone \(exit code 1\); 14 of 24 times were measured and are kept$",
+        ),
+        (99, 14, UsageError, "^no such thing$"),
+    ],
+)
+def test_single_repetitions_before_the_end_are_kept_by_their_rounds(
+    tmp_path: Path, store: Store, most: int, wrong: int, kind: type[CollwiseError], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        find_regions(Played(tmp_path, most, wrong), PLAN, store, run="now")
+    kept = [json.loads(row["details"])["run"] for row in store.rows()]
+    assert (kept.count("now round 1"), kept.count("now round 2"), len(kept)) == (12, 2, 14)

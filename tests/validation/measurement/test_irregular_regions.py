@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.models.lmo import Thresholds
+from collwise.models.thresholds_file import read_thresholds, thresholds_text
+from collwise.simulator.store import Store
+from collwise.validation.measurement.irregular_regions import (
+    ALGORITHMS,
+    HALF_BOUND,
+    Plan,
+    Regions,
+    Series,
+    escalated,
+    least_times,
+    parts,
+    region_times,
+    thresholds_of,
+    verdict,
+)
+from collwise.validation.measurement.irregular_regions_testbed import regions_on_bed, set_tcp
+from collwise.validation.testbed.bed import Bed, Shape, down, up
+from collwise.validation.testbed.tcp_counters import TcpCounts, node_counts, switch_counts
+
+KIB = 1024
+SIZES = tuple(4 * KIB * k for k in range(1, 33))
+RATE = 12e6
+
+
+def linear(sizes: Sequence[int]) -> np.ndarray:
+    """Seconds on a wire without escalations: 7 blocks of each size."""
+    return 1e-4 + 7 * np.array(sizes) / RATE
+
+
+def escalating(first: int, last: int, seed: int = 1, rounds: int = 5) -> np.ndarray:
+    """Half of the repetitions from `first` and below `last` wait for one time-out; a line of another slope behind."""
+    random = np.random.default_rng(seed)
+    sizes = np.array(SIZES)
+    times = np.tile(linear(SIZES) * 1.0, (rounds, 1)) * random.uniform(1, 1.02, (rounds, len(sizes)))
+    medium = (sizes >= first) & (sizes < last)
+    times[:, medium] += 0.2 * (random.random((rounds, int(medium.sum()))) < 0.5)
+    times[:, sizes >= last] *= 1.3
+    times[0, sizes == first] = linear([first])[0] + 0.2
+    return times
+
+
+def series(seconds: np.ndarray, collective: str = "gather", algorithm: str = "linear") -> Series:
+    return Series(collective, algorithm, SIZES, seconds, {"all": TcpCounts(1, 2, 3, 4)})
+
+
+def leaping() -> np.ndarray:
+    sizes = np.array(SIZES)
+    return np.tile(linear(SIZES) + 0.01 * (sizes >= 64 * KIB), (3, 1))
+
+
+def test_thresholds_are_found_again_from_single_measurements() -> None:
+    asked: list[int] = []
+
+    def finer(sizes: Sequence[int]) -> np.ndarray:
+        asked.extend(sizes)
+        return linear(sizes) + 0.2 * (np.array(sizes) >= 6 * KIB)
+
+    found = thresholds_of(series(escalating(8 * KIB, 64 * KIB)), series(leaping(), "scatter"), finer, KIB)
+    assert found == Thresholds(64 * KIB, 6 * KIB, 64 * KIB)
+    assert asked, "M1 is searched below the stride"
+
+
+@pytest.mark.parametrize(("last_late", "regular_from"), [(32 * KIB, 36 * KIB), (128 * KIB, None)])
+def test_blocks_that_all_wait_are_not_regular(last_late: int, regular_from: int | None) -> None:
+    sizes = np.array(SIZES)
+    random = np.random.default_rng(3)
+    waiting = 0.2 * ((sizes >= 24 * KIB) & (sizes <= last_late)) + 0.2 * (
+        ((sizes >= 8 * KIB) & (sizes < 24 * KIB)) * (random.random((5, len(sizes))) < 0.5)
+    )
+    times = linear(SIZES) + waiting
+    times[0, -1] = linear([SIZES[-1]])[0]
+    found = thresholds_of(series(times), series(leaping(), "scatter"), lambda more: linear(more), KIB)
+    assert found.gather_regular_from_bytes == regular_from
+
+
+def test_a_regular_network_has_no_thresholds() -> None:
+    smooth = np.tile(linear(SIZES), (3, 1))
+
+    def never(sizes: Sequence[int]) -> np.ndarray:
+        raise AssertionError("nothing more is to be measured where nothing escalates")
+
+    assert thresholds_of(series(smooth), series(smooth, "scatter"), never, KIB) == Thresholds()
+
+
+def test_escalated_repetitions_are_those_no_rising_line_explains() -> None:
+    times = np.array([[0.01, 0.25, 0.03, 0.45], [0.01, 0.02, 0.30, 0.40]])
+    assert least_times(times).tolist() == [0.01, 0.02, 0.03, 0.40]
+    assert escalated(times).tolist() == [[False, True, False, False], [False, False, True, False]]
+
+
+def test_parts_hold_every_size_once() -> None:
+    found = parts(SIZES, Thresholds(None, 6 * KIB, 64 * KIB))
+    assert [size for sizes in found.values() for size in sizes] == list(SIZES)
+    assert found["small"] == (4 * KIB,)
+    assert (found["medium"][0], found["medium"][-1], found["large"][0]) == (8 * KIB, 60 * KIB, 64 * KIB)
+    assert parts(SIZES, Thresholds()) == {"all": SIZES}
+    assert "large" not in parts(SIZES, Thresholds(None, 6 * KIB, None))
+
+
+def regions(lmo: np.ndarray, half: np.ndarray, thresholds: Thresholds) -> Regions:
+    times = {name: np.tile(linear(SIZES), (5, 1)) for name in ALGORITHMS}
+    times |= {"linear": escalating(8 * KIB, 64 * KIB), "lmo": lmo, HALF_BOUND: half}
+    compared = tuple(series(seconds, "gather", name) for name, seconds in times.items())
+    return Regions("bed", "reno", 8, compared[0], series(leaping(), "scatter"), thresholds, compared)
+
+
+def test_the_verdict_says_which_bound_avoids_the_escalation() -> None:
+    smooth, thresholds = np.tile(linear(SIZES), (5, 1)), Thresholds(None, 8 * KIB, 64 * KIB)
+    found = regions(escalating(8 * KIB, 64 * KIB, seed=2), smooth, thresholds)
+    assert "lmo does not avoid them" in verdict(found)
+    assert f"{HALF_BOUND} avoids them (0% with a time-out" in verdict(found)
+    linear_row = next(row for row in region_times(found) if (row.algorithm, row.part) == ("linear", "medium"))
+    assert 0.3 < linear_row.escalated < 0.7
+    # The smallest medium block of all takes least, and one time-out.
+    assert linear_row.worst_slowdown == pytest.approx(1 + 0.2 / linear([8 * KIB])[0], rel=0.05)
+    assert "no tenfold escalation" in verdict(regions(smooth, smooth, Thresholds()))
+
+
+def test_counters_are_read_and_added() -> None:
+    node = node_counts({"kernel": {"TcpRetransSegs": 5, "TcpExtTCPTimeouts": 2, "TcpExtTCPLossProbes": 1}})
+    switch = switch_counts([{"kind": "tbf", "drops": 3}, {"kind": "noqueue"}, {"kind": "tbf", "drops": 4}])
+    assert node + node + switch == TcpCounts(10, 4, 2, 7)
+    assert node + switch - node == switch
+
+
+def test_thresholds_file_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "thresholds.toml"
+    for thresholds in (Thresholds(None, 6144, 65536), Thresholds(), Thresholds(70000, None, None)):
+        file.write_text(thresholds_text(thresholds, "here"))
+        assert read_thresholds(file) == thresholds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"procs": 2}, "2 processes; a gather"), ({"procs": 8, "largest_bytes": 32768}, "12 sizes or more")],
+)
+def test_plans_that_make_no_sense_are_refused(arguments: dict[str, int], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Plan(**arguments)
+
+
+def test_unknown_tcp_variants_name_the_valid_ones(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="reno-2009"):
+        set_tcp(Bed("none", Shape(2)), "renno")
+    with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match="reno-2009"):
+        regions_on_bed(Shape(3), "renno", Plan(3), store, name="none")
+
+
+@pytest.fixture
+def bed_name() -> Iterator[str]:
+    name = f"irregular{os.getpid()}"
+    try:
+        up(Shape(2), name)
+    except (UsageError, CollwiseError) as problem:
+        pytest.skip(str(problem))
+    yield name
+    down(name)
+
+
+@pytest.mark.slow
+def test_a_small_buffer_loses_packets_that_a_large_one_holds(tmp_path: Path, bed_name: str) -> None:
+    """Four senders of 64 KiB and less overflow 8 kB, never 1 MB; the counters tell."""
+    plan = Plan(5, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=1, timeout_seconds=90)
+    with Store(tmp_path / "store.sqlite") as store:
+        small = regions_on_bed(Shape(5, buffer_bytes=8000), "reno-2009", plan, store, name=bed_name, run="small")
+        large = regions_on_bed(Shape(5, buffer_bytes=1_000_000), "reno-2009", plan, store, name=bed_name, run="large")
+        kept = list(store.rows(source="measured"))
+    assert small.gather.counts["all"].drops > 0
+    assert small.gather.counts["all"].sent_again > 0
+    assert large.gather.counts["all"].drops == 0
+    assert small.gather.seconds.shape == (1, 12)
+    assert {series.algorithm for series in small.compared} == set(ALGORITHMS)
+    assert sum(row["algorithm"] == "linear" and row["collective"] == "scatter" for row in kept) == 24

@@ -1,1 +1,0 @@
-"""Calibration of a platform from point-to-point measurements alone: plan, points, segments, fit."""

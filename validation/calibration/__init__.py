@@ -1,0 +1,1 @@
+"""Calibrates platforms: from point-to-point measurements, or from published figures."""

@@ -1,0 +1,100 @@
+"""Latency and bandwidth by message size, from messages alone and from messages in a row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from collwise.common.errors import UsageError
+from collwise.platforms.smpi import ENVELOPE_BYTES
+from collwise.validation.calibration.points import PING_PONG
+from collwise.validation.calibration.segmented_regression import Segment, fit_segments
+
+LEAST_SECONDS, LEAST_SECONDS_PER_BYTE = 1e-9, 1e-15
+"""Factors are above 0."""
+
+_EAGER_SEGMENTS, _RENDEZVOUS_SEGMENTS = 9, 4
+_LEAST_POINTS = 4
+# Two times this far apart are not one time with an error.
+_APART = 1.2
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A time of one message that simulation shall give, and its relative standard error."""
+
+    message_bytes: int
+    seconds: float
+    uncertain: float
+
+
+def between(curve: Sequence[Aim], message_bytes: float) -> float:
+    """The curve's seconds between its points, straight in logarithms; beyond them those of the nearest."""
+    sizes, seconds = zip(*((one.message_bytes, one.seconds) for one in curve), strict=True)
+    return float(np.exp(np.interp(math.log(message_bytes), np.log(sizes), np.log(seconds))))
+
+
+def fit_network(
+    alone: Sequence[Aim],
+    rows: Sequence[Aim],
+    overhead_seconds: Callable[[float], float],
+    eager_limit_bytes: int,
+    link_bytes_per_second: float,
+) -> list[Segment]:
+    """Seconds in the network by bytes of message and envelope, eager and rendezvous apart.
+
+    `alone` are one-way times, `rows` each message's share of eager ones that follow one another without pause,
+    `overhead_seconds` what of a one-way time is not the network's.
+
+    No message goes at a higher rate than the link's nominal one: one alone may seem to, where a token bucket or a
+    buffer takes it in, but messages in a row do not. Simulated ones share the link for what they have of bandwidth, but
+    not of latency. So from the size on where a row takes more than 1.2 times as long for each of its messages as one
+    alone, eager messages have no latency. The row's time holds there, but where the two are so far apart: no number is
+    near both, and simulation gets the one that is wrong by the same factor for either.
+
+    Raises UsageError when there are too few times alone.
+    """
+    eager = [one for one in alone if one.message_bytes < eager_limit_bytes]
+    rendezvous = [one for one in alone if one.message_bytes >= eager_limit_bytes]
+    apart = [one.message_bytes for one in eager if rows and between(rows, one.message_bytes) > _APART * one.seconds]
+    held = [one for one in eager if apart and one.message_bytes >= min(apart)]
+    free = eager[: len(eager) - len(held)]
+    least_seconds_per_byte = max(LEAST_SECONDS_PER_BYTE, 1 / link_bytes_per_second)
+    made: list[Segment] = []
+    for part, start, most_segments in (
+        (free, 0, _EAGER_SEGMENTS),
+        (held, min(apart, default=0), _EAGER_SEGMENTS),
+        (rendezvous, eager_limit_bytes, _RENDEZVOUS_SEGMENTS),
+    ):
+        if len(part) < _LEAST_POINTS:
+            continue
+        overheads = [overhead_seconds(one.message_bytes) for one in part]
+        in_network = [one.seconds - overhead for one, overhead in zip(part, overheads, strict=True)]
+        if part is held:
+            in_network = [_in_network(one, rows, overhead) for one, overhead in zip(part, overheads, strict=True)]
+        found = fit_segments(
+            [one.message_bytes + ENVELOPE_BYTES for one in part],
+            in_network,
+            scale_seconds=[seconds + overhead for seconds, overhead in zip(in_network, overheads, strict=True)],
+            uncertain=[one.uncertain for one in part],
+            least=(LEAST_SECONDS, LEAST_SECONDS_PER_BYTE if part is held else least_seconds_per_byte),
+            through_origin=part is held,
+            most_segments=most_segments,
+            from_bytes=start,
+        )
+        made += [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found]
+    if not made:
+        raise UsageError(f"too few measurements of kind '{PING_PONG}'; valid: {_LEAST_POINTS} and more")
+    return [replace(made[0], from_bytes=0), *made[1:]]
+
+
+def _in_network(one: Aim, rows: Sequence[Aim], overhead: float) -> float:
+    """What simulation shall have a message take in the network, all of it by bandwidth."""
+    in_a_row = between(rows, one.message_bytes)
+    if in_a_row > _APART * one.seconds:
+        # Simulation then gives x + overhead alone and x in a row: (x + overhead) / alone = row / x.
+        return math.sqrt(one.seconds * in_a_row + overhead**2 / 4) - overhead / 2
+    return max(one.seconds - overhead, in_a_row)

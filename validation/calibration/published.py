@@ -1,0 +1,162 @@
+"""Calibration of a platform against published figures, where no raw measurements of it are at hand.
+
+The figures are those of Nuriyev & Lastovetsky 2021: gamma(3..7) of table 6, and the gather times that tables 4 and 5
+give through formulas (12), (13) and (15). Those hold for rendezvous, so linear_sync at 64 KiB, whose halves are
+eager, is left out. Three unknowns: the latency of a link, the share of a link's bandwidth that
+payload gets, and the factor on latency that rendezvous's handshake brings. gamma fixes the ratio of latency to
+bandwidth at one segment; the gather times fix bandwidth and handshake. Minimises squared log ratios of simulated
+to published values, gamma and gather weighing the same, by simulation of the same experiments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.units import format_size
+from collwise.models.implementation_aware import gather
+from collwise.models.implementation_aware.parts import Gamma, Points
+from collwise.platforms import Platform
+from collwise.simulator.store import Case, Store
+from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.validation.selection.grid import GATHER_SIZES, SEGMENT_BYTES
+
+GATHER_ALGORITHMS = ("linear", "linear_sync", "binomial")
+# P of the paper's gather experiments (section V-B).
+PAPER_GATHER_PROCS = {"grisou": 40, "gros": 124}
+_TOLERATED_LOG_RATIO = 0.05
+_START = {"link_latency_seconds": 20e-6, "bandwidth_factor": 0.94, "rendezvous_latency_factor": 2.0}
+_BOUNDS = {
+    "link_latency_seconds": (1e-6, 2e-4),
+    "bandwidth_factor": (0.5, 1.0),
+    "rendezvous_latency_factor": (1.0, 20.0),
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A published figure and what the calibrated platform gives: a gamma (no unit) or a gather time in seconds."""
+
+    name: str
+    published: float
+    simulated: float
+
+    @property
+    def relative_error(self) -> float:
+        """(simulated - published) / published."""
+        return self.simulated / self.published - 1
+
+
+def with_parameters(platform: Platform, values: dict[str, float]) -> Platform:
+    """The platform with the three unknowns set."""
+    eager_limit = platform.calibration.eager_limit_bytes
+    calibration = dataclasses.replace(
+        platform.calibration,
+        bandwidth_factor=((0, values["bandwidth_factor"]),),
+        latency_factor=((0, 1.0), (eager_limit, values["rendezvous_latency_factor"])),
+    )
+    return dataclasses.replace(platform, link_latency_seconds=values["link_latency_seconds"], calibration=calibration)
+
+
+def _gather_points() -> list[tuple[str, int]]:
+    every = [(algorithm, size) for algorithm in GATHER_ALGORITHMS for size in GATHER_SIZES]
+    return [(algorithm, size) for algorithm, size in every if (algorithm, size) != ("linear_sync", 65536)]
+
+
+def _gather_name(algorithm: str, message_bytes: int) -> str:
+    return f"gather {algorithm} {format_size(message_bytes)}"
+
+
+def published_targets(platform: Platform, procs: int) -> dict[str, float]:
+    """The published figures by name; gather times are those of the paper's parameters and formulas for `procs`.
+
+    Raises UsageError for a platform that has none.
+    """
+    if "gamma" not in platform.published:
+        raise UsageError(f"platform '{platform.name}' has no [published] figures to calibrate against")
+    targets = {f"gamma({p})": float(value) for p, value in sorted(platform.published["gamma"].items())}
+    for algorithm in GATHER_ALGORITHMS:
+        parameters = platform.published[f"gather_{algorithm}"]
+        points = Points.of(procs, np.array(GATHER_SIZES), eager_limit_bytes=0)
+        seconds = sum(
+            part.count * (parameters["alpha_seconds"] + part.bytes_each * parameters["beta_seconds_per_byte"])
+            for part in gather.AS_PRINTED[algorithm](points, Gamma((1.0,), ((1.0,),)))
+        )
+        for size, value in zip(GATHER_SIZES, np.asarray(seconds), strict=True):
+            if (algorithm, size) in _gather_points():
+                targets[_gather_name(algorithm, size)] = float(value)
+    return targets
+
+
+def simulated_targets(platform: Platform, procs: int, processes_per_node: int) -> dict[str, float]:
+    """The same figures from simulation of the same experiments.
+
+    gamma with one process a node, gather as the paper ran it. Raises CollwiseError if a case fails.
+    """
+    flat = {p: Case("bcast", "linear_nonblocking", p, SEGMENT_BYTES) for p in range(2, 8)}
+    gathers = {
+        _gather_name(algorithm, size): Case("gather", algorithm, procs, size, processes_per_node=processes_per_node)
+        for algorithm, size in _gather_points()
+    }
+    with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "calibration.sqlite")) as store:
+        result = simulate(platform, [*flat.values(), *gathers.values()], store)
+    if result.failed:
+        raise CollwiseError(f"calibration stopped: {result.failed[0].error}")
+    pair = result.timings[flat[2]].seconds
+    found = {f"gamma({p})": result.timings[case].seconds / pair for p, case in flat.items() if p > 2}
+    return found | {name: result.timings[case].seconds for name, case in gathers.items()}
+
+
+def calibrate(
+    platform: Platform,
+    procs: int,
+    processes_per_node: int,
+    on_step: Callable[[int, float], None] | None = None,
+) -> tuple[Platform, list[Target]]:
+    """The calibrated platform and how well each published figure is met.
+
+    `on_step(evaluation, root mean square log ratio)` is called after every simulation.
+    """
+    published = published_targets(platform, procs)
+    names = list(published)
+    gammas = np.array([name.startswith("gamma") for name in names])
+    weights = np.where(gammas, np.sqrt((~gammas).sum() / gammas.sum()), 1.0)
+    keys = list(_START)
+    steps = 0
+
+    def residuals(scaled: np.ndarray) -> np.ndarray:
+        nonlocal steps
+        values = {key: float(np.exp(x)) for key, x in zip(keys, scaled, strict=True)}
+        found = simulated_targets(with_parameters(platform, values), procs, processes_per_node)
+        ratios = np.array([np.log(found[name] / published[name]) for name in names])
+        steps += 1
+        if on_step is not None:
+            on_step(steps, float(np.sqrt(np.mean(ratios**2))))
+        return np.asarray(weights * ratios)
+
+    bounds = np.log([[_BOUNDS[key][side] for key in keys] for side in (0, 1)])
+    solution = least_squares(
+        residuals,
+        np.log([_START[key] for key in keys]),
+        bounds=bounds,
+        diff_step=1e-3,
+        xtol=1e-4,
+        loss="soft_l1",
+        f_scale=_TOLERATED_LOG_RATIO,
+    )
+    values = {key: float(f"{np.exp(x):.4g}") for key, x in zip(keys, solution.x, strict=True)}
+    calibrated = with_parameters(platform, values)
+    note = (
+        "Link latency, bandwidth factor and rendezvous latency factor fitted to the published gamma and gather figures "
+        f"with P = {procs}, {processes_per_node} per node, by: collwise platforms calibrate {platform.name}"
+    )
+    calibrated = dataclasses.replace(calibrated, calibration=dataclasses.replace(calibrated.calibration, note=note))
+    found = simulated_targets(calibrated, procs, processes_per_node)
+    return calibrated, [Target(name, published[name], found[name]) for name in names]

@@ -1,0 +1,288 @@
+"""SMPI's parameters from point-to-point measurements: what docs/calibration.md explains."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import nnls
+
+from collwise.common.errors import UsageError
+from collwise.platforms import Calibration, Platform, Source
+from collwise.platforms.description import FactorRow, OverheadRow
+from collwise.platforms.smpi import ENVELOPE_BYTES
+from collwise.validation.calibration.latency_and_bandwidth import (
+    LEAST_SECONDS,
+    LEAST_SECONDS_PER_BYTE,
+    Aim,
+    between,
+    fit_network,
+)
+from collwise.validation.calibration.points import (
+    CLOCK,
+    EAGER,
+    EXCHANGE,
+    ISEND,
+    PING_PONG,
+    RECEIVE,
+    REDUCE,
+    ROW,
+    SEND,
+    Point,
+    of_kind,
+)
+from collwise.validation.calibration.segmented_regression import Segment, fit_segments, value_at
+
+CROSSTRAFFIC = 0.05
+"""The share of a flow's rate that SimGrid takes from the opposite direction."""
+
+_OVERHEAD_SEGMENTS = 7
+_LEAST_POINTS = 4
+# MPI_Send is MPI_Isend and the completion of its request.
+_SEND_OVER_ISEND = 2.0
+# Overheads and the network share a roundtrip; the network has at least this part of it.
+_NETWORK_SHARE = 0.1
+# Reductions of less than this fit in the nearest caches and start with the cost of a call.
+_REDUCE_BYTES = 4096
+_DIGITS = 6
+
+Segments = dict[str, list[Segment]]
+
+
+@dataclass(frozen=True)
+class _Overheads:
+    os: list[Segment]
+    or_: list[Segment]
+    ois: list[Segment]
+    eager_limit_bytes: int
+
+    def blocking(self, message_bytes: float) -> float:
+        """What a send and its receive take beside the network."""
+        return self._of(self.os, message_bytes)
+
+    def exchange(self, message_bytes: float) -> float:
+        """What MPI_Sendrecv takes beside the network."""
+        return self._of(self.ois, message_bytes)
+
+    def _of(self, sends: list[Segment], message_bytes: float) -> float:
+        if message_bytes >= self.eager_limit_bytes:
+            return 0.0
+        return value_at(sends, message_bytes) + value_at(self.or_, message_bytes)
+
+
+def eager_limit(points: Sequence[Point]) -> int:
+    """The eager limit in bytes that was found, one above all sizes if no send waits. Raises UsageError if missing."""
+    found = [point for point in points if point.kind == EAGER]
+    if not found:
+        raise UsageError(f"no measurement of kind '{EAGER}'; valid: points of a whole calibration")
+    return found[-1].message_bytes or max(point.message_bytes for point in points) + 1
+
+
+def clock_seconds(points: Sequence[Point]) -> float:
+    """The time of reading the clock once, which is in every other time."""
+    read = [point.median_seconds for point in points if point.kind == CLOCK]
+    return statistics.median(read) if read else 0.0
+
+
+def fit_platform(points: Sequence[Point], nominal: Platform) -> tuple[Platform, Segments]:
+    """The nominal platform with link, loopback and calibration as fitted, and the segments by kind.
+
+    Raises UsageError when a kind has too few points.
+    """
+    limit, clock = eager_limit(points), clock_seconds(points)
+    overheads = _fit_overheads(points, limit, clock)
+    exchanges = [point for point in of_kind(points, EXCHANGE) if point.message_bytes < limit]
+    ping_pongs = of_kind(points, PING_PONG)
+    alone = [
+        Aim(point.message_bytes, _less(point.median_seconds, clock) / 2, point.relative_error) for point in ping_pongs
+    ]
+    rows = [
+        Aim(point.message_bytes, _less(point.median_seconds, clock) / point.count, point.relative_error)
+        for point in of_kind(points, ROW)
+    ]
+    crosstraffic = _crosstraffic(exchanges, alone, overheads)
+    link_bytes_per_second = nominal.link_bytes_per_second * nominal.links_per_node
+    network = fit_network(alone, rows, overheads.blocking, limit, link_bytes_per_second)
+    platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(points, clock))
+    segments = {SEND: overheads.os, ISEND: overheads.ois, RECEIVE: overheads.or_, PING_PONG: network}
+    return _with_loopback(platform, points, clock, overheads), segments
+
+
+def _fit_overheads(points: Sequence[Point], limit: int, clock: float) -> _Overheads:
+    """os, or, ois; os and or are reduced in one proportion where they would take nearly all of a ping-pong.
+
+    A blocking send may also wait until the link has taken most of the message, which is not the processor's time: os is
+    at most twice what MPI_Isend takes, which waits for nothing. A message of such a size does not fit into the buffers
+    on the way, so that it has not arrived as a whole when its receive begins: these receives are left out.
+    """
+    oneway = _enough(of_kind(points, PING_PONG), PING_PONG)
+    half = [(point.message_bytes, _less(point.median_seconds, clock) / 2) for point in oneway]
+    calls = _enough(of_kind(points, ISEND), ISEND)
+    below = [point for point in calls if point.message_bytes < limit]
+    above = [point for point in calls if point.message_bytes >= limit]
+    ois = _overhead_segments(_enough(below, ISEND), clock)
+    longest = _scaled(ois, _SEND_OVER_ISEND)
+    sends = _enough([point for point in of_kind(points, SEND) if point.message_bytes < limit], SEND)
+    buffered = max(
+        (
+            one.message_bytes
+            for one in sends
+            if _less(one.median_seconds, clock) <= value_at(longest, one.message_bytes)
+        ),
+        default=limit,
+    )
+    receives = [point for point in of_kind(points, RECEIVE) if point.message_bytes <= buffered]
+    fits = {
+        SEND: _overhead_segments(sends, clock, most=longest),
+        RECEIVE: _overhead_segments(_enough(receives, RECEIVE), clock),
+    }
+    room = [
+        (1 - _NETWORK_SHARE) * seconds / (value_at(fits[SEND], size) + value_at(fits[RECEIVE], size) + 1e-12)
+        for size, seconds in half
+        if size < limit
+    ]
+    share = min(1.0, *room) if room else 1.0
+    if len(above) >= _LEAST_POINTS:
+        ois = [*ois, *_overhead_segments(above, clock, limit)]
+    return _Overheads(_scaled(fits[SEND], share), _scaled(fits[RECEIVE], share), ois, limit)
+
+
+def _overhead_segments(
+    points: Sequence[Point], clock: float, from_bytes: int = 0, most: Sequence[Segment] | None = None
+) -> list[Segment]:
+    """Segments of the points' times without the clock's, none above `most`."""
+    seconds = [_less(point.median_seconds, clock) for point in points]
+    if most is not None:
+        seconds = [min(one, value_at(most, point.message_bytes)) for one, point in zip(seconds, points, strict=True)]
+    return fit_segments(
+        [point.message_bytes for point in points],
+        seconds,
+        uncertain=[point.relative_error for point in points],
+        most_segments=_OVERHEAD_SEGMENTS,
+        from_bytes=from_bytes,
+    )
+
+
+def _crosstraffic(exchanges: Sequence[Point], alone: Sequence[Aim], overheads: _Overheads) -> bool:
+    """Whether both directions at once are slower, more nearly by what SimGrid would take than not at all.
+
+    Of the largest messages below the eager limit: larger ones wait for each other's handshakes.
+    """
+    largest = [point for point in exchanges if point.message_bytes >= overheads.eager_limit_bytes / 4]
+    ratios = [
+        (point.median_seconds - overheads.exchange(point.message_bytes))
+        / (between(alone, point.message_bytes) - overheads.blocking(point.message_bytes))
+        for point in largest
+    ]
+    return bool(ratios) and statistics.median(ratios) > 1 + CROSSTRAFFIC / 2
+
+
+def _platform(
+    nominal: Platform,
+    network: Sequence[Segment],
+    overheads: _Overheads,
+    crosstraffic: bool,
+    reduce_seconds_per_byte: float,
+) -> Platform:
+    speed = 1 / network[-1].seconds_per_byte
+    way = next((one.base_seconds for one in network if one.base_seconds > 100 * LEAST_SECONDS), LEAST_SECONDS)
+    calibration = Calibration(
+        latency_factor=_factors([(one.from_bytes, one.base_seconds / way) for one in network]),
+        bandwidth_factor=_factors([(one.from_bytes, 1 / (one.seconds_per_byte * speed)) for one in network]),
+        os=_rows(overheads.os),
+        or_=_rows(overheads.or_),
+        ois=_rows(overheads.ois),
+        eager_limit_bytes=overheads.eager_limit_bytes,
+        crosstraffic=crosstraffic,
+        reduce_seconds_per_byte=_rounded(reduce_seconds_per_byte),
+        tcp_window=False,
+        note="fitted to point-to-point measurements by: collwise calibrate",
+    )
+    measured = Source("link, loopback and calibration", "point-to-point measurements, by: collwise calibrate")
+    return replace(
+        nominal,
+        links_per_node=1,
+        link_bytes_per_second=_rounded(speed),
+        link_latency_seconds=_rounded(way / 2),
+        backbone_bytes_per_second=None,
+        backbone_latency_seconds=0.0,
+        calibration=calibration,
+        sources=(*nominal.sources, measured),
+    )
+
+
+def _with_loopback(platform: Platform, points: Sequence[Point], clock: float, overheads: _Overheads) -> Platform:
+    """Loopback latency and bandwidth from ping-pongs within a node, where there are any.
+
+    The link's factors hold for the loopback, too, so that two numbers must do.
+    """
+    inside = of_kind(points, PING_PONG, within_node=True)
+    if len(inside) < _LEAST_POINTS:
+        return platform
+    factors = platform.calibration
+    sizes = np.array([point.message_bytes for point in inside], float)
+    seconds = np.array([_less(point.median_seconds, clock) / 2 for point in inside])
+    columns = np.array(
+        [
+            [_holding(factors.latency_factor, size), (size + ENVELOPE_BYTES) / _holding(factors.bandwidth_factor, size)]
+            for size in sizes
+        ]
+    )
+    rest = seconds - np.array([overheads.blocking(size) for size in sizes])
+    found, _ = nnls(columns / seconds[:, None], rest / seconds)
+    return replace(
+        platform,
+        loopback_latency_seconds=_rounded(float(found[0])),
+        loopback_bytes_per_second=_rounded(1 / max(float(found[1]), LEAST_SECONDS_PER_BYTE)),
+    )
+
+
+def _holding(rows: Sequence[FactorRow], size: float) -> float:
+    return [factor for start, factor in rows if start <= size][-1]
+
+
+def _reduce_seconds_per_byte(points: Sequence[Point], clock: float) -> float:
+    each = [
+        _less(point.median_seconds, clock) / point.message_bytes
+        for point in points
+        if point.kind == REDUCE and point.message_bytes >= _REDUCE_BYTES
+    ]
+    return statistics.median(each) if each else 0.0
+
+
+def _less(seconds: float, clock: float) -> float:
+    return max(seconds - clock, 1e-9)
+
+
+def _enough(points: list[Point], kind: str) -> list[Point]:
+    if len(points) < _LEAST_POINTS:
+        raise UsageError(f"{len(points)} measurements of kind '{kind}'; valid: {_LEAST_POINTS} sizes and more")
+    return points
+
+
+def _scaled(segments: Sequence[Segment], share: float) -> list[Segment]:
+    return [
+        Segment(one.from_bytes, one.base_seconds * share, one.seconds_per_byte * share, one.points) for one in segments
+    ]
+
+
+def _factors(rows: Sequence[FactorRow]) -> tuple[FactorRow, ...]:
+    return tuple((start, _rounded(factor)) for start, factor in _different(rows))
+
+
+def _rows(segments: Sequence[Segment]) -> tuple[OverheadRow, ...]:
+    rows = [(one.from_bytes, _rounded(one.base_seconds), _rounded(one.seconds_per_byte)) for one in segments]
+    return tuple(_different(rows))
+
+
+def _different(rows: Sequence[tuple]) -> list[tuple]:
+    """Rows that begin where the next one does hold for nothing."""
+    return [row for row, after in pairwise([*rows, (math.inf,)]) if row[0] < after[0]]
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,255 @@
+"""Our algorithms against the same ones inside Open MPI: forced by its options, on the same data, message for message.
+
+The program `agree` makes both calls. Open MPI's own monitoring counts the messages: those of its collectives are
+internal ones, ours are a program's, and it keeps the two apart. Only the algorithm that was asked for sends the same
+messages as ours between every two processes, so equal counts also show that it was the one to run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import UsageError
+from collwise.simulator.execution.installations import engine
+from collwise.validation.openmpi.monitoring import Monitored, Traffic, monitored
+from collwise.validation.selection.consumers import series
+
+# An odd count, an even one and a power of two, all with sizes that give each process as much; and a message of fewer
+# elements than processes, for which libraries often take another way.
+PROCS = (5, 6, 8)
+SIZES = (3840, 99840)
+_TINY = (6, (8,))
+# Of algorithms that cut messages: whole, and in pieces. Whole elements, so that both cut at the same places.
+_SEGMENTS = (0, 1024)
+
+_VALUES = re.compile(r'parameter "coll_tuned_(\w+)_algorithm".*?Valid values: ([^\n]*)', re.DOTALL)
+
+# What Open MPI calls an algorithm, where that is not our name for it.
+THEIR_NAMES = {
+    ("bcast", "linear"): "basic_linear",
+    ("bcast", "k_chain"): "chain",
+    ("bcast", "chain"): "pipeline",
+    ("bcast", "split_binary"): "split_binary_tree",
+    ("bcast", "binary"): "binary_tree",
+    ("bcast", "scatter_ring_allgather"): "scatter_allgather_ring",
+    ("gather", "linear"): "basic_linear",
+    ("scatter", "linear"): "basic_linear",
+    ("scatter", "linear_nonblocking"): "linear_nb",
+    ("allgather", "neighbor_exchange"): "neighbor",
+    ("allgatherv", "linear"): "default",
+    ("allgatherv", "neighbor_exchange"): "neighbor",
+    ("alltoall", "bruck"): "modified_bruck",
+    ("alltoallv", "linear"): "basic_linear",
+    ("reduce", "in_order_binary"): "in-order_binary",
+    ("allreduce", "linear"): "basic_linear",
+    ("allreduce", "non_overlapping"): "nonoverlapping",
+    ("reduce_scatter", "non_overlapping"): "non-overlapping",
+    ("reduce_scatter_block", "non_overlapping"): "basic_linear",
+}
+
+# The option that is our fan-out.
+_FANOUTS = {
+    "k_chain": "chain_fanout",
+    "chain": "chain_fanout",
+    "knomial": "knomial_radix",
+    "linear_sync": "max_requests",
+}
+
+# What Open MPI leaves to other collectives has to be forced in these, too.
+_PARTS = {
+    ("allgather", "linear"): (("gather", "linear"), ("bcast", "binomial")),
+    ("allgatherv", "linear"): (("bcast", "binomial"),),
+    ("allreduce", "non_overlapping"): (("reduce", "binomial"), ("bcast", "binomial")),
+    ("reduce_scatter", "non_overlapping"): (("reduce", "binomial"),),
+    ("reduce_scatter_block", "non_overlapping"): (("reduce", "binomial"), ("scatter", "linear")),
+}
+
+
+@dataclass(frozen=True)
+class OpenmpiRow:
+    """One algorithm on so many processes, over these message sizes, and over two roots where there is one.
+
+    Messages and bytes are sums over these calls. `problem` says why a run failed.
+    """
+
+    collective: str
+    algorithm: str
+    openmpi_id: int
+    openmpi_name: str
+    procs: int
+    segment_bytes: int
+    message_bytes: tuple[int, ...]
+    calls: int = 0
+    results_agree: bool = False
+    our_messages: int = 0
+    their_messages: int = 0
+    our_bytes: int = 0
+    their_bytes: int = 0
+    same_traffic: bool = False
+    problem: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """1: times are not compared here."""
+        return 1.0
+
+    @property
+    def differs(self) -> bool:
+        """Whether Open MPI sent other messages than ours."""
+        return not self.same_traffic
+
+
+def forced_algorithms(version: str, collective: str | None = None) -> list[Algorithm]:
+    """The algorithms that this version of Open MPI ('4.1') can be made to run."""
+    catalogue = Catalogue.load()
+    collectives = catalogue.collectives.values() if collective is None else [catalogue.collective(collective)]
+    return [
+        algorithm for entry in collectives for algorithm in entry.algorithms.values() if version in algorithm.openmpi
+    ]
+
+
+def compare_with_openmpi(
+    collective: str | None = None,
+    procs: Sequence[int] | None = None,
+    sizes: Sequence[int] | None = None,
+    *,
+    algorithms: Sequence[str] | None = None,
+    tell: Callable[[str], object] = lambda _: None,
+) -> list[OpenmpiRow]:
+    """Rows by algorithm, segment size and process count; none where an algorithm does not apply.
+
+    A run that fails or hangs leaves its word in its row. Raises UsageError when Open MPI is missing.
+    """
+    version = series(engine("openmpi").version)
+    rows = []
+    for algorithm in forced_algorithms(version, collective):
+        if algorithms is not None and algorithm.name not in algorithms:
+            continue
+        tell(f"{algorithm.collective} {algorithm.name}")
+        for segment_bytes in _SEGMENTS if algorithm.segmented else (0,):
+            rows += [
+                _compare(algorithm, version, count, segment_bytes, some)
+                for count, some in _calls(algorithm, procs, sizes)
+                if count > 1 and not algorithm.objection(count)
+            ]
+    return rows
+
+
+def _calls(
+    algorithm: Algorithm, procs: Sequence[int] | None, sizes: Sequence[int] | None
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Process counts with the sizes that one run takes."""
+    if algorithm.collective == "barrier":
+        return [(count, (0,)) for count in procs or PROCS]
+    ordinary = [(count, tuple(sizes or SIZES)) for count in procs or PROCS]
+    return ordinary if procs or sizes else [*ordinary, _TINY]
+
+
+@cache
+def openmpi_names() -> dict[str, dict[int, str]]:
+    """Names of the tuned component's algorithms by collective and id, from `ompi_info`. Raises UsageError."""
+    command = shutil.which("ompi_info.openmpi") or shutil.which("ompi_info")
+    if command is None:
+        raise UsageError("ompi_info not found on PATH; it comes with Open MPI (apt-get install openmpi-bin)")
+    options = ["--param", "coll", "tuned", "--level", "9"]
+    text = subprocess.run([command, *options], capture_output=True, text=True, timeout=60, check=False).stdout
+    return {
+        collective: {int(number): name for number, name in re.findall(r'(\d+):"([^"]+)"', values)}
+        for collective, values in _VALUES.findall(text)
+    }
+
+
+def misnamed_algorithms(collective: str | None = None) -> list[str]:
+    """A line for each algorithm whose id the installed Open MPI gives to another one."""
+    names = openmpi_names()
+    version = series(engine("openmpi").version)
+    lines = []
+    for algorithm in forced_algorithms(version, collective):
+        number = algorithm.openmpi[version]
+        expected = THEIR_NAMES.get((algorithm.collective, algorithm.name), algorithm.name)
+        found = names.get(algorithm.collective, {}).get(number, "nothing")
+        if found != expected:
+            lines.append(f"{algorithm.collective} {algorithm.name}: Open MPI {version} calls id {number} '{found}'")
+    return lines
+
+
+def _compare(algorithm: Algorithm, version: str, procs: int, segment_bytes: int, sizes: tuple[int, ...]) -> OpenmpiRow:
+    number = algorithm.openmpi[version]
+    name = openmpi_names().get(algorithm.collective, {}).get(number, "")
+    found = (algorithm.collective, algorithm.name, number, name, procs, segment_bytes, sizes)
+    settings = _settings(algorithm, version, segment_bytes)
+    for part in _PARTS.get((algorithm.collective, algorithm.name), ()):
+        settings |= _settings(Catalogue.load().algorithm(*part), version, 0)
+    records, seen, problem = _run(algorithm, procs, segment_bytes, sizes, settings)
+    if problem:
+        return OpenmpiRow(*found, problem=problem)
+    ours, theirs = seen.by_program, _without(seen.by_collectives, _preparation(procs))
+    our_sums, their_sums = _sums(ours), _sums(theirs)
+    return OpenmpiRow(
+        *found,
+        calls=records[0]["cases"],
+        results_agree=not any(record["wrong"] for record in records),
+        our_messages=our_sums[0],
+        their_messages=their_sums[0],
+        our_bytes=our_sums[1],
+        their_bytes=their_sums[1],
+        same_traffic=ours == theirs,
+    )
+
+
+def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[str, str]:
+    """Open MPI's options that force an algorithm."""
+    prefix = f"coll_tuned_{algorithm.collective}_algorithm"
+    settings = {"coll_tuned_use_dynamic_rules": "1", prefix: str(algorithm.openmpi[version])}
+    if algorithm.segmented:
+        settings[f"{prefix}_segmentsize"] = str(segment_bytes)
+    if algorithm.default_fanout:
+        fanout = _FANOUTS[algorithm.name]
+        settings[f"{prefix}_{fanout}"] = str(algorithm.default_fanout)
+    return settings
+
+
+@cache
+def _preparation(procs: int) -> Traffic:
+    """The internal messages of a run without calls: the making of our private communicator."""
+    algorithm = Catalogue.load().algorithm("bcast", "binomial")
+    return _run(algorithm, procs, 0, (), {})[1].by_collectives
+
+
+def _run(
+    algorithm: Algorithm, procs: int, segment_bytes: int, sizes: Sequence[int], settings: dict[str, str]
+) -> tuple[list[dict], Monitored, str]:
+    """The processes' records, what was sent, and what went wrong."""
+    args = [algorithm.collective, algorithm.name, *map(str, (segment_bytes, algorithm.default_fanout, *sizes))]
+    seen = monitored("agree", procs, args, settings)
+    records = [json.loads(line) for line in seen.run.output_lines if line.startswith('{"rank"')]
+    problem = ""
+    if seen.run.returncode != 0:
+        problem = seen.run.problem
+    elif seen.counted != procs or len(records) != procs:
+        problem = f"{seen.counted} of {procs} processes counted messages, {len(records)} reported"
+    return records, seen, problem
+
+
+def _without(sent: Traffic, preparation: Traffic) -> Traffic:
+    """What is left when the preparation's messages are taken off."""
+    left = {
+        edge: (messages - preparation.get(edge, (0, 0))[0], size - preparation.get(edge, (0, 0))[1])
+        for edge, (messages, size) in sent.items()
+    }
+    return {edge: counts for edge, counts in left.items() if counts != (0, 0)}
+
+
+def _sums(sent: Traffic) -> tuple[int, int]:
+    total = Counter[str]()
+    for messages, size in sent.values():
+        total.update(messages=messages, bytes=size)
+    return total["messages"], total["bytes"]

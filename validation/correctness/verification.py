@@ -1,0 +1,188 @@
+"""Every algorithm on real data, under every engine, against the definition of its collective (`collwise verify`).
+
+The program `verify` (simulator/programs/verify) does the work; here it is run, and its lines become results. An
+algorithm that hangs or crashes the run is one failed result, and the run goes on behind it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from collwise.common.errors import CollwiseError
+from collwise.platforms import load
+from collwise.simulator.execution.installations import engine
+from collwise.simulator.execution.processes import ProgramRun, run_program
+
+# Communicator sizes. Real processes beyond the cores poll one another out of them, MPICH's most of all.
+PROCS = {
+    "smpi": (*range(1, 18), 24, 32, 33, 48, 64),
+    "openmpi": tuple(range(1, 9)),
+    "mpich": tuple(range(1, 9)),
+}
+QUICK_PROCS = {"smpi": (1, 2, 3, 5, 8, 13), "openmpi": (1, 2, 3, 4, 5), "mpich": (1, 2, 3)}
+TIME_LIMIT_SECONDS = 3600.0
+QUICK_TIME_LIMIT_SECONDS = 300.0
+
+# Any platform with enough nodes will do: times do not matter here.
+_PLATFORM = "gros"
+
+
+@dataclass(frozen=True)
+class VerificationResult:
+    """One algorithm under one engine. `failures` counts cases; a run that broke off is one too.
+
+    `skipped` counts further cases, to which the algorithm does not apply. The tests of communicators have the
+    collective 'isolation'; where an engine does not run at all, collective and algorithm are empty.
+    """
+
+    engine: str
+    version: str
+    collective: str
+    algorithm: str
+    cases: int
+    skipped: int
+    failures: int
+    first_failure: str | None
+    procs: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """Engine, collective and algorithm."""
+        return " ".join(word for word in (self.engine, self.collective, self.algorithm) if word)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there were cases and all were right. An engine may lack what a test of communicators needs."""
+        not_offered = self.collective == "isolation" and self.skipped > 0
+        return self.failures == 0 and (self.cases > 0 or not_offered)
+
+
+@dataclass
+class _Output:
+    """What the program said in one run."""
+
+    reports: list[dict] = field(default_factory=list)
+    last_started: dict | None = None
+    finished: bool = False
+
+    def read(self, line: str) -> dict:
+        """Takes one line in; returns what it said, {} if it is none of the program's records."""
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return {}
+        if not isinstance(record, dict):
+            return {}
+        if "cases" in record:
+            self.reports.append(record)
+            self.last_started = None
+        elif "started" in record:
+            self.last_started = record
+        elif "finished" in record:
+            self.finished = True
+        return record
+
+
+def verify(
+    engines: Sequence[str],
+    collective: str | None = None,
+    algorithm: str | None = None,
+    quick: bool = False,
+    on_progress: Callable[[str], None] | None = None,
+    *,
+    smpi_version: str | None = None,
+) -> list[VerificationResult]:
+    """Runs the verification under 'smpi', 'openmpi' and 'mpich', whichever are in `engines`.
+
+    `collective` and `algorithm` narrow it down. `on_progress` gets one line of text whenever the program turns to
+    another algorithm or process count.
+    """
+    results = []
+    for library in engines:
+        task = _Verification(library, collective, algorithm, quick, on_progress, smpi_version)
+        results += task.results()
+    return results
+
+
+@dataclass
+class _Verification:
+    """The verification under one engine."""
+
+    library: str
+    collective: str | None
+    algorithm: str | None
+    quick: bool
+    on_progress: Callable[[str], None] | None
+    smpi_version: str | None
+    version: str = ""
+
+    @property
+    def procs(self) -> tuple[int, ...]:
+        return (QUICK_PROCS if self.quick else PROCS)[self.library]
+
+    def results(self) -> list[VerificationResult]:
+        """One result an algorithm. Does not raise when the engine is missing or breaks: that is a failed result."""
+        results: list[VerificationResult] = []
+        while True:
+            output = _Output()
+            try:
+                self.version = engine(self.library, self.smpi_version).version
+                run = self._run(output, skip=len(results))
+            except CollwiseError as error:
+                return [*results, self._broken({}, " ".join(str(error).split()))]
+            results += [self._result(record) for record in output.reports]
+            if output.finished:
+                return results
+            culprit = output.last_started or {}
+            results.append(self._broken(culprit, _describe_end(culprit, run)))
+            # The tests of isolation run all algorithms: one that breaks a run would break each of them.
+            if culprit.get("collective") in (None, "isolation"):
+                return results
+
+    def _run(self, output: _Output, skip: int) -> ProgramRun:
+        arguments = ["--procs", ",".join(map(str, self.procs)), "--skip", str(skip)]
+        if self.collective:
+            arguments += ["--collective", self.collective]
+        if self.algorithm:
+            arguments += ["--algorithm", self.algorithm]
+        if self.quick:
+            arguments.append("--quick")
+
+        def follow(line: str) -> None:
+            record = output.read(line)
+            if self.on_progress is not None and "started" in record:
+                place = f"{record['collective']} {record['algorithm']}, {record['started']}"
+                self.on_progress(f"{self.library} {self.version}: {place}")
+
+        return run_program(
+            self.library,
+            "verify",
+            max(self.procs),
+            arguments,
+            platform=load(_PLATFORM) if self.library == "smpi" else None,
+            engine_version=self.smpi_version if self.library == "smpi" else None,
+            timeout_seconds=QUICK_TIME_LIMIT_SECONDS if self.quick else TIME_LIMIT_SECONDS,
+            on_line=follow,
+        )
+
+    def _result(self, record: dict) -> VerificationResult:
+        return VerificationResult(
+            engine=self.library,
+            version=self.version,
+            collective=record.get("collective", ""),
+            algorithm=record.get("algorithm", ""),
+            cases=record.get("cases", 0),
+            skipped=record.get("skipped", 0),
+            failures=record.get("failures", 0),
+            first_failure=record.get("first_failure"),
+            procs=self.procs,
+        )
+
+    def _broken(self, culprit: dict, message: str) -> VerificationResult:
+        return self._result({**culprit, "cases": 0, "failures": 1, "first_failure": message})
+
+
+def _describe_end(culprit: dict, run: ProgramRun) -> str:
+    return f"{culprit['started']}: {run.problem}" if culprit else run.problem

@@ -1,0 +1,316 @@
+"""Fits implementation-aware models by the experiments of Nuriyev & Lastovetsky 2021, section IV.
+
+They are simulated on a platform, or measured at a place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.models.implementation_aware.estimation import (
+    AS_PRINTED,
+    BY_PARTS,
+    FORMULAS,
+    AlgorithmFit,
+    Observation,
+    estimate_gamma,
+    estimate_hockney,
+    fit_algorithm,
+)
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.targets import Place
+from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.sweeps.experiment_runner import Precision
+from collwise.simulator.sweeps.mpi_runner import Method, measure
+from collwise.simulator.sweeps.smpi_runner import Progress, simulate
+from collwise.validation.selection.grid import BCAST_SIZES, GATHER_SIZES, MORE_SEGMENTS, SEGMENT_BYTES
+
+# More than 128 processes take time and change nothing: section IV-C of the paper found so, too.
+_MOST_FIT_PROCS = 128
+# More segments take time and say nothing more.
+_MOST_SEGMENTS = 512
+MEASURED_PRECISION = Precision(3, 10, 0.95, 0.05)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The message sizes of a fit's experiments, bytes.
+
+    `broadcasts` are the paper's; `short` ones have one segment, where latency dominates; `blocks` are those of gather
+    and scatter, the latter with `short_blocks`; `closing` the gathers behind broadcasts. `segment_counts` of a quarter
+    of the chosen segment tell alpha from beta m_s.
+    """
+
+    broadcasts: tuple[int, ...] = BCAST_SIZES
+    short: tuple[int, ...] = (64, 1024, 4096)
+    blocks: tuple[int, ...] = (1024, 4096, 16384, 32768, *GATHER_SIZES)
+    short_blocks: tuple[int, ...] = (16, 256)
+    closing: tuple[int, ...] = (512, 1024, 2048, 4096, 12288, 16384)
+    gamma: tuple[int, ...] = (64, 1024, 4096, 8192, 16384, 32768, 65535, 65536, 131072, 1048576)
+    segment_counts: tuple[int, ...] = (2, 8, 32)
+
+
+MEASURED_GRID = Grid(
+    broadcasts=(8192, 32768, 131072, 262144),
+    short=(64, 4096),
+    blocks=(1024, 16384, 65536, 131072),
+    short_blocks=(64,),
+    closing=(1024, 4096, 16384),
+    gamma=(64, 8192, 65536, 262144),
+    segment_counts=(2, 8),
+)
+"""What a real network has the time for."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit is made from. `procs`: the process counts of the experiments; `broadcasts`: which are fitted.
+
+    `more_segments` are segment sizes besides the common one, 0 for whole messages. Broadcast is always fitted.
+    """
+
+    procs: tuple[int, ...]
+    processes_per_node: int
+    segment_bytes: int = SEGMENT_BYTES
+    fanout: int = 0
+    more_segments: tuple[int, ...] = MORE_SEGMENTS
+    broadcasts: tuple[str, ...] = tuple(FORMULAS[BY_PARTS]["bcast"])
+    collectives: tuple[str, ...] = tuple(FORMULAS[BY_PARTS])
+    grid: Grid = Grid()
+
+
+def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
+    """About half of what the platform holds, as in the paper, a quarter, and five nodes, where locality weighs most.
+
+    Four would be a power of two of processes on most platforms: there trees have a single deepest process, reached
+    through a neighbour on the root's own node, so that filling looks faster than it is for nearly every other P.
+    """
+    most = min(platform.max_procs(processes_per_node), 2 * _MOST_FIT_PROCS)
+    return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 5 * processes_per_node))}))
+
+
+def measured_procs(most: int) -> tuple[int, ...]:
+    """P of a measured fit's experiments: all, and five, or half where that is less."""
+    return tuple(sorted({max(2, min(5, most // 2 + 1)), most}))
+
+
+def measured_plan(place: Place, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0) -> Plan:
+    """A small plan, of one segment size and whole messages. Raises UsageError when the place does not hold as many."""
+    per_node = place.processes_per_node(max(procs))
+    return Plan(tuple(procs), per_node, segment_bytes, fanout, more_segments=(0,), grid=MEASURED_GRID)
+
+
+def fit(
+    platform: HostPlatform,
+    plan: Plan,
+    store: Store,
+    *,
+    engine_version: str | None = None,
+    jobs: int | None = None,
+    on_progress: Progress | None = None,
+) -> ModelParameters:
+    """gamma, Hockney, and alpha and beta of every algorithm, as printed and by parts, simulated.
+
+    Raises UsageError when the plan does not fit on the platform and CollwiseError when an experiment fails.
+    """
+    if len(platform.hosts) < 2 or min(plan.procs) < 2:
+        raise UsageError(
+            f"platform '{platform.name}' with {len(platform.hosts)} nodes, P = {min(plan.procs)}: "
+            "a fit needs two nodes and two processes at least"
+        )
+    experiments = _Experiments(plan, len(platform.hosts), platform.eager_limit_bytes)
+    sweep = simulate(
+        platform, experiments.all_cases(), store, engine_version=engine_version, jobs=jobs, on_progress=on_progress
+    )
+    return experiments.evaluate(sweep.timings, platform.name, sweep.configuration.maker)
+
+
+def fit_measured(
+    place: Place,
+    plan: Plan,
+    store: Store,
+    *,
+    precision: Precision = MEASURED_PRECISION,
+    limit_seconds: float = 600.0,
+    on_timing: Callable[[Timing], None] | None = None,
+) -> ModelParameters:
+    """The same from times measured at a place, one process a node or all on one.
+
+    Experiments that the paper reads on the root's clock end at the root, by a gather or a reply: the slowest process's
+    time is the root's there, and free of the closing barrier that a root-based time of a collective needs.
+    Raises UsageError when the plan does not fit there and CollwiseError when an experiment fails or has no time.
+    """
+    most = max(plan.procs)
+    per_node = place.processes_per_node(most)
+    if min(plan.procs) < 2:
+        raise UsageError(f"P = {min(plan.procs)}: a fit needs two processes at least")
+    if 1 < per_node < most:
+        raise UsageError(
+            f"{place.name} with {per_node} processes a node: gamma(p) is of one process a node; say --ppn 1"
+        )
+    experiments = _Experiments(replace(plan, processes_per_node=per_node), most, place.eager_limit_bytes, per_node)
+    cases = list(dict.fromkeys(experiments.all_cases()))
+    timings = measure(
+        place,
+        cases,
+        store,
+        method=Method(timing="maximum", precision=precision),
+        timeout_seconds=limit_seconds,
+        on_timing=on_timing,
+    )
+    by_case = {timing.case: replace(timing, root_seconds=timing.seconds) for timing in timings}
+    return experiments.evaluate(by_case, place.name, f"measured, {place.engine.label}")
+
+
+class _Experiments:
+    """The cases of a fit, and what their times say."""
+
+    def __init__(self, plan: Plan, apart: int, eager_limit_bytes: int, apart_per_node: int = 1) -> None:
+        """`apart` processes, all pairs of them alike: `apart_per_node` of them on a node."""
+        self.plan, self.grid = plan, plan.grid
+        self.eager_limit = eager_limit_bytes
+        most_children = max(4, (max(plan.procs) * 4).bit_length())
+        gamma_procs = range(2, min(most_children + 1, apart) + 1)
+        self.gamma_cases = [
+            Case("bcast", "linear_nonblocking", p, size, processes_per_node=apart_per_node)
+            for size in sorted({*self.grid.gamma, plan.segment_bytes})
+            for p in gamma_procs
+        ]
+        self.roundtrip_cases = [
+            Case("-", "-", 2, size, processes_per_node=apart_per_node, experiment="roundtrip")
+            for size in self.grid.broadcasts
+        ]
+        self.by_algorithm: dict[tuple[str, str], list[Case]] = {}
+        catalogue = Catalogue.load()
+        for name in plan.broadcasts:
+            if catalogue.algorithm("bcast", name).selectable:
+                self.by_algorithm["bcast", name] = self._bcast_cases(name)
+        for collective in ("gather", "scatter", "reduce"):
+            for name in FORMULAS[BY_PARTS][collective] if collective in plan.collectives else ():
+                make = self._reduce_cases if collective == "reduce" else self._block_cases
+                self.by_algorithm[collective, name] = make(collective, name)
+        self.closing_cases = [self._case("gather", "linear", p, size) for p in plan.procs for size in self.grid.closing]
+
+    def _case(self, collective: str, algorithm: str, procs: int, message_bytes: int, segment_bytes: int = 0,
+              experiment: str = "collective", gather_bytes: int = 0) -> Case:  # fmt: skip
+        fanout = self.plan.fanout if algorithm == "k_chain" else 0
+        return Case(
+            collective, algorithm, procs, message_bytes, segment_bytes, fanout, self.plan.processes_per_node,
+            experiment=experiment, gather_bytes=gather_bytes,
+        )  # fmt: skip
+
+    def _barrier(self, procs: int) -> Case:
+        return self._case("-", "-", procs, 0, experiment="barrier")
+
+    def _bcast_cases(self, name: str) -> list[Case]:
+        segment = self.plan.segment_bytes if Catalogue.load().algorithm("bcast", name).pipelined else 0
+        closing = [size for size in self.grid.closing if size != self.plan.segment_bytes]
+        cases = []
+        for procs in self.plan.procs:
+            for number, size in enumerate(self.grid.broadcasts):
+                closing_bytes = closing[number % len(closing)]
+                cases.append(self._case("bcast", name, procs, size, segment, "bcast_gather", closing_bytes))
+            cases += [self._case("bcast", name, procs, size, segment) for size in self.grid.short]
+            if segment:
+                cases += self._other_segments(name, procs)
+            if name == "split_binary":
+                cases += [
+                    self._case("bcast", "split_binary", procs, size, 0, "exchange") for size in self.grid.broadcasts
+                ]
+        return cases
+
+    def _other_segments(self, name: str, procs: int) -> list[Case]:
+        short = max(1, self.plan.segment_bytes // 4)
+        cases = [self._case("bcast", name, procs, short * count, short) for count in self.grid.segment_counts]
+        others = [segment for segment in self.plan.more_segments if segment != self.plan.segment_bytes]
+        return cases + [
+            self._case("bcast", name, procs, size, segment)
+            for segment in others
+            for size in self.grid.broadcasts
+            if segment == 0 or segment < size <= _MOST_SEGMENTS * segment
+        ]
+
+    def _block_cases(self, collective: str, name: str) -> list[Case]:
+        sizes = self.grid.blocks
+        if collective == "scatter":
+            sizes = (*self.grid.short_blocks, *sizes)
+        return [self._case(collective, name, procs, size) for procs in self.plan.procs for size in sizes]
+
+    def _reduce_cases(self, collective: str, name: str) -> list[Case]:
+        entry = Catalogue.load().algorithm(collective, name)
+        segments = (self.plan.segment_bytes, *self.plan.more_segments) if entry.pipelined else (0,)
+        sizes = (*self.grid.short, *self.grid.broadcasts)
+        return [
+            self._case(collective, name, procs, size, segment)
+            for procs in self.plan.procs
+            for segment in dict.fromkeys(segments)
+            for size in sizes
+            if segment == 0 or size <= _MOST_SEGMENTS * segment
+        ]
+
+    def all_cases(self) -> list[Case]:
+        own = [case for cases in self.by_algorithm.values() for case in cases]
+        barriers = [self._barrier(procs) for procs in self.plan.procs]
+        return [*self.gamma_cases, *self.roundtrip_cases, *barriers, *self.closing_cases, *own]
+
+    def evaluate(self, timings: Mapping[Case, Timing], platform: str, made_by: str) -> ModelParameters:
+        """Raises CollwiseError when an experiment failed or took no time."""
+        for case, timing in timings.items():
+            if not timing.ok:
+                raise CollwiseError(f"an experiment of the fit failed: {case}: {timing.error}")
+        seconds: dict[int, dict[int, float]] = {}
+        for case in self.gamma_cases:
+            seconds.setdefault(case.message_bytes, {})[case.procs] = timings[case].seconds
+        gamma = estimate_gamma(seconds)
+        one_way = [timings[case].root_seconds / 2 for case in self.roundtrip_cases]
+        hockney = estimate_hockney([case.message_bytes for case in self.roundtrip_cases], one_way)
+        closing = [
+            Observation("gather", case.procs, 0, 0, timings[case].root_seconds, 0, case.message_bytes)
+            for case in self.closing_cases
+        ]
+        fits: dict[str, dict[str, dict[str, AlgorithmFit]]] = {}
+        observations: dict[str, dict[str, Sequence[Observation]]] = {}
+        for (collective, name), cases in self.by_algorithm.items():
+            own = [self._observation(case, timings) for case in cases]
+            observations.setdefault(collective, {})[name] = own
+            for model in (BY_PARTS, AS_PRINTED):
+                if name not in FORMULAS[model].get(collective, {}):
+                    continue
+                used = _as_paper(collective, own) if model == AS_PRINTED else own
+                if model == BY_PARTS and collective == "bcast":
+                    used = [*own, *closing]
+                fitted = fit_algorithm(model, collective, name, used, gamma, self.eager_limit)
+                fits.setdefault(model, {}).setdefault(collective, {})[name] = fitted
+        return ModelParameters(
+            platform=platform,
+            made_by=made_by,
+            processes_per_node=self.plan.processes_per_node,
+            eager_limit_bytes=self.eager_limit,
+            segment_bytes=self.plan.segment_bytes,
+            gamma=gamma,
+            hockney=hockney,
+            fits=fits,
+            observations=observations,
+        )
+
+    def _observation(self, case: Case, timings: Mapping[Case, Timing]) -> Observation:
+        timing = timings[case]
+        seconds = timing.seconds
+        if case.experiment == "bcast_gather":
+            seconds = timing.root_seconds - timings[self._barrier(case.procs)].seconds
+        if not 0 < seconds < math.inf:
+            raise CollwiseError(f"an experiment of the fit took {seconds:g} s, too little to tell from noise: {case}")
+        return Observation(
+            case.experiment, case.procs, case.message_bytes, case.segment_bytes, seconds, case.fanout, case.gather_bytes
+        )
+
+
+def _as_paper(collective: str, observations: Sequence[Observation]) -> list[Observation]:
+    """Only the experiments that the paper makes: formula (16) for broadcast, the collective itself for gather."""
+    wanted = "collective" if collective == "gather" else "bcast_gather"
+    return [one for one in observations if one.experiment == wanted]

@@ -1,0 +1,217 @@
+"""Whether estimation finds the parameters that a description has: each procedure on platforms of known ones.
+
+Point-to-point times of an exact platform are os + latency + or, straight in m; what the models call their parameters
+follows from it (platforms/truth.py). A procedure is tried where the platform is as its paper assumes: `objection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+from collwise.models.hockney import Hockney, HockneyBySize, of_pair
+from collwise.models.lmo import LMO
+from collwise.models.loggp import LogGP
+from collwise.models.parameter_file import FittedParameters
+from collwise.models.plogp import HeterogeneousPLogP, PLogP
+from collwise.platforms import HostPlatform
+from collwise.platforms.truth import PointToPoint, point_to_point
+from collwise.validation.fitting.point_to_point import PROCEDURES, Request
+
+# Eager sizes at which functions of the message size are compared; the first stands for an empty message.
+SIZES = (1, 1024, 65536)
+
+TOLERANCE = 0.02
+LMO_TOLERANCE = 0.05
+"""Relative errors that count as found: of all models, and of LMO, whose parameters are differences of times."""
+
+PLATFORMS = ("exact", "exact-sender", "exact-symmetric", "exact-heterogeneous")
+"""Those made for this: together they suit every procedure."""
+
+_NEGLIGIBLE = 1e-3
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """One parameter by one procedure: its mean true and estimated values, and the worst relative error of any.
+
+    Where the true value is 0 the error is relative to the time of the smallest message.
+    """
+
+    platform: str
+    family: str
+    procedure: str
+    heterogeneous: bool
+    parameter: str
+    true: float
+    estimated: float
+    worst_error: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether every value is within the tolerance."""
+        return self.worst_error <= (LMO_TOLERANCE if self.family == "lmo" else TOLERANCE)
+
+
+def objection(wanted: Request, truth: PointToPoint) -> str:
+    """What the procedure assumes and the platform is not; empty where they suit each other."""
+    equal_ends = np.allclose(truth.send_seconds, truth.receive_seconds, rtol=_NEGLIGIBLE) and np.allclose(
+        truth.send_seconds_per_byte, truth.receive_seconds_per_byte, rtol=_NEGLIGIBLE
+    )
+    if wanted.procedure in ("hoefler", "triplets") and not equal_ends:
+        return "takes sending and receiving to cost the same"
+    if wanted.procedure == "hoefler" and _gap_bends(truth):
+        return "takes the gap for straight in the message size"
+    if wanted.procedure in ("kielmann", "fitted") and not _grows_in_one_place(truth):
+        return "takes all of a message's growth for the gap's"
+    if wanted.procedure == "fitted" and np.any(truth.receive_seconds > 0):
+        return "takes the messages of a barrier to be received side by side"
+    return ""
+
+
+def _grows_in_one_place(truth: PointToPoint) -> bool:
+    shares = [np.max(truth.send_seconds_per_byte), np.max(truth.receive_seconds_per_byte)]
+    shares.append(np.max(truth.network_seconds_per_byte))
+    return bool(sorted(shares)[-2] <= _NEGLIGIBLE * max(shares))
+
+
+def _gap_bends(truth: PointToPoint) -> bool:
+    """Whether a pair's sender is the slower end for some sizes and its receiver for others."""
+    by_base = np.sign(truth.send_seconds[:, None] - truth.receive_seconds[None, :])
+    by_byte = np.sign(truth.send_seconds_per_byte[:, None] - truth.receive_seconds_per_byte[None, :])
+    return bool(np.any(by_base * by_byte < 0))
+
+
+def requests(heterogeneous: bool) -> list[Request]:
+    """Every procedure, or every one that has a heterogeneous form."""
+    return [
+        Request(family, name, heterogeneous)
+        for family, procedures in PROCEDURES.items()
+        for name, procedure in procedures.items()
+        if not heterogeneous or procedure.heterogeneous is not None
+    ]
+
+
+def recover(
+    platform: HostPlatform, wanted: Sequence[Request], fit: Callable[[Request], FittedParameters]
+) -> list[Recovered]:
+    """The parameters that `fit` finds for each request that suits the platform, beside the true ones.
+
+    Raises UsageError for a platform whose true parameters are not known.
+    """
+    truth = point_to_point(platform)
+    return [
+        Recovered(platform.name, one.family, one.procedure, one.heterogeneous, *row)
+        for one in wanted
+        if not objection(one, truth)
+        for row in _compared(fit(one), truth)
+    ]
+
+
+def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, float, float, float]]:
+    """By parameter: true and estimated means over all pairs, and the worst error of any pair, or of the means."""
+    pairs = list(permutations(range(fitted.procs), 2))
+    sizes = [size for size in SIZES if size < truth.eager_limit_bytes]
+    true = [_true_values(fitted, truth, i, j, sizes) for i, j in pairs]
+    one_way = min(float(truth.seconds(SIZES[0], i, j)) for i, j in pairs)
+    if fitted.parameters.heterogeneous:
+        estimated = [_estimated(fitted.parameters, i, j, sizes) for i, j in pairs]
+    else:
+        estimated = [_estimated(fitted.parameters, 0, 1, sizes)]
+        true = [{name: float(np.mean([one[name] for one in true])) for name in true[0]}]
+    rows = []
+    for name in true[0]:
+        expected = np.array([one[name] for one in true])
+        found = np.array([one[name] for one in estimated])
+        errors = np.abs(found - expected) / np.where(expected != 0, np.abs(expected), one_way)
+        rows.append((name, float(np.mean(expected)), float(np.mean(found)), float(np.max(errors))))
+    return rows
+
+
+def _estimated(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict[str, float]:
+    """The parameters of a message from i to j, by the names of `_true_values`."""
+    if isinstance(parameters, HeterogeneousPLogP):
+        parameters = parameters.pairs[i][j]
+    if isinstance(parameters, Hockney):
+        return {
+            "alpha": of_pair(parameters.alpha_seconds, i, j),
+            "beta": of_pair(parameters.beta_seconds_per_byte, i, j),
+        }
+    if isinstance(parameters, HockneyBySize):
+        return {f"T({size} B)": float(parameters.predict(size)) for size in sizes}
+    if isinstance(parameters, LMO):
+        return {
+            "C": _of_processor(parameters.processor_seconds, i),
+            "t": _of_processor(parameters.processor_seconds_per_byte, i),
+            "L": of_pair(parameters.latency_seconds, i, j),
+            "1/beta": of_pair(parameters.network_seconds_per_byte, i, j),
+        }
+    if isinstance(parameters, PLogP):
+        found = {"L": parameters.latency_seconds}
+        for size in sizes:
+            found[f"o_s({size} B)"] = float(parameters.send_overhead(size))
+            found[f"o_r({size} B)"] = float(parameters.receive_overhead(size))
+            found[f"g({size} B)"] = float(parameters.gap(size))
+        return found
+    assert isinstance(parameters, LogGP)
+    send = _of_processor(parameters.send_overhead_seconds, i)
+    receive = _of_processor(parameters.receive_overhead_seconds, j)
+    return {
+        "L": of_pair(parameters.latency_seconds, i, j),
+        "o_s": send,
+        "o_r": receive,
+        "o": (send + receive) / 2,
+        "g": of_pair(parameters.gap_seconds, i, j),
+        "G": of_pair(parameters.gap_seconds_per_byte, i, j),
+    }
+
+
+def _of_processor(value: object, processor: int) -> float:
+    array = np.asarray(value, dtype=float)
+    return float(array) if array.ndim == 0 else float(array[processor])
+
+
+def _true_values(
+    fitted: FittedParameters, truth: PointToPoint, i: int, j: int, sizes: Sequence[int]
+) -> dict[str, float]:
+    """What a message from i to j has, as the model names it."""
+
+    def send(size: float) -> float:
+        return float(truth.send_seconds[i] + truth.send_seconds_per_byte[i] * size)
+
+    def receive(size: float) -> float:
+        return float(truth.receive_seconds[j] + truth.receive_seconds_per_byte[j] * size)
+
+    def gap(size: float) -> float:
+        return max(send(size), receive(size), float(truth.network_seconds_per_byte[i, j]) * size)
+
+    def one_way(size: float) -> float:
+        return float(truth.seconds(size, i, j))
+
+    least, largest = sizes[0], sizes[-1]
+    if fitted.family == "hockney":
+        return {"alpha": float(truth.alpha_seconds[i, j]), "beta": float(truth.beta_seconds_per_byte[i, j])}
+    if fitted.family == "hockney_by_size":
+        return {f"T({size} B)": one_way(size) for size in sizes}
+    if fitted.family == "lmo":
+        return {
+            "C": float(truth.processor_seconds[i]),
+            "t": float(truth.processor_seconds_per_byte[i]),
+            "L": float(truth.latency_seconds[i, j]),
+            "1/beta": float(truth.network_seconds_per_byte[i, j]),
+        }
+    if fitted.family == "plogp":
+        found = {"L": one_way(least) - gap(least)}
+        for size in sizes:
+            found |= {f"o_s({size} B)": send(size), f"o_r({size} B)": receive(size), f"g({size} B)": gap(size)}
+        return found
+    latency = one_way(least) - send(least) - receive(least)
+    values = {"L": latency, "o": (send(least) + receive(least)) / 2, "g": gap(least)}
+    if fitted.procedure != "hoefler":
+        values |= {"o_s": send(least), "o_r": receive(least)}
+    if fitted.family == "loggp":
+        values["G"] = (gap(largest) - gap(least)) / (largest - least)
+    return values

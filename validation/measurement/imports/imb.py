@@ -1,0 +1,73 @@
+"""Output of the Intel MPI Benchmarks, IMB-MPI1: collectives and PingPong. Times in microseconds."""
+
+from __future__ import annotations
+
+import re
+
+from collwise.simulator.store import Configuration, Timing
+from collwise.validation.measurement.imports.reading import (
+    Lines,
+    Unsaid,
+    builtin_case,
+    collective_of,
+    configuration,
+    roundtrip_case,
+)
+
+_TITLE = re.compile(r"^\s*#\s*Benchmarking\s+(\S+)")
+_PROCS = re.compile(r"^\s*#\s*#processes\s*=\s*(\d+)")
+_COLUMNS = re.compile(r"^\s*(#bytes\s+)?#repetitions\s")
+_VERSION = re.compile(r"^\s*#\s*Intel\(R\) MPI Benchmarks\s+(.+?)(?:,|\s*$)")
+_PINGPONG = "PingPong"
+
+
+def recognised(lines: Lines) -> bool:
+    """Whether this is such output."""
+    return lines.any_matches(_TITLE)
+
+
+def read(lines: Lines, unsaid: Unsaid) -> list[tuple[Configuration, list[Timing]]]:
+    """Every table of a collective that is known here, and PingPong, whose time is half of a roundtrip; others are left.
+
+    The slowest process's mean. A table of fewer processes than were started is of those. Raises UsageError naming the
+    line.
+    """
+    maker = configuration(unsaid, lines.path, f"IMB-MPI1 {_version(lines)}", {"timing": "maximum"})
+    timings: list[Timing] = []
+    columns: list[str] = []
+    what, procs = "", 0
+    for number, line in enumerate(lines.lines, 1):
+        if title := _TITLE.match(line):
+            what, procs, columns = title[1], 0, []
+        elif stated := _PROCS.match(line):
+            procs = int(stated[1])
+        elif _COLUMNS.match(line):
+            columns = line.split()
+        elif not line.strip() or line.lstrip().startswith("#"):
+            columns = columns if line.strip() else []
+        elif columns and (what == _PINGPONG or collective_of(what) is not None):
+            if procs < 1:
+                raise lines.objection(number, "the line '# #processes = P' before the numbers")
+            timings.append(_timing(lines, number, columns, what, procs, unsaid))
+    if not timings:
+        raise lines.objection(len(lines.lines) + 1, "a table of a collective, or of PingPong")
+    return [(maker, timings)]
+
+
+def _version(lines: Lines) -> str:
+    return next((match[1] for line in lines.lines if (match := _VERSION.match(line))), "-")
+
+
+def _timing(lines: Lines, number: int, columns: list[str], what: str, procs: int, unsaid: Unsaid) -> Timing:
+    row = lines.numbers(number, lines.lines[number - 1].split(), columns)
+    size = lines.whole(number, row.get("#bytes", 0.0), "a size")
+    repetitions = lines.whole(number, row["#repetitions"], "a number of repetitions", 1)
+    column = "t[usec]" if what == _PINGPONG else "t_max[usec]"
+    if column not in row:
+        raise lines.objection(number, f"a table with the column {column}")
+    seconds, unknown = row[column] * 1e-6, float("inf")
+    procs = lines.procs(procs, Unsaid())
+    if what == _PINGPONG:
+        return Timing(roundtrip_case(procs, size, unsaid), 2 * seconds, 2 * seconds, unknown, repetitions)
+    case = builtin_case(str(collective_of(what)), procs, size, unsaid)
+    return Timing(case, seconds, half_width_seconds=unknown, repetitions=repetitions)

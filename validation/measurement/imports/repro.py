@@ -1,0 +1,75 @@
+"""Output of ReproMPI, as in Hunold & Carpen-Amarie 2018, listing 2, and its summary. Times in seconds."""
+
+from __future__ import annotations
+
+import re
+import statistics
+
+from collwise.simulator.store import Case, Configuration, Timing
+from collwise.simulator.sweeps.mpi_runner import half_width
+from collwise.validation.measurement.imports.reading import Lines, Unsaid, builtin_case, collective_of, configuration
+
+_FACT = re.compile(r"^#@(\w+)=(.*)$")
+_RUN_TIME, _MEAN = "runtime_sec", "mean_runtime_sec"
+_COUNTS = ("valid_nrep", "nrep", "total_nrep")
+_KEPT = ("clocktype", "clock", "sync", "datatype", "operation")
+
+
+def recognised(lines: Lines) -> bool:
+    """Whether this is such output."""
+    return any(_columns(line) for line in lines.lines)
+
+
+def _columns(line: str) -> list[str]:
+    words = line.split()
+    return words if words[:1] == ["test"] and {_RUN_TIME, _MEAN} & set(words) and "msize" in words else []
+
+
+def read(lines: Lines, unsaid: Unsaid) -> list[tuple[Configuration, list[Timing]]]:
+    """Every collective and size: the mean of its runs, or the mean that a summary gives.
+
+    Raises UsageError naming the line, also for collectives that are not known here.
+    """
+    facts: dict[str, str] = {}
+    samples: dict[Case, list[float]] = {}
+    means: dict[Case, Timing] = {}
+    columns: list[str] = []
+    for number, line in enumerate(lines.lines, 1):
+        if match := _FACT.match(line.strip()):
+            facts[match[1]] = match[2].strip()
+        elif found := _columns(line):
+            columns = found
+        elif line.strip() and not line.lstrip().startswith("#"):
+            if not columns:
+                raise lines.objection(number, "the line 'test nrep msize runtime_sec' before the numbers")
+            case, row = _row(lines, number, columns, facts, unsaid)
+            if _RUN_TIME in row:
+                samples.setdefault(case, []).append(row[_RUN_TIME])
+            else:
+                count = next((int(row[name]) for name in _COUNTS if name in row), 1)
+                means[case] = Timing(case, row[_MEAN], half_width_seconds=float("inf"), repetitions=count)
+    timings = [*means.values(), *(_mean(case, seconds) for case, seconds in samples.items())]
+    if not timings:
+        raise lines.objection(len(lines.lines) + 1, "a row of numbers")
+    details = {name: facts[name] for name in _KEPT if name in facts}
+    return [(configuration(unsaid, lines.path, "ReproMPI", details), timings)]
+
+
+def _row(
+    lines: Lines, number: int, columns: list[str], facts: dict[str, str], unsaid: Unsaid
+) -> tuple[Case, dict[str, float]]:
+    name, *words = lines.lines[number - 1].split()
+    collective = collective_of(name)
+    if collective is None:
+        raise lines.objection(number, "an MPI collective that is known here, such as MPI_Bcast")
+    row = lines.numbers(number, words, columns[1:])
+    said = facts.get("nprocs", "0")
+    if not said.isdecimal():
+        raise lines.objection(number, f"a number after #@nprocs= further up, where '{said}' stands,")
+    procs = lines.procs(int(said), unsaid)
+    return builtin_case(collective, procs, lines.whole(number, row["msize"], "a size"), unsaid), row
+
+
+def _mean(case: Case, seconds: list[float]) -> Timing:
+    width = half_width(seconds)
+    return Timing(case, statistics.fmean(seconds), half_width_seconds=width, repetitions=len(seconds))

@@ -1,0 +1,316 @@
+"""The irregular regions of linear gather and scatter, looked for by measurement: O'Flynn 2009, sections 4.4.1 and 7.2.
+
+Escalations happen or do not, so every repetition is kept: a series is measured singly, as in the thesis, in several
+rounds over all sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collwise.common.errors import UsageError
+from collwise.models.estimators.thresholds import (
+    LEAST_POINTS,
+    escalations,
+    gather_irregular_from,
+    gather_regular_from,
+    scatter_leap,
+)
+from collwise.models.lmo import Thresholds
+from collwise.models.piecewise import Array
+from collwise.simulator.execution.targets import Place
+from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.sweeps.experiment_runner import Precision
+from collwise.simulator.sweeps.mpi_runner import Method, measuring_configuration, run_cases
+from collwise.validation.testbed.tcp_counters import TcpCounts
+
+# Beside the algorithms of the catalogue lmo with half the bound: pieces just below M1 are near to overflowing.
+HALF_BOUND = "lmo at M1/2"
+ALGORITHMS = ("linear", "lmo", HALF_BOUND, "linear_sync", "binomial")
+COMPARED_SIZES = tuple(1024 * kib for kib in (1, 2, 4, 8, 12, 16, 24, 32, 48, 56, 64, 96, 128))
+# linear_sync's first part, as Open MPI cuts it for blocks of these sizes.
+_SYNC_FIRST_PART_BYTES = 1024
+# Most of Linux's least retransmission time-out, 0.2 s, which partly passes while other blocks arrive.
+TIMEOUT_SECONDS = 0.15
+
+# Reads the counters of a place now.
+Counters = Callable[[], TcpCounts]
+
+
+_ONCE = Method(precision=Precision(1, 1))
+"""Single repetitions, the slowest process's time, after one untimed."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure: the series every `stride_bytes` up to the largest, `rounds` times; M1 to `finest_bytes`.
+
+    Raises UsageError where that makes fewer than two lines' points or no size to compare algorithms at.
+    """
+
+    procs: int
+    stride_bytes: int = 4096
+    largest_bytes: int = 128 * 1024
+    rounds: int = 5
+    finest_bytes: int = 1024
+    timeout_seconds: float = 600.0
+
+    def __post_init__(self) -> None:
+        if self.procs < 3:
+            raise UsageError(f"{self.procs} processes; a gather that could overwhelm its root takes 3 at least")
+        if self.stride_bytes < 1 or len(self.sizes) < 2 * LEAST_POINTS:
+            raise UsageError(
+                f"a stride of {self.stride_bytes} bytes up to {self.largest_bytes}: thresholds need "
+                f"{2 * LEAST_POINTS} sizes or more"
+            )
+        if not self.compared_bytes:
+            raise UsageError(
+                f"block sizes up to {self.largest_bytes} bytes; algorithms are compared from {COMPARED_SIZES[0]} on"
+            )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Of the series, in bytes."""
+        return tuple(range(self.stride_bytes, self.largest_bytes + 1, self.stride_bytes))
+
+    @property
+    def compared_bytes(self) -> tuple[int, ...]:
+        """At which gather's algorithms are compared."""
+        return tuple(size for size in COMPARED_SIZES if size <= self.largest_bytes)
+
+
+@dataclass(frozen=True)
+class Series:
+    """An algorithm's times over block sizes: `seconds`, shape (rounds, sizes); `counts` by part of the sizes.
+
+    There are none where nothing was counted.
+    """
+
+    collective: str
+    algorithm: str
+    message_bytes: tuple[int, ...]
+    seconds: Array
+    counts: Mapping[str, TcpCounts]
+
+    @property
+    def escalated(self) -> NDArray[np.bool_]:
+        """Which repetitions took a time-out longer than need be, shape (rounds, sizes); see `escalated`."""
+        return escalated(self.seconds)
+
+
+@dataclass(frozen=True)
+class Regions:
+    """What was found on one place: the two series, the thresholds, and gather's algorithms compared under them."""
+
+    place: str
+    variant: str
+    procs: int
+    gather: Series
+    scatter: Series
+    thresholds: Thresholds
+    compared: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class RegionTime:
+    """Gather by one algorithm, over the repetitions of one part of the sizes.
+
+    `slowdown` is the mean time over that of linear without escalation, worst and mean; `escalated` the part of the
+    repetitions with a time-out.
+    """
+
+    algorithm: str
+    part: str
+    mean_slowdown: float
+    worst_slowdown: float
+    escalated: float
+    counts: TcpCounts | None
+
+
+def escalated(seconds: Array) -> NDArray[np.bool_]:
+    """Of times of shape (rounds, sizes), sizes ascending: which take TIMEOUT_SECONDS more than some larger block does.
+
+    On no rising line could that be.
+    """
+    return np.asarray(seconds >= least_times(seconds) + TIMEOUT_SECONDS)
+
+
+def least_times(seconds: Array) -> Array:
+    """Of each size the least time of any repetition of it or of a larger block, shape (sizes,)."""
+    return np.asarray(np.minimum.accumulate(np.min(seconds, axis=0)[::-1])[::-1])
+
+
+def find_regions(
+    place: Place, plan: Plan, store: Store, *, variant: str = "", run: str = "", counters: Counters | None = None
+) -> Regions:
+    """Measures the series, estimates S, M1 and M2, and measures gather's algorithms with these.
+
+    Everything is measured anew, since counters belong to times; the store keeps the times under `run`. Raises
+    CollwiseError when a run ends early.
+    """
+    bench = _Bench(place, plan, store, run, counters)
+    scatter = bench.series("scatter", "linear", plan.sizes)
+    gather = bench.series("gather", "linear", plan.sizes)
+    thresholds = thresholds_of(
+        gather, scatter, lambda sizes: bench.times("gather", "linear", sizes).max(axis=0), plan.finest_bytes
+    )
+    compared = tuple(bench.compared(name, thresholds) for name in ALGORITHMS)
+    return Regions(place.name, variant, plan.procs, gather, scatter, thresholds, compared)
+
+
+def thresholds_of(
+    gather: Series, scatter: Series, finer: Callable[[Sequence[int]], Sequence[float] | Array], finest_bytes: int
+) -> Thresholds:
+    """S of the medians; M1 of the round that escalates first; M2 the median of those of the rounds.
+
+    `finer` measures the worst times at more sizes, for M1. Where nearly all repetitions wait for a time-out they lie on
+    a line, too: M2 is then the size behind the last that escalated, none where that is the largest. M2 at M1 or below
+    is none: nothing became regular behind the first escalation.
+    """
+    sizes, rounds = gather.message_bytes, [list(row) for row in gather.seconds]
+    first = None
+    escalating = [row for row in rounds if escalations(row).any()]
+    if escalating:
+        earliest = min(escalating, key=lambda row: int(np.argmax(escalations(row))))
+        first = gather_irregular_from(lambda more: list(finer(more)), sizes, earliest, finest_bytes)
+    lasts = sorted(last for row in rounds if (last := gather_regular_from(sizes, row)) is not None)
+    last = lasts[len(lasts) // 2] if len(lasts) > len(rounds) / 2 else None
+    late = np.flatnonzero(gather.escalated.any(axis=0))
+    if last is not None and len(late) and sizes[late[-1]] >= last:
+        last = sizes[late[-1] + 1] if late[-1] + 1 < len(sizes) else None
+    if first is not None and last is not None and last <= first:
+        last = None
+    return Thresholds(scatter_leap(scatter.message_bytes, list(np.median(scatter.seconds, axis=0))), first, last)
+
+
+class _Bench:
+    """Measures single repetitions, and what TCP counted meanwhile."""
+
+    def __init__(self, place: Place, plan: Plan, store: Store, run: str, counters: Counters | None) -> None:
+        self.place, self.plan, self.store, self.run, self.counters = place, plan, store, run, counters
+
+    def case(self, collective: str, algorithm: str, size: int) -> Case:
+        procs = self.plan.procs
+        per_node = self.place.processes_per_node(procs)
+        segment = _SYNC_FIRST_PART_BYTES if algorithm == "linear_sync" else 0
+        return Case(collective, algorithm, procs, size, segment, processes_per_node=per_node)
+
+    def times(self, collective: str, algorithm: str, sizes: Sequence[int]) -> Array:
+        return self.singly([self.case(collective, algorithm, size) for size in sizes])
+
+    def series(self, collective: str, algorithm: str, sizes: Sequence[int]) -> Series:
+        before = self.count()
+        seconds = self.times(collective, algorithm, sizes)
+        return Series(collective, algorithm, tuple(sizes), seconds, self.counts("all", before))
+
+    def compared(self, algorithm: str, thresholds: Thresholds) -> Series:
+        name = "lmo" if algorithm == HALF_BOUND else algorithm
+        bound, limit = thresholds.gather_irregular_from_bytes or 0, (thresholds.gather_regular_from_bytes or 1) - 1
+        bound //= 2 if algorithm == HALF_BOUND else 1
+        seconds, counts = [], dict[str, TcpCounts]()
+        for part, sizes in parts(self.plan.compared_bytes, thresholds).items():
+            cases = [self.case("gather", name, size) for size in sizes]
+            if name == "lmo":
+                cases = [replace(case, segment_bytes=bound, limit_bytes=limit) for case in cases]
+            before = self.count()
+            seconds.append(self.singly(cases))
+            counts |= self.counts(part, before)
+        return Series("gather", algorithm, self.plan.compared_bytes, np.concatenate(seconds, axis=1), counts)
+
+    def count(self) -> TcpCounts | None:
+        return None if self.counters is None else self.counters()
+
+    def counts(self, part: str, before: TcpCounts | None) -> dict[str, TcpCounts]:
+        now = self.count()
+        return {} if now is None or before is None else {part: now - before}
+
+    def singly(self, cases: Sequence[Case]) -> Array:
+        """Times of shape (rounds, cases); one untimed call before each."""
+        rounds, found = self.plan.rounds, dict[int, float]()
+
+        def keep(record: Mapping[str, Any]) -> None:
+            if "error" in record:
+                raise UsageError(str(record["error"]))
+            found[record["id"]] = record["seconds"]
+
+        limit = self.plan.timeout_seconds
+        try:
+            run_cases(self.place, [*cases] * rounds, _ONCE, keep, timeout_seconds=limit, what="times")
+        finally:
+            self._keep(cases, found)
+        return np.array([found[number] for number in range(rounds * len(cases))]).reshape(rounds, len(cases))
+
+    def _keep(self, cases: Sequence[Case], found: Mapping[int, float]) -> None:
+        for number in range(self.plan.rounds):
+            rows = [
+                Timing(case, found[place], half_width_seconds=math.inf)
+                for place, case in enumerate(cases, start=number * len(cases))
+                if place in found
+            ]
+            self.store.add(measuring_configuration(self.place, _ONCE, f"{self.run} round {number + 1}"), rows)
+
+
+def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, ...]]:
+    """Ascending sizes by part: 'small', 'medium' from M1 on, 'large' from M2 on; 'all' where there is no M1."""
+    first, last = thresholds.gather_irregular_from_bytes, thresholds.gather_regular_from_bytes
+    if first is None:
+        return {"all": tuple(sizes)}
+    end = math.inf if last is None else last
+    found = {
+        "small": tuple(size for size in sizes if size < first),
+        "medium": tuple(size for size in sizes if first <= size < end),
+        "large": tuple(size for size in sizes if size >= end),
+    }
+    return {part: some for part, some in found.items() if some}
+
+
+def region_times(regions: Regions) -> list[RegionTime]:
+    """Each algorithm in each part of the sizes, relative to linear gather's least times there."""
+    linear = next(series for series in regions.compared if series.algorithm == "linear")
+    floor = least_times(linear.seconds)
+    rows = []
+    for series in regions.compared:
+        late = series.seconds >= floor + TIMEOUT_SECONDS
+        for part, sizes in parts(series.message_bytes, regions.thresholds).items():
+            here = [series.message_bytes.index(size) for size in sizes]
+            ratios = series.seconds[:, here] / floor[here]
+            rows.append(
+                RegionTime(
+                    series.algorithm, part, float(ratios.mean()), float(ratios.max()),
+                    float(late[:, here].mean()), series.counts.get(part),
+                )
+            )  # fmt: skip
+    return rows
+
+
+def verdict(regions: Regions) -> str:
+    """In one sentence whether there are escalations, and whether LMO gather avoids them."""
+    if regions.thresholds.gather_irregular_from_bytes is None:
+        part = regions.gather.escalated.mean()
+        return f"no tenfold escalation of linear gather; {part:.0%} of its repetitions had a time-out"
+    rows = {row.algorithm: row for row in region_times(regions) if row.part == "medium"}
+    if not rows:
+        return "linear gather escalates, but between the sizes compared"
+    linear = rows["linear"]
+    best = min(rows.values(), key=lambda row: row.mean_slowdown)
+    tried = [
+        f"{row.algorithm} {_effect(row.escalated, linear.escalated)} ({row.escalated:.0%} with a time-out, "
+        f"{row.mean_slowdown / linear.mean_slowdown:.2f} of the mean time)"
+        for row in (rows["lmo"], rows[HALF_BOUND])
+    ]
+    return (
+        f"of linear gather's medium blocks {linear.escalated:.0%} have a time-out; {'; '.join(tried)}; "
+        f"the fastest there is {best.algorithm}"
+    )
+
+
+def _effect(part: float, of_linear: float) -> str:
+    if part <= of_linear / 10:
+        return "avoids them"
+    return "lessens them" if part <= of_linear / 2 else "does not avoid them"

@@ -1,0 +1,60 @@
+"""Irregular regions on test beds made for it: small switch buffers, and the TCP of today or of the thesis's years."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+
+from collwise.common.errors import CollwiseError, unknown_name
+from collwise.simulator.store import Store
+from collwise.validation.measurement.irregular_regions import Plan, Regions, find_regions
+from collwise.validation.testbed.bed import Bed, down, up
+from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.target import TestBed
+from collwise.validation.testbed.tcp_counters import tcp_counts
+
+_UNLIMITED = "4194304"
+TCP_VARIANTS: Mapping[str, Mapping[str, str]] = {
+    # Without loss probes (Linux 3.10), RACK (4.4) and small queues (3.6): a loss at the end of a message is only seen
+    # by a time-out.
+    "reno-2009": {
+        "tcp_congestion_control": "reno",
+        "tcp_early_retrans": "0",
+        "tcp_recovery": "0",
+        "tcp_limit_output_bytes": _UNLIMITED,
+    },
+    "reno": {"tcp_congestion_control": "reno", "tcp_limit_output_bytes": _UNLIMITED},
+    "bbr": {"tcp_congestion_control": "bbr", "tcp_limit_output_bytes": _UNLIMITED},
+}
+"""Settings below net.ipv4 by name; what is not named stays as the system has it."""
+
+
+def set_tcp(bed: Bed, variant: str) -> None:
+    """Sets TCP on all nodes. Raises UsageError for an unknown variant and CollwiseError when the kernel refuses."""
+    if variant not in TCP_VARIANTS:
+        raise unknown_name("TCP variant", variant, TCP_VARIANTS)
+    settings = [f"net.ipv4.{name}={value}" for name, value in TCP_VARIANTS[variant].items()]
+    for node in range(1, bed.shape.nodes + 1):
+        command = ["ip", "netns", "exec", bed.namespace(f"n{node}"), "sysctl", "-qw", *settings]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CollwiseError(f"TCP variant {variant}: {done.stderr.strip()}")
+
+
+def regions_on_bed(shape: Shape, variant: str, plan: Plan, store: Store, *, name: str, run: str = "") -> Regions:
+    """Makes the test bed `name`, looks for irregular regions on it, and takes it down in any case."""
+    if variant not in TCP_VARIANTS:
+        raise unknown_name("TCP variant", variant, TCP_VARIANTS)
+    # Said of the bed, too, so that what is recorded with its times is true.
+    settings = TCP_VARIANTS[variant]
+    queue_bytes = int(settings["tcp_limit_output_bytes"])
+    bed = up(replace(shape, congestion_control=settings["tcp_congestion_control"], host_queue_bytes=queue_bytes), name)
+    try:
+        set_tcp(bed, variant)
+        place = TestBed(bed)
+        place.facts = {**place.facts, "tcp": variant}
+        label = f"{variant}, buffers of {shape.buffer_bytes / 1e3:g} kB"
+        return find_regions(place, plan, store, variant=label, run=run, counters=lambda: tcp_counts(bed))
+    finally:
+        down(name)

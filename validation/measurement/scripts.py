@@ -1,0 +1,203 @@
+"""A shell script that measures where collwise is not installed: it carries the C sources and the list of cases.
+
+It needs a shell, tar, base64 and an MPI compiler there, and writes one file of JSON lines for `collwise import`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from string import Template
+
+from collwise.algorithms.catalogue import CATALOGUE_PATH
+from collwise.algorithms.generate_registry import registry_source
+from collwise.common.files import write_text
+from collwise.simulator.execution.installations import REPOSITORY, Engine
+from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.targets import Order, Place
+from collwise.simulator.store import Case, Store
+from collwise.simulator.sweeps.mpi_runner import Method, measure
+from collwise.validation.measurement.imports.results import MARK
+
+USUAL_NAME = "collwise-measure.sh"
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_PROGRAMS = Path("simulator") / "programs"
+_MARKER = "COLLWISE_SOURCES"
+
+
+class _Asked(Exception):
+    """What the program would have been asked to do."""
+
+    def __init__(self, procs: int, case_lines: list[str], options: list[str]) -> None:
+        super().__init__()
+        self.procs, self.case_lines, self.options = procs, case_lines, options
+
+
+class _Elsewhere(Place):
+    """A Place that only takes down what is asked of the program."""
+
+    name = "elsewhere"
+    eager_limit_bytes = 0
+    usual_procs = 1
+    facts: Mapping[str, str] = {}
+
+    def __init__(self, directory: Path) -> None:
+        self.engine = Engine("openmpi", "-", Path("mpirun"), directory)
+
+    def processes_per_node(self, procs: int) -> int:
+        """Not known before the run."""
+        return 1
+
+    def perform(self, order: Order) -> ProgramRun:
+        """Raises _Asked."""
+        lines = Path(order.args[0]).read_text(encoding="utf-8").splitlines()
+        raise _Asked(order.procs, lines, list(order.args[1:]))
+
+
+def write_script(
+    path: Path,
+    cases: Sequence[Case],
+    method: Method,
+    *,
+    launcher: str = "mpirun",
+    compiler: str = "mpicc",
+    platform: str = "",
+    run: str = "",
+) -> Path:
+    """Writes the script, into a folder under its usual name, and returns its path.
+
+    `launcher` is a command that takes -n P; `platform` names the results, by default what hosts' names begin with.
+    Raises UsageError when the file cannot be written.
+    """
+    ordered = sorted(set(cases), key=lambda case: (case.procs, case))
+    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        Path(directory, "benchmark").touch()
+        with Store(Path(directory, "store")) as store:
+            try:
+                measure(_Elsewhere(Path(directory)), ordered, store, method=method, run=run)
+            except _Asked as found:
+                asked = found
+    sources = dict(carried_sources())
+    header = {
+        MARK: 1,
+        "platform": platform,
+        "run": run,
+        "method": asdict(method),
+        "sources_digest": _digest(sources),
+        "cases": [asdict(case) for case in ordered],
+        "case_lines": asked.case_lines,
+    }
+    carried = sources | {
+        "header.json": json.dumps(header) + "\n",
+        "cases.txt": "".join(f"{line}\n" for line in asked.case_lines),
+    }
+    text = _SCRIPT.substitute(
+        procs=asked.procs,
+        cases=len(ordered),
+        options=" ".join(asked.options),
+        launcher=launcher,
+        compiler=compiler,
+        marker=_MARKER,
+        payload=_packed(carried),
+    )
+    target = path / USUAL_NAME if path.is_dir() else path
+    write_text(target, text)
+    return target
+
+
+def carried_sources() -> Iterator[tuple[str, str]]:
+    """Path in the house and text of all that the benchmark and whereabouts are built from, and the registry.
+
+    What the benchmark includes of the programs' folders is carried with the sources beside it.
+    """
+    for file in sorted((REPOSITORY / "algorithms").rglob("*.[ch]")):
+        relative = file.relative_to(REPOSITORY)
+        if "interpose" not in relative.parts:
+            yield str(relative), file.read_text(encoding="utf-8")
+    yield "algorithms/registry.c", registry_source(tomllib.loads(CATALOGUE_PATH.read_text(encoding="utf-8")))
+    for file in sorted(_needed([REPOSITORY / _PROGRAMS / "benchmark.c", REPOSITORY / _PROGRAMS / "whereabouts.c"])):
+        yield str(file.relative_to(REPOSITORY)), file.read_text(encoding="utf-8")
+
+
+def _needed(first: Sequence[Path]) -> set[Path]:
+    programs = REPOSITORY / _PROGRAMS
+    needed: set[Path] = set()
+    waiting = list(first)
+    while waiting:
+        file = waiting.pop()
+        if file in needed:
+            continue
+        needed.add(file)
+        for name in _INCLUDE.findall(file.read_text(encoding="utf-8")):
+            for header in (file.parent / name, programs / name):
+                if header.is_file():
+                    header = header.resolve()
+                    # A folder is a library of its own: its parts include headers only.
+                    beside = [header.with_suffix(".c")] if header.parent == programs else header.parent.glob("*.[ch]")
+                    waiting += [header, *(part for part in beside if part.is_file() and not _has_main(part))]
+                    break
+    return needed
+
+
+def _has_main(file: Path) -> bool:
+    return re.search(r"^int main\(", file.read_text(encoding="utf-8"), re.MULTILINE) is not None
+
+
+def _digest(sources: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(sources, sort_keys=True).encode()).hexdigest()
+
+
+def _packed(files: Mapping[str, str]) -> str:
+    memory = io.BytesIO()
+    with tarfile.open(fileobj=memory, mode="w:gz") as archive:
+        for name, text in files.items():
+            data = text.encode()
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return base64.encodebytes(memory.getvalue()).decode()
+
+
+_SCRIPT = Template(r"""#!/usr/bin/env bash
+# Measures $cases cases of MPI collectives with $procs processes. Made by collwise; needs bash, tar, base64 and MPI.
+#
+#     bash SCRIPT [RESULTS]        RESULTS: the file written, default collwise-results.jsonl
+#
+# Variables: LAUNCHER, the command that starts programs, default "$launcher" (for example "mpirun --hostfile hosts" or
+# "srun --mpi=pmix"); COMPILER, default "$compiler". Take RESULTS home and read it by: collwise import RESULTS
+set -euo pipefail
+launcher=$${LAUNCHER:-$launcher}
+compiler=$${COMPILER:-$compiler}
+results=$${1:-collwise-results.jsonl}
+if [ -e "$$results" ]; then
+    echo "$$results is there already; name another file" >&2
+    exit 2
+fi
+# Below the working directory, which the hosts of a cluster share as a rule; relative, so that blanks in it do no harm.
+work=$$(mktemp -d collwise-XXXXXX)
+trap 'rm -rf "$$work"' EXIT
+sed '1,/^$marker$$/d' "$$0" | base64 -d | tar -xzf - -C "$$work"
+flags="-std=gnu11 -O3 -I$$work/algorithms -I$$work/simulator/programs"
+mv "$$work/simulator/programs/whereabouts.c" "$$work"
+$$compiler $$flags -o "$$work/whereabouts" "$$work/whereabouts.c"
+find "$$work/algorithms" "$$work/simulator" -name '*.c' -print0 |
+    xargs -0 -n 1 -P "$$(nproc)" sh -c '$$0 -c "$$1" -o "$$1.o"' "$$compiler $$flags"
+$$compiler -o "$$work/benchmark" $$(find "$$work/algorithms" "$$work/simulator" -name '*.o') -lm
+cp "$$work/header.json" "$$results"
+$$launcher -n $procs "$$work/whereabouts" </dev/null | grep '^{"rank"' >>"$$results"
+echo "measuring $cases cases with $procs processes" >&2
+$$launcher -n $procs "$$work/benchmark" "$$work/cases.txt" $options </dev/null |
+    grep --line-buffered '^{"id"' >>"$$results"
+echo "$$results: done; read it by: collwise import $$results" >&2
+exit 0
+$marker
+$payload""")

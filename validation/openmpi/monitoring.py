@@ -1,0 +1,49 @@
+"""Open MPI's own monitoring: which process sent how much to which in a run of one of our programs."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collwise.simulator.execution.processes import ProgramRun, run_program
+
+Traffic = Mapping[tuple[int, int], tuple[int, int]]
+"""(source, destination) -> (messages, bytes)."""
+
+_TIME_LIMIT_SECONDS = 60.0
+_SENT = re.compile(r"^([EI])\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
+
+
+@dataclass(frozen=True)
+class Monitored:
+    """How a run ended, how many processes `counted`, and what was sent: by the program itself, and by collectives."""
+
+    run: ProgramRun
+    counted: int
+    by_program: Traffic
+    by_collectives: Traffic
+
+
+def monitored(program: str, procs: int, args: Sequence[str], settings: Mapping[str, str]) -> Monitored:
+    """Runs a program under the installed Open MPI with these settings. Raises UsageError when there is none."""
+    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        monitoring = {
+            "coll": "^han",
+            "pml_monitoring_enable": "2",  # what collectives send, apart from what the program sends
+            "pml_monitoring_enable_output": "3",
+            "pml_monitoring_filename": f"{directory}/sent",
+        }
+        words = [word for name, value in {**settings, **monitoring}.items() for word in ("--mca", name, value)]
+        run = run_program(
+            "openmpi", program, procs, args, timeout_seconds=_TIME_LIMIT_SECONDS, extra_launcher_args=words
+        )
+        profiles = [path.read_text(encoding="utf-8") for path in Path(directory).glob("sent.*.prof")]
+    sent: dict[str, dict[tuple[int, int], tuple[int, int]]] = {"E": {}, "I": {}}
+    for line in "\n".join(profiles).splitlines():
+        if match := _SENT.match(line):
+            source, target, size, messages = map(int, match.groups()[1:])
+            sent[match[1]][source, target] = (messages, size)
+    return Monitored(run, len(profiles), sent["E"], sent["I"])

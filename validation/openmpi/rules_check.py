@@ -1,0 +1,203 @@
+"""What the installed Open MPI really does with a rules file: which process sends how much to which in one call.
+
+The program `call` makes the call, Open MPI's own monitoring counts the messages, and the counts are compared with
+those of the algorithm that the file asks for: some are known here, the others are seen when Open MPI is made to run the
+algorithm by its own option.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.units import format_size
+from collwise.simulator.execution.installations import engine
+from collwise.validation.openmpi.builtin_decisions import Choice
+from collwise.validation.openmpi.monitoring import Traffic, monitored
+from collwise.validation.openmpi.rules import Rule, parse_rules
+from collwise.validation.selection.consumers import rule_message, series
+
+# Algorithms whose messages are known here.
+KNOWN_TRAFFIC = {
+    "bcast": ("linear", "chain", "k_chain", "binary", "split_binary", "binomial"),
+    "gather": ("linear", "linear_sync", "binomial"),
+}
+_FANOUTS = ("tree_fanout", "chain_fanout")
+
+
+@dataclass(frozen=True)
+class RulesCheck:
+    """One call under a rules file. `expected` is what the file asks for; None: it leaves the call to Open MPI."""
+
+    collective: str
+    procs: int
+    message_bytes: int
+    openmpi: str
+    expected: Choice | None
+    expected_traffic: Traffic
+    observed: Traffic
+    without_rules: Traffic
+
+    @property
+    def matches(self) -> bool:
+        """Whether Open MPI ran what the file asks for: every message count and size as expected."""
+        return dict(self.observed) == dict(self.expected_traffic)
+
+    @property
+    def telling(self) -> bool:
+        """Whether Open MPI would have done something else without the file."""
+        return dict(self.observed) != dict(self.without_rules)
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        call = f"{self.collective} of {format_size(self.message_bytes)} on {self.procs} processes"
+        ran, alone = self._recognised(self.observed), self._recognised(self.without_rules)
+        if self.expected is None:
+            verdict = f"left {call} to itself and ran {ran}" if self.matches else f"was to decide {call}, and ran {ran}"
+            return f"{self.openmpi} {verdict}"
+        if not self.matches:
+            return f"{self.openmpi} did not follow the rules: {call} ran {ran}, not {self.expected.algorithm}"
+        control = f"without them: {alone}" if self.telling else "as it would without them"
+        return f"{self.openmpi} accepted the rules and ran {self.expected.algorithm} for {call} ({control})"
+
+    def _recognised(self, observed: Traffic) -> str:
+        if self.collective in KNOWN_TRAFFIC:
+            return recognise(self.collective, self.procs, self.message_bytes, observed)
+        return "its own choice" if dict(observed) == dict(self.without_rules) else "something else"
+
+
+def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> RulesCheck:
+    """Makes one call with the installed Open MPI, with the rules file and without.
+
+    Raises UsageError for a file that cannot be read or a call that cannot be made, CollwiseError when Open MPI fails.
+    """
+    if procs < 2 or (message_bytes < 1 and collective != "barrier"):
+        raise UsageError("a call that shows anything needs 2 processes and 1 byte at least")
+    installed = engine("openmpi")
+    version = series(installed.version)
+    try:
+        rules = parse_rules(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not a text file'}") from None
+    entry = Catalogue.load().collective(collective)
+    rule = rules.lookup(entry.openmpi_collective, procs, rule_message(collective, version, procs, message_bytes))
+    names = {algorithm.openmpi.get(version): name for name, algorithm in entry.algorithms.items()}
+    if rule is not None and rule.algorithm not in names:
+        raise UsageError(f"{path}: collwise has no {collective} algorithm with the id {rule.algorithm}")
+    without_rules = observe(collective, procs, message_bytes)
+    observed = observe(collective, procs, message_bytes, path)
+    expected, expected_traffic = None, without_rules
+    if rule is not None:
+        expected = Choice(names[rule.algorithm], rule.segment_bytes, rule.fanout)
+        if expected.algorithm in KNOWN_TRAFFIC.get(collective, ()):
+            expected_traffic = traffic(collective, expected, procs, message_bytes)
+        else:
+            expected_traffic = observe(collective, procs, message_bytes, forced=rule)
+    return RulesCheck(
+        collective, procs, message_bytes, installed.label, expected, expected_traffic, observed, without_rules
+    )
+
+
+def observe(
+    collective: str, procs: int, message_bytes: int, rules: Path | None = None, forced: Rule | None = None
+) -> Traffic:
+    """The messages of one call by the installed Open MPI: under a rules file, with one rule for all, or untuned."""
+    settings = {}
+    if rules is not None:
+        settings["coll_tuned_use_dynamic_rules"] = "1"
+        settings["coll_tuned_dynamic_rules_filename"] = str(rules.resolve())
+    if forced is not None:
+        option = f"coll_tuned_{collective}_algorithm"
+        settings["coll_tuned_use_dynamic_rules"] = "1"
+        settings[option] = str(forced.algorithm)
+        settings[f"{option}_segmentsize"] = str(forced.segment_bytes)
+        if forced.fanout:
+            settings |= {f"{option}_{kind}": str(forced.fanout) for kind in _FANOUTS}
+    seen = monitored("call", procs, [collective, str(message_bytes)], settings)
+    if seen.run.returncode != 0:
+        raise CollwiseError(f"{collective} of {message_bytes} bytes on {procs} processes failed: {seen.run.problem}")
+    if seen.counted != procs:
+        raise CollwiseError(f"Open MPI {seen.run.version} wrote {seen.counted} of {procs} message counts")
+    return seen.by_collectives
+
+
+def recognise(collective: str, procs: int, message_bytes: int, observed: Traffic) -> str:
+    """The algorithms, of any segment size, that send these bytes along these edges: 'binary', or 'no known one'."""
+    sizes = {edge: size for edge, (_, size) in observed.items()}
+    fitting = []
+    for name in KNOWN_TRAFFIC[collective]:
+        usual = traffic(collective, Choice(name), procs, message_bytes)
+        if {edge: size for edge, (_, size) in usual.items()} == sizes:
+            fitting.append(name)
+    return " or ".join(fitting) or "no known one"
+
+
+def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> Traffic:
+    """The messages that Open MPI's implementation of an algorithm sends from root 0, or to it."""
+    if collective == "gather":
+        return _gather_traffic(choice, procs, message_bytes)
+    if collective == "bcast":
+        return _bcast_traffic(choice, procs, message_bytes)
+    raise UsageError(f"no known traffic for collective '{collective}'; valid: bcast, gather")
+
+
+def _gather_traffic(choice: Choice, procs: int, block: int) -> Traffic:
+    others = range(1, procs)
+    if choice.algorithm == "linear":
+        return {(rank, 0): (1, block) for rank in others}
+    if choice.algorithm == "linear_sync":
+        return {(0, rank): (1, 0) for rank in others} | {(rank, 0): (2, block) for rank in others}
+    # In-order binomial: the parent lacks the lowest bit, which is also the width of the subtree.
+    return {(rank, rank & (rank - 1)): (1, block * min(rank & -rank, procs - rank)) for rank in others}
+
+
+def _bcast_traffic(choice: Choice, procs: int, message_bytes: int) -> Traffic:
+    if choice.algorithm == "split_binary":
+        return _split_binary_traffic(procs, message_bytes, choice.segment_bytes)
+    if choice.algorithm == "linear":
+        return {(0, rank): (1, message_bytes) for rank in range(1, procs)}
+    parent = {
+        "chain": lambda rank: rank - 1,
+        "k_chain": lambda rank: _k_chain_parent(rank, procs, choice.fanout or 4),
+        "binary": _binary_parent,
+        "binomial": lambda rank: rank - 2 ** (rank.bit_length() - 1),
+    }[choice.algorithm]
+    segments = _segments(message_bytes, choice.segment_bytes)
+    return {(parent(rank), rank): (segments, message_bytes) for rank in range(1, procs)}
+
+
+def _split_binary_traffic(procs: int, message_bytes: int, segment_bytes: int) -> Traffic:
+    left, right = message_bytes - message_bytes // 2, message_bytes // 2
+    messages = {}
+    for rank in range(1, procs):
+        half = left if rank % 2 == 1 else right
+        messages[_binary_parent(rank), rank] = (_segments(half, segment_bytes), half)
+    # Each odd rank, of the left subtree, trades halves with the even one behind it; the root serves one left over.
+    for rank in range(1, procs - 1, 2):
+        messages[rank, rank + 1] = (1, left)
+        messages[rank + 1, rank] = (1, right)
+    if procs % 2 == 0:
+        count, size = messages.get((0, procs - 1), (0, 0))
+        messages[0, procs - 1] = (count + 1, size + right)
+    return messages
+
+
+def _segments(size: int, segment_bytes: int) -> int:
+    return -(-size // segment_bytes) if segment_bytes else 1
+
+
+def _binary_parent(rank: int) -> int:
+    """Level l holds the ranks from 2^l - 1; a left child is 2^(l-1) behind its parent, a right one 2^l."""
+    width = 2 ** ((rank + 1).bit_length() - 2)
+    return rank - width if rank - width < 2 * width - 1 else rank - 2 * width
+
+
+def _k_chain_parent(rank: int, procs: int, fanout: int) -> int:
+    """The ranks below the root in `fanout` chains of neighbours, the first ones a rank longer."""
+    chains = min(fanout, procs - 1)
+    length, longer = divmod(procs - 1, chains)
+    heads = {1 + chain * length + min(chain, longer) for chain in range(chains)}
+    return 0 if rank in heads else rank - 1

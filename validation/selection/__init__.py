@@ -1,0 +1,1 @@
+"""Selects algorithms: compares candidates, writes decision tables and maps, scores models."""

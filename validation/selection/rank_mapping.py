@@ -1,0 +1,162 @@
+"""The optimal mapping of processors to the binomial tree against the default one: predicted, and simulated.
+
+O'Flynn 2009, sections 5.1 and 7.1: a model with parameters of each pair tells mappings apart, a homogeneous one cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.models.collectives.trees import binomial_seconds
+from collwise.models.hockney import Hockney
+from collwise.models.interface import CollectiveModel
+from collwise.models.lmo import LMO
+from collwise.models.piecewise import Array
+from collwise.models.point_to_point import FORMULAS, PointToPointModel
+from collwise.models.rank_mapping import Mapping, default_mapping, heaviest_to_fastest, optimal_mapping
+from collwise.platforms import HostPlatform
+from collwise.simulator.store import Case, Store
+from collwise.simulator.sweeps.smpi_runner import Progress, simulate
+
+COLLECTIVES = ("scatter", "gather")
+"""Those whose binomial tree carries blocks of each process, so that places in it differ."""
+MODELS = ("lmo_heterogeneous", "hockney_heterogeneous")
+"""Those with parameters of each pair and formulas of collectives."""
+
+
+@dataclass(frozen=True)
+class MappingGain:
+    """One message size under the default mapping and under another, in seconds.
+
+    `hosts` are the platform's in rank order under `mapping`.
+    """
+
+    message_bytes: int
+    mapping: Mapping
+    hosts: tuple[str, ...]
+    predicted_default: float
+    predicted: float
+    simulated_default: float
+    simulated: float
+
+    @property
+    def predicted_gain(self) -> float:
+        """The part of the default's predicted time that is saved."""
+        return 1 - self.predicted / self.predicted_default
+
+    @property
+    def simulated_gain(self) -> float:
+        """The part of the default's simulated time that is saved; negative where the mapping is slower."""
+        return 1 - self.simulated / self.simulated_default
+
+
+def check_choice(collective: str, model: str) -> None:
+    """Raises UsageError for a collective or a model that knows no mappings."""
+    if collective not in COLLECTIVES:
+        raise unknown_name("collective with a mapping to choose", collective, COLLECTIVES)
+    if model in MODELS:
+        return
+    if f"{model}_heterogeneous" in MODELS:
+        raise UsageError(
+            f"model {model} takes all processors for equal, so there is no mapping to choose; "
+            f"valid: {', '.join(MODELS)}"
+        )
+    if model in FORMULAS:
+        raise UsageError(f"model {model} has no parameters of each pair; valid: {', '.join(MODELS)}")
+    raise unknown_name("model with parameters of each pair", model, MODELS)
+
+
+def best_mappings(
+    model: CollectiveModel, collective: str, procs: int, sizes: Sequence[int], common: bool = False
+) -> dict[int, Mapping]:
+    """The mapping of least predicted time at each size (bytes of a block); if `common`, one for all.
+
+    The common one has the least sum of times, each over the default's at that size, so that all sizes count alike.
+    Rank 0 stays on processor 0. Raises UsageError for a model that cannot tell processors apart, or knows fewer than
+    `procs` of them.
+    """
+    parameters = _parameters(model, procs)
+    if not common:
+        return {size: _best(parameters, collective, procs, [size]) for size in sizes}
+    return dict.fromkeys(sizes, _best(parameters, collective, procs, sizes))
+
+
+def mapping_gains(
+    platform: HostPlatform,
+    model: CollectiveModel,
+    collective: str,
+    procs: int,
+    mappings: dict[int, Mapping],
+    store: Store,
+    *,
+    engine_version: str | None = None,
+    jobs: int | None = None,
+    on_progress: Progress | None = None,
+) -> list[MappingGain]:
+    """What mappings, by message size, save against the default one: binomial algorithm, one process a node.
+
+    Raises UsageError where the platform has fewer nodes, and CollwiseError when a case fails.
+    """
+    parameters = _parameters(model, procs)
+    default = default_mapping(procs)
+
+    def simulated(mapping: Mapping, sizes: Sequence[int]) -> dict[int, float]:
+        others = [node for node in range(len(platform.hosts)) if node not in mapping]
+        ordered = platform.reordered([*mapping, *others])
+        cases = [Case(collective, "binomial", procs, size) for size in sizes]
+        sweep = simulate(
+            ordered, cases, store, engine_version=engine_version, jobs=jobs, on_progress=on_progress
+        )  # fmt: skip
+        if sweep.failed:
+            raise CollwiseError(f"{collective} of {sweep.failed[0].case.message_bytes} B: {sweep.failed[0].error}")
+        return {case.message_bytes: sweep.timings[case].seconds for case in cases}
+
+    platform.hosts_for(procs, 1)
+    before = simulated(default, list(mappings))
+    after: dict[int, float] = {}
+    for mapping in dict.fromkeys(mappings.values()):
+        after |= simulated(mapping, [size for size, chosen in mappings.items() if chosen == mapping])
+    return [
+        MappingGain(
+            size,
+            mapping,
+            tuple(platform.hosts[node] for node in mapping),
+            _seconds(parameters, collective, default, size),
+            _seconds(parameters, collective, mapping, size),
+            before[size],
+            after[size],
+        )
+        for size, mapping in mappings.items()
+    ]
+
+
+def _parameters(model: CollectiveModel, procs: int) -> Hockney | LMO:
+    parameters = model.parameters if isinstance(model, PointToPointModel) else None
+    if not isinstance(parameters, Hockney | LMO) or not parameters.heterogeneous:
+        raise UsageError(f"model {model.name} has no parameters of each pair; valid: {', '.join(MODELS)}")
+    pairs = parameters.as_hockney() if isinstance(parameters, LMO) else parameters
+    known = len(np.asarray(pairs.alpha_seconds))
+    if not 2 <= procs <= known:
+        raise UsageError(
+            f"a mapping of P = {procs} processes: the parameters are of {known} nodes; valid: 2 to {known}"
+        )
+    return parameters
+
+
+def _seconds(parameters: Hockney | LMO, collective: str, mapping: Mapping, size: int) -> float:
+    return float(binomial_seconds(parameters, mapping, size, gather=collective == "gather"))
+
+
+def _best(parameters: Hockney | LMO, collective: str, procs: int, sizes: Sequence[int]) -> Mapping:
+    blocks, gather = np.asarray(sizes, dtype=float), collective == "gather"
+    default: Array = binomial_seconds(parameters, default_mapping(procs), blocks, gather)
+
+    def cost(mapping: Mapping) -> float:
+        return float(np.sum(binomial_seconds(parameters, mapping, blocks, gather) / default))
+
+    slowness = [0.0, *(float(np.sum(parameters.predict(blocks, 0, other))) for other in range(1, procs))]
+    return optimal_mapping(cost, procs, starts=[heaviest_to_fastest(slowness)])

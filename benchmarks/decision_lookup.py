@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 
-from collwise.simulator.execution.installations import MPI_LIBRARIES, mpi_engine
+from collwise.simulator.execution.installations import MPI_LIBRARIES, mpi_installation
 
 # Collectives, process counts, sizes.
 TABLES = [(10, 30, 30), (10, 300, 30), (10, 30, 300), (16, 30, 3000)]
@@ -20,7 +20,7 @@ AIM_NANOSECONDS = 20
 
 
 def main() -> int:
-    program = mpi_engine(MPI_LIBRARIES[0]).program("decision_lookup")
+    program = mpi_installation(MPI_LIBRARIES[0]).program("decision_lookup")
     print(f"{'collectives':>11} {'processes':>10} {'sizes':>6} {'rules':>8} {'row (ns)':>9} {'table (ns)':>11}")
     slowest = 0.0
     for shape in TABLES:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from collwise.platforms import load
 from collwise.simulator.store import Store
-from collwise.validation.fitting.models_by_name import HowToRun, simulated_parameters
+from collwise.validation.fitting.models_by_name import SimulationContext, simulated_parameters
 from collwise.validation.fitting.point_to_point import PROCEDURES, request
 
 
@@ -29,7 +29,7 @@ def main() -> int:
             wanted = request(family, name, heterogeneous=None if platform.heterogeneous else False)
             with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "timings.sqlite") as store:
                 started = time.perf_counter()
-                fitted = simulated_parameters(platform, wanted, HowToRun(store), procs)
+                fitted = simulated_parameters(platform, wanted, SimulationContext(store), procs)
                 here = time.perf_counter() - started
             of = "of each pair" if wanted.heterogeneous else "means"
             print(f"{family:16} {name:12} {of:12} {fitted.measurements:12} {fitted.seconds:10.3f} {here:9.1f}")

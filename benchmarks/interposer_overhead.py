@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.simulator.execution.installations import Engine, mpi_engine
+from collwise.simulator.execution.installations import Installation, mpi_installation
 
 AIM_PERCENT = 3.0
 # MPI's own for 8 bytes, looked up by size among 30; the largest messages are where ours would run.
@@ -37,7 +37,7 @@ def tables() -> dict[str, str]:
     return made
 
 
-def measure(mpi: Engine, table: str, directory: Path) -> dict[str, float]:
+def measure(mpi: Installation, table: str, directory: Path) -> dict[str, float]:
     variables = {"LD_PRELOAD": str(mpi.program("libcollwise.so"))}
     if table:
         (directory / "table").write_text(table)
@@ -53,7 +53,7 @@ def measure(mpi: Engine, table: str, directory: Path) -> dict[str, float]:
 
 
 def main() -> int:
-    mpi = mpi_engine(sys.argv[1] if len(sys.argv) > 1 else "openmpi")
+    mpi = mpi_installation(sys.argv[1] if len(sys.argv) > 1 else "openmpi")
     print(mpi.label)
     print(f"{'':<34} {'PMPI (ns)':>10} {'MPI (ns)':>10} {'added (ns)':>11} {'quartiles':>17} {'added (%)':>10}")
     worst = 0.0

@@ -16,10 +16,11 @@ import time
 from pathlib import Path
 
 from collwise.platforms import load
-from collwise.simulator.execution.installations import REPOSITORY, smpi_engine
+from collwise.simulator.execution.installations import REPOSITORY, smpi_installation
 from collwise.simulator.execution.processes import smpi_command, smpi_files
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.smpi_runner import case_lines, configuration_of
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.case_file import case_lines, configuration_of
+from collwise.simulator.timing import Case
 from collwise.validation.selection.comparison import ComparisonPlan
 from collwise.validation.selection.grid import PAPER_SIZES, SEGMENT_BYTES
 
@@ -47,7 +48,7 @@ def main() -> int:
 
 
 def shell_loop(platform, cases: list[Case], folder: Path) -> tuple[float, dict[Case, float]]:
-    engine = smpi_engine()
+    engine = smpi_installation()
     script = ["set -e"]
     with smpi_files(platform, cases[0].procs, cases[0].processes_per_node) as (platform_file, host_file):
         for number, case in enumerate(cases):
@@ -74,7 +75,7 @@ def sweep(options: argparse.Namespace, cases: list[Case], folder: Path) -> tuple
     subprocess.run(command, check=True, capture_output=True, cwd=REPOSITORY)
     elapsed = time.perf_counter() - started
     with Store(store) as opened:
-        timings = opened.timings(configuration_of(load(options.platform), smpi_engine()))
+        timings = opened.timings(configuration_of(load(options.platform), smpi_installation()))
     return elapsed, {case: timings[case].seconds for case in cases}
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +12,7 @@ from collwise.models.implementation_aware.estimation import BY_PARTS
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.smpi_runner import Progress
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.validation.fitting.implementation_aware import Plan, default_procs, fit
 from collwise.validation.selection.comparison import (
     Comparison,
@@ -27,8 +25,6 @@ from collwise.validation.selection.comparison import (
 from collwise.validation.selection.consumers import TARGETS, candidates, one_choice_a_count
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.grid import DECISION_SIZES, MORE_SEGMENTS, SEGMENT_BYTES, SIZES
-
-ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
 
 
 @dataclass(frozen=True)
@@ -50,13 +46,10 @@ def tune(
     platform: HostPlatform,
     collectives: Sequence[str],
     procs: Sequence[int],
-    store: Store,
+    context: SimulationContext,
     *,
     processes_per_node: int | None = None,
     segments: Sequence[int] = (SEGMENT_BYTES, *MORE_SEGMENTS),
-    engine_version: str | None = None,
-    jobs: int | None = None,
-    progress: ProgressFactory,
 ) -> Tuning:
     """Fits the models on the platform, compares picks at the paper's sizes, and selects for every P up to the largest.
 
@@ -69,22 +62,15 @@ def tune(
     more = tuple(others)
     for count in procs:
         platform.hosts_for(count, ppn)
-    with progress(f"{platform.name}: fitting models") as advance:
-        parameters = fit(
-            platform, Plan(
-            default_procs(platform, ppn), ppn, segment_bytes, more_segments=more, collectives=tuple(collectives)
-        ), store,
-            engine_version=engine_version, jobs=jobs, on_progress=advance,
-        )  # fmt: skip
+    fit_plan = Plan(
+        default_procs(platform, ppn), ppn, segment_bytes, more_segments=more, collectives=tuple(collectives)
+    )
+    parameters = fit(platform, fit_plan, context)
     model = ImplementationAware(parameters, BY_PARTS)
     comparisons, decisions = {}, {}
     for collective in collectives:
         plan = ComparisonPlan(collective, tuple(procs), SIZES[collective], ppn, segment_bytes, more_segments=more)
-        with progress(f"{platform.name}: simulating {collective}") as advance:
-            comparisons[collective] = compare(
-                platform, plan, model, store,
-                engine_version=engine_version, jobs=jobs, on_progress=advance,
-            )  # fmt: skip
+        comparisons[collective] = compare(platform, plan, model, context)
         everywhere = tuple(range(2, platform.max_procs(ppn) + 1))
         names = _known_to_all(collective)
         wide = ComparisonPlan(collective, everywhere, DECISION_SIZES[collective], ppn, segment_bytes, names, more)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.simulator.execution.host_lists import Slots
-from collwise.simulator.execution.installations import MPI_LIBRARIES, Engine, engine
+from collwise.simulator.execution.installations import MPI_LIBRARIES, Installation, engine
 from collwise.simulator.execution.processes import ProgramRun, run_command
-from collwise.simulator.execution.targets import EAGER_LIMITS, TCP_EAGER_LIMIT_BYTES, Order, Place
+from collwise.simulator.execution.targets import EAGER_LIMITS, TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
 
 TRANSPORTS = ("default", "tcp")
 REACH_SECONDS = 30.0
@@ -67,8 +67,8 @@ class Start:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-class Launched(Place):
-    """A Place on the hosts of `slots`; the launchers differ in `start`.
+class ClusterTarget(ExecutionTarget):
+    """An ExecutionTarget on the hosts of `slots`; the launchers differ in `start`.
 
     Every host takes equally many processes, by blocks. Making one runs a small program on all of them: `facts` hold the
     names of hosts that the processes themselves report, and the library's own version. Raises UsageError for wishes
@@ -79,7 +79,7 @@ class Launched(Place):
 
     def __init__(self, slots: Slots, wishes: Wishes) -> None:
         self.wishes, self.slots = wishes, _even(slots, wishes.ranks_per_node)
-        self.engine: Engine = engine(wishes.library)
+        self.engine: Installation = engine(wishes.library)
         self._ranks_per_node = next(iter(self.slots.values()))
         self.usual_procs = len(self.slots) * self._ranks_per_node
         several = len(self.slots) > 1 or wishes.transport == "tcp"
@@ -100,7 +100,7 @@ class Launched(Place):
         """The command line up to the program. `host_file` may be written and is removed after the run."""
 
     def processes_per_node(self, procs: int) -> int:
-        """As of any Place."""
+        """As of any ExecutionTarget."""
         most = len(self.slots) * self._ranks_per_node
         if not 1 <= procs <= most:
             room = f"{len(self.slots)} hosts with {self._ranks_per_node} each" if len(self.slots) > 1 else "the host"
@@ -120,16 +120,16 @@ class Launched(Place):
         with made as directory:
             yield Path(directory)
 
-    def perform(self, order: Order) -> ProgramRun:
-        """As of any Place."""
-        self.processes_per_node(order.procs)
+    def launch(self, request: LaunchRequest) -> ProgramRun:
+        """As of any ExecutionTarget."""
+        self.processes_per_node(request.procs)
         with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
-            start = self.start(order.procs, Path(directory, "hosts"), order.environment)
-            binary = str(self.engine.program(order.program))
+            start = self.start(request.procs, Path(directory, "hosts"), request.environment)
+            binary = str(self.engine.program(request.program))
             run = run_command(
-                [*start.words, *self.wishes.extra_args, *order.launcher_args, binary, *order.args],
-                timeout_seconds=order.timeout_seconds,
-                on_line=order.on_line,
+                [*start.words, *self.wishes.extra_args, *request.launcher_args, binary, *request.args],
+                timeout_seconds=request.timeout_seconds,
+                on_line=request.on_line,
                 environment=dict(start.environment),
                 grace_seconds=_GRACE_SECONDS,
             )

@@ -25,8 +25,8 @@ def engines_directory() -> Path:
 
 
 @dataclass(frozen=True)
-class Engine:
-    """One way to run a program: `library` is smpi, openmpi or mpich; `launcher` its smpirun or mpirun."""
+class Installation:
+    """An installed MPI implementation: `library` is smpi, openmpi or mpich; `launcher` its smpirun or mpirun."""
 
     library: str
     version: str
@@ -57,26 +57,28 @@ def _version(command: list[str], pattern: str) -> str:
     return match.group(1)
 
 
-def _smpi(launcher: Path, build_directory: Path) -> Engine:
+def _smpi(launcher: Path, build_directory: Path) -> Installation:
     version = _version([str(launcher), "-version"], r"SimGrid version (\d+\.\d+)")
-    return Engine("smpi", version, launcher, build_directory)
+    return Installation("smpi", version, launcher, build_directory)
 
 
-def _system_smpi() -> Engine | None:
+def _system_smpi() -> Installation | None:
     found = shutil.which("smpirun")
     return _smpi(Path(found), REPOSITORY / "build" / "smpi-system") if found else None
 
 
-def _built_smpi() -> dict[str, Engine]:
+def _built_smpi() -> dict[str, Installation]:
     engines = {}
     for marker in sorted(engines_directory().glob("simgrid-*/.complete")):
         prefix = marker.parent
         version = prefix.name.removeprefix("simgrid-")
-        engines[version] = Engine("smpi", version, prefix / "bin" / "smpirun", REPOSITORY / "build" / f"smpi-{version}")
+        engines[version] = Installation(
+            "smpi", version, prefix / "bin" / "smpirun", REPOSITORY / "build" / f"smpi-{version}"
+        )
     return engines
 
 
-def smpi_engine(version: str | None = None, procs: int = 1) -> Engine:
+def smpi_installation(version: str | None = None, procs: int = 1) -> Installation:
     """The SimGrid to use: the one asked for, else the system's, else (many processes) the newest one built.
 
     SimGrid before 4.0 searches one list of all messages in flight, so from 1024 processes a newer one is preferred.
@@ -107,22 +109,22 @@ def smpi_engine(version: str | None = None, procs: int = 1) -> Engine:
     return chosen
 
 
-def mpi_engine(library: str) -> Engine:
+def mpi_installation(library: str) -> Installation:
     """Open MPI or MPICH as installed. Raises UsageError when its mpirun is missing."""
     launcher = shutil.which(f"mpirun.{library}")
     if launcher is None:
         raise UsageError(f"mpirun.{library} not found on PATH; install it (./collwise does, through apt)")
     pattern = r"\((?:Open MPI|OpenRTE)\) (\S+)" if library == "openmpi" else r"Version:\s+(\S+)"
     version = _version([launcher, "--version"], pattern)
-    return Engine(library, version, Path(launcher), REPOSITORY / "build" / library)
+    return Installation(library, version, Path(launcher), REPOSITORY / "build" / library)
 
 
-def engine(library: str, version: str | None = None, procs: int = 1) -> Engine:
+def engine(library: str, version: str | None = None, procs: int = 1) -> Installation:
     """The engine for 'smpi', 'openmpi' or 'mpich'."""
-    return smpi_engine(version, procs) if library == "smpi" else mpi_engine(library)
+    return smpi_installation(version, procs) if library == "smpi" else mpi_installation(library)
 
 
-def build_programs(engine: Engine) -> None:
+def build_programs(engine: Installation) -> None:
     """Builds our C programs for a SimGrid beside the system's; quick when nothing changed."""
     compiler = engine.launcher.with_name("smpicc")
     commands = [["cmake", "--build", str(engine.build_directory)]]

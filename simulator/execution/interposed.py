@@ -19,7 +19,7 @@ from pathlib import Path
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.installations import Engine, engine
+from collwise.simulator.execution.installations import Installation, engine
 from collwise.simulator.execution.processes import SMPI_OPTIONS, smpi_command, smpi_environment, smpi_files
 
 LIBRARY = "libcollwise.so"
@@ -117,7 +117,7 @@ def _check_number(name: str, word: str, least: int) -> None:
         raise UsageError(f"{name} is '{word}'; it is a whole number from {least} on")
 
 
-def find_program(name: str, chosen: Engine) -> Path:
+def find_program(name: str, chosen: Installation) -> Path:
     """A file of that name, one of our own programs, or one on the PATH. Raises UsageError."""
     if Path(name).is_file():
         return Path(name).absolute()
@@ -202,7 +202,9 @@ def _with_others(first: str, others: str) -> str:
     return ":".join([first, *([others] if others else [])])
 
 
-def _mpirun(chosen: Engine, procs: int, variables: dict[str, str], program: Path, args: Sequence[str]) -> list[str]:
+def _mpirun(
+    chosen: Installation, procs: int, variables: dict[str, str], program: Path, args: Sequence[str]
+) -> list[str]:
     command = [str(chosen.launcher)]
     if chosen.library == "openmpi":
         command += ["--oversubscribe", "--bind-to", "none"]
@@ -216,7 +218,7 @@ def _mpirun(chosen: Engine, procs: int, variables: dict[str, str], program: Path
     return [*command, "-np", str(procs), str(program), *args]
 
 
-def _not_called(chosen: Engine, program: Path) -> str:
+def _not_called(chosen: Installation, program: Path) -> str:
     advice = {
         "smpi": f"is it built by the smpicc of {chosen.label}?",
         "openmpi": "is MPI linked statically, is it another MPI's program, or in Fortran?",

@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.cluster import Launched, Start, Wishes
+from collwise.simulator.execution.cluster import ClusterTarget, Start, Wishes
 from collwise.simulator.execution.host_lists import Slots
 from collwise.simulator.execution.processes import NO_BATCH_JOB
-from collwise.simulator.execution.targets import variable_options
+from collwise.simulator.execution.targets import environment_options
 
 # A host that asks for a password, or keeps silent, is out of reach.
 _SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=10"
 TCP_OPTIONS = ("--mca", "pml", "ob1", "--mca", "btl", "tcp,self")
 
 
-class Mpirun(Launched):
-    """A Place; `remote_shell` is what reaches other hosts in place of ssh: a command, its words as a shell cuts them.
+class Mpirun(ClusterTarget):
+    """mpirun on named hosts; `remote_shell` is a command, as a shell reads it, that reaches hosts instead of ssh.
 
-    Raises as Launched does, and UsageError when the remote shell is not there.
+    Raises as ClusterTarget does, and UsageError when the remote shell is not there.
     """
 
     launcher = "mpirun"
@@ -43,7 +43,7 @@ class Mpirun(Launched):
             words += ["-f", str(host_file), "-ppn", str(next(iter(self.slots.values())))]
             if self.remote_shell:
                 words += ["-launcher", "ssh", "-launcher-exec", self.remote_shell]
-        words += variable_options(self.engine, environment)
+        words += environment_options(self.engine, environment)
         return Start(words, {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **NO_BATCH_JOB})
 
     def _openmpi(self, host_file: Path) -> list[str]:

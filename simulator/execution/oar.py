@@ -23,7 +23,7 @@ def slots_of_reservation(environment: Mapping[str, str]) -> Slots:
 
 
 class Oar(Mpirun):
-    """A Place: the hosts of the reservation that this runs in. Raises as Mpirun does."""
+    """An ExecutionTarget: the hosts of the reservation that this runs in. Raises as Mpirun does."""
 
     launcher = "oar"
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.installations import Engine, engine
+from collwise.simulator.execution.installations import Installation, engine
 
 # Computation costs nothing and reading the clock takes no time: runs are deterministic. `smpi/async-small-thresh`
 # stays 0: above it, queued segments become concurrent flows that share the link instead of following one another.
@@ -78,7 +78,7 @@ class ProgramRun:
 
 
 def smpi_command(
-    smpi: Engine,
+    smpi: Installation,
     platform_file: Path,
     host_file: Path,
     procs: int,
@@ -108,7 +108,7 @@ def smpi_command(
     ]
 
 
-def smpi_environment(smpi: Engine) -> dict[str, str]:
+def smpi_environment(smpi: Installation) -> dict[str, str]:
     """What makes the simulator quicker and changes no result: our CPU clock without system calls, and jemalloc.
 
     Without them a sweep takes about twice as long. LD_PRELOAD takes no path with a blank or a colon: our clock stays

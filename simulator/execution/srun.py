@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.cluster import Launched, Start, Wishes
+from collwise.simulator.execution.cluster import ClusterTarget, Start, Wishes
 from collwise.simulator.execution.host_lists import Slots, expand_node_list, repeated_tasks
 
 _PMI = {"openmpi": "pmix", "mpich": "pmi2"}
@@ -30,10 +30,10 @@ def slots_of_job(environment: Mapping[str, str]) -> Slots:
     return dict(zip(nodes, tasks, strict=False))
 
 
-class Srun(Launched):
-    """A Place: the nodes of the SLURM job that this runs in. `pmi` is srun's --mpi; the library's usual one if empty.
+class Srun(ClusterTarget):
+    """The nodes of the SLURM job that this runs in. `pmi` is srun's --mpi; the library's usual one if empty.
 
-    Raises as Launched does, and UsageError outside of an allocation or without srun.
+    Raises as ClusterTarget does, and UsageError outside of an allocation or without srun.
     """
 
     launcher = "srun"

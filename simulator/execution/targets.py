@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from collwise.common.errors import unknown_name
-from collwise.simulator.execution.installations import MPI_LIBRARIES, Engine, engine
+from collwise.simulator.execution.installations import MPI_LIBRARIES, Installation, engine
 from collwise.simulator.execution.processes import ProgramRun, run_program
 
 EAGER_LIMITS = {"openmpi": 4096, "mpich": 8192}
 """Bytes, between processes of one machine: Open MPI's btl_vader_eager_limit; what MPICH's UCX comes to, about."""
 
-PROCS_HERE = 4
+LOCAL_PROCS = 4
 """Of this machine, which has room for any number, at some cost."""
 
 TCP_EAGER_LIMIT_BYTES = 65536
@@ -25,8 +25,8 @@ TCP_EAGER_LIMIT_BYTES = 65536
 
 
 @dataclass(frozen=True)
-class Order:
-    """What a place is to run: as of Place.run."""
+class LaunchRequest:
+    """What a place is to run: as of ExecutionTarget.run."""
 
     program: str
     procs: int
@@ -37,12 +37,12 @@ class Order:
     launcher_args: Sequence[str] = ()
 
 
-class Place(ABC):
+class ExecutionTarget(ABC):
     """Where programs run on a real MPI library."""
 
     name: str
     """What results carry as their platform."""
-    engine: Engine
+    engine: Installation
     eager_limit_bytes: int
     """Nominal: messages of this size and more use rendezvous."""
     usual_procs: int
@@ -61,7 +61,7 @@ class Place(ABC):
             yield Path(directory)
 
     @abstractmethod
-    def perform(self, order: Order) -> ProgramRun:
+    def launch(self, request: LaunchRequest) -> ProgramRun:
         """As `run`."""
 
     def run(
@@ -79,11 +79,13 @@ class Place(ABC):
 
         `environment` reaches every process; `launcher_args` go to mpirun or what stands for it.
         """
-        return self.perform(Order(program, procs, args, timeout_seconds, on_line, environment or {}, launcher_args))
+        return self.launch(
+            LaunchRequest(program, procs, args, timeout_seconds, on_line, environment or {}, launcher_args)
+        )
 
 
-class ThisMachine(Place):
-    """A Place: all processes on the machine at hand, through shared memory.
+class LocalMachine(ExecutionTarget):
+    """An ExecutionTarget: all processes on the machine at hand, through shared memory.
 
     Raises UsageError when the library, 'openmpi' or 'mpich', is unknown or missing.
     """
@@ -91,38 +93,38 @@ class ThisMachine(Place):
     def __init__(self, library: str) -> None:
         if library not in MPI_LIBRARIES:
             raise unknown_name("MPI library", library, MPI_LIBRARIES)
-        self.engine: Engine = engine(library)
+        self.engine: Installation = engine(library)
         self.name = machine.node()
         self.eager_limit_bytes = EAGER_LIMITS[library]
-        self.usual_procs = PROCS_HERE
+        self.usual_procs = LOCAL_PROCS
         self.facts: Mapping[str, str] = {"hosts": machine.node(), "transport": "shared memory"}
 
     def processes_per_node(self, procs: int) -> int:
         """All of them."""
         return procs
 
-    def perform(self, order: Order) -> ProgramRun:
-        """As of any Place."""
+    def launch(self, request: LaunchRequest) -> ProgramRun:
+        """As of any ExecutionTarget."""
         return run_program(
             self.engine.library,
-            order.program,
-            order.procs,
-            order.args,
-            timeout_seconds=order.timeout_seconds,
-            on_line=order.on_line,
-            extra_launcher_args=[*variable_options(self.engine, order.environment), *order.launcher_args],
+            request.program,
+            request.procs,
+            request.args,
+            timeout_seconds=request.timeout_seconds,
+            on_line=request.on_line,
+            extra_launcher_args=[*environment_options(self.engine, request.environment), *request.launcher_args],
         )
 
 
-class ChangedPlace(Place):
-    """A Place whose programs get more variables and launcher options; `facts` tell its times from the base's.
+class ModifiedTarget(ExecutionTarget):
+    """Another target with more environment variables and launcher options.
 
-    `errors` is what the last run said on standard error.
+    `facts` distinguish its times from those of the base; `errors` is the standard error of the last run.
     """
 
     def __init__(
         self,
-        base: Place,
+        base: ExecutionTarget,
         facts: Mapping[str, str],
         *,
         environment: Mapping[str, str] | None = None,
@@ -144,20 +146,20 @@ class ChangedPlace(Place):
         with self._base.folder() as made:
             yield made
 
-    def perform(self, order: Order) -> ProgramRun:
+    def launch(self, request: LaunchRequest) -> ProgramRun:
         """As of the base, with the additions."""
-        run = self._base.perform(
+        run = self._base.launch(
             replace(
-                order,
-                environment={**self._environment, **order.environment},
-                launcher_args=[*self._launcher_args, *order.launcher_args],
+                request,
+                environment={**self._environment, **request.environment},
+                launcher_args=[*self._launcher_args, *request.launcher_args],
             )
         )
         self.errors = run.error_text
         return run
 
 
-def variable_options(engine: Engine, environment: Mapping[str, str]) -> list[str]:
+def environment_options(engine: Installation, environment: Mapping[str, str]) -> list[str]:
     """The options of an engine's mpirun that set environment variables for every process."""
     if engine.library == "openmpi":
         return [word for name, value in environment.items() for word in ("-x", f"{name}={value}")]

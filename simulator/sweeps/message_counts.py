@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.simulator.store import Case
+from collwise.simulator.timing import Case
 
 # What a case costs besides its messages (agreeing on its start), in messages a process.
 _FIXED_MESSAGES_A_PROCESS = 8

@@ -14,7 +14,7 @@ from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
 from collwise.platforms import HostPlatform, Platform, write_description
 from collwise.studies.cli.options import PLATFORM, json_option, parsed, print_json, stdout_console, table
-from collwise.studies.cli.target_options import PLACES, Where, place_from, place_options
+from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.validation.testbed.bed import running
 from collwise.validation.testbed.platform import simulated_platform
 
@@ -81,7 +81,7 @@ def calibrate(
         if not where.named:
             raise UsageError(f"where to measure is missing: {PLACES}; or --points FILE.csv, measured before")
         kept = file.with_suffix(".points.csv")
-        measured = measure_points(place_from(where), described, extent, together, _progress())
+        measured = measure_points(target_from(where), described, extent, together, _progress())
         write_points(kept, measured)
     result = refit(measured, described)
     write_text(file, write_description(result.platform))

@@ -16,8 +16,6 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.smpi_runner import simulate as run_sweep
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
@@ -25,6 +23,7 @@ from collwise.studies.cli.options import (
     SEGMENTS,
     SIZES,
     NamedChoice,
+    SimulationOptions,
     algorithm_names,
     collective_option,
     collectives_option,
@@ -33,16 +32,14 @@ from collwise.studies.cli.options import (
     ppn_option,
     print_json,
     processes_per_node,
-    run_options,
     several,
+    simulation_options,
     stdout_console,
-    sweep_progress,
     table,
 )
 from collwise.studies.tuning import summary_line, table_columns, table_row
 from collwise.validation.fitting.models_by_name import (
     MODEL_NAMES,
-    HowToRun,
     check_fits_platform,
     check_formulas,
     fitted_per_node,
@@ -80,7 +77,7 @@ _ONE_OR_MORE = "Segment sizes that a choice may have, as a list or range; the le
 @click.option("--model", type=NamedChoice("model", MODEL_NAMES), default="by_parts", show_default=True)
 @click.option("--figures", type=click.Path(path_type=Path), help="Write figures into this folder.")
 @ppn_option
-@run_options
+@simulation_options
 @json_option
 def compare(
     platform: HostPlatform,
@@ -93,9 +90,7 @@ def compare(
     model: str,
     figures: Path | None,
     ppn: int | None,
-    store: Path,
-    engine: str | None,
-    jobs: int | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
     """For each P and m: the best algorithm by simulated time, and what the model's and Open MPI's picks cost.
@@ -114,15 +109,9 @@ def compare(
     )
     for count in procs:
         platform.hosts_for(count, ppn)
-    with Store(store) as opened:
-        with sweep_progress(f"{platform.name}: fitting models") as progress:
-            how = HowToRun(opened, engine, jobs, progress)
-            fitted = model_of(model, parameters, platform, ppn, segments, how, [collective])
-        with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
-            result = run_comparison(
-                platform, plan, fitted, opened,
-                engine_version=engine, jobs=jobs, on_progress=progress,
-            )  # fmt: skip
+    with simulation.context() as context:
+        fitted = model_of(model, parameters, platform, ppn, segments, context, [collective])
+        result = run_comparison(platform, plan, fitted, context)
     if figures is not None:
         _write_figures(figures, platform, collective, result.rows)
     if as_json:
@@ -189,7 +178,7 @@ def _row_record(row: Comparison) -> dict[str, object]:
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the decision tables (JSON) here.")
 @ppn_option
-@run_options
+@simulation_options
 @json_option
 def select(
     collectives: Sequence[str],
@@ -205,9 +194,7 @@ def select(
     model: str | None,
     output: Path | None,
     ppn: int | None,
-    store: Path,
-    engine: str | None,
-    jobs: int | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
     """Makes decision tables: which algorithm to run for each P and from which message size.
@@ -250,9 +237,9 @@ def select(
         if sampled:
             raise click.UsageError("--sampled is for --by model; simulation is always sampled")
         asked = plans(procs, processes_per_node(platform, ppn))
-        with Store(store) as opened, sweep_progress(f"{platform.name}: simulating {several(list(chosen))}") as progress:
-            cases = [case for plan in asked for case in plan.candidate_cases()]
-            sweep = run_sweep(platform, cases, opened, engine_version=engine, jobs=jobs, on_progress=progress)
+        cases = [case for plan in asked for case in plan.candidate_cases()]
+        with simulation.context() as context:
+            sweep = context.simulate(platform, cases, f"{platform.name}: simulating {several(list(chosen))}")
         tables = [select_by_simulation(platform, plan, sweep, single(plan.collective)) for plan in asked]
     document = decisions_document(tables)
     if output is not None:
@@ -402,7 +389,7 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
 @click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/PLATFORM-report")
 @ppn_option
-@run_options
+@simulation_options
 def report(
     platform: HostPlatform,
     procs: tuple[int, ...],
@@ -410,9 +397,7 @@ def report(
     segments: tuple[int, ...],
     output: Path | None,
     ppn: int | None,
-    store: Path,
-    engine: str | None,
-    jobs: int | None,
+    simulation: SimulationOptions,
 ) -> None:
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it."""
     from collwise.studies.reports.report import write_report
@@ -422,11 +407,8 @@ def report(
         algorithm_names(name, None)
     check_formulas(BY_PARTS, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
-    with Store(store) as opened:
-        tuning = tune(
-            platform, collectives, procs, opened, processes_per_node=ppn, segments=segments,
-            engine_version=engine, jobs=jobs, progress=sweep_progress,
-        )  # fmt: skip
+    with simulation.context() as context:
+        tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments)
     page = write_report([tuning], output)
     click.echo(f"report: {page}")
     if tuning.failures:

@@ -13,11 +13,11 @@ from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.files import writable_folder
 from collwise.common.units import format_size, parse_sizes
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Store
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
     SIZES,
+    SimulationOptions,
     algorithm_names,
     collective_option,
     json_option,
@@ -25,12 +25,16 @@ from collwise.studies.cli.options import (
     ppn_option,
     print_json,
     processes_per_node,
-    run_options,
+    simulation_options,
     stdout_console,
-    sweep_progress,
     table,
 )
-from collwise.validation.fitting.models_by_name import MODEL_NAMES, HowToRun, check_formulas, model_of, models_on
+from collwise.validation.fitting.models_by_name import (
+    MODEL_NAMES,
+    check_formulas,
+    model_of,
+    models_on,
+)
 from collwise.validation.selection.comparison import ComparisonPlan
 from collwise.validation.selection.grid import SEGMENT_BYTES, SWEEP_SIZES
 from collwise.validation.selection.maps import DecisionMaps, decision_maps, method_name
@@ -65,7 +69,7 @@ def _sizes_of(part: str) -> list[int]:
 )  # fmt: skip
 @click.option("--figures", type=click.Path(path_type=Path), help="Write the maps into this folder.")
 @ppn_option
-@run_options
+@simulation_options
 @json_option
 def maps(
     platform: HostPlatform,
@@ -78,9 +82,7 @@ def maps(
     parameters: Sequence[str] | None,
     figures: Path | None,
     ppn: int | None,
-    store: Path,
-    engine: str | None,
-    jobs: int | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
     """The best method over (m, P) by simulation and by models, and what the models' picks cost.
@@ -104,19 +106,16 @@ def maps(
     plan = ComparisonPlan(collective, procs, sizes, ppn, segments[0], names, segments[1:])
     # Whole messages are fitted for besides sizes of segments, of which there is always one.
     cut = sorted({*segments, *([] if any(segments) else [SEGMENT_BYTES])}, key=lambda size: (size == 0, size))
-    with Store(store) as opened:
-        with sweep_progress(f"{platform.name}: fitting models") as progress:
-            how = HowToRun(opened, engine, jobs, progress)
-            loaded = (
-                [
-                    model_of(name, file, platform, ppn, cut, how, [collective])
-                    for name, file in zip(models, files, strict=True)
-                ]
-                if files
-                else models_on(platform, models, ppn, cut, how, [collective])
-            )
-        with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
-            made = decision_maps(platform, plan, loaded, opened, engine_version=engine, jobs=jobs, on_progress=progress)
+    with simulation.context() as context:
+        loaded = (
+            [
+                model_of(name, file, platform, ppn, cut, context, [collective])
+                for name, file in zip(models, files, strict=True)
+            ]
+            if files
+            else models_on(platform, models, ppn, cut, context, [collective])
+        )
+        made = decision_maps(platform, plan, loaded, context)
     for remark in (remark for found in made.models.values() for remark in found.remarks):
         click.echo(f"collwise: {remark}", err=True)
     if figures is not None:

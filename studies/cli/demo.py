@@ -11,8 +11,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.files import writable_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
-from collwise.simulator.store import Store
-from collwise.studies.cli.options import run_options, stdout_console, sweep_progress, table
+from collwise.studies.cli.options import SimulationOptions, simulation_options, stdout_console, table
 from collwise.studies.cli.rules_check import check_all
 from collwise.studies.reports.report import rules_path, write_report
 from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
@@ -24,8 +23,8 @@ SHOWN = {"grisou": 90, "gros": 100}
 
 @click.command()
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("results/demo"), show_default=True)
-@run_options
-def demo(output: Path, store: Path, engine: str | None, jobs: int | None) -> None:
+@simulation_options
+def demo(output: Path, simulation: SimulationOptions) -> None:
     """Which broadcast and gather algorithm to use on Grisou and Gros, what each choice costs, and rules for Open MPI.
 
     Simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open MPI's with
@@ -34,12 +33,9 @@ def demo(output: Path, store: Path, engine: str | None, jobs: int | None) -> Non
     console = stdout_console()
     writable_folder(output)
     tunings = []
-    with Store(store) as opened:
+    with simulation.context() as context:
         for name, procs in CLUSTERS.items():
-            tuning = tune(
-                load(name), ("bcast", "gather"), procs, opened,
-                engine_version=engine, jobs=jobs, progress=sweep_progress,
-            )  # fmt: skip
+            tuning = tune(load(name), ("bcast", "gather"), procs, context)
             tunings.append(tuning)
             _show(console, tuning, SHOWN[name])
     page = write_report(tunings, output)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import click
 
@@ -13,26 +12,25 @@ from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.models.point_to_point import AS_PRINTED
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
-from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.options import (
     COLLECTIVES,
     COUNTS,
     NAMES,
     PLATFORM,
     SIZES,
+    SimulationOptions,
     describe,
     json_option,
     print_json,
-    run_options,
+    simulation_options,
     stdout_console,
-    sweep_progress,
     table,
 )
 from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
 from collwise.validation.fitting.models_by_name import (
     HETEROGENEOUS,
     MODEL_NAMES,
-    HowToRun,
     covers,
     models_on,
     simulated_parameters,
@@ -53,7 +51,7 @@ _SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
 @click.option("--models", type=NAMES, help="Names by commas. Default: all that suit the platform.")
 @click.option("--procs", type=COUNTS, help="Process counts, one a node. Default: 3 to all nodes, seven of them.")
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: from 8 B on by factors of 4.")
-@run_options
+@simulation_options
 @json_option
 def evaluate(
     platforms: Sequence[str],
@@ -61,9 +59,7 @@ def evaluate(
     models: Sequence[str] | None,
     procs: Sequence[int] | None,
     sizes: Sequence[int] | None,
-    store: Path,
-    engine: str | None,
-    jobs: int | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
     """Scores models: predicted against simulated times, and what their selections cost.
@@ -77,9 +73,8 @@ def evaluate(
         if name not in MODEL_NAMES:
             raise unknown_name("model", name, MODEL_NAMES)
     plans = [_planned(load(name), collectives, models, procs, sizes) for name in platforms]
-    with Store(store) as opened:
-        how = HowToRun(opened, engine, jobs)
-        results = [_evaluated(plan, how) for plan in plans]
+    with simulation.context() as context:
+        results = [_evaluated(plan, context) for plan in plans]
     scores = [score for result in results for score in result.scores]
     if as_json:
         print_json([asdict(score) for score in scores])
@@ -130,24 +125,16 @@ def _planned(
     return _Plan(platform, chosen, grids)
 
 
-def _evaluated(plan: _Plan, how: HowToRun) -> Evaluation:
-    name = plan.platform.name
-    with sweep_progress(f"{name}: estimating models") as progress:
-        models = models_on(
-            plan.platform, plan.models, 1, _SEGMENTS, replace(how, on_progress=progress), list(plan.grids)
-        )
-    with sweep_progress(f"{name}: simulating {len(plan.grids)} collectives") as progress:
-        return run_evaluation(
-            plan.platform, models, list(plan.grids), plan.grids, how.store,
-            engine_version=how.engine, jobs=how.jobs, on_progress=progress,
-        )  # fmt: skip
+def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:
+    models = models_on(plan.platform, plan.models, 1, _SEGMENTS, context, list(plan.grids))
+    return run_evaluation(plan.platform, models, list(plan.grids), plan.grids, context)
 
 
 @click.command()
 @click.option("--platform", type=PLATFORM, help="A description. Default: the synthetic ones, which are made for this.")
-@run_options
+@simulation_options
 @json_option
-def recover(platform: HostPlatform | None, store: Path, engine: str | None, jobs: int | None, as_json: bool) -> None:
+def recover(platform: HostPlatform | None, simulation: SimulationOptions, as_json: bool) -> None:
     """Estimates by every procedure what a platform's description says, and gives the errors.
 
     Procedures are left out where the platform is not as their papers assume. Exit code 1 if a parameter is off by more
@@ -155,14 +142,13 @@ def recover(platform: HostPlatform | None, store: Path, engine: str | None, jobs
     """
     rows: list[Recovered] = []
     left_out: list[str] = []
-    with Store(store) as opened:
-        how = HowToRun(opened, engine, jobs)
+    with simulation.context() as context:
         for one in [platform] if platform is not None else map(load, PLATFORMS):
             wanted, truth = requests(one.heterogeneous), point_to_point(one)
             for asked in wanted:
                 if why := objection(asked, truth):
                     left_out.append(f"{one.name}: {asked.family} by {asked.procedure} {why}; left out")
-            rows += run_recovery(one, wanted, partial(simulated_parameters, one, how=how))
+            rows += run_recovery(one, wanted, partial(simulated_parameters, one, context=context))
     if as_json:
         print_json([asdict(row) | {"ok": row.ok} for row in rows])
     else:

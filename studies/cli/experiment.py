@@ -6,7 +6,6 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
@@ -25,19 +24,20 @@ from collwise.common.experiments import (
 )
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import ExperimentRunner, Precision
+from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli.options import (
     PLATFORM,
     SIZE,
     SIZES,
+    SimulationOptions,
     json_option,
     print_json,
-    run_options,
+    simulation_options,
     stdout_console,
     table,
 )
-from collwise.studies.cli.target_options import PLACES, Where, place_from, place_options
+from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
 
@@ -57,7 +57,7 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 @click.option("--max-repetitions", type=int, help="At a place: and at most so often. Default: 100.")
 @click.option("--confidence", type=float, help="At a place: of the interval of the mean. Default: 0.95.")
 @click.option("--error", type=float, help="At a place: until its half-width is below this share. Default: 0.025.")
-@run_options
+@simulation_options
 @json_option
 def experiment(
     kind: str,
@@ -74,9 +74,7 @@ def experiment(
     max_repetitions: int | None,
     confidence: float | None,
     error: float | None,
-    store: Path,
-    engine: str | None,
-    jobs: int | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
     """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
@@ -92,17 +90,19 @@ def experiment(
     given = {name: value for name, value in wanted.items() if value is not None}
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
-    with Store(store) as opened:
+    with simulation.context() as context:
         if platform is not None:
             if given:
                 raise UsageError("simulated time is exact: repetitions, --confidence and --error go with a place")
-            runner = ExperimentRunner.simulated(platform, opened, procs=procs, engine_version=engine, jobs=jobs)
+            runner = context.laboratory(platform, procs)
         else:
-            if engine is not None or jobs is not None:
-                raise UsageError("--engine and --jobs are about simulation and go with --platform")
+            if simulation.simgrid is not None or simulation.jobs is not None:
+                raise UsageError("--simgrid and --jobs are about simulation and go with --platform")
             precision = Precision(**given)  # type: ignore[arg-type]
-            place = place_from(where)
-            runner = ExperimentRunner.measured(place, procs or place.usual_procs, opened, precision=precision)
+            place = target_from(where)
+            runner = ExperimentLaboratory.measured(
+                place, procs or place.usual_procs, context.store, precision=precision
+            )
         least = runner.least_bytes
         # Collectives send no empty messages, but for the barrier, which sends nothing else.
         default_size = 0 if kind == LINEAR_BARRIER else 1 if kind in ON_MANY else least
@@ -160,7 +160,7 @@ def _row(one: Experiment, measurement: Measurement) -> tuple[object, ...]:
 
 
 def _document(
-    runner: ExperimentRunner, experiments: Sequence[Experiment], measurements: Sequence[Measurement]
+    runner: ExperimentLaboratory, experiments: Sequence[Experiment], measurements: Sequence[Measurement]
 ) -> dict[str, object]:
     return {
         "engine": runner.label,

@@ -14,25 +14,25 @@ from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.targets import PROCS_HERE
+from collwise.simulator.execution.targets import LOCAL_PROCS
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import Precision
+from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli.options import (
     COUNTS,
     PLATFORM,
     SEGMENT,
     NamedChoice,
+    SimulationOptions,
     json_option,
     parsed,
     print_json,
     processes_per_node,
     refuse_options,
-    run_options,
+    simulation_options,
     stdout_console,
-    sweep_progress,
     table,
 )
-from collwise.studies.cli.target_options import PLACES, Where, place_from, place_options
+from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
     Plan,
@@ -42,7 +42,7 @@ from collwise.validation.fitting.implementation_aware import (
     measured_procs,
 )
 from collwise.validation.fitting.implementation_aware import fit as run_fit
-from collwise.validation.fitting.models_by_name import HowToRun, measured_parameters, simulated_parameters
+from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
 from collwise.validation.fitting.point_to_point import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
 
 _IMPLEMENTATION_AWARE = "implementation-aware"
@@ -76,7 +76,7 @@ _OF_ALGORITHMS = ("segment", "fanout")
     "--procs",
     type=COUNTS,
     help="P of the experiments. Default: five nodes, a quarter and half of all; for models of messages one number, "
-    f"six, all where nodes differ. At a place: all, {PROCS_HERE} on this machine.",
+    f"six, all where nodes differ. At a place: all, {LOCAL_PROCS} on this machine.",
 )
 @click.option("--procedure", help=f"For models of messages; the first is the default. {_PROCEDURES}.")
 @click.option(
@@ -95,7 +95,7 @@ _OF_ALGORITHMS = ("segment", "fanout")
     "--segment", type=SEGMENT, default="8KiB", show_default=True, help="Implementation-aware: of the broadcasts."
 )
 @click.option("--fanout", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
-@run_options
+@simulation_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Default: results/PLATFORM[.MODEL].parameters.toml"
 )
@@ -115,9 +115,7 @@ def fit(
     thorough: bool,
     segment: int,
     fanout: int | None,
-    store: Path,
-    engine: str | None,
-    jobs: int | None,
+    simulation: SimulationOptions,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -135,9 +133,7 @@ def fit(
     precision = Precision(*repetitions, confidence, error)
     if model == _IMPLEMENTATION_AWARE:
         refuse_options(context, _OF_MESSAGES, f"--model {', '.join(FAMILIES)}")
-        _fit_algorithms(
-            platform, where, procs, (segment, fanout or 0), precision, store, (engine, jobs), output, as_json
-        )
+        _fit_algorithms(platform, where, procs, (segment, fanout or 0), precision, simulation, output, as_json)
         return
     refuse_options(context, _OF_ALGORITHMS, f"--model {_IMPLEMENTATION_AWARE}")
     if procs is not None and len(procs) != 1:
@@ -150,13 +146,13 @@ def fit(
         if where.ppn is not None:
             raise UsageError(f"--ppn is for --model {_IMPLEMENTATION_AWARE}, and for a place: {PLACES}")
         file = _file(output, platform.name, model)
-        with Store(store) as opened:
-            fitted = simulated_parameters(platform, wanted, HowToRun(opened, engine, jobs), count)
+        with simulation.context() as simulations:
+            fitted = simulated_parameters(platform, wanted, simulations, count)
     else:
-        place = place_from(where)
+        place = target_from(where)
         file = _file(output, place.name, model)
         most = place.usual_procs
-        with Store(store) as opened:
+        with Store(simulation.store) as opened:
             fitted = measured_parameters(
                 place, wanted, opened, count or most_useful_procs(wanted, most), precision, CLOSE if thorough else QUICK
             )
@@ -190,8 +186,7 @@ def _fit_algorithms(
     procs: Sequence[int] | None,
     cut: tuple[int, int],
     precision: Precision,
-    store: Path,
-    simulation: tuple[str | None, int | None],
+    simulation: SimulationOptions,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -201,14 +196,13 @@ def _fit_algorithms(
         ppn = processes_per_node(platform, where.ppn)
         plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, segment, fanout)
         file, title = _file(output, platform.name, _IMPLEMENTATION_AWARE), platform.title
-        with Store(store) as opened, sweep_progress(f"{platform.name} fit") as progress:
-            engine, jobs = simulation
-            parameters = run_fit(platform, plan, opened, engine_version=engine, jobs=jobs, on_progress=progress)
+        with simulation.context() as context:
+            parameters = run_fit(platform, plan, context)
     else:
-        place = place_from(where)
+        place = target_from(where)
         plan = measured_plan(place, procs or measured_procs(place.usual_procs), segment, fanout)
         file, title = _file(output, place.name, _IMPLEMENTATION_AWARE), place.name
-        with Store(store) as opened:
+        with Store(simulation.store) as opened:
             parameters = fit_measured(place, plan, opened, precision=precision)
     parameters.save(file)
     if as_json:

@@ -10,8 +10,9 @@ import click
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_file, write_text
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.targets import Place
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.options import (
     COLLECTIVES,
     COUNTS,
@@ -25,7 +26,7 @@ from collwise.studies.cli.options import (
     sweep_progress,
     table,
 )
-from collwise.studies.cli.target_options import Where, place_from, place_options
+from collwise.studies.cli.target_options import Where, place_options, target_from
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
 from collwise.validation.measurement.gain import RunTime, builtin_case, run_time
 from collwise.validation.selection.decision_table import DecisionTable, decisions_from
@@ -81,7 +82,7 @@ def gain(
             writable_file(file)
     if figure is not None and len(procs) > 1:
         raise UsageError("--figure: one number of processes, please: its map is of collectives and sizes")
-    place = place_from(where)
+    place = target_from(where)
     for count in procs:
         place.processes_per_node(count)
     with Store(store) as opened:
@@ -90,10 +91,8 @@ def gain(
         else:
             assert platform is not None
             names = collectives or COLLECTIVES.convert(_COLLECTIVES, None, None)
-            with sweep_progress(f"{platform.name}: simulating") as progress:
-                tables = simulated_decisions(
-                    platform, names, procs, sizes, opened, segments=segments, on_progress=progress
-                )
+            context = SimulationContext(opened, progress=sweep_progress)
+            tables = simulated_decisions(platform, names, procs, sizes, context, segments=segments)
         cases = [builtin_case(place, name, p, m) for name in tables for p in procs for m in sizes]
         found = run_time(
             place, tables, cases, opened, launches=launches, repetitions=repetitions, check=check,
@@ -120,7 +119,7 @@ def _asked_for(file: Path, collectives: Sequence[str] | None) -> Mapping[str, De
     return {name: tables[name] for name in collectives or tables}
 
 
-def _print(found: RunTime, place: Place) -> None:
+def _print(found: RunTime, place: ExecutionTarget) -> None:
     title = f"{place.name}, {place.engine.label}: means ± half-widths; gains in brackets are within them"
     stdout_console().print(table(title, COLUMNS, [cells(row) for row in found.rows]))
     for line in (*summary_lines(found), *check_lines(found)):

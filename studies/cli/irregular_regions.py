@@ -12,7 +12,7 @@ import click
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.models.thresholds_file import thresholds_text
-from collwise.simulator.execution.targets import Place
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.studies.cli.options import (
     COUNTS,
@@ -26,7 +26,7 @@ from collwise.studies.cli.options import (
     store_option,
     table,
 )
-from collwise.studies.cli.target_options import PLACES, Where, place_from, place_options, refuse_details
+from collwise.studies.cli.target_options import PLACES, Where, place_options, refuse_details, target_from
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.reports.irregular_regions import (
     ALGORITHM_COLUMNS,
@@ -109,7 +109,7 @@ def regions(
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
         raise UsageError(f"--output: thresholds are of one place; these are {many * len(plans)}")
-    place = place_from(where) if where.named else None
+    place = target_from(where) if where.named else None
     if place is not None:
         for plan in plans:
             place.processes_per_node(plan.procs)
@@ -133,7 +133,7 @@ def regions(
 
 
 def _find(
-    place: Place | None,
+    place: ExecutionTarget | None,
     plans: Sequence[Plan],
     buffers: Sequence[int],
     variants: Sequence[str],

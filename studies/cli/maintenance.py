@@ -31,16 +31,16 @@ def setup(simgrid_version: str | None, jobs: int | None) -> None:
 
     Simulations of 1024 processes and more then use it by themselves; --engine VERSION asks for it.
     """
-    from collwise.simulator.execution.installations import build_programs, mpi_engine, smpi_engine
+    from collwise.simulator.execution.installations import build_programs, mpi_installation, smpi_installation
     from collwise.simulator.execution.simgrid_build import install_simgrid
 
     if simgrid_version is not None:
         prefix = install_simgrid(simgrid_version, jobs)
-        build_programs(smpi_engine(simgrid_version))
+        build_programs(smpi_installation(simgrid_version))
         click.echo(f"SimGrid {simgrid_version}: {prefix}; use it with --engine {simgrid_version}")
         return
     missing = 0
-    for find in (smpi_engine, lambda: mpi_engine("openmpi"), lambda: mpi_engine("mpich")):
+    for find in (smpi_installation, lambda: mpi_installation("openmpi"), lambda: mpi_installation("mpich")):
         try:
             found = find()
             click.echo(f"{found.label}: {found.launcher}, programs in {found.build_directory}")

@@ -14,8 +14,10 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.mpi_runner import Method, combine, measure_launches, samples_csv
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, combine
+from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
+from collwise.simulator.timing import Case, Timing
 from collwise.studies.cli.method_options import method_options
 from collwise.studies.cli.options import (
     COUNTS,
@@ -31,7 +33,7 @@ from collwise.studies.cli.options import (
     sweep_progress,
     table,
 )
-from collwise.studies.cli.target_options import Where, place_from, place_options, print_script, script_option
+from collwise.studies.cli.target_options import Where, place_options, print_script, script_option, target_from
 from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
 from collwise.validation.selection.grid import SIZES as USUAL_SIZES
 
@@ -80,7 +82,7 @@ def measure(
         else (segment if algorithm.pipelined else 0, 0)
         for algorithm in map(catalogue.collective(collective).algorithms.__getitem__, names)
     }
-    place = None if script is not None else place_from(where)
+    place = None if script is not None else target_from(where)
     cases = [
         Case(
             collective,
@@ -102,15 +104,8 @@ def measure(
     if place is None:
         print_script(Path(str(script)), cases, method, where)
         return
-    done = 0
     with Store(store) as opened, sweep_progress(f"{collective}, {place.name}") as advance:
-
-        def on_timing(timing: Timing) -> None:
-            nonlocal done
-            done += 1
-            advance(timing, done / (len(cases) * method.launches))
-
-        launches = measure_launches(place, cases, opened, method=method, on_timing=on_timing)
+        launches = measure_launches(place, cases, opened, method=method, on_progress=advance)
     timings = [combine(each, method.precision.confidence) for each in zip(*launches, strict=True)]
     if raw is not None:
         write_text(raw, samples_csv(launches))

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import SYNCHRONISATIONS, TIMINGS, Method
+from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.studies.cli.options import NamedChoice
 
 _USUAL = Method()

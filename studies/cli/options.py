@@ -7,8 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -20,9 +22,10 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.units import parse_counts, parse_size, parse_sizes
 from collwise.platforms import HostPlatform, load
-from collwise.simulator.store import Timing
-from collwise.simulator.sweeps.smpi_runner import Progress as SweepProgress
-from collwise.simulator.sweeps.smpi_runner import default_store_path
+from collwise.simulator.store import Store, default_store_path
+from collwise.simulator.sweeps.context import ENGINES, SimulationContext
+from collwise.simulator.sweeps.runner import Progress as SweepProgress
+from collwise.simulator.timing import Timing
 
 # How often a sweep without a terminal says how far it is.
 _TELL_EVERY_SECONDS = 30.0
@@ -114,15 +117,39 @@ def ppn_option(function: F) -> F:
     return click.option("--ppn", type=click.IntRange(1), help=help_text)(function)
 
 
-def run_options(function: F) -> F:
-    """--store, --engine, --jobs: how simulations run and where their times go."""
-    function = click.option(
-        "--jobs", type=click.IntRange(1), help="Simulations side by side. Default: the number of cores."
-    )(function)
-    function = click.option(
-        "--engine", metavar="VERSION", help="SimGrid version, for example 4.1. Default: the system's."
-    )(function)
-    return store_option(function)
+@dataclass(frozen=True)
+class SimulationOptions:
+    """The options of `simulation_options`."""
+
+    store: Path
+    engine: str
+    simgrid: str | None
+    jobs: int | None
+
+    @contextmanager
+    def context(self) -> Iterator[SimulationContext]:
+        """The context of all simulations of a command, with its store open and progress on stderr."""
+        with Store(self.store) as opened:
+            yield SimulationContext(opened, self.engine, self.simgrid, self.jobs, sweep_progress)
+
+
+def simulation_options(function: F) -> F:
+    """--store, --engine, --simgrid, --jobs: how simulations run and where their times go, as parameter `simulation`."""
+
+    @wraps(function)
+    def command(*args: Any, store: Path, engine: str, simgrid: str | None, jobs: int | None, **others: Any) -> Any:
+        return function(*args, simulation=SimulationOptions(store, engine, simgrid, jobs), **others)
+
+    for option in (
+        click.option("--jobs", type=click.IntRange(1), help="Simulations side by side. Default: the number of cores."),
+        click.option("--simgrid", metavar="VERSION", help="SimGrid version, for example 4.1. Default: the system's."),
+        click.option(
+            "--engine", type=NamedChoice("engine", ENGINES), default="smpi", show_default=True, help="What simulates."
+        ),
+        store_option,
+    ):
+        command = option(command)
+    return cast("F", command)
 
 
 def store_option(function: F) -> F:

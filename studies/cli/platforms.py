@@ -228,10 +228,12 @@ def _dry_run(platform: HostPlatform) -> tuple[str, str]:
     """The engine, and what it says when the first and the last host exchange a message; '' if nothing."""
     import tempfile
 
-    from collwise.simulator.store import Case, Store
-    from collwise.simulator.sweeps.smpi_runner import simulate
+    from collwise.simulator.store import Store
+    from collwise.simulator.timing import Case
 
     case = Case("-", "-", len(platform.hosts), 1024, experiment="roundtrip")
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "check.sqlite")) as store:
-        result = simulate(platform, [case], store)
+        from collwise.simulator.sweeps.context import SimulationContext
+
+        result = SimulationContext(store).simulate(platform, [case])
     return result.configuration.maker, result.timings[case].error.partition(": ")[2]

@@ -11,18 +11,17 @@ from collwise.common.errors import UsageError
 from collwise.common.files import writable_file, write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Store
 from collwise.studies.cli.options import (
     SIZES,
+    SimulationOptions,
     json_option,
     platform_option,
     print_json,
-    run_options,
+    simulation_options,
     stdout_console,
-    sweep_progress,
     table,
 )
-from collwise.validation.fitting.models_by_name import HowToRun, model_of
+from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.grid import SEGMENT_BYTES
 from collwise.validation.selection.rank_mapping import (
     COLLECTIVES,
@@ -46,7 +45,7 @@ from collwise.validation.selection.rank_mapping import (
     "-o", "--output", type=click.Path(path_type=Path),
     help="Write the host names in rank order, for one size or with --common.",
 )  # fmt: skip
-@run_options
+@simulation_options
 @json_option
 def mapping(
     platform: HostPlatform,
@@ -57,9 +56,7 @@ def mapping(
     procs: int | None,
     common: bool,
     output: Path | None,
-    store: Path,
-    engine: str | None,
-    jobs: int | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
     """Finds the mapping of nodes to ranks under which a binomial scatter or gather is predicted to be fastest.
@@ -83,16 +80,10 @@ def mapping(
         writable_file(output)
     count = procs or len(platform.hosts)
     platform.hosts_for(count, 1)
-    with Store(store) as opened:
-        with sweep_progress(f"{platform.name}: fitting {model}") as progress:
-            how = HowToRun(opened, engine, jobs, progress)
-            fitted = model_of(model, parameters, platform, 1, [SEGMENT_BYTES], how)
+    with simulation.context() as context:
+        fitted = model_of(model, parameters, platform, 1, [SEGMENT_BYTES], context)
         chosen = best_mappings(fitted, collective, count, sizes, common)
-        with sweep_progress(f"{platform.name}: simulating {collective}") as progress:
-            gains = mapping_gains(
-                platform, fitted, collective, count, chosen, opened,
-                engine_version=engine, jobs=jobs, on_progress=progress,
-            )  # fmt: skip
+        gains = mapping_gains(platform, fitted, collective, count, chosen, context)
     if output is not None:
         write_text(output, "".join(f"{host}\n" for host in gains[0].hosts))
     if as_json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,12 +12,12 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.smpi_runner import simulate as run_sweep
+from collwise.simulator.timing import Case, Timing
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
     SIZES,
+    SimulationOptions,
     algorithm_names,
     collectives_option,
     json_option,
@@ -26,10 +25,9 @@ from collwise.studies.cli.options import (
     ppn_option,
     print_json,
     processes_per_node,
-    run_options,
     several,
+    simulation_options,
     stdout_console,
-    sweep_progress,
     table,
 )
 from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
@@ -50,7 +48,7 @@ if TYPE_CHECKING:
 @thresholds_option
 @click.option("--root", type=click.IntRange(0), default=0, show_default=True, help="The root's rank.")
 @ppn_option
-@run_options
+@simulation_options
 @json_option
 def simulate(
     platform: HostPlatform,
@@ -63,9 +61,7 @@ def simulate(
     thresholds: Thresholds | None,
     root: int,
     ppn: int | None,
-    store: Path,
-    engine: str | None,
-    jobs: int | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
     """Simulates every algorithm at every P, m and segment size; what the store has is not repeated.
@@ -93,8 +89,8 @@ def simulate(
             for m in sizes_of(name, sizes)
             for segment, limit in cuts
         ]
-    with Store(store) as opened, sweep_progress(f"{platform.name} {several(collectives)}") as progress:
-        result = run_sweep(platform, cases, opened, engine_version=engine, jobs=jobs, on_progress=progress)
+    with simulation.context() as context:
+        result = context.simulate(platform, cases, f"{platform.name} {several(collectives)}")
     if as_json:
         print_json([_record(timing) for timing in result.timings.values()])
     else:
@@ -102,8 +98,8 @@ def simulate(
             mine = [timing for timing in result.timings.values() if timing.case.collective == name]
             _print_table(platform, name, _algorithms(name, algorithms), procs, mine)
         click.echo(
-            f"{len(cases)} cases, {result.reused} of them from {store}; {result.processes_started} simulator "
-            f"processes; {result.configuration.maker}"
+            f"{len(cases)} cases, {result.reused} of them from {simulation.store}; "
+            f"{result.processes_started} simulator processes; {result.configuration.maker}"
         )
     if result.failed:
         raise CollwiseError(

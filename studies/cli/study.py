@@ -6,22 +6,20 @@ from pathlib import Path
 
 import click
 
-from collwise.studies.cli.options import json_option, print_json, run_options, sweep_progress
+from collwise.studies.cli.options import SimulationOptions, json_option, print_json, simulation_options, sweep_progress
 
 
 @click.command()
 @click.argument("name")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/NAME")
 @click.option("--quick", is_flag=True, help="Fewer points where all of them take many minutes (pjesivac2007).")
-@run_options
+@simulation_options
 @json_option
 def study(
     name: str,
     output: Path | None,
     quick: bool,
-    store: Path,
-    engine: str | None,
-    jobs: int | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
     """Runs the study NAME.
@@ -37,7 +35,15 @@ def study(
     from collwise.studies.papers.notebook import Study, notebook_of, run
 
     notebook_of(name)
-    settings = Study(name, output or Path("results") / name, store, engine, jobs, sweep_progress, quick)
+    settings = Study(
+        name,
+        output or Path("results") / name,
+        simulation.store,
+        simulation.simgrid,
+        simulation.jobs,
+        sweep_progress,
+        quick,
+    )
     files = run(settings)
     if as_json:
         print_json(settings.results)

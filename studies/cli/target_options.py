@@ -1,4 +1,4 @@
-"""Options that say where programs run on a real MPI library, and the Place that they make."""
+"""Options that say where programs run on a real MPI library, and the ExecutionTarget that they make."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.execution.mpirun import Mpirun
 from collwise.simulator.execution.oar import Oar
 from collwise.simulator.execution.srun import Srun
-from collwise.simulator.execution.targets import Place, ThisMachine
+from collwise.simulator.execution.targets import ExecutionTarget, LocalMachine
 from collwise.studies.cli.options import SIZE, NamedChoice
 
 if TYPE_CHECKING:
-    from collwise.simulator.store import Case
-    from collwise.simulator.sweeps.mpi_runner import Method
+    from collwise.simulator.sweeps.method import Method
+    from collwise.simulator.timing import Case
 
 # Options that say more of a place that another one names.
 _DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args")
@@ -80,7 +80,7 @@ _NAMES = ("library", "hosts", "launcher", "testbed", "ppn", "remote_shell", "tra
 
 
 def place_options(function: F) -> F:
-    """Options that name a place; the command gets them together as `where`, for `place_from`."""
+    """Options that name a place; the command gets them together as `where`, for `target_from`."""
 
     @functools.wraps(function)
     def collected(*arguments: Any, **given: Any) -> Any:
@@ -93,7 +93,7 @@ def place_options(function: F) -> F:
     return made
 
 
-def place_from(where: Where) -> Place:
+def target_from(where: Where) -> ExecutionTarget:
     """The place asked for: this machine if none is. Hosts are reached when it is made.
 
     Raises UsageError for options that do not go together and CollwiseError when hosts do not answer.
@@ -109,7 +109,7 @@ def place_from(where: Where) -> Place:
         if where.launcher == "mpirun":
             raise UsageError("--launcher mpirun needs --hosts FILE|A,B,...")
         _refuse(where, _DETAILS, "other places")
-        return ThisMachine(where.library or MPI_LIBRARIES[0])
+        return LocalMachine(where.library or MPI_LIBRARIES[0])
     wishes = Wishes(
         where.library or MPI_LIBRARIES[0],
         where.ppn or 0,
@@ -151,7 +151,7 @@ def print_script(path: Path, cases: Sequence[Case], method: Method, where: Where
     click.echo(f"{file}: {len(cases)} cases; run it there by: bash {shlex.quote(file.name)}")
 
 
-def _testbed(where: Where) -> Place:
+def _testbed(where: Where) -> ExecutionTarget:
     from collwise.validation.testbed.bed import running
     from collwise.validation.testbed.target import TestBed
 

@@ -14,8 +14,8 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,11 @@ from matplotlib.figure import Figure
 
 from collwise.common.errors import CollwiseError, unknown_name
 from collwise.common.files import write_text
-from collwise.simulator.sweeps.smpi_runner import default_store_path
-from collwise.studies.tuning import ProgressFactory
+from collwise.simulator.store import Store, default_store_path
+from collwise.simulator.sweeps.context import SimulationContext, no_progress
+from collwise.simulator.sweeps.runner import Progress
 
-_STORE, _ENGINE, _JOBS, _QUICK = "COLLWISE_STORE", "COLLWISE_ENGINE", "COLLWISE_JOBS", "COLLWISE_QUICK"
+_STORE, _SIMGRID, _JOBS, _QUICK = "COLLWISE_STORE", "COLLWISE_SIMGRID", "COLLWISE_JOBS", "COLLWISE_QUICK"
 _JUPYTER = ("jupytext", "nbclient", "ipykernel")
 
 
@@ -42,14 +43,20 @@ class Study:
     name: str
     folder: Path
     store: Path
-    engine: str | None = None
+    simgrid: str | None = None
     jobs: int | None = None
-    progress: ProgressFactory = lambda label: nullcontext(lambda timing, fraction: None)
+    progress: Callable[[str], AbstractContextManager[Progress]] = no_progress
     quick: bool = False
     page: list[str] = field(default_factory=list)
     figures: list[Path] = field(default_factory=list)
     results: dict[str, Any] = field(default_factory=dict)
     conclusions: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def context(self) -> Iterator[SimulationContext]:
+        """The context of the study's simulations, with its store open."""
+        with Store(self.store) as opened:
+            yield SimulationContext(opened, simgrid=self.simgrid, jobs=self.jobs, progress=self.progress)
 
     def text(self, markdown: str) -> None:
         """Shows a paragraph."""
@@ -97,7 +104,7 @@ def study(name: str) -> Study:
         return _running
     jobs = os.environ.get(_JOBS)
     store = Path(os.environ.get(_STORE) or default_store_path())
-    found = Study(name, Path("results") / name, store, os.environ.get(_ENGINE) or None, int(jobs) if jobs else None)
+    found = Study(name, Path("results") / name, store, os.environ.get(_SIMGRID) or None, int(jobs) if jobs else None)
     found.quick = bool(os.environ.get(_QUICK))
     return found
 
@@ -174,7 +181,7 @@ def _executed(notebook: Path, settings: Study) -> list[Path]:
     jupytext, nbclient = importlib.import_module("jupytext"), importlib.import_module("nbclient")
     document = jupytext.read(notebook)
     environment = os.environ | {_STORE: str(settings.store.resolve())}
-    environment |= {_ENGINE: settings.engine or "", _JOBS: str(settings.jobs or ""), _QUICK: "1" * settings.quick}
+    environment |= {_SIMGRID: settings.simgrid or "", _JOBS: str(settings.jobs or ""), _QUICK: "1" * settings.quick}
     try:
         nbclient.NotebookClient(document, timeout=None, kernel_name="python3").execute(env=environment)
     except nbclient.exceptions.CellExecutionError as problem:

@@ -18,7 +18,7 @@ import pytest
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.platforms import load
-from collwise.simulator.execution.installations import REPOSITORY, Engine, engine
+from collwise.simulator.execution.installations import REPOSITORY, Installation, engine
 from collwise.simulator.execution.interposed import Wishes
 from collwise.simulator.execution.processes import smpi_files
 
@@ -38,7 +38,7 @@ FUNCTIONS = (
 
 
 @cache
-def engine_of(name: str) -> Engine:
+def engine_of(name: str) -> Installation:
     library, _, version = name.partition("-")
     try:
         found = engine(library, version or None)

@@ -16,7 +16,7 @@ from collwise.models.loggp import LogGP
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from collwise.platforms import load
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
+from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.mark.parametrize("model", [Hockney, HockneyBySize, LogGP, PLogP])
 def test_homogeneous(model: type[Hockney | HockneyBySize | LogGP | PLogP], store: Store) -> None:
-    lab = ExperimentRunner.simulated(load("exact-sender"), store, procs=3)
+    lab = ExperimentLaboratory.simulated(load("exact-sender"), store, procs=3)
     fitted = model.fit(lab)
     times = lab.run([Experiment(ROUNDTRIP, (0, 1), size, size) for size in SIZES])
     assert not fitted.heterogeneous
@@ -39,8 +39,8 @@ def test_homogeneous(model: type[Hockney | HockneyBySize | LogGP | PLogP], store
 
 
 @pytest.mark.parametrize("fit", [lambda lab: Hockney.fit(lab, True), LMO.fit])
-def test_heterogeneous(fit: Callable[[ExperimentRunner], Hockney | LMO], store: Store) -> None:
-    lab = ExperimentRunner.simulated(load("exact-heterogeneous"), store, procs=4)
+def test_heterogeneous(fit: Callable[[ExperimentLaboratory], Hockney | LMO], store: Store) -> None:
+    lab = ExperimentLaboratory.simulated(load("exact-heterogeneous"), store, procs=4)
     fitted = fit(lab)
     assert fitted.heterogeneous
     for pair in ((0, 1), (3, 2)):
@@ -50,7 +50,7 @@ def test_heterogeneous(fit: Callable[[ExperimentRunner], Hockney | LMO], store: 
 
 def test_loggp_and_plogp_of_pairs(store: Store) -> None:
     """Of one byte, which is all that these say of platforms where several parts grow with the message."""
-    lab = ExperimentRunner.simulated(load("exact-heterogeneous"), store, procs=3)
+    lab = ExperimentLaboratory.simulated(load("exact-heterogeneous"), store, procs=3)
     (time,) = lab.run([Experiment(ROUNDTRIP, (0, 2), 1, 1)])
     for fitted in (LogGP.fit(lab, heterogeneous=True), HeterogeneousPLogP.fit(lab)):
         assert fitted.heterogeneous

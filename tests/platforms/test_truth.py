@@ -14,8 +14,9 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, HeterogeneousPlatform, HostPlatform, XmlPlatform, load, load_description
 from collwise.platforms.truth import point_to_point
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case, Timing
 
 need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 
@@ -54,7 +55,7 @@ def heterogeneous(name: str) -> HeterogeneousPlatform:
 
 def timed(platform: HostPlatform, cases: Sequence[Case], folder: Path) -> dict[Case, Timing]:
     with Store(folder / "timings.sqlite") as store:
-        result = simulate(platform, cases, store, jobs=1)
+        result = SimulationContext(store, jobs=1).simulate(platform, cases)
     assert not result.failed
     return result.timings
 

@@ -14,8 +14,8 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.execution.processes import ProgramRun, run_program
-from collwise.simulator.store import Case
-from collwise.simulator.sweeps.smpi_runner import case_lines
+from collwise.simulator.sweeps.case_file import case_lines
+from collwise.simulator.timing import Case
 
 need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")

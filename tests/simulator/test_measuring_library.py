@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from collwise.simulator.execution.installations import mpi_engine
+from collwise.simulator.execution.installations import mpi_installation
 from collwise.simulator.execution.processes import run_program
-from collwise.simulator.execution.targets import ThisMachine
+from collwise.simulator.execution.targets import LocalMachine
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "simulator" / "programs" / "measuring"
@@ -22,7 +22,7 @@ need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Op
 def compiled(library: str, source: Path, folder: Path) -> Path:
     """As a user builds a program: the header, the static library, MPI and libm, nothing else."""
     program = folder / f"{source.stem}-{library}"
-    archive = mpi_engine(library).build_directory / "libcollwise_measuring.a"
+    archive = mpi_installation(library).build_directory / "libcollwise_measuring.a"
     command = [f"mpicc.{library}", "-Wall", "-Wextra", "-Werror", "-O2", f"-I{LIBRARY}", "-o", str(program)]
     done = subprocess.run([*command, str(source), str(archive), "-lm"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -35,7 +35,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def numbers(program: Path, procs: int, args: Sequence[str]) -> list[float]:
-    run = ThisMachine("openmpi").run(str(program), procs, args, timeout_seconds=120)
+    run = LocalMachine("openmpi").run(str(program), procs, args, timeout_seconds=120)
     assert run.returncode == 0, run.error_text
     return [float(word) for word in run.output_lines[-1].split()]
 

@@ -11,8 +11,9 @@ import pytest
 from collwise.platforms import load_description
 from collwise.platforms.description import Platform
 from collwise.simulator.execution.installations import engines_directory
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case, Timing
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 
@@ -49,7 +50,7 @@ def with_gamma(seconds_per_byte: float) -> Platform:
 
 def times(folder: Path, cases: list[Case], seconds_per_byte: float, version: str | None) -> dict[Case, Timing]:
     with Store(folder / "timings.sqlite") as store:
-        result = simulate(with_gamma(seconds_per_byte), cases, store, engine_version=version)
+        result = SimulationContext(store, simgrid=version).simulate(with_gamma(seconds_per_byte), cases)
     assert result.failed == []
     return result.timings
 

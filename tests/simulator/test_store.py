@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.simulator.store import Case, Configuration, Store, Timing
+from collwise.simulator.store import Store
+from collwise.simulator.timing import Case, Configuration, Timing
 
 CONFIGURATION = Configuration("simulated", "grisou", "SimGrid 3.32", (("options", "{}"), ("platform_digest", "abc")))
 OTHER = replace(CONFIGURATION, maker="SimGrid 4.1")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from collwise.platforms import Platform
-from collwise.simulator.execution.targets import Place
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.validation.calibration.plan import (
     Extent,
     Measurement,
@@ -96,7 +96,11 @@ class CalibrationResult:
 
 
 def measure_points(
-    place: Place, nominal: Platform, extent: Extent, together: bool = True, on_progress: Progress | None = None
+    place: ExecutionTarget,
+    nominal: Platform,
+    extent: Extent,
+    together: bool = True,
+    on_progress: Progress | None = None,
 ) -> list[Point]:
     """Measurements between nodes of `place`, whose nominal description is `nominal`.
 

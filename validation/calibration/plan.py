@@ -13,7 +13,7 @@ from typing import Any
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.platforms import HostPlatform, Platform
 from collwise.simulator.execution.processes import ProgramRun, run_program
-from collwise.simulator.execution.targets import Place
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.execution.worklist import worklist
 from collwise.validation.calibration.points import (
     CLOCK,
@@ -162,7 +162,7 @@ def _repetitions(extent: Extent, seconds: float) -> int:
 
 
 def measure_plan(
-    place: Place, procs: int, plan: Sequence[Measurement], on_progress: Progress | None = None
+    place: ExecutionTarget, procs: int, plan: Sequence[Measurement], on_progress: Progress | None = None
 ) -> list[Point]:
     """The points of a plan, measured. Raises CollwiseError when the program ends before all are made."""
 

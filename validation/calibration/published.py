@@ -24,8 +24,9 @@ from collwise.common.units import format_size
 from collwise.models.implementation_aware import gather
 from collwise.models.implementation_aware.parts import Gamma, Points
 from collwise.platforms import Platform
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case
 from collwise.validation.selection.grid import GATHER_SIZES, SEGMENT_BYTES
 
 GATHER_ALGORITHMS = ("linear", "linear_sync", "binomial")
@@ -106,7 +107,7 @@ def simulated_targets(platform: Platform, procs: int, processes_per_node: int) -
         for algorithm, size in _gather_points()
     }
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "calibration.sqlite")) as store:
-        result = simulate(platform, [*flat.values(), *gathers.values()], store)
+        result = SimulationContext(store).simulate(platform, [*flat.values(), *gathers.values()])
     if result.failed:
         raise CollwiseError(f"calibration stopped: {result.failed[0].error}")
     pair = result.timings[flat[2]].seconds

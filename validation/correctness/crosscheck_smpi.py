@@ -10,8 +10,8 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
 from collwise.simulator.execution.processes import run_program
 from collwise.simulator.execution.worklist import worklist
-from collwise.simulator.store import Case
-from collwise.simulator.sweeps.smpi_runner import case_lines
+from collwise.simulator.sweeps.case_file import case_lines
+from collwise.simulator.timing import Case
 
 # An odd count, a power of two, and neither. Sizes on both sides of the eager limit that every one of these counts, and
 # the 8 bytes of an element, divide: libraries treat what is left over differently.

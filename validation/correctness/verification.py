@@ -49,7 +49,7 @@ class VerificationResult:
 
     @property
     def name(self) -> str:
-        """Engine, collective and algorithm."""
+        """Installation, collective and algorithm."""
         return " ".join(word for word in (self.engine, self.collective, self.algorithm) if word)
 
     @property

@@ -6,7 +6,7 @@ They are simulated on a platform, or measured at a place.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collwise.algorithms.catalogue import Catalogue
@@ -23,11 +23,12 @@ from collwise.models.implementation_aware.estimation import (
 )
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.targets import Place
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method, measure
-from collwise.simulator.sweeps.smpi_runner import Progress, simulate
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.selection.grid import BCAST_SIZES, GATHER_SIZES, MORE_SEGMENTS, SEGMENT_BYTES
 
 # More than 128 processes take time and change nothing: section IV-C of the paper found so, too.
@@ -99,7 +100,9 @@ def measured_procs(most: int) -> tuple[int, ...]:
     return tuple(sorted({max(2, min(5, most // 2 + 1)), most}))
 
 
-def measured_plan(place: Place, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0) -> Plan:
+def measured_plan(
+    place: ExecutionTarget, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0
+) -> Plan:
     """A small plan, of one segment size and whole messages. Raises UsageError when the place does not hold as many."""
     per_node = place.processes_per_node(max(procs))
     return Plan(tuple(procs), per_node, segment_bytes, fanout, more_segments=(0,), grid=MEASURED_GRID)
@@ -108,11 +111,7 @@ def measured_plan(place: Place, procs: Sequence[int], segment_bytes: int = SEGME
 def fit(
     platform: HostPlatform,
     plan: Plan,
-    store: Store,
-    *,
-    engine_version: str | None = None,
-    jobs: int | None = None,
-    on_progress: Progress | None = None,
+    context: SimulationContext,
 ) -> ModelParameters:
     """gamma, Hockney, and alpha and beta of every algorithm, as printed and by parts, simulated.
 
@@ -124,20 +123,17 @@ def fit(
             "a fit needs two nodes and two processes at least"
         )
     experiments = _Experiments(plan, len(platform.hosts), platform.eager_limit_bytes)
-    sweep = simulate(
-        platform, experiments.all_cases(), store, engine_version=engine_version, jobs=jobs, on_progress=on_progress
-    )
+    sweep = context.simulate(platform, experiments.all_cases(), f"{platform.name}: fitting models")
     return experiments.evaluate(sweep.timings, platform.name, sweep.configuration.maker)
 
 
 def fit_measured(
-    place: Place,
+    place: ExecutionTarget,
     plan: Plan,
     store: Store,
     *,
     precision: Precision = MEASURED_PRECISION,
     limit_seconds: float = 600.0,
-    on_timing: Callable[[Timing], None] | None = None,
 ) -> ModelParameters:
     """The same from times measured at a place, one process a node or all on one.
 
@@ -161,7 +157,6 @@ def fit_measured(
         store,
         method=Method(timing="maximum", precision=precision),
         timeout_seconds=limit_seconds,
-        on_timing=on_timing,
     )
     by_case = {timing.case: replace(timing, root_seconds=timing.seconds) for timing in timings}
     return experiments.evaluate(by_case, place.name, f"measured, {place.engine.label}")

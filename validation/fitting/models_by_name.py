@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError
@@ -17,10 +17,11 @@ from collwise.models.loading import load_model, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.point_to_point import AS_PRINTED, FORMULAS, PRINTED
 from collwise.platforms import HostPlatform, load
-from collwise.simulator.execution.targets import Place
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import ExperimentRunner, Precision
-from collwise.simulator.sweeps.smpi_runner import Progress
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+from collwise.simulator.sweeps.method import Precision
 from collwise.validation.fitting import implementation_aware as fitting
 from collwise.validation.fitting.point_to_point import QUICK, Detail, Request, estimate, most_useful_procs, request
 from collwise.validation.selection.grid import SEGMENT_BYTES
@@ -31,35 +32,20 @@ MODEL_NAMES = (*IMPLEMENTATION_AWARE, *FORMULAS, *(family + AS_PRINTED for famil
 HETEROGENEOUS = "_heterogeneous"
 
 
-@dataclass(frozen=True)
-class HowToRun:
-    """Where times are kept, what simulates, and whom to tell how far it is."""
-
-    store: Store
-    engine: str | None = None
-    jobs: int | None = None
-    on_progress: Progress | None = None
-
-
 def simulated_parameters(
-    platform: HostPlatform, wanted: Request, how: HowToRun, procs: int | None = None
+    platform: HostPlatform, wanted: Request, context: SimulationContext, procs: int | None = None
 ) -> FittedParameters:
     """Estimates a point-to-point model on a simulated platform, with one process a node.
 
     Raises UsageError for more processes than nodes, and what `estimate` raises.
     """
-    runner = ExperimentRunner.simulated(
-        platform,
-        how.store,
-        procs=procs or most_useful_procs(wanted, len(platform.hosts), alike=not platform.heterogeneous),
-        engine_version=how.engine,
-        jobs=how.jobs,
-    )
+    count = procs or most_useful_procs(wanted, len(platform.hosts), alike=not platform.heterogeneous)
+    runner = context.laboratory(platform, count)
     return estimate(wanted, runner, platform.name, f"simulated, {runner.label}", platform.reduce_seconds_per_byte)
 
 
 def measured_parameters(
-    place: Place,
+    place: ExecutionTarget,
     wanted: Request,
     store: Store,
     procs: int,
@@ -71,12 +57,12 @@ def measured_parameters(
 
     Raises UsageError for more processes than it holds, CollwiseError when the time is up, and what `estimate` raises.
     """
-    runner = ExperimentRunner.measured(place, procs, store, precision=precision, limit_seconds=limit_seconds)
+    runner = ExperimentLaboratory.measured(place, procs, store, precision=precision, limit_seconds=limit_seconds)
     return estimate(wanted, runner, place.name, f"measured, {runner.label}", detail=detail)
 
 
 def measured_models(
-    place: Place,
+    place: ExecutionTarget,
     store: Store,
     procs: int,
     *,
@@ -121,14 +107,18 @@ def measured_models(
 
 
 def implementation_aware(
-    platform: HostPlatform, ppn: int, segments: Sequence[int], how: HowToRun, collectives: Sequence[str] = ()
+    platform: HostPlatform,
+    ppn: int,
+    segments: Sequence[int],
+    context: SimulationContext,
+    collectives: Sequence[str] = (),
 ) -> ModelParameters:
     """Fits the implementation-aware models for some collectives, or all; the first segment size is the common one."""
     procs = fitting.default_procs(platform, ppn)
     plan = fitting.Plan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
     if collectives:
         plan = replace(plan, collectives=tuple(collectives))
-    return fitting.fit(platform, plan, how.store, engine_version=how.engine, jobs=how.jobs, on_progress=how.on_progress)
+    return fitting.fit(platform, plan, context)
 
 
 def models_on(
@@ -136,7 +126,7 @@ def models_on(
     names: Sequence[str],
     ppn: int,
     segments: Sequence[int],
-    how: HowToRun,
+    context: SimulationContext,
     collectives: Sequence[str] = (),
 ) -> list[CollectiveModel]:
     """Models estimated on the platform, in the order of their names; what one fit gives is fitted once.
@@ -150,10 +140,10 @@ def models_on(
         if name in found:
             continue
         if name in IMPLEMENTATION_AWARE:
-            parameters = implementation_aware(platform, ppn, segments, how, collectives)
+            parameters = implementation_aware(platform, ppn, segments, context, collectives)
             found |= {one: ImplementationAware(parameters, one) for one in IMPLEMENTATION_AWARE}
         else:
-            found |= models_of(simulated_parameters(platform, _request(name, platform.heterogeneous), how))
+            found |= models_of(simulated_parameters(platform, _request(name, platform.heterogeneous), context))
     return [found[name] for name in names]
 
 
@@ -168,7 +158,7 @@ def model_of(
     platform: HostPlatform,
     ppn: int,
     segments: Sequence[int],
-    how: HowToRun,
+    context: SimulationContext,
     collectives: Sequence[str] = (),
 ) -> CollectiveModel:
     """The model of a parameter file, or one that is estimated now (from the store where the experiments are there).
@@ -177,7 +167,7 @@ def model_of(
     """
     if file is not None:
         return _from_file(name, file, platform, ppn)
-    return models_on(platform, [name], ppn, segments, how, collectives)[0]
+    return models_on(platform, [name], ppn, segments, context, collectives)[0]
 
 
 def _from_file(name: str, file: Path, platform: HostPlatform, ppn: int) -> CollectiveModel:

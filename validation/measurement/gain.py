@@ -21,10 +21,11 @@ import numpy as np
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.interposed import LIBRARY, preloadable
-from collwise.simulator.execution.targets import ChangedPlace, Place
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method, half_width, measure
+from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision, half_width
+from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.openmpi.rules import collwise_rules, inexpressible, openmpi_rules
 from collwise.validation.openmpi.rules_check import RulesCheck, check_rules
@@ -84,14 +85,14 @@ class RunTime:
     checks: tuple[RulesCheck, ...] = ()
 
 
-def builtin_case(place: Place, collective: str, procs: int, message_bytes: int) -> Case:
+def builtin_case(place: ExecutionTarget, collective: str, procs: int, message_bytes: int) -> Case:
     """The case that calls MPI's own collective."""
     per_node = place.processes_per_node(procs)
     return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment="builtin")
 
 
 def run_time(
-    place: Place,
+    place: ExecutionTarget,
     decisions: Mapping[str, DecisionTable],
     cases: Sequence[Case],
     store: Store,
@@ -197,7 +198,7 @@ def following(file: Path) -> dict[str, str]:
     return {f"OMPI_MCA_{name}": value for name, value in settings.items()}
 
 
-def _preloading(place: Place, table: Path) -> dict[str, str]:
+def _preloading(place: ExecutionTarget, table: Path) -> dict[str, str]:
     """What the processes are told; where need be, a link to the library is made beside the table."""
     library = preloadable(place.engine.program(LIBRARY), table.parent)
     return {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table)}
@@ -232,7 +233,7 @@ def not_run(report: str, choices: Mapping[Case, Choice]) -> list[str]:
     ]
 
 
-def _see(place: Place, procs: int, files: Sequence[Path], timeout_seconds: float) -> None:
+def _see(place: ExecutionTarget, procs: int, files: Sequence[Path], timeout_seconds: float) -> None:
     """Raises CollwiseError where a process cannot read a file: Open MPI and the loader would go on without."""
     script = f'for file; do [ -r "$file" ] || echo "{_UNSEEN}$(uname -n) $file"; done'
     run = place.run("/bin/sh", procs, ["-c", script, "sh", *map(str, files)], timeout_seconds=timeout_seconds)
@@ -246,7 +247,7 @@ def _see(place: Place, procs: int, files: Sequence[Path], timeout_seconds: float
             )
 
 
-def _prove(reporting: ChangedPlace, choices: Mapping[Case, Choice], timeout_seconds: float) -> None:
+def _prove(reporting: ModifiedTarget, choices: Mapping[Case, Choice], timeout_seconds: float) -> None:
     """A launch that is not kept. Raises CollwiseError where a call is not run by the algorithm chosen."""
     once = Method(precision=Precision(1, 1))
     with tempfile.TemporaryDirectory(prefix="collwise-") as scratch, Store(Path(scratch, "proof.sqlite")) as store:
@@ -269,9 +270,9 @@ def _checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mapping[Cas
             yield check_rules(rules_file, case.collective, case.procs, case.message_bytes)
 
 
-def _told(place: Place, way: str, digest: str, environment: Mapping[str, str]) -> ChangedPlace:
+def _told(place: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ModifiedTarget:
     """The place where MPI gets its decisions in a way; `digest` is theirs."""
-    return ChangedPlace(place, {"told_by": way, "decisions": digest}, environment=environment)
+    return ModifiedTarget(place, {"told_by": way, "decisions": digest}, environment=environment)
 
 
 def _way_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> dict[Case, WayTime]:

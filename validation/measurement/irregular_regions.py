@@ -24,10 +24,11 @@ from collwise.models.estimators.thresholds import (
 )
 from collwise.models.lmo import Thresholds
 from collwise.models.piecewise import Array
-from collwise.simulator.execution.targets import Place
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method, measuring_configuration, run_cases
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.mpi_runner import MpiRunner, measure_records
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.testbed.tcp_counters import TcpCounts
 
 # Beside the algorithms of the catalogue lmo with half the bound: pieces just below M1 are near to overflowing.
@@ -147,7 +148,13 @@ def least_times(seconds: Array) -> Array:
 
 
 def find_regions(
-    place: Place, plan: Plan, store: Store, *, variant: str = "", run: str = "", counters: Counters | None = None
+    place: ExecutionTarget,
+    plan: Plan,
+    store: Store,
+    *,
+    variant: str = "",
+    run: str = "",
+    counters: Counters | None = None,
 ) -> Regions:
     """Measures the series, estimates S, M1 and M2, and measures gather's algorithms with these.
 
@@ -192,7 +199,7 @@ def thresholds_of(
 class _Bench:
     """Measures single repetitions, and what TCP counted meanwhile."""
 
-    def __init__(self, place: Place, plan: Plan, store: Store, run: str, counters: Counters | None) -> None:
+    def __init__(self, place: ExecutionTarget, plan: Plan, store: Store, run: str, counters: Counters | None) -> None:
         self.place, self.plan, self.store, self.run, self.counters = place, plan, store, run, counters
 
     def case(self, collective: str, algorithm: str, size: int) -> Case:
@@ -241,7 +248,7 @@ class _Bench:
 
         limit = self.plan.timeout_seconds
         try:
-            run_cases(self.place, [*cases] * rounds, _ONCE, keep, timeout_seconds=limit, what="times")
+            measure_records(self.place, [*cases] * rounds, _ONCE, keep, timeout_seconds=limit, what="times")
         finally:
             self._keep(cases, found)
         return np.array([found[number] for number in range(rounds * len(cases))]).reshape(rounds, len(cases))
@@ -253,7 +260,7 @@ class _Bench:
                 for place, case in enumerate(cases, start=number * len(cases))
                 if place in found
             ]
-            self.store.add(measuring_configuration(self.place, _ONCE, f"{self.run} round {number + 1}"), rows)
+            self.store.add(MpiRunner(self.place, _ONCE, run=f"{self.run} round {number + 1}").configuration, rows)
 
 
 def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, ...]]:

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from collwise.simulator.store import Timing
+from collwise.simulator.timing import Timing
 
 WANTED = 0.9
 """The share of cases whose means should agree."""

@@ -21,11 +21,13 @@ from string import Template
 from collwise.algorithms.catalogue import CATALOGUE_PATH
 from collwise.algorithms.generate_registry import registry_source
 from collwise.common.files import write_text
-from collwise.simulator.execution.installations import REPOSITORY, Engine
+from collwise.simulator.execution.installations import REPOSITORY, Installation
 from collwise.simulator.execution.processes import ProgramRun
-from collwise.simulator.execution.targets import Order, Place
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.mpi_runner import Method, measure
+from collwise.simulator.execution.targets import ExecutionTarget, LaunchRequest
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method
+from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.timing import Case
 from collwise.validation.measurement.imports.results import MARK
 
 USUAL_NAME = "collwise-measure.sh"
@@ -42,8 +44,8 @@ class _Asked(Exception):
         self.procs, self.case_lines, self.options = procs, case_lines, options
 
 
-class _Elsewhere(Place):
-    """A Place that only takes down what is asked of the program."""
+class _Elsewhere(ExecutionTarget):
+    """An ExecutionTarget that only takes down what is asked of the program."""
 
     name = "elsewhere"
     eager_limit_bytes = 0
@@ -51,16 +53,16 @@ class _Elsewhere(Place):
     facts: Mapping[str, str] = {}
 
     def __init__(self, directory: Path) -> None:
-        self.engine = Engine("openmpi", "-", Path("mpirun"), directory)
+        self.engine = Installation("openmpi", "-", Path("mpirun"), directory)
 
     def processes_per_node(self, procs: int) -> int:
         """Not known before the run."""
         return 1
 
-    def perform(self, order: Order) -> ProgramRun:
+    def launch(self, request: LaunchRequest) -> ProgramRun:
         """Raises _Asked."""
-        lines = Path(order.args[0]).read_text(encoding="utf-8").splitlines()
-        raise _Asked(order.procs, lines, list(order.args[1:]))
+        lines = Path(request.args[0]).read_text(encoding="utf-8").splitlines()
+        raise _Asked(request.procs, lines, list(request.args[1:]))
 
 
 def write_script(

@@ -18,8 +18,9 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Times, fastest, switch_points
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.smpi_runner import Progress, SweepResult, simulate
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.runner import RunResult
+from collwise.simulator.timing import Case
 from collwise.validation.openmpi.builtin_decisions import Choice, decide, decide_as_listed
 from collwise.validation.selection.decision_table import DecisionTable, Row
 
@@ -61,7 +62,7 @@ class ComparisonResult:
     """
 
     rows: tuple[Comparison, ...]
-    sweep: SweepResult
+    sweep: RunResult
     left_out: str = ""
 
     def degradations(self, source: str) -> Array:
@@ -143,18 +144,14 @@ def compare(
     platform: HostPlatform,
     plan: ComparisonPlan,
     model: CollectiveModel,
-    store: Store,
-    *,
-    engine_version: str | None = None,
-    jobs: int | None = None,
-    on_progress: Progress | None = None,
+    context: SimulationContext,
 ) -> ComparisonResult:
     """Simulates what is missing and sets simulated, predicted and Open MPI's picks side by side.
 
     Only algorithms that the model covers are compared. Raises UsageError when the plan does not fit on the platform.
     """
     plan, left_out = covered_by_model(model, plan)
-    sweep = simulate(platform, plan.cases(), store, engine_version=engine_version, jobs=jobs, on_progress=on_progress)
+    sweep = context.simulate(platform, plan.cases(), f"{platform.name}: simulating {plan.collective}")
     predicted = predict_at_points(model, plan)
     rows = []
     for i, procs in enumerate(plan.procs):
@@ -210,7 +207,7 @@ def not_predicted(model: CollectiveModel, plan: ComparisonPlan) -> str:
 
 
 def _row(
-    plan: ComparisonPlan, sweep: SweepResult, procs: int, message_bytes: int, predicted: Mapping[str, float]
+    plan: ComparisonPlan, sweep: RunResult, procs: int, message_bytes: int, predicted: Mapping[str, float]
 ) -> Comparison | None:
     def seconds(choice: Choice) -> float:
         timing = sweep.timings.get(plan.case(choice, procs, message_bytes))
@@ -308,7 +305,7 @@ def _row_from(found: Sequence[tuple[int, int]], choices: Sequence[Choice]) -> Ro
 
 
 def select_by_simulation(
-    platform: HostPlatform, plan: ComparisonPlan, sweep: SweepResult, one_choice: bool = False
+    platform: HostPlatform, plan: ComparisonPlan, sweep: RunResult, one_choice: bool = False
 ) -> DecisionTable:
     """The fastest simulated algorithm for every P and m of the plan; otherwise as `select_by_model`, sampled.
 
@@ -319,7 +316,7 @@ def select_by_simulation(
     return DecisionTable(plan.collective, platform.name, plan.processes_per_node, made_by, rules)
 
 
-def simulated_seconds(plan: ComparisonPlan, sweep: SweepResult) -> Array:
+def simulated_seconds(plan: ComparisonPlan, sweep: RunResult) -> Array:
     """Times of the plan's candidates, shape (candidates, P, m); nan for what failed or does not run on a P."""
 
     def of(choice: Choice, procs: int, message_bytes: int) -> float:

@@ -13,8 +13,9 @@ from collwise.common.units import format_size
 from collwise.models.interface import CollectiveModel
 from collwise.models.switch_points import TIE, fastest
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.smpi_runner import Progress, SweepResult, simulate
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.runner import RunResult
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.selection.maps import method_name
 
@@ -96,11 +97,7 @@ def evaluate(
     models: Sequence[CollectiveModel],
     collectives: Sequence[str],
     grids: Mapping[str, Grid],
-    store: Store,
-    *,
-    engine_version: str | None = None,
-    jobs: int | None = None,
-    on_progress: Progress | None = None,
+    context: SimulationContext,
 ) -> Evaluation:
     """Simulates every algorithm that any of the models covers and scores the models.
 
@@ -110,7 +107,7 @@ def evaluate(
         raise UsageError("models are scored from P = 2 on")
     plans = {name: _candidates(name, models, grids[name]) for name in collectives}
     cases = [case for name in collectives for case in _cases(name, plans[name], grids[name]).values()]
-    sweep = simulate(platform, cases, store, engine_version=engine_version, jobs=jobs, on_progress=on_progress)
+    sweep = context.simulate(platform, cases, f"{platform.name}: simulating {len(collectives)} collectives")
     scores = []
     for name in collectives:
         seconds = _simulated(name, plans[name], grids[name], sweep)
@@ -151,7 +148,7 @@ def _cases(collective: str, candidates: Sequence[Choice], grid: Grid) -> dict[tu
     }
 
 
-def _simulated(collective: str, candidates: Sequence[Choice], grid: Grid, sweep: SweepResult) -> np.ndarray:
+def _simulated(collective: str, candidates: Sequence[Choice], grid: Grid, sweep: RunResult) -> np.ndarray:
     """Seconds of shape (candidate, P, m), nan where a candidate does not run."""
     seconds = np.full((len(candidates), len(grid.procs), len(grid.message_bytes)), np.nan)
     for (candidate, procs, size), case in _cases(collective, candidates, grid).items():

@@ -18,8 +18,8 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices, fastest
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.smpi_runner import Progress, SweepResult, simulate
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.selection.comparison import (
     ComparisonPlan,
@@ -74,7 +74,7 @@ class DecisionMaps:
     seconds: Array
     best: Indices
     models: Mapping[str, ModelMap]
-    sweep: SweepResult
+    sweep: RunResult
 
     def summary(self, model: str) -> Summary:
         """Of a model's map. Raises UsageError if it has no penalty anywhere."""
@@ -102,11 +102,7 @@ def decision_maps(
     platform: HostPlatform,
     plan: ComparisonPlan,
     models: Sequence[CollectiveModel],
-    store: Store,
-    *,
-    engine_version: str | None = None,
-    jobs: int | None = None,
-    on_progress: Progress | None = None,
+    context: SimulationContext,
 ) -> DecisionMaps:
     """Simulates what is missing of the plan's candidates, and lays each model's picks beside the fastest ones.
 
@@ -115,7 +111,7 @@ def decision_maps(
     for model in models:
         covered_by_model(model, plan)
     cases = plan.candidate_cases()
-    sweep = simulate(platform, cases, store, engine_version=engine_version, jobs=jobs, on_progress=on_progress)
+    sweep = context.simulate(platform, cases, f"{platform.name}: simulating {plan.collective}")
     seconds = simulated_seconds(plan, sweep)
     best = fastest(seconds)
     found = {model.name: _model_map(model, plan, seconds, best) for model in models}

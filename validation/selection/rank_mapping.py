@@ -19,8 +19,8 @@ from collwise.models.piecewise import Array
 from collwise.models.point_to_point import FORMULAS, PointToPointModel
 from collwise.models.rank_mapping import Mapping, default_mapping, heaviest_to_fastest, optimal_mapping
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.smpi_runner import Progress, simulate
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case
 
 COLLECTIVES = ("scatter", "gather")
 """Those whose binomial tree carries blocks of each process, so that places in it differ."""
@@ -91,11 +91,7 @@ def mapping_gains(
     collective: str,
     procs: int,
     mappings: dict[int, Mapping],
-    store: Store,
-    *,
-    engine_version: str | None = None,
-    jobs: int | None = None,
-    on_progress: Progress | None = None,
+    context: SimulationContext,
 ) -> list[MappingGain]:
     """What mappings, by message size, save against the default one: binomial algorithm, one process a node.
 
@@ -108,9 +104,7 @@ def mapping_gains(
         others = [node for node in range(len(platform.hosts)) if node not in mapping]
         ordered = platform.reordered([*mapping, *others])
         cases = [Case(collective, "binomial", procs, size) for size in sizes]
-        sweep = simulate(
-            ordered, cases, store, engine_version=engine_version, jobs=jobs, on_progress=on_progress
-        )  # fmt: skip
+        sweep = context.simulate(ordered, cases)  # fmt: skip
         if sweep.failed:
             raise CollwiseError(f"{collective} of {sweep.failed[0].case.message_bytes} B: {sweep.failed[0].error}")
         return {case.message_bytes: sweep.timings[case].seconds for case in cases}

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.smpi_runner import Progress, simulate
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.validation.selection.comparison import ComparisonPlan, select_by_simulation
 from collwise.validation.selection.consumers import candidates
 from collwise.validation.selection.decision_table import DecisionTable
@@ -18,13 +17,11 @@ def simulated_decisions(
     collectives: Sequence[str],
     procs: Sequence[int],
     message_bytes: Sequence[int],
-    store: Store,
+    context: SimulationContext,
     *,
     segments: Sequence[int],
     target: str | None = None,
     processes_per_node: int = 1,
-    engine_version: str | None = None,
-    on_progress: Progress | None = None,
 ) -> dict[str, DecisionTable]:
     """By collective the fastest simulated algorithm for every P and m, of those that `target` can be told to run.
 
@@ -38,7 +35,7 @@ def simulated_decisions(
         for name in collectives
     ]  # fmt: skip
     cases = [case for plan in plans for case in plan.candidate_cases()]
-    sweep = simulate(platform, cases, store, engine_version=engine_version, on_progress=on_progress)
+    sweep = context.simulate(platform, cases)
     if sweep.failed:
         raise CollwiseError(f"{len(sweep.failed)} simulated cases failed; first: {sweep.failed[0].error}")
     return {plan.collective: select_by_simulation(platform, plan, sweep) for plan in plans}

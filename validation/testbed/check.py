@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method, measure
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.timing import Case
 from collwise.validation.testbed.bed import Bed, busy, down, up
 from collwise.validation.testbed.shape import FRAME_BYTES, MTU_BYTES, Shape
 from collwise.validation.testbed.target import TestBed

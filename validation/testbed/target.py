@@ -1,4 +1,4 @@
-"""A test bed as a Place: Open MPI over TCP; a node is a network namespace with a host name and TMPDIR of its own."""
+"""A test bed as an execution target: Open MPI over TCP, with a network namespace, host name and TMPDIR per node."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.installations import Engine, engine
+from collwise.simulator.execution.installations import Installation, engine
 from collwise.simulator.execution.processes import ProgramRun, run_command
-from collwise.simulator.execution.targets import TCP_EAGER_LIMIT_BYTES, Order, Place, variable_options
+from collwise.simulator.execution.targets import (
+    TCP_EAGER_LIMIT_BYTES,
+    ExecutionTarget,
+    LaunchRequest,
+    environment_options,
+)
 from collwise.validation.testbed.bed import Bed, busy
 from collwise.validation.testbed.namespaces import end_processes
 from collwise.validation.testbed.reachability import unreachable_nodes
@@ -41,8 +46,8 @@ _TRANSPORTS: Mapping[str, Mapping[str, str]] = {
 """By Shape.transport: Open MPI's parameters. 1 stands for sends only, without puts."""
 
 
-class TestBed(Place):
-    """A Place on a test bed that is up; `ranks_per_node` processes on each node, by blocks; None: as its shape has.
+class TestBed(ExecutionTarget):
+    """A test bed that is up; `ranks_per_node` processes on each node, by blocks; None: as its shape has.
 
     One run at a time. Raises UsageError when Open MPI is missing.
     """
@@ -51,7 +56,7 @@ class TestBed(Place):
 
     def __init__(self, bed: Bed, ranks_per_node: int | None = None) -> None:
         self.bed, self._ranks_per_node = bed, ranks_per_node or bed.shape.ranks_per_node
-        self.engine: Engine = engine("openmpi")
+        self.engine: Installation = engine("openmpi")
         self.name = f"testbed-{bed.shape.title}"
         self.eager_limit_bytes = TCP_EAGER_LIMIT_BYTES
         self.usual_procs = bed.shape.nodes * self._ranks_per_node
@@ -69,12 +74,12 @@ class TestBed(Place):
             raise UsageError(f"{procs} processes; the test bed '{self.bed.name}' has room for {most}")
         return self._ranks_per_node
 
-    def perform(self, order: Order) -> ProgramRun:
-        """As of any Place. Raises UsageError when something else runs on the bed."""
+    def launch(self, request: LaunchRequest) -> ProgramRun:
+        """As of any ExecutionTarget. Raises UsageError when something else runs on the bed."""
         bed = self.bed
-        nodes = range(1, -(-order.procs // self.processes_per_node(order.procs)) + 1)
-        words = [*variable_options(self.engine, order.environment), *order.launcher_args]
-        words += [str(self.engine.program(order.program)), *order.args]
+        nodes = range(1, -(-request.procs // self.processes_per_node(request.procs)) + 1)
+        words = [*environment_options(self.engine, request.environment), *request.launcher_args]
+        words += [str(self.engine.program(request.program)), *request.args]
         with busy(bed):
             # Of a run that was killed.
             self._end()
@@ -82,9 +87,9 @@ class TestBed(Place):
                 return ProgramRun(returncode=1, reason=_silence(bed, silent), version=self.engine.version)
             try:
                 run = run_command(
-                    [str(AGENT), bed.name, "n1", shlex.join([*self._mpirun(nodes, order.procs), *words])],
-                    timeout_seconds=order.timeout_seconds,
-                    on_line=order.on_line,
+                    [str(AGENT), bed.name, "n1", shlex.join([*self._mpirun(nodes, request.procs), *words])],
+                    timeout_seconds=request.timeout_seconds,
+                    on_line=request.on_line,
                     environment={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
                     end_others=self._end,
                 )
@@ -93,7 +98,7 @@ class TestBed(Place):
             if run.returncode != 0 and (silent := unreachable_nodes(bed, nodes)):
                 run.reason = _silence(bed, silent)
             elif run.returncode is None:
-                run.reason = f"not done within {order.timeout_seconds:g} s"
+                run.reason = f"not done within {request.timeout_seconds:g} s"
         run.version = self.engine.version
         return run
 

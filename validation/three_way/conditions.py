@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from collwise.platforms import Platform
-from collwise.simulator.store import Case
+from collwise.simulator.timing import Case
 from collwise.validation.testbed.shape import FRAME_BYTES, Shape
 
 _ALL_EAGER_BYTES = 2**24

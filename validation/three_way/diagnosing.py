@@ -7,10 +7,12 @@ from contextlib import AbstractContextManager
 from itertools import groupby
 
 from collwise.platforms import Platform
-from collwise.simulator.execution.targets import ChangedPlace
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.mpi_runner import Method, measure
-from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.simulator.execution.targets import ModifiedTarget
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.method import Method
+from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
@@ -59,10 +61,10 @@ class Diagnoser:
         changed = list(dict.fromkeys(applicable.values()))
         if not changed:
             return {}
-        place = ChangedPlace(bed, {"condition": condition.change}, launcher_args=condition.launcher_args)
+        place = ModifiedTarget(bed, {"condition": condition.change}, launcher_args=condition.launcher_args)
         measured = measure(place, changed, self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
         platform = condition.platform(self._alone if condition.alone else self._platform)
-        simulated = simulate(platform, changed, self._store).timings
+        simulated = SimulationContext(self._store).simulate(platform, changed).timings
         by_case = dict(zip(changed, measured, strict=True))
         return {
             case: _pair(simulated[other], by_case[other])
@@ -75,7 +77,7 @@ class Diagnoser:
         found = {}
         for case in cases:
             before = tcp_counts(bed.bed)
-            place = ChangedPlace(bed, {"condition": "alone"})
+            place = ModifiedTarget(bed, {"condition": "alone"})
             measure(place, [case], self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
             found[case] = tcp_counts(bed.bed) - before
         return found

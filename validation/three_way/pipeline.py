@@ -12,10 +12,11 @@ from collwise.common.errors import CollwiseError
 from collwise.common.files import write_text
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import Platform, write_description
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method, measure, measuring_configuration
-from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.mpi_runner import MpiRunner, measure
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
 from collwise.validation.calibration.plan import QUICK, USUAL
 from collwise.validation.calibration.points import read_points, write_points
@@ -173,7 +174,7 @@ class Comparison:
         return platform
 
     def _points_file(self, bed: TestBed) -> Path:
-        return self._folder / f"calibration-{bed.name}-{measuring_configuration(bed, METHOD).key[:12]}.csv"
+        return self._folder / f"calibration-{bed.name}-{MpiRunner(bed, METHOD).configuration.key[:12]}.csv"
 
     def _checked(self, bed: TestBed) -> Check | None:
         if self._plan.quick:
@@ -199,7 +200,7 @@ class Comparison:
         with self._stage(f"{bed.name}: MPI's own collectives measured"):
             own = self._measured(bed, scenario.own_cases(), self._method(scenario))
         with self._stage(f"{bed.name}: simulated and predicted"):
-            swept = simulate(platform, cases, self._store)
+            swept = SimulationContext(self._store).simulate(platform, cases)
             self._failed += swept.failed
             predicted = predictions(models, cases)
         return table_of(bed.name, measured, swept.timings, predicted, own)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.simulator.store import Case
+from collwise.simulator.timing import Case
 from collwise.validation.selection.grid import SEGMENT_BYTES
 from collwise.validation.testbed.shape import TRANSPORTS
 

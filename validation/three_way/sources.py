@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from collwise.models.interface import CollectiveModel
-from collwise.simulator.store import Case, Timing
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.three_way.table import SIMULATED, OwnChoice, Point, Row, Table
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,8 +24,7 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import TRADITIONAL, ModelParameters
 from collwise.models.implementation_aware.parts import Array, Formula, Gamma, Part, Points
 from collwise.platforms import load
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.smpi_runner import Progress
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.nuriyev2021.tables import (
     EAGER_LIMIT_BYTES,
     KIB,
@@ -333,13 +331,6 @@ PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in FORM
 # The paper's figure 6 does not say its message size. One where segments are few, one where they are many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
 
-ProgressFactory = Callable[[str], AbstractContextManager[Progress | None]]
-
-
-def no_progress(label: str) -> AbstractContextManager[Progress | None]:
-    """Shows nothing."""
-    return nullcontext()
-
 
 @dataclass(frozen=True)
 class FittedTable:
@@ -369,11 +360,7 @@ def plan_of(cluster: Cluster) -> Plan:
 
 
 def fitted_tables(
-    store: Store,
-    *,
-    engine_version: str | None = None,
-    jobs: int | None = None,
-    progress: ProgressFactory = no_progress,
+    context: SimulationContext,
 ) -> list[FittedTable]:
     """Fits each cluster and compares at the paper's sizes and process counts, by parts and as printed.
 
@@ -382,22 +369,14 @@ def fitted_tables(
     tables = []
     for cluster in CLUSTERS:
         platform = load(cluster.name)
-        with progress(f"{cluster.name}: fitting models") as advance:
-            parameters = fit(
-                platform, plan_of(cluster), store,
-                engine_version=engine_version, jobs=jobs, on_progress=advance,
-            )  # fmt: skip
+        parameters = fit(platform, plan_of(cluster), context)
         for collective, sizes in PAPER_SIZES.items():
             names = PAPER_ALGORITHMS[collective]
             plan = ComparisonPlan(collective, cluster.procs, sizes, cluster.processes_per_node, SEGMENT_BYTES, names)
-            with progress(f"{cluster.name}: simulating {collective}") as advance:
-                by_model = {
-                    model: compare(
-                        platform, plan, ImplementationAware(parameters, model), store,
-                        engine_version=engine_version, jobs=jobs, on_progress=advance,
-                    )
-                    for model in COMPARED_MODELS
-                }  # fmt: skip
+            by_model = {
+                model: compare(platform, plan, ImplementationAware(parameters, model), context)
+                for model in COMPARED_MODELS
+            }
             _stop_if_failed(by_model[BY_PARTS])
             tables.append(FittedTable(cluster, collective, parameters, by_model))
     return tables
@@ -413,11 +392,7 @@ def _stop_if_failed(result: ComparisonResult) -> None:
 
 def picks_over_procs(
     table: FittedTable,
-    store: Store,
-    *,
-    engine_version: str | None = None,
-    jobs: int | None = None,
-    progress: ProgressFactory = no_progress,
+    context: SimulationContext,
 ) -> ComparisonResult:
     """Figure 6: broadcast with m fixed and P varying. Raises CollwiseError when a case fails."""
     cluster = table.cluster
@@ -425,11 +400,7 @@ def picks_over_procs(
         "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, SEGMENT_BYTES,
         PAPER_ALGORITHMS["bcast"],
     )  # fmt: skip
-    with progress(f"{cluster.name}: varying P") as advance:
-        result = compare(
-            load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), store,
-            engine_version=engine_version, jobs=jobs, on_progress=advance,
-        )  # fmt: skip
+    result = compare(load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), context)
     _stop_if_failed(result)
     return result
 

@@ -30,7 +30,6 @@ import numpy as np
 
 from collwise.common.units import format_seconds, format_size
 from collwise.models.implementation_aware.estimation import Hockney
-from collwise.simulator.store import Store
 from collwise.studies.figures import style as draw
 from collwise.studies.papers.notebook import study
 from collwise.studies.papers.nuriyev2021 import analysis as paper
@@ -220,12 +219,10 @@ here.text(
 # Degradation is the simulated time of the pick over that of the fastest algorithm, less 1.
 
 # %%
-with Store(here.store) as store:
-    tables = paper.fitted_tables(store, engine_version=here.engine, jobs=here.jobs, progress=here.progress)
+with here.context() as context:
+    tables = paper.fitted_tables(context)
     over_procs = {
-        fitted.cluster.name: paper.picks_over_procs(
-            fitted, store, engine_version=here.engine, jobs=here.jobs, progress=here.progress
-        )
+        fitted.cluster.name: paper.picks_over_procs(fitted, context)
         for fitted in tables
         if fitted.collective == "bcast"
     }

@@ -19,11 +19,11 @@ from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.heterogeneous import HeterogeneousPlatform
 from collwise.platforms.truth import point_to_point
-from collwise.simulator.store import Case
-from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case
 from collwise.studies.papers.oflynn2009.estimates import PROCS, ErrorOf, Estimates, is_eager
 from collwise.studies.papers.oflynn2009.tables import FIGURE_5_5_BYTES, KIB
-from collwise.validation.fitting.models_by_name import HowToRun, simulated_parameters
+from collwise.validation.fitting.models_by_name import simulated_parameters
 from collwise.validation.fitting.point_to_point import request
 from collwise.validation.fitting.recovery import Recovered, recover
 from collwise.validation.selection.rank_mapping import MappingGain, best_mappings, mapping_gains
@@ -46,14 +46,14 @@ Curves = Mapping[tuple[str, str], Array]
 
 
 def simulated_curves(
-    platform: HostPlatform, series: Sequence[tuple[str, str]], how: HowToRun, thresholds: Thresholds | None = None
+    platform: HostPlatform,
+    series: Sequence[tuple[str, str]],
+    context: SimulationContext,
+    thresholds: Thresholds | None = None,
 ) -> dict[tuple[str, str], Array]:
     """Simulated times; `thresholds` are for the algorithms 'lmo'. Raises CollwiseError when a case fails."""
     cases = {one: [_case(*one, size, thresholds) for size in SIZES] for one in series}
-    sweep = simulate(
-        platform, [case for several in cases.values() for case in several], how.store,
-        engine_version=how.engine, jobs=how.jobs, on_progress=how.on_progress,
-    )  # fmt: skip
+    sweep = context.simulate(platform, [case for several in cases.values() for case in several])  # fmt: skip
     if sweep.failed:
         raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].case}: {sweep.failed[0].error}")
     return {one: np.array([sweep.timings[case].seconds for case in several]) for one, several in cases.items()}
@@ -119,7 +119,7 @@ def with_true_parameters(platform: HostPlatform) -> PointToPointModel:
     )  # fmt: skip
 
 
-def without_shared_links(platform: HostPlatform, how: HowToRun) -> dict[str, ErrorOf]:
+def without_shared_links(platform: HostPlatform, context: SimulationContext) -> dict[str, ErrorOf]:
     """Errors of the binomial scatter where all of the root's messages are eager, with links too wide to be shared.
 
     Models have the true parameters of that platform: 'lmo', 'hockney'. Wires still limit every message by itself.
@@ -130,7 +130,7 @@ def without_shared_links(platform: HostPlatform, how: HowToRun) -> dict[str, Err
     lmo = with_true_parameters(wide)
     assert isinstance(lmo.parameters, LMO)
     hockney = PointToPointModel("hockney_heterogeneous", wide.name, lmo.parameters.as_hockney())
-    curves = simulated_curves(wide, [("scatter", "binomial")], how)
+    curves = simulated_curves(wide, [("scatter", "binomial")], context)
     where = binomial_regions(wide.eager_limit_bytes)["all eager"]
     return errors({"lmo": lmo, "hockney": hockney}, curves, ("scatter", "binomial"), where)
 
@@ -180,17 +180,14 @@ def negative_networks(found: Estimates) -> tuple[int, int]:
 
 
 def all_mapping_gains(
-    platform: HostPlatform, models: Mapping[str, CollectiveModel], how: HowToRun
+    platform: HostPlatform, models: Mapping[str, CollectiveModel], context: SimulationContext
 ) -> dict[tuple[str, str], list[MappingGain]]:
     """By collective and model: the best mapping of each size against the default."""
     gains = {}
     for collective in ("scatter", "gather"):
         for name in ("hockney_heterogeneous", "lmo_heterogeneous"):
             mappings = best_mappings(models[name], collective, PROCS, MAPPING_SIZES)
-            gains[collective, name] = mapping_gains(
-                platform, models[name], collective, PROCS, mappings, how.store,
-                engine_version=how.engine, jobs=how.jobs, on_progress=how.on_progress,
-            )  # fmt: skip
+            gains[collective, name] = mapping_gains(platform, models[name], collective, PROCS, mappings, context)
     return gains
 
 
@@ -212,18 +209,18 @@ class ExactCase:
     binomial: ErrorOf
 
 
-def on_the_exact_platform(how: HowToRun) -> ExactCase:
+def on_the_exact_platform(context: SimulationContext) -> ExactCase:
     """Estimation and linear scatter on the platform with parameters that are known exactly."""
     platform = load(EXACT)
     wanted = request("lmo", "triplets", heterogeneous=True)
-    fitted = simulated_parameters(platform, wanted, how)
-    hockney = simulated_parameters(platform, request("hockney", "regression", heterogeneous=True), how)
+    fitted = simulated_parameters(platform, wanted, context)
+    hockney = simulated_parameters(platform, request("hockney", "regression", heterogeneous=True), context)
     assert isinstance(fitted.parameters, LMO)
     _, others = lmo_parts(fitted.parameters, PROCS, np.array([float(SIZES[-1])]))
     slowest_last = platform.reordered([0, *(1 + int(place) for place in np.argsort(others[:, 0]))])
 
     def error(model: CollectiveModel, ordered: HostPlatform, algorithm: str = "linear") -> ErrorOf:
-        curve = simulated_curves(ordered, [("scatter", algorithm)], how)["scatter", algorithm]
+        curve = simulated_curves(ordered, [("scatter", algorithm)], context)["scatter", algorithm]
         # (4.1) takes the maximum over the others: their order does not change it.
         return ErrorOf.between(model.name, model.predict("scatter", algorithm, PROCS, SIZES), curve)
 

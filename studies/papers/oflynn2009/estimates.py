@@ -21,14 +21,14 @@ from collwise.models.piecewise import Array
 from collwise.models.plogp import HeterogeneousPLogP
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform
-from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009.tables import (
     HOMOGENEOUS_HOCKNEY,
     KIB,
     NODES_BY_TYPE,
     TABLE_7_1_MICROSECONDS,
 )
-from collwise.validation.fitting.models_by_name import HowToRun, simulated_parameters
+from collwise.validation.fitting.models_by_name import simulated_parameters
 from collwise.validation.fitting.point_to_point import request
 
 PLATFORM = "hcl16"
@@ -81,11 +81,11 @@ class Estimates:
         return {name: found[name] for name in MODELS}
 
 
-def estimates(platform: HostPlatform, how: HowToRun) -> Estimates:
+def estimates(platform: HostPlatform, context: SimulationContext) -> Estimates:
     """Heterogeneous models of all nodes, a process each."""
     wanted = [("hockney", "regression"), ("hockney", "two-sizes"), ("loggp", "culler"), ("plogp", "kielmann")]
     wanted.append(("lmo", "triplets"))
-    return Estimates(*(simulated_parameters(platform, request(*one, heterogeneous=True), how) for one in wanted))
+    return Estimates(*(simulated_parameters(platform, request(*one, heterogeneous=True), context) for one in wanted))
 
 
 @dataclass(frozen=True)
@@ -186,11 +186,11 @@ class SideBySide:
     worst_difference: float
 
 
-def side_by_side(platform: HostPlatform, how: HowToRun) -> SideBySide:
+def side_by_side(platform: HostPlatform, context: SimulationContext) -> SideBySide:
     """Section 4.4: what measuring disjoint pairs at one time saves, and whether it changes the parameters."""
-    lab = _laboratory(platform, how)
+    lab = context.laboratory(platform)
     parallel, effort = with_effort(lab, lambda: hockney_by_regression(lab, heterogeneous=True))
-    alone = OneAfterAnother(_laboratory(platform, how))
+    alone = OneAfterAnother(context.laboratory(platform))
     serial, serial_effort = with_effort(alone, lambda: hockney_by_regression(alone, heterogeneous=True))
     pairs = ~np.eye(lab.procs, dtype=bool)
     differences = [
@@ -210,14 +210,12 @@ def mean_knots(found: Estimates) -> float:
     return float(np.mean([len(pair.gap.message_bytes) for pair in pairs]))
 
 
-def effort_of_lmo_without_thresholds(platform: HostPlatform, thresholds: Thresholds, how: HowToRun) -> Effort:
+def effort_of_lmo_without_thresholds(
+    platform: HostPlatform, thresholds: Thresholds, context: SimulationContext
+) -> Effort:
     """What C, t, L and 1 / beta take, once the thresholds are known."""
-    lab = _laboratory(platform, how)
+    lab = context.laboratory(platform)
     return with_effort(lab, lambda: lmo_estimator.estimate(lab, thresholds))[1]
-
-
-def _laboratory(platform: HostPlatform, how: HowToRun) -> ExperimentRunner:
-    return ExperimentRunner.simulated(platform, how.store, engine_version=how.engine, jobs=how.jobs)
 
 
 # Single messages: figure 5.2.
@@ -240,10 +238,10 @@ def message_predictions(found: Estimates, sizes: Sequence[int], pair: tuple[int,
 
 
 def message_seconds(
-    platform: HostPlatform, sizes: Sequence[int], pairs: Sequence[tuple[int, int]], how: HowToRun
+    platform: HostPlatform, sizes: Sequence[int], pairs: Sequence[tuple[int, int]], context: SimulationContext
 ) -> Array:
     """Half of the simulated roundtrips with the same size both ways, shape (pair, size)."""
-    lab = _laboratory(platform, how)
+    lab = context.laboratory(platform)
     experiments = [Experiment(ROUNDTRIP, pair, size, size) for pair in pairs for size in sizes]
     seconds = [one.seconds / 2 for one in lab.run(experiments)]
     return np.reshape(seconds, (len(pairs), len(sizes)))

@@ -37,13 +37,11 @@ import numpy as np
 from collwise.common.units import format_size
 from collwise.models.estimators import cost
 from collwise.platforms import load
-from collwise.simulator.store import Store
 from collwise.studies.figures.sizes import size_curves
 from collwise.studies.papers.notebook import study
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009 import estimates as estimating
 from collwise.studies.papers.oflynn2009 import tables as published
-from collwise.validation.fitting.models_by_name import HowToRun
 
 here = study("oflynn2009")
 platform = load(estimating.PLATFORM)
@@ -59,23 +57,22 @@ def both(error: estimating.ErrorOf) -> str:
 
 
 # %%
-with Store(here.store) as store, here.progress("hcl16: estimating and simulating") as advance:
-    how = HowToRun(store, here.engine, here.jobs, advance)
-    found = estimating.estimates(platform, how)
-    pace = estimating.side_by_side(platform, how)
-    lmo_alone = estimating.effort_of_lmo_without_thresholds(platform, found.thresholds, how)
+with here.context() as context:
+    found = estimating.estimates(platform, context)
+    pace = estimating.side_by_side(platform, context)
+    lmo_alone = estimating.effort_of_lmo_without_thresholds(platform, found.thresholds, context)
     all_pairs = list(combinations(range(estimating.PROCS), 2))
-    messages = estimating.message_seconds(platform, estimating.SIZES_OF_ALL_PAIRS, all_pairs, how)
-    one_pair = estimating.message_seconds(platform, thesis.SIZES, [estimating.PAIR], how)[0]
-    curves = thesis.simulated_curves(platform, thesis.SERIES, how)
+    messages = estimating.message_seconds(platform, estimating.SIZES_OF_ALL_PAIRS, all_pairs, context)
+    one_pair = estimating.message_seconds(platform, thesis.SIZES, [estimating.PAIR], context)[0]
+    curves = thesis.simulated_curves(platform, thesis.SERIES, context)
     cut = {
-        name: thesis.simulated_curves(platform, [("gather", "lmo"), ("scatter", "lmo")], how, thresholds)
+        name: thesis.simulated_curves(platform, [("gather", "lmo"), ("scatter", "lmo")], context, thresholds)
         for name, thresholds in (("thesis", published.THRESHOLDS), ("estimated", found.thresholds))
     }
     models = found.collective_models()
-    gains = thesis.all_mapping_gains(platform, models, how)
-    unshared = thesis.without_shared_links(platform, how)
-    exact = thesis.on_the_exact_platform(how)
+    gains = thesis.all_mapping_gains(platform, models, context)
+    unshared = thesis.without_shared_links(platform, context)
+    exact = thesis.on_the_exact_platform(context)
 here.text(f"Estimates are {found.lmo.made_by}.")
 
 # %% [markdown]

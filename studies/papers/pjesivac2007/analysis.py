@@ -27,9 +27,10 @@ from collwise.models.plogp import PLogP
 from collwise.models.point_to_point import AS_PRINTED
 from collwise.platforms import HostPlatform
 from collwise.platforms.truth import point_to_point
-from collwise.simulator.sweeps.smpi_runner import SweepResult, simulate
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.runner import RunResult
 from collwise.studies.papers.pjesivac2007.tables import TABLE_5
-from collwise.validation.fitting.models_by_name import HowToRun, simulated_parameters
+from collwise.validation.fitting.models_by_name import simulated_parameters
 from collwise.validation.fitting.point_to_point import Request, request
 from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.selection.comparison import (
@@ -61,10 +62,10 @@ class ModelSet:
     requests: tuple[Request, ...]
     printed: bool
 
-    def on(self, platform: HostPlatform, how: HowToRun) -> list[CollectiveModel]:
+    def on(self, platform: HostPlatform, context: SimulationContext) -> list[CollectiveModel]:
         """The models estimated on a simulated platform: Hockney, LogGP, PLogP."""
         names = [one.family + (AS_PRINTED if self.printed else "") for one in self.requests]
-        fitted = [simulated_parameters(platform, one, how) for one in self.requests]
+        fitted = [simulated_parameters(platform, one, context) for one in self.requests]
         return [models_of(one)[name] for one, name in zip(fitted, names, strict=True)]
 
 
@@ -84,7 +85,7 @@ MODEL_SETS = (
 """Both kinds of formulas with both kinds of procedures, to tell apart what each of them does."""
 
 
-def table_5(platform: HostPlatform, how: HowToRun) -> dict[str, LogGP]:
+def table_5(platform: HostPlatform, context: SimulationContext) -> dict[str, LogGP]:
     """LogGP by column: published, what the description holds, and what each procedure estimates in simulation.
 
     The description charges sending with g, which is its send overhead. Raises UsageError for a platform whose
@@ -96,7 +97,7 @@ def table_5(platform: HostPlatform, how: HowToRun) -> dict[str, LogGP]:
     latency = float(truth.seconds(1)) - send - receive
     found = {"published": TABLE_5[platform.name], "description": LogGP(latency, send, receive, send, per_byte)}
     for procedure in ("culler", "hoefler", "kielmann", "fitted"):
-        parameters = simulated_parameters(platform, request("loggp", procedure), how).parameters
+        parameters = simulated_parameters(platform, request("loggp", procedure), context).parameters
         assert isinstance(parameters, LogGP)
         found[procedure] = parameters
     return found
@@ -118,10 +119,10 @@ class Figure1:
     eager_limit_bytes: int
 
 
-def figure_1(platform: HostPlatform, how: HowToRun) -> Figure1:
+def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
     """Estimates what figure 1 shows."""
     fits: dict[str, FittedParameters] = {
-        name: simulated_parameters(platform, wanted, how)
+        name: simulated_parameters(platform, wanted, context)
         for name, wanted in (
             ("hockney", request("hockney_by_size")),
             ("measured", request("plogp", "kielmann")),
@@ -165,12 +166,11 @@ class Curves:
         return float(np.mean(np.abs(self.ratio(model, label) - 1)))
 
 
-def curves(platform: HostPlatform, plan: ComparisonPlan, models: Sequence[CollectiveModel], how: HowToRun) -> Curves:
+def curves(
+    platform: HostPlatform, plan: ComparisonPlan, models: Sequence[CollectiveModel], context: SimulationContext
+) -> Curves:
     """Simulates the plan's methods and predicts them. Raises CollwiseError when a case fails."""
-    sweep = simulate(
-        platform, plan.candidate_cases(), how.store,
-        engine_version=how.engine, jobs=how.jobs, on_progress=how.on_progress,
-    )  # fmt: skip
+    sweep = context.simulate(platform, plan.candidate_cases())  # fmt: skip
     _stop_if_failed(sweep)
     seconds = simulated_seconds(plan, sweep)
     return Curves(
@@ -180,7 +180,7 @@ def curves(platform: HostPlatform, plan: ComparisonPlan, models: Sequence[Collec
     )
 
 
-def _stop_if_failed(sweep: SweepResult) -> None:
+def _stop_if_failed(sweep: RunResult) -> None:
     if sweep.failed:
         raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].case}: {sweep.failed[0].error}")
 
@@ -246,15 +246,12 @@ def segmentation_by_plogp(plogp: PLogP, sizes: Sequence[int], per_byte: float) -
 
 
 def broadcasts(
-    platform: HostPlatform, plan: ComparisonPlan, sets: Sequence[ModelSet], how: HowToRun
+    platform: HostPlatform, plan: ComparisonPlan, sets: Sequence[ModelSet], context: SimulationContext
 ) -> dict[str, DecisionMaps]:
     """Decision and penalty maps, by the name of the set of models. Raises CollwiseError when a case fails."""
     made = {}
     for one in sets:
-        maps = decision_maps(
-            platform, plan, one.on(platform, how), how.store,
-            engine_version=how.engine, jobs=how.jobs, on_progress=how.on_progress,
-        )  # fmt: skip
+        maps = decision_maps(platform, plan, one.on(platform, context), context)
         _stop_if_failed(maps.sweep)
         made[one.name] = maps
     return made

@@ -33,7 +33,6 @@
 # %%
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
-from collwise.simulator.store import Store
 from collwise.studies.figures import curves as draw
 from collwise.studies.figures.maps import decision_figure, penalty_figure
 from collwise.studies.papers.notebook import study
@@ -41,7 +40,6 @@ from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007.claims import Finding
-from collwise.validation.fitting.models_by_name import HowToRun
 from collwise.validation.selection.maps import method_name
 
 here = study("pjesivac2007")
@@ -69,10 +67,9 @@ def show(title: str, name: str, found: list[Finding], more: list[Finding] | None
 # straight in P, takes two, four and six.
 
 # %%
-with Store(here.store) as store, here.progress("boba and frodo: parameters") as advance:
-    how = HowToRun(store, here.engine, here.jobs, advance)
-    loggp = {platform.name: paper.table_5(platform, how) for platform in (boba, frodo)}
-    parameters = {platform.name: paper.figure_1(platform, how) for platform in (boba, frodo)}
+with here.context() as context:
+    loggp = {platform.name: paper.table_5(platform, context) for platform in (boba, frodo)}
+    parameters = {platform.name: paper.figure_1(platform, context) for platform in (boba, frodo)}
 for name, columns in loggp.items():
     here.table(
         f"Table 5: LogGP on {name.capitalize()}, by procedure",
@@ -115,11 +112,9 @@ show("Figure 1", "parameters", claims.parameters(parameters["boba"]))
 # ## Barrier: figure 2
 
 # %%
-with Store(here.store) as store:
-    with here.progress("boba: models") as advance:
-        models = paper.AS_IN_THE_PAPER.on(boba, HowToRun(store, here.engine, here.jobs, advance))
-    with here.progress("boba: barriers") as advance:
-        barriers = paper.curves(boba, paper.BARRIERS, models, HowToRun(store, here.engine, here.jobs, advance))
+with here.context() as context:
+    models = paper.AS_IN_THE_PAPER.on(boba, context)
+    barriers = paper.curves(boba, paper.BARRIERS, models, context)
 here.figure(
     draw.over_procs(barriers, "Barriers on Boba"), "figure-2", "Figure 2: barriers, simulated and predicted as printed."
 )
@@ -133,8 +128,8 @@ show("Figure 2", "barrier", claims.barriers(barriers, parameters["boba"].measure
 
 # %%
 plan = paper.REDUCTIONS
-with Store(here.store) as store, here.progress("boba: reductions") as advance:
-    reductions = paper.curves(boba, plan, models, HowToRun(store, here.engine, here.jobs, advance))
+with here.context() as context:
+    reductions = paper.curves(boba, plan, models, context)
 here.figure(
     draw.over_sizes(reductions, {name: (name, name + paper.CUT) for name in plan.names()}, "Reduce on Boba"),
     "figure-3",
@@ -158,8 +153,8 @@ show("Figures 3 and 4", "reduce", claims.reductions(reductions, conditions, of.e
 # ## Alltoall: figure 5
 
 # %%
-with Store(here.store) as store, here.progress("boba: exchanges") as advance:
-    exchanges = paper.curves(boba, paper.EXCHANGES, models, HowToRun(store, here.engine, here.jobs, advance))
+with here.context() as context:
+    exchanges = paper.curves(boba, paper.EXCHANGES, models, context)
 here.figure(
     draw.exchange(exchanges, "pairwise", (2, 8, 16, 24), "Pairwise exchange on Boba"),
     "figure-5",
@@ -176,10 +171,9 @@ show("Figure 5", "alltoall", claims.exchanges(exchanges))
 
 # %%
 plan = paper.FEW_BROADCASTS if here.quick else paper.BROADCASTS
-with Store(here.store) as store, here.progress("frodo: broadcasts") as advance:
-    how = HowToRun(store, here.engine, here.jobs, advance)
-    maps = paper.broadcasts(frodo, plan, paper.MODEL_SETS, how)
-    derived_models = paper.DERIVED.on(frodo, how)
+with here.context() as context:
+    maps = paper.broadcasts(frodo, plan, paper.MODEL_SETS, context)
+    derived_models = paper.DERIVED.on(frodo, context)
 printed, derived = maps[paper.AS_IN_THE_PAPER.name], maps[paper.DERIVED.name]
 here.text(f"Simulated by {printed.sweep.configuration.maker}: {len(printed.sweep.timings)} times.")
 for name, made in ((paper.AS_IN_THE_PAPER.name, printed), (paper.DERIVED.name, derived)):

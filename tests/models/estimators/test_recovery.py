@@ -19,7 +19,7 @@ from collwise.models.estimators.regression import Sizes
 from collwise.models.loggp import LogGP
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
+from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 
@@ -45,9 +45,9 @@ SIZES = np.array([1, 1024, 10000, 65536, 1 << 20])
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[ExperimentRunner]:
+def lab(tmp_path: Path) -> Iterator[ExperimentLaboratory]:
     with Store(tmp_path / "timings.sqlite") as store:
-        yield ExperimentRunner.simulated(PLATFORM, store, procs=4)
+        yield ExperimentLaboratory.simulated(PLATFORM, store, procs=4)
 
 
 def assert_loggp(model: LogGP, latency: float, receive: float, gap: float) -> None:
@@ -57,14 +57,14 @@ def assert_loggp(model: LogGP, latency: float, receive: float, gap: float) -> No
     assert model.gap_seconds_per_byte == pytest.approx(PER_BYTE, rel=WITHIN)
 
 
-def test_hockney(lab: ExperimentRunner) -> None:
+def test_hockney(lab: ExperimentLaboratory) -> None:
     alpha = SEND + 2 * LINK_LATENCY + RECEIVE
     for model in (hockney_by_two_sizes(lab), hockney_by_regression(lab)):
         assert [model.alpha_seconds, model.beta_seconds_per_byte] == pytest.approx([alpha, PER_BYTE], rel=WITHIN)
     assert hockney_by_size(lab).predict(SIZES) == pytest.approx(alpha + PER_BYTE * SIZES, rel=WITHIN)
 
 
-def test_logp_family(lab: ExperimentRunner) -> None:
+def test_logp_family(lab: ExperimentLaboratory) -> None:
     first = RECEIVE + PER_BYTE
     assert_loggp(culler_loggp(lab), 2 * LINK_LATENCY, first, first)
     assert_loggp(kielmann_plogp(lab).as_loggp(), 2 * LINK_LATENCY, first, first)
@@ -72,7 +72,7 @@ def test_logp_family(lab: ExperimentRunner) -> None:
     assert_loggp(hoefler_loggp(lab), 2 * LINK_LATENCY + first - SEND, SEND, first)
 
 
-def test_plogp(lab: ExperimentRunner) -> None:
+def test_plogp(lab: ExperimentLaboratory) -> None:
     for model in (kielmann_plogp(lab), kielmann_plogp(lab, saturate=True)):
         assert model.latency_seconds == pytest.approx(2 * LINK_LATENCY + SEND, rel=WITHIN)
         assert model.send_overhead(SIZES) == pytest.approx(np.full(len(SIZES), SEND), rel=WITHIN)
@@ -80,14 +80,14 @@ def test_plogp(lab: ExperimentRunner) -> None:
             assert function(SIZES) == pytest.approx(RECEIVE + PER_BYTE * SIZES, rel=WITHIN)
 
 
-def test_fitted_plogp(lab: ExperimentRunner) -> None:
+def test_fitted_plogp(lab: ExperimentLaboratory) -> None:
     """A step of the chain and a process more in the barrier both take o_s + o_r: that is g here."""
     model = fitted_plogp(lab, kielmann_plogp(lab))
     assert model.latency_seconds == pytest.approx(2 * LINK_LATENCY, rel=WITHIN)
     assert model.gap(SIZES) == pytest.approx(SEND + RECEIVE + PER_BYTE * SIZES, rel=WITHIN)
 
 
-def test_heterogeneous(lab: ExperimentRunner) -> None:
+def test_heterogeneous(lab: ExperimentLaboratory) -> None:
     first, apart = RECEIVE + PER_BYTE, ~np.eye(4, dtype=bool)
     hockney = hockney_by_two_sizes(lab, heterogeneous=True)
     np.testing.assert_allclose(np.asarray(hockney.beta_seconds_per_byte)[apart], PER_BYTE, rtol=WITHIN)

@@ -7,14 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.simulator.launchers.stand_ins import OARSH, SRUN, stand_in
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.cluster import Wishes
 from collwise.simulator.execution.mpirun import Mpirun
 from collwise.simulator.execution.oar import Oar
 from collwise.simulator.execution.srun import Srun
-from collwise.simulator.execution.targets import ThisMachine
+from collwise.simulator.execution.targets import LocalMachine
+from tests.simulator.execution.stand_ins import OARSH, SRUN, stand_in
 
 pytestmark = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
 
@@ -126,7 +126,7 @@ def test_files_for_hosts_are_in_the_working_directory(tmp_path: Path, monkeypatc
         assert shared.parent == tmp_path
         assert not list(shared.iterdir())
     assert not shared.exists()
-    with ThisMachine("openmpi").folder() as own:
+    with LocalMachine("openmpi").folder() as own:
         assert own.parent != tmp_path
 
 
@@ -135,7 +135,7 @@ def test_places_stay_what_they_are_within_a_batch_job(tmp_path: Path, monkeypatc
     job = {"SLURM_JOBID": "7", "SLURM_NODELIST": "far1", "SLURM_NNODES": "1", "SLURM_TASKS_PER_NODE": "2"}
     for name, value in {**job, "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "far1"}.items():
         monkeypatch.setenv(name, value)
-    run = ThisMachine("openmpi").run("/bin/true", 2, timeout_seconds=60)
+    run = LocalMachine("openmpi").run("/bin/true", 2, timeout_seconds=60)
     assert run.returncode == 0, run.problem
     assert Mpirun({"far2": 1}, Wishes(reach_seconds=120), remote_shell="far-shell").usual_procs == 1
     assert "far2" in log.read_text()

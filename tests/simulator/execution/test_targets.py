@@ -4,13 +4,13 @@ import shutil
 
 import pytest
 
-from collwise.simulator.execution.targets import ChangedPlace, ThisMachine
+from collwise.simulator.execution.targets import LocalMachine, ModifiedTarget
 
 
 @pytest.mark.skipif(shutil.which("mpirun.openmpi") is None, reason="needs Open MPI")
 def test_a_changed_place_adds_variables_and_options_and_keeps_its_times_apart() -> None:
-    base = ThisMachine("openmpi")
-    changed = ChangedPlace(base, {"told_by": "me"}, environment={"FIRST": "1"}, launcher_args=("--mca", "pml", "ob1"))
+    base = LocalMachine("openmpi")
+    changed = ModifiedTarget(base, {"told_by": "me"}, environment={"FIRST": "1"}, launcher_args=("--mca", "pml", "ob1"))
     assert changed.name == base.name
     assert dict(changed.facts) == {**base.facts, "told_by": "me"}
     run = changed.run(

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.targets import ThisMachine
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method, half_width, measure
+from collwise.simulator.execution.targets import LocalMachine
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision, half_width
+from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.timing import Case
 
 
 def test_half_width_is_student_t() -> None:
@@ -31,8 +32,8 @@ def test_times_of_real_open_mpi_are_kept(tmp_path: Path, timing: str, synchronis
         timing, wanted, synchronisation=synchronisation, keep_samples=True, late_seconds=0.05, limit_seconds=60
     )
     with Store(tmp_path / "store.sqlite") as store:
-        timings = measure(ThisMachine("openmpi"), cases, store, method=method)
-        again = measure(ThisMachine("openmpi"), cases, store, method=method, timeout_seconds=0.001)
+        timings = measure(LocalMachine("openmpi"), cases, store, method=method)
+        again = measure(LocalMachine("openmpi"), cases, store, method=method, timeout_seconds=0.001)
         kept = list(store.rows(source="measured"))
     assert timings == again
     assert [row.case for row in timings] == cases
@@ -54,7 +55,7 @@ def test_nrep_and_launches(tmp_path: Path) -> None:
     case = Case("bcast", "binary", 2, 2**20, 8192, processes_per_node=2)
     method = Method(nrep=0.05, precision=Precision(7, 7), limit_seconds=2, launches=2)
     with Store(tmp_path / "store.sqlite") as store:
-        (row,) = measure(ThisMachine("openmpi"), [case], store, method=method)
+        (row,) = measure(LocalMachine("openmpi"), [case], store, method=method)
         means = [kept["seconds"] for kept in store.rows(source="measured")]
     assert row.repetitions >= 14
     assert len(means) == 2
@@ -85,7 +86,7 @@ def test_a_run_that_hangs_is_ended_and_says_so(tmp_path: Path) -> None:
         pytest.raises(CollwiseError, match=r"time limit\); 0 of 1 cases"),
     ):
         measure(
-            ThisMachine("openmpi"),
+            LocalMachine("openmpi"),
             cases,
             store,
             method=Method(precision=Precision(100_000, 100_000), limit_seconds=0),

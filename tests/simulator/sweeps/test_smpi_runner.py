@@ -8,7 +8,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +19,16 @@ from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.platforms import load_description
-from collwise.simulator.execution.installations import smpi_engine
+from collwise.simulator.execution.installations import smpi_installation
 from collwise.simulator.execution.processes import run_program
-from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.store import Store
 from collwise.simulator.sweeps import smpi_runner as sweeps
+from collwise.simulator.sweeps.case_file import case_lines
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.message_counts import cost_of
-from collwise.simulator.sweeps.smpi_runner import SweepResult, case_lines, configuration_of, plan_batches, simulate
+from collwise.simulator.sweeps.runner import Progress, RunResult
+from collwise.simulator.sweeps.smpi_runner import plan_batches, simulated_configuration
+from collwise.simulator.timing import Case, Timing
 
 need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 
@@ -46,9 +51,14 @@ def mixed_cases() -> list[Case]:
     return [replace(case, processes_per_node=per_node) for case in cases for per_node in (1, 2)]
 
 
-def run(folder: Path, cases: Sequence[Case], name: str = "timings", jobs: int = 1, **others: object) -> SweepResult:
+def run(folder: Path, cases: Sequence[Case], name: str = "timings", jobs: int = 1, **others: object) -> RunResult:
     with Store(folder / f"{name}.sqlite") as store:
-        return simulate(GRISOU, cases, store, jobs=jobs, **others)  # type: ignore[arg-type]
+        return SimulationContext(store, jobs=jobs, **others).simulate(GRISOU, cases)  # type: ignore[arg-type]
+
+
+def shown_by(tell: Callable[[Timing, float], None]) -> Callable[[str], AbstractContextManager[Progress]]:
+    """Progress of any label, told to a function."""
+    return lambda label: nullcontext(tell)
 
 
 # Independence
@@ -126,7 +136,7 @@ def test_nothing_is_simulated_twice(tmp_path: Path) -> None:
     cases = mixed_cases()[:20]
     seen: list[tuple[Case, float]] = []
     first = run(
-        tmp_path, [*cases[:12], *cases[:5]], on_progress=lambda timing, share: seen.append((timing.case, share))
+        tmp_path, [*cases[:12], *cases[:5]], progress=shown_by(lambda timing, share: seen.append((timing.case, share)))
     )
     assert (first.reused, len(first.timings)) == (0, 12)
     assert first.processes_started >= 1
@@ -159,14 +169,14 @@ def test_another_platform_program_engine_or_option_is_another_key(
     case = Case("bcast", "chain", 4, 65536, 8192)
     first = run(tmp_path, [case])
 
-    def again() -> SweepResult:
+    def again() -> RunResult:
         with Store(tmp_path / "timings.sqlite") as store:
-            return simulate(GRISOU, [case], store, jobs=1)
+            return SimulationContext(store, jobs=1).simulate(GRISOU, [case])
 
     assert again().processes_started == 0
     slower = replace(GRISOU, link_latency_seconds=2 * GRISOU.link_latency_seconds)
     with Store(tmp_path / "timings.sqlite") as store:
-        found = simulate(slower, [case], store, jobs=1)
+        found = SimulationContext(store, jobs=1).simulate(slower, [case])
     assert (found.reused, found.processes_started) == (0, 1)
     assert found.timings[case].seconds > 1.2 * first.timings[case].seconds
 
@@ -178,8 +188,8 @@ def test_another_platform_program_engine_or_option_is_another_key(
         patch.setitem(sweeps.SMPI_OPTIONS, "smpi/wtime", "1e-6")
         assert again().reused == 0
     with monkeypatch.context() as patch:
-        engine = replace(smpi_engine(), version="9.9")
-        patch.setattr(sweeps, "smpi_engine", lambda version, procs: engine)
+        engine = replace(smpi_installation(), version="9.9")
+        patch.setattr(sweeps, "smpi_installation", lambda version, procs: engine)
         other = again()
         assert other.reused == 0
         assert other.configuration.maker == "SimGrid 9.9"
@@ -191,8 +201,10 @@ def test_another_platform_program_engine_or_option_is_another_key(
 
 
 def test_a_better_title_is_the_same_platform() -> None:
-    engine = smpi_engine() if shutil.which("smpirun") else pytest.skip("SMPI is not installed")
-    assert configuration_of(replace(GRISOU, title="Grisou, again"), engine).key == configuration_of(GRISOU, engine).key
+    engine = smpi_installation() if shutil.which("smpirun") else pytest.skip("SMPI is not installed")
+    assert simulated_configuration(
+        replace(GRISOU, title="Grisou, again"), engine, "benchmark"
+    ) == simulated_configuration(GRISOU, engine, "benchmark")
 
 
 @need_smpi
@@ -208,12 +220,13 @@ def test_too_many_processes_for_the_platform(tmp_path: Path) -> None:
 SWEEP_SCRIPT = """
 import sys
 from collwise.platforms import load_description
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.simulator.store import Store
+from collwise.simulator.timing import Case
+from collwise.simulator.sweeps.context import SimulationContext
 
 cases = [Case("bcast", "chain", 40, 3_000_000 + n, 8192) for n in range(40)]
 with Store(sys.argv[1]) as store:
-    result = simulate(load_description("grisou"), cases, store, jobs=2)
+    result = SimulationContext(store, jobs=2).simulate(load_description("grisou"), cases)
     print(result.reused, len(result.timings), len(result.failed))
 """
 
@@ -325,7 +338,7 @@ def fake_smpirun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MESSAGES_THAT_FAIL", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(
-        "collwise.simulator.execution.installations.Engine.program", lambda self, name: Path("/bin/true")
+        "collwise.simulator.execution.installations.Installation.program", lambda self, name: Path("/bin/true")
     )
     return log
 
@@ -410,7 +423,7 @@ def test_smpirun_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @need_smpi
 def test_a_simgrid_that_is_not_here(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"SimGrid 1\.2 is not here; valid: .*collwise setup --simgrid 1\.2"):
-        run(tmp_path, numbered(1), engine_version="1.2")
+        run(tmp_path, numbered(1), simgrid="1.2")
 
 
 # Batches

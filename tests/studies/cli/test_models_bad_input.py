@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.studies.model_commands import Capture, prepared, run
+
+from tests.studies.cli.model_commands import Capture, prepared, run
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.studies.model_commands import Capture, prepared, run
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.parameter_file import FittedParameters
 from collwise.platforms import description
 from collwise.validation.fitting.models_by_name import MODEL_NAMES
 from tests.models.parameter_examples import fitted
+from tests.studies.cli.model_commands import Capture, prepared, run
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")

@@ -22,7 +22,7 @@ from collwise.simulator.store import Store
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009 import estimates as estimating
 from collwise.studies.papers.oflynn2009 import tables
-from collwise.validation.fitting.models_by_name import HowToRun
+from collwise.validation.fitting.models_by_name import SimulationContext
 
 need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 
@@ -178,7 +178,7 @@ def test_serial_gather_is_the_sum_of_messages() -> None:
 @need_smpi
 def test_on_the_exact_platform(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
-        exact = thesis.on_the_exact_platform(HowToRun(store))
+        exact = thesis.on_the_exact_platform(SimulationContext(store))
     assert {row.parameter for row in exact.recovered} == {"C", "t", "L", "1/beta"}
     assert max(row.worst_error for row in exact.recovered) < 1e-4
     assert exact.slowest_last.worst < 1e-3
@@ -189,6 +189,6 @@ def test_on_the_exact_platform(tmp_path: Path) -> None:
 @need_smpi
 def test_lmo_is_exact_where_no_link_is_shared(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
-        found = thesis.without_shared_links(load("hcl16"), HowToRun(store))
+        found = thesis.without_shared_links(load("hcl16"), SimulationContext(store))
     assert found["lmo"].worst < 1e-3
     assert found["hockney"].mean > 0.2

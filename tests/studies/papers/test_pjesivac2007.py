@@ -14,8 +14,8 @@ from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import PLogP
 from collwise.models.switch_points import Indices
-from collwise.simulator.store import Configuration
-from collwise.simulator.sweeps.smpi_runner import SweepResult
+from collwise.simulator.sweeps.runner import RunResult
+from collwise.simulator.timing import Configuration
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
@@ -247,7 +247,7 @@ def map_world(as_published: bool) -> DecisionMaps:
         name: ModelMap(winners, small_and_large(procs, sizes, costs[name]))
         for name, winners in zip(NAMES, (hockney, loggp, plogp), strict=True)
     }
-    sweep = SweepResult({}, 0, 0, Configuration("simulated", "frodo", "none"))
+    sweep = RunResult({}, 0, 0, Configuration("simulated", "frodo", "none"))
     return DecisionMaps(PLAN, PLAN.candidates(), seconds, best, models, sweep)
 
 

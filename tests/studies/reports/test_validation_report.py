@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from collwise.simulator.store import Case, Timing
+from collwise.simulator.timing import Case, Timing
 from collwise.studies.reports.sections import Section, TextTable
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.measurement.repeatability import Repeatability

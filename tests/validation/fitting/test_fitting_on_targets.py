@@ -16,10 +16,10 @@ import pytest
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.implementation_aware.estimation import BY_PARTS
 from collwise.simulator.execution.processes import run_command
-from collwise.simulator.execution.targets import Place, ThisMachine
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method
+from collwise.simulator.execution.targets import ExecutionTarget, LocalMachine
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.fitting import implementation_aware as fitting
 from collwise.validation.fitting.implementation_aware import Grid, Plan, fit_measured, measured_plan, measured_procs
 from collwise.validation.fitting.models_by_name import measured_models, measured_parameters
@@ -39,14 +39,14 @@ class Alike:
 
     def __init__(self, per_node: int = 1) -> None:
         self._per_node = per_node
-        self.engine = ThisMachine("openmpi").engine
+        self.engine = LocalMachine("openmpi").engine
 
     def processes_per_node(self, procs: int) -> int:
         return self._per_node
 
 
 def test_a_measured_plan_is_small_and_fits() -> None:
-    plan = measured_plan(ThisMachine("openmpi"), measured_procs(8))
+    plan = measured_plan(LocalMachine("openmpi"), measured_procs(8))
     assert plan.procs == (5, 8)
     assert plan.grid == fitting.MEASURED_GRID
     assert measured_procs(2) == (2,)
@@ -61,7 +61,7 @@ def test_several_a_node_are_refused(tmp_path: Path) -> None:
 def test_the_time_of_the_slowest_stands_for_the_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Case] = []
 
-    def times(place: Place, cases: list[Case], store: Store, *, method: Method, **_: object) -> list[Timing]:
+    def times(place: ExecutionTarget, cases: list[Case], store: Store, *, method: Method, **_: object) -> list[Timing]:
         assert method.timing == "maximum"
         seen.extend(cases)
         return [Timing(case, 1e-3 + 1e-6 * case.message_bytes * (2 if case.procs > 2 else 1)) for case in cases]
@@ -79,7 +79,7 @@ def test_the_time_of_the_slowest_stands_for_the_roots(tmp_path: Path, monkeypatc
 
 
 def test_times_that_noise_swallows_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def times(place: Place, cases: list[Case], store: Store, **_: object) -> list[Timing]:
+    def times(place: ExecutionTarget, cases: list[Case], store: Store, **_: object) -> list[Timing]:
         return [Timing(case, 2.0 if case.experiment == "barrier" else 1.0) for case in cases]
 
     monkeypatch.setattr(fitting, "measure", times)
@@ -93,7 +93,7 @@ def test_times_that_noise_swallows_are_said(tmp_path: Path, monkeypatch: pytest.
 def test_models_without_time_left_are_noted(tmp_path: Path) -> None:
     notes: list[str] = []
     with Store(tmp_path / "s.sqlite") as store:
-        assert measured_models(ThisMachine("openmpi"), store, 2, budget_seconds=0, on_note=notes.append) == []
+        assert measured_models(LocalMachine("openmpi"), store, 2, budget_seconds=0, on_note=notes.append) == []
     assert len(notes) == 7
     assert all("not fitted, 0 s were over" in note for note in notes)
 
@@ -101,7 +101,7 @@ def test_models_without_time_left_are_noted(tmp_path: Path) -> None:
 @need_openmpi
 def test_an_experiment_beyond_its_time_ends(tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite") as store, pytest.raises(CollwiseError, match="time limit"):
-        measured_parameters(ThisMachine("openmpi"), request("hockney"), store, 2, limit_seconds=0)
+        measured_parameters(LocalMachine("openmpi"), request("hockney"), store, 2, limit_seconds=0)
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import Calibration, load_description
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps import smpi_runner as sweep
-from collwise.validation.fitting import implementation_aware as fitting
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.smpi_runner import SmpiRunner
+from collwise.simulator.timing import Case
 from collwise.validation.fitting.implementation_aware import Plan, default_procs, fit
 from collwise.validation.selection.comparison import (
     ComparisonPlan,
@@ -24,6 +25,7 @@ from collwise.validation.selection.comparison import (
     select_by_model,
     select_by_simulation,
 )
+from tests.runners import context_with
 
 pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 
@@ -51,13 +53,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def parameters(store: Store) -> ModelParameters:
-    return fit(PLATFORM, PLAN, store, jobs=1)
+    return fit(PLATFORM, PLAN, SimulationContext(store, jobs=1))
 
 
 def comparison(parameters: ModelParameters, store: Store, collective: str, model: str = BY_PARTS) -> ComparisonResult:
     procs, sizes = GRIDS[collective]
     plan = ComparisonPlan(collective, procs, sizes, 1, 8192)
-    return compare(PLATFORM, plan, ImplementationAware(parameters, model), store, jobs=1)
+    return compare(PLATFORM, plan, ImplementationAware(parameters, model), SimulationContext(store, jobs=1))
 
 
 def test_the_plan_by_default() -> None:
@@ -163,10 +165,10 @@ def test_tables_choose_what_the_rows_say(parameters: ModelParameters, store: Sto
 
 
 def test_choosing_the_segment_too_costs_little(store: Store) -> None:
-    parameters = fit(PLATFORM, WIDE_PLAN, store, jobs=1)
+    parameters = fit(PLATFORM, WIDE_PLAN, SimulationContext(store, jobs=1))
     procs, sizes = GRIDS["bcast"]
     plan = ComparisonPlan("bcast", procs, sizes, 1, 8192, more_segments=WIDE_PLAN.more_segments)
-    result = compare(PLATFORM, plan, ImplementationAware(parameters, BY_PARTS), store, jobs=1)
+    result = compare(PLATFORM, plan, ImplementationAware(parameters, BY_PARTS), SimulationContext(store, jobs=1))
     assert len(plan.candidates()) == 10 + 7 * len(WIDE_PLAN.more_segments)
     chosen = {row.best.choice.segment_bytes for row in result.rows}
     assert len(chosen) > 1, "the best segment size should depend on the message"
@@ -184,8 +186,8 @@ def test_a_second_fit_simulates_nothing(
     def never(*_: object) -> None:
         raise AssertionError("simulated again")
 
-    monkeypatch.setattr(sweep._Sweep, "_run_process", never)
-    assert fit(PLATFORM, PLAN, store, jobs=1) == parameters
+    monkeypatch.setattr(SmpiRunner, "make", never)
+    assert fit(PLATFORM, PLAN, SimulationContext(store, jobs=1)) == parameters
 
 
 def test_a_saved_fit_chooses_the_same(parameters: ModelParameters, tmp_path: Path) -> None:
@@ -198,18 +200,13 @@ def test_a_saved_fit_chooses_the_same(parameters: ModelParameters, tmp_path: Pat
 
 def test_a_plan_that_does_not_fit(store: Store) -> None:
     with pytest.raises(UsageError, match="platform 'small' cannot hold P = 17 with 1 per node"):
-        fit(PLATFORM, Plan((8, 17), 1), store)
+        fit(PLATFORM, Plan((8, 17), 1), SimulationContext(store))
 
 
-def test_a_failed_experiment_ends_the_fit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*args: object, **others: object) -> sweep.SweepResult:
-        case = Case("bcast", "chain", 4, 1)
-        configuration = sweep.Configuration("simulated", "small", "SimGrid")
-        return sweep.SweepResult({case: Timing(case, float("nan"), error="no network")}, 0, 1, configuration)
-
-    monkeypatch.setattr(fitting, "simulate", failing)
+def test_a_failed_experiment_ends_the_fit(store: Store) -> None:
+    context = context_with(store, lambda case: None if case.algorithm == "chain" else 1.0, "no network")
     with pytest.raises(CollwiseError, match=r"an experiment of the fit failed: .*chain.*: no network"):
-        fit(PLATFORM, PLAN, store)
+        fit(PLATFORM, PLAN, context)
 
 
 @pytest.mark.parametrize(

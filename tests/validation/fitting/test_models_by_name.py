@@ -15,7 +15,7 @@ from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.validation.fitting.models_by_name import (
     MODEL_NAMES,
-    HowToRun,
+    SimulationContext,
     check_fits_platform,
     check_formulas,
     covers,
@@ -32,7 +32,7 @@ need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not 
 
 def on(platform: str, names: list[str], folder: Path) -> list[CollectiveModel]:
     with Store(folder / "timings.sqlite") as store:
-        return models_on(load(platform), names, 1, (8192,), HowToRun(store))
+        return models_on(load(platform), names, 1, (8192,), SimulationContext(store))
 
 
 @need_smpi
@@ -64,26 +64,26 @@ def test_where_nodes_differ_homogeneous_models_are_the_means_of_all(tmp_path: Pa
 @need_smpi
 def test_which_processes_take_part(tmp_path: Path) -> None:
     with Store(tmp_path / "timings.sqlite") as store:
-        how, wanted = HowToRun(store), request("hockney", "two-sizes")
-        assert simulated_parameters(load("gros"), wanted, how).procs == 6
-        assert simulated_parameters(load("exact-heterogeneous"), wanted, how).procs == 16
-        assert simulated_parameters(load("gros"), wanted, how, 3).procs == 3
+        context, wanted = SimulationContext(store), request("hockney", "two-sizes")
+        assert simulated_parameters(load("gros"), wanted, context).procs == 6
+        assert simulated_parameters(load("exact-heterogeneous"), wanted, context).procs == 16
+        assert simulated_parameters(load("gros"), wanted, context, 3).procs == 3
         with pytest.raises(UsageError, match="platform 'exact' cannot hold P = 9"):
-            simulated_parameters(load("exact"), wanted, how, 9)
+            simulated_parameters(load("exact"), wanted, context, 9)
 
 
 def test_a_file_of_another_platform(tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     fitted("hockney", platform="gros").save(file)
     with Store(tmp_path / "timings.sqlite") as store:
-        model = model_of("hockney", file, load("gros"), 1, (8192,), HowToRun(store))
+        model = model_of("hockney", file, load("gros"), 1, (8192,), SimulationContext(store))
         assert model.name == "hockney"
         assert fitted_per_node(model) is None
         check_fits_platform(model, file, load("gros"), 2)
         with pytest.raises(UsageError, match=r"p\.toml: parameters of platform 'gros', not of 'grisou'$"):
-            model_of("hockney", file, load("grisou"), 2, (8192,), HowToRun(store))
+            model_of("hockney", file, load("grisou"), 2, (8192,), SimulationContext(store))
         with pytest.raises(UsageError, match=r"unknown model 'lmo'.*those in .*p\.toml"):
-            model_of("lmo", file, load("gros"), 1, (8192,), HowToRun(store))
+            model_of("lmo", file, load("gros"), 1, (8192,), SimulationContext(store))
 
 
 def test_what_models_cover() -> None:

@@ -17,7 +17,7 @@ from collwise.models.parameter_file import FittedParameters
 from collwise.platforms import load, load_description
 from collwise.platforms.truth import PointToPoint, point_to_point
 from collwise.simulator.store import Store
-from collwise.validation.fitting.models_by_name import HowToRun, simulated_parameters
+from collwise.validation.fitting.models_by_name import SimulationContext, simulated_parameters
 from collwise.validation.fitting.point_to_point import PROCEDURES, Request, request
 from collwise.validation.fitting.recovery import (
     LMO_TOLERANCE,
@@ -45,7 +45,9 @@ PARAMETERS = {
 def simulated(platform_name: str, wanted: list[Request], folder: Path, procs: int | None = None) -> list[Recovered]:
     platform = load(platform_name)
     with Store(folder / "timings.sqlite") as store:
-        return recover(platform, wanted, partial(simulated_parameters, platform, how=HowToRun(store), procs=procs))
+        return recover(
+            platform, wanted, partial(simulated_parameters, platform, context=SimulationContext(store), procs=procs)
+        )
 
 
 def assert_found(rows: list[Recovered]) -> None:
@@ -158,7 +160,7 @@ def test_parameters_of_another_platform_are_not_found(tmp_path: Path) -> None:
     slower = replace(described.calibration, or_=((least, base * 1.2, per_byte),))
     other = replace(described, calibration=slower)
     with Store(tmp_path / "timings.sqlite") as store:
-        fit = partial(simulated_parameters, other, how=HowToRun(store), procs=2)
+        fit = partial(simulated_parameters, other, context=SimulationContext(store), procs=2)
         rows = recover(described, [request("hockney")], fit)
     wrong = {row.parameter: row.worst_error for row in rows if not row.ok}
     assert wrong == {"alpha": pytest.approx(0.2 * base / 53e-6, rel=0.01)}

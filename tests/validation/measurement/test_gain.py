@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.simulator.launchers.stand_ins import OARSH, stand_in
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.cluster import Wishes
 from collwise.simulator.execution.mpirun import Mpirun
-from collwise.simulator.execution.targets import ThisMachine
-from collwise.simulator.store import Case, Store
+from collwise.simulator.execution.targets import LocalMachine
+from collwise.simulator.store import Store
+from collwise.simulator.timing import Case
 from collwise.studies.reports.gain import cells, gains_markdown, summary_lines
 from collwise.validation.measurement.gain import (
     LIBCOLLWISE,
@@ -33,6 +33,7 @@ from collwise.validation.openmpi.rules import openmpi_rules, parse_rules
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
+from tests.simulator.execution.stand_ins import OARSH, stand_in
 
 REPORT = """noise of mpirun
 collwise: collectives of this run of 4 processes, counted once a call
@@ -114,7 +115,7 @@ def test_calls_without_a_decision_are_named() -> None:
 @pytest.mark.parametrize(("library", "launches", "message"), [("mpich", 2, "Open MPI's"), ("openmpi", 1, "2 at least")])
 def test_what_cannot_be_measured_is_refused(tmp_path: Path, library: str, launches: int, message: str) -> None:
     try:
-        place = ThisMachine(library)
+        place = LocalMachine(library)
     except UsageError as problem:
         pytest.skip(str(problem))
     case = builtin_case(place, "bcast", 2, 1024)
@@ -128,7 +129,7 @@ need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Op
 @need_openmpi
 def test_a_file_that_a_host_cannot_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Open MPI and the loader pass over what is missing, and one way would be measured as another."""
-    here = ThisMachine("openmpi")
+    here = LocalMachine("openmpi")
     monkeypatch.setattr(
         "collwise.validation.measurement.gain.preloadable", lambda library, folder: "/nowhere/libcollwise.so"
     )

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.simulator.store import Store, Timing
+from collwise.simulator.store import Store
+from collwise.simulator.timing import Timing
 from collwise.validation.measurement.imports import import_file
 from collwise.validation.measurement.imports.reading import Unsaid
 

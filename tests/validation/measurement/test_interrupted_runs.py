@@ -9,19 +9,20 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.installations import Engine
+from collwise.simulator.execution.installations import Installation
 from collwise.simulator.execution.processes import ProgramRun
-from collwise.simulator.execution.targets import Order, Place
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method, measure
+from collwise.simulator.execution.targets import ExecutionTarget, LaunchRequest
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.timing import Case
 from collwise.validation.measurement.irregular_regions import Plan, find_regions
 
 KIB = 1024
 PLAN = Plan(3, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=2, timeout_seconds=77)
 
 
-class Played(Place):
+class Played(ExecutionTarget):
     """Says of each case a time in proportion to its bytes, and dies after `most` of a run; `wrong` is an error's id."""
 
     name = "played"
@@ -31,17 +32,17 @@ class Played(Place):
 
     def __init__(self, folder: Path, most: int = 10**6, wrong: int = -1) -> None:
         (folder / "benchmark").touch()
-        self.engine = Engine("openmpi", "9.9", Path("mpirun"), folder)
+        self.engine = Installation("openmpi", "9.9", Path("mpirun"), folder)
         self.most, self.wrong, self.orders, self.asked = most, wrong, [], []
 
     def processes_per_node(self, procs: int) -> int:
         return 1
 
-    def perform(self, order: Order) -> ProgramRun:
-        lines = [line.split() for line in Path(order.args[0]).read_text().splitlines()]
-        self.orders.append(order)
+    def launch(self, request: LaunchRequest) -> ProgramRun:
+        lines = [line.split() for line in Path(request.args[0]).read_text().splitlines()]
+        self.orders.append(request)
         self.asked.append(lines)
-        assert order.on_line is not None
+        assert request.on_line is not None
         for number, (place, _, _, _, _, _, size, *_) in enumerate(lines):
             if number == self.most:
                 return ProgramRun(1, [], "n2 is gone\n")
@@ -51,7 +52,7 @@ class Played(Place):
                 "precise": True,
             }  # fmt: skip
             said = {"error": "no such thing"} if number == self.wrong else record
-            order.on_line(json.dumps({"id": int(place)} | said))
+            request.on_line(json.dumps({"id": int(place)} | said))
         return ProgramRun(0)
 
 
@@ -74,12 +75,12 @@ def test_one_run_of_all_missing_cases_in_order_within_the_limits(
     place = Played(tmp_path)
     timings = measure(place, cases(4, 2), store, method=method)
     assert [timing.seconds for timing in timings] == [3e-4, 1e-4, 2e-4] * 2
-    (order,) = place.orders
-    assert (order.program, order.procs, order.args[1:], order.timeout_seconds) == (
+    (request,) = place.orders
+    assert (request.program, request.procs, request.args[1:], request.timeout_seconds) == (
         "benchmark", 4, method.options(), limit
     )  # fmt: skip
     assert [(line[4], line[6]) for line in place.asked[0]] == [(p, s) for p in "24" for s in ("1000", "2000", "3000")]
-    assert not Path(order.args[0]).exists()
+    assert not Path(request.args[0]).exists()
 
 
 def test_what_was_measured_before_the_end_is_not_measured_again(tmp_path: Path, store: Store) -> None:

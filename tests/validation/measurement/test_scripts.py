@@ -12,9 +12,9 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.installations import REPOSITORY
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.timing import Case
 from collwise.validation.measurement.imports import import_file
 from collwise.validation.measurement.imports.reading import Unsaid
 from collwise.validation.measurement.scripts import USUAL_NAME, carried_sources, write_script

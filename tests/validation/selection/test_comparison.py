@@ -22,10 +22,10 @@ from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import fastest
 from collwise.platforms import load_description
-from collwise.simulator.store import Case, Configuration, Store, Timing
-from collwise.simulator.sweeps.smpi_runner import SweepResult
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.runner import RunResult
+from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.openmpi.builtin_decisions import Choice, decide
-from collwise.validation.selection import comparison as selection
 from collwise.validation.selection.comparison import (
     ComparisonPlan,
     ComparisonResult,
@@ -37,6 +37,7 @@ from collwise.validation.selection.comparison import (
     select_by_simulation,
 )
 from collwise.validation.selection.decision_table import DecisionTable
+from tests.runners import context_with
 
 GRISOU = load_description("grisou")
 SEGMENT = 8192
@@ -65,17 +66,8 @@ def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Co
     def of(
         seconds: Callable[[Case], float | None], plan: ComparisonPlan, model: ImplementationAware
     ) -> ComparisonResult:
-        def simulate(platform: object, cases: list[Case], *_: object, **__: object) -> SweepResult:
-            found = {case: seconds(case) for case in cases}
-            timings = {
-                case: Timing(case, float("nan"), error="on fire") if value is None else Timing(case, value)
-                for case, value in found.items()
-            }
-            return SweepResult(timings, 0, 1, Configuration("simulated", "grisou", "SimGrid 3.32"))
-
-        monkeypatch.setattr(selection, "simulate", simulate)
         with Store(tmp_path / "timings.sqlite") as store:
-            return compare(GRISOU, plan, model, store)
+            return compare(GRISOU, plan, model, context_with(store, seconds, "on fire"))
 
     return of
 
@@ -308,9 +300,9 @@ def allgather(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: made))
 
 
-def sweep(plan: ComparisonPlan, seconds: Callable[[Case], float]) -> SweepResult:
+def sweep(plan: ComparisonPlan, seconds: Callable[[Case], float]) -> RunResult:
     timings = {case: Timing(case, seconds(case)) for case in plan.candidate_cases()}
-    return SweepResult(timings, 0, 1, Configuration("simulated", "grisou", "SimGrid 3.32"))
+    return RunResult(timings, 0, 1, Configuration("simulated", "grisou", "SimGrid 3.32"))
 
 
 ORDER = {"doubling": 1.0, "neighbor": 2.0, "ring": 3.0}

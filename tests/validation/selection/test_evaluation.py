@@ -18,12 +18,13 @@ from collwise.models.lmo import LMO, Thresholds
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load
-from collwise.simulator.store import Case, Configuration, Store, Timing
-from collwise.simulator.sweeps.smpi_runner import SweepResult, simulate
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case
 from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.selection import evaluation
 from collwise.validation.selection.evaluation import Evaluation, Grid, Score, evaluate, usual_grid
 from collwise.validation.selection.maps import method_name
+from tests.runners import context_with
 
 GROS = load("gros")
 HOCKNEY = PointToPointModel("hockney", "gros", Hockney(2e-5, 1e-9))
@@ -58,17 +59,11 @@ def scored(
 ) -> Evaluation:  # fmt: skip
     """On scatter, where (algorithm, segment, P, m) takes the time given; what is not there fails."""
 
-    def sweep(platform: object, cases: list[Case], *_: object, **__: object) -> SweepResult:
-        timings = {}
-        for case in cases:
-            key = (case.algorithm, case.segment_bytes, case.procs, case.message_bytes)
-            error = "" if key in times else "deadlock"
-            timings[case] = Timing(case, times.get(key, math.nan), error=error)
-        return SweepResult(timings, 0, 1, Configuration("simulated", "gros", "x", ()))
+    def seconds(case: Case) -> float | None:
+        return times.get((case.algorithm, case.segment_bytes, case.procs, case.message_bytes))
 
-    monkeypatch.setattr(evaluation, "simulate", sweep)
     with Store(tmp_path / "timings.sqlite") as store:
-        return evaluate(GROS, models, ["scatter"], {"scatter": grid}, store)
+        return evaluate(GROS, models, ["scatter"], {"scatter": grid}, context_with(store, seconds, "deadlock"))
 
 
 def test_errors_and_costs_by_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -138,13 +133,9 @@ def test_times_that_are_not_deterministic_are_skipped_and_counted(
     grid = Grid((2, 4), (10, 500, 5000))
     case_times = {("linear", 0, p, m): 1e-3 for p in grid.procs for m in grid.message_bytes}
 
-    def sweep(platform: object, cases: list[Case], *_: object, **__: object) -> SweepResult:
-        timings = {case: Timing(case, 1e-3 if case.algorithm == "linear" else 2e-3) for case in cases}
-        return SweepResult(timings, 0, 1, Configuration("simulated", "gros", "x", ()))
-
-    monkeypatch.setattr(evaluation, "simulate", sweep)
     with Store(tmp_path / "timings.sqlite") as store:
-        result = evaluate(GROS, [model], ["gather"], {"gather": grid}, store)
+        context = context_with(store, lambda case: 1e-3 if case.algorithm == "linear" else 2e-3)
+        result = evaluate(GROS, [model], ["gather"], {"gather": grid}, context)
     (score,) = result.scores
     # Linear is not foretold at 500 bytes for either P; binomial always is, and is picked there.
     assert len(case_times) + 6 == 12 == score.predictions + score.unpredicted
@@ -174,7 +165,7 @@ def independently(model: CollectiveModel, times: dict[Case, float], collective: 
 def test_a_small_grid_simulated(collective: str, tmp_path: Path) -> None:
     grid = GRID if collective == "bcast" else Grid(GRID.procs, GRID.message_bytes)
     with Store(tmp_path / "timings.sqlite") as store:
-        result = evaluate(GROS, [HOCKNEY], [collective], {collective: grid}, store)
+        result = evaluate(GROS, [HOCKNEY], [collective], {collective: grid}, SimulationContext(store))
         known = Catalogue.load().collective(collective).algorithms
         cases = [
             Case(collective, name, p, m, segment, 0, 1)
@@ -184,7 +175,7 @@ def test_a_small_grid_simulated(collective: str, tmp_path: Path) -> None:
             for m in grid.message_bytes
             if known[name].selectable and not known[name].objection(p)
         ]
-        sweep = simulate(GROS, cases, store)
+        sweep = SimulationContext(store).simulate(GROS, cases)
         assert sweep.processes_started == 0
         times = {case: timing.seconds for case, timing in sweep.timings.items()}
     errors, costs = independently(HOCKNEY, times, collective)
@@ -211,9 +202,9 @@ def test_usual_grids() -> None:
 def test_what_cannot_be_evaluated(tmp_path: Path) -> None:
     with Store(tmp_path / "timings.sqlite") as store:
         with pytest.raises(UsageError, match="none of the models hockney covers scan"):
-            evaluate(GROS, [HOCKNEY], ["scan"], {"scan": GRID}, store)
+            evaluate(GROS, [HOCKNEY], ["scan"], {"scan": GRID}, SimulationContext(store))
         with pytest.raises(UsageError, match="models are scored from P = 2 on"):
-            evaluate(GROS, [HOCKNEY], ["bcast"], {"bcast": Grid((1, 4), (64,))}, store)
+            evaluate(GROS, [HOCKNEY], ["bcast"], {"bcast": Grid((1, 4), (64,))}, SimulationContext(store))
 
 
 def test_labels() -> None:

@@ -14,11 +14,13 @@ from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY
 from collwise.platforms import load_description
-from collwise.simulator.store import Case, Configuration, Store, Timing
-from collwise.simulator.sweeps.smpi_runner import SweepResult
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case
 from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.selection.comparison import ComparisonPlan, maps
+from collwise.validation.selection.comparison import ComparisonPlan
 from collwise.validation.selection.maps import DecisionMaps, decision_maps, method_name
+from tests.runners import context_with
 
 GRISOU = load_description("grisou")
 PLAN = ComparisonPlan("bcast", (4, 8), (2000, 5000, 10**6), 1, 0, ("linear", "chain", "binary"), (1024, 8192))
@@ -57,14 +59,9 @@ def seconds_of(case: Case) -> float:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> DecisionMaps:
-    def simulate(platform: object, cases: list[Case], *_: object, **__: object) -> SweepResult:
-        timings = {case: Timing(case, seconds_of(case)) for case in cases}
-        return SweepResult(timings, 0, 1, Configuration("simulated", "grisou", "SimGrid 3.32"))
-
-    monkeypatch.setattr(maps, "simulate", simulate)
     with Store(tmp_path / "timings.sqlite") as store:
         models = [Model("all", "linear", "chain", "binary"), Model("some", "linear")]
-        return decision_maps(GRISOU, PLAN, models, store)
+        return decision_maps(GRISOU, PLAN, models, context_with(store, seconds_of))
 
 
 def named(made: DecisionMaps, winners: Array) -> list[list[str]]:
@@ -109,20 +106,15 @@ def test_what_a_model_leaves_out_is_told(made: DecisionMaps) -> None:
 def test_a_model_without_any(tmp_path: Path) -> None:
     with Store(tmp_path / "timings.sqlite") as store:
         with pytest.raises(UsageError, match="model 'none' covers none of the bcast algorithms"):
-            decision_maps(GRISOU, PLAN, [Model("none")], store)
+            decision_maps(GRISOU, PLAN, [Model("none")], SimulationContext(store))
         with pytest.raises(UsageError, match="cannot hold P = 52 with 1 per node"):
-            decision_maps(GRISOU, ComparisonPlan("bcast", (52,), (1,), 1, 0), [], store)
+            decision_maps(GRISOU, ComparisonPlan("bcast", (52,), (1,), 1, 0), [], SimulationContext(store))
 
 
 def test_one_segment_is_no_method_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """At 1 KiB the chain by 1 KiB is the unsegmented chain, which the model takes for slower than linear."""
     plan = replace(PLAN, message_bytes=(1024, 1025))
 
-    def simulate(platform: object, cases: list[Case], *_: object, **__: object) -> SweepResult:
-        timings = {case: Timing(case, seconds_of(case)) for case in cases}
-        return SweepResult(timings, 0, 1, Configuration("simulated", "grisou", "SimGrid 3.32"))
-
-    monkeypatch.setattr(maps, "simulate", simulate)
     with Store(tmp_path / "timings.sqlite") as store:
-        made = decision_maps(GRISOU, plan, [Model("all", "linear", "chain", "binary")], store)
+        made = decision_maps(GRISOU, plan, [Model("all", "linear", "chain", "binary")], context_with(store, seconds_of))
     assert named(made, made.models["all"].winners)[1] == ["linear", "chain, 1 KiB"]

@@ -16,8 +16,9 @@ from collwise.models.lmo import LMO
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load
 from collwise.platforms.truth import point_to_point
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.smpi_runner import simulate
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case
 from collwise.validation.selection.rank_mapping import best_mappings, check_choice, mapping_gains
 
 need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
@@ -92,7 +93,7 @@ def test_predicted_gain_is_simulated_on_the_first_nodes(tmp_path: Path) -> None:
     )
     with Store(tmp_path / "store.sqlite") as store:
         mappings = best_mappings(model, "gather", 12, [1024])
-        (gain,) = mapping_gains(platform, model, "gather", 12, mappings, store)
+        (gain,) = mapping_gains(platform, model, "gather", 12, mappings, SimulationContext(store))
         assert gain.hosts == tuple(platform.hosts[node] for node in gain.mapping)
         assert gain.hosts[0] == platform.hosts[0]
         assert set(gain.mapping) == set(range(12))
@@ -101,4 +102,4 @@ def test_predicted_gain_is_simulated_on_the_first_nodes(tmp_path: Path) -> None:
         assert gain.simulated == pytest.approx(gain.predicted, rel=0.1)
         assert gain.simulated_gain == pytest.approx(gain.predicted_gain, abs=0.05)
         case = Case("gather", "binomial", 12, 1024)
-        assert simulate(platform, [case], store).timings[case].seconds == gain.simulated_default
+        assert SimulationContext(store).simulate(platform, [case]).timings[case].seconds == gain.simulated_default

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.store import Case, Store
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method, measure
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.timing import Case
 from collwise.validation.testbed.bed import Bed, running
 from collwise.validation.testbed.namespaces import command, processes
 from collwise.validation.testbed.target import TestBed

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from collwise.simulator.store import Case
+from collwise.simulator.timing import Case
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.three_way.conditions import CONDITIONS, Condition

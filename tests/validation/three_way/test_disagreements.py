@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from collwise.simulator.store import Case, Timing
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.measurement.repeatability import repeatability
 from collwise.validation.three_way.disagreements import (
     NOT_FOUND,

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.simulator.store import Case, Store, Timing
+from collwise.simulator.store import Store
+from collwise.simulator.timing import Case, Timing
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.testbed.bed import down, names
 from collwise.validation.testbed.namespaces import obstacle

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError
-from collwise.simulator.store import Configuration, Store, Timing
+from collwise.simulator.store import Store
+from collwise.simulator.timing import Configuration, Timing
 from collwise.validation.measurement.imports import imb, osu, repro, results
 from collwise.validation.measurement.imports.reading import Lines, Unsaid
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from collwise.simulator.store import Configuration, Timing
+from collwise.simulator.timing import Configuration, Timing
 from collwise.validation.measurement.imports.reading import (
     Lines,
     Unsaid,

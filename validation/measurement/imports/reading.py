@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError
-from collwise.simulator.store import Case, Configuration
+from collwise.simulator.timing import Case, Configuration
 
 # MPI's name without 'MPI_' and underlines, in lower case, to ours. In all of these programs, as here, the size is that
 # of a process's block where a collective has one block a process or pair, and of the whole vector in reductions.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import statistics
 
-from collwise.simulator.store import Case, Configuration, Timing
-from collwise.simulator.sweeps.mpi_runner import half_width
+from collwise.simulator.sweeps.method import half_width
+from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.reading import Lines, Unsaid, builtin_case, collective_of, configuration
 
 _FACT = re.compile(r"^#@(\w+)=(.*)$")

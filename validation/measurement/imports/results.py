@@ -15,12 +15,13 @@ from typing import Any
 
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.cluster import common_name, counted
-from collwise.simulator.execution.installations import Engine
+from collwise.simulator.execution.installations import Installation
 from collwise.simulator.execution.processes import ProgramRun
-from collwise.simulator.execution.targets import Order, Place
-from collwise.simulator.store import Case, Store, Timing
-from collwise.simulator.sweeps.experiment_runner import Precision
-from collwise.simulator.sweeps.mpi_runner import Method, measure, timing_from_record
+from collwise.simulator.execution.targets import ExecutionTarget, LaunchRequest
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.mpi_runner import measure, timing_from_record
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.measurement.imports.reading import Lines
 
 _ANY_CASE = Case("-", "-", 1, 0)
@@ -29,7 +30,7 @@ _VERSION = re.compile(r"Open MPI v(?P<openmpi>[^\s,]+)|MPICH Version:\s*(?P<mpic
 
 
 @dataclass(frozen=True)
-class _Elsewhere(Engine):
+class _Elsewhere(Installation):
     """An MPI library on another machine, named as it names itself."""
 
     said: str = ""
@@ -43,12 +44,12 @@ class _Elsewhere(Engine):
         return f"Open MPI {known['openmpi']}" if known["openmpi"] else f"MPICH {known['mpich']}"
 
 
-class _Playback(Place):
-    """A Place that gives back the records of a run elsewhere, under the ids of the cases asked for now."""
+class _Playback(ExecutionTarget):
+    """An ExecutionTarget that gives back the records of a run elsewhere, under the ids of the cases asked for now."""
 
     eager_limit_bytes = 0
 
-    def __init__(self, name: str, engine: Engine, facts: Mapping[str, str], records: Mapping[str, dict[str, Any]],
+    def __init__(self, name: str, engine: Installation, facts: Mapping[str, str], records: Mapping[str, dict[str, Any]],
                  hosts: Sequence[str]) -> None:  # fmt: skip
         self.name, self.engine, self.facts = name, engine, facts
         self.usual_procs, self._records, self._hosts = len(hosts), records, hosts
@@ -57,15 +58,15 @@ class _Playback(Place):
         """As it was there."""
         return min(procs, self._hosts.count(self._hosts[0]))
 
-    def perform(self, order: Order) -> ProgramRun:
-        """As of any Place."""
+    def launch(self, request: LaunchRequest) -> ProgramRun:
+        """As of any ExecutionTarget."""
         run = ProgramRun(0)
-        for line in Path(order.args[0]).read_text(encoding="utf-8").splitlines():
+        for line in Path(request.args[0]).read_text(encoding="utf-8").splitlines():
             number, _, case = line.partition(" ")
             if case in self._records:
                 run.output_lines.append(json.dumps({"id": int(number)} | self._records[case]))
-                if order.on_line is not None:
-                    order.on_line(run.output_lines[-1])
+                if request.on_line is not None:
+                    request.on_line(run.output_lines[-1])
         return run
 
 

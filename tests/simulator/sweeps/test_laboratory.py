@@ -23,9 +23,10 @@ from collwise.common.experiments import KINDS, Effort, Experiment, Laboratory
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.execution.installations import MPI_LIBRARIES, REPOSITORY, engines_directory
 from collwise.simulator.execution.processes import run_command, run_program
-from collwise.simulator.execution.targets import ThisMachine
+from collwise.simulator.execution.targets import LocalMachine
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import EXACT, ExperimentRunner, Precision, experiment_lines
+from collwise.simulator.sweeps.laboratory import ExperimentLaboratory, experiment_lines
+from collwise.simulator.sweeps.method import EXACT, Precision
 from collwise.simulator.sweeps.rounds import plan_rounds
 
 need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
@@ -110,8 +111,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def simulated(store: Store, version: str | None = None) -> ExperimentRunner:
-    return ExperimentRunner.simulated(PLATFORM, store, procs=PROCS, engine_version=version, jobs=2)
+def simulated(store: Store, version: str | None = None) -> ExperimentLaboratory:
+    return ExperimentLaboratory.simulated(PLATFORM, store, procs=PROCS, simgrid=version, jobs=2)
 
 
 @need_smpi
@@ -133,7 +134,7 @@ def test_one_to_two_with_equal_overheads_takes_what_lmo_says(store: Store) -> No
     """4 C + 2 L + 2 C: two sends and two receives of the replies at i, a receive and a send at k."""
     overhead = ((0, SEND, 0.0),)
     platform = replace(PLATFORM, calibration=Calibration(crosstraffic=False, os=overhead, or_=overhead))
-    runner = ExperimentRunner.simulated(platform, store, procs=3)
+    runner = ExperimentLaboratory.simulated(platform, store, procs=3)
     (measurement,) = runner.run([Experiment("one_to_two", (0, 1, 2), 1, 1)])
     assert measurement.seconds == pytest.approx(6 * SEND + 2 * wire(1), rel=1e-8)
 
@@ -144,7 +145,7 @@ def test_side_by_side_takes_no_longer(store: Store) -> None:
     pairs = list(itertools.combinations(range(8), 2))
     asked = [Experiment("roundtrip", pair, size, size) for size in (1, 100_000) for pair in pairs]
     grisou = load_description("grisou")
-    parallel, serial = (ExperimentRunner.simulated(grisou, store, procs=8) for _ in range(2))
+    parallel, serial = (ExperimentLaboratory.simulated(grisou, store, procs=8) for _ in range(2))
     together, alone = parallel.run(asked), serial.run(asked, in_parallel=False)
     for one, other in zip(together, alone, strict=True):
         assert one.seconds == pytest.approx(other.seconds, rel=0, abs=1e-9)
@@ -174,7 +175,7 @@ def test_nothing_is_made_twice(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     some = first.run(asked[:5])
     assert first.run([*asked, asked[0]])[:5] == some
     second = simulated(store)
-    monkeypatch.setattr("collwise.simulator.sweeps.experiment_runner.run_command", None)
+    monkeypatch.setattr("collwise.simulator.sweeps.laboratory.run_command", None)
     measurements = second.run(asked)
     assert first.effort == Effort(5 + len(asked), pytest.approx(first.effort.seconds))
     assert second.effort.measurements == len(asked)
@@ -185,7 +186,7 @@ def test_nothing_is_made_twice(store: Store, monkeypatch: pytest.MonkeyPatch) ->
 @need_smpi
 def test_other_ways_of_making_are_other_times(store: Store) -> None:
     keys = {simulated(store).configuration(in_parallel).key for in_parallel in (True, False)}
-    other = ExperimentRunner.simulated(replace(PLATFORM, link_latency_seconds=1e-6), store, procs=PROCS)
+    other = ExperimentLaboratory.simulated(replace(PLATFORM, link_latency_seconds=1e-6), store, procs=PROCS)
     keys.add(other.configuration().key)
     assert len(keys) == 3
 
@@ -194,10 +195,10 @@ RUN_SCRIPT = """
 import sys
 from collwise.common.experiments import Experiment
 from collwise.platforms import load_description
-from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
+from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.store import Store
 with Store(sys.argv[1]) as store:
-    runner = ExperimentRunner.simulated(load_description("grisou"), store, procs=3, jobs=1)
+    runner = ExperimentLaboratory.simulated(load_description("grisou"), store, procs=3, jobs=1)
     runner.run([Experiment("saturation", (0, 1), size, 1, 1500) for size in range(1000, 1060)])
     print(runner.effort.measurements)
 """
@@ -319,16 +320,16 @@ def test_precision_that_makes_no_sense_is_refused() -> None:
 @need_smpi
 def test_a_platform_that_is_too_small_and_an_unknown_library_are_refused(store: Store) -> None:
     with pytest.raises(UsageError, match="cannot hold P = 9"):
-        ExperimentRunner.simulated(PLATFORM, store, procs=9)
+        ExperimentLaboratory.simulated(PLATFORM, store, procs=9)
     with pytest.raises(UsageError, match="unknown MPI library 'openmp'; did you mean openmpi"):
-        ThisMachine("openmp")
+        LocalMachine("openmp")
 
 
 @need_smpi
 def test_a_failing_engine_is_an_error_that_keeps_what_is_done(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program gives up at a kind that it does not know."""
     monkeypatch.setattr(
-        "collwise.simulator.sweeps.experiment_runner.experiment_lines",
+        "collwise.simulator.sweeps.laboratory.experiment_lines",
         lambda rounds: experiment_lines(rounds).replace("prtt", "?"),
     )
     with pytest.raises(CollwiseError, match=r"malformed experiment: .* \? .*exit code 2\); 0 of 2 experiments"):
@@ -388,7 +389,7 @@ def test_real_libraries_run_every_kind_until_it_is_exact_enough(store: Store, li
     if not shutil.which(f"mpirun.{library}"):
         pytest.skip(f"{library} is not installed")
     precision = Precision(3, 12, relative_error=0.2)
-    runner = ExperimentRunner.measured(ThisMachine(library), 3, store, precision=precision)
+    runner = ExperimentLaboratory.measured(LocalMachine(library), 3, store, precision=precision)
     assert {experiment.kind for experiment in EVERY_KIND} == set(KINDS)
     measurements = runner.run(EVERY_KIND)
     for experiment, measurement in zip(EVERY_KIND, measurements, strict=True):
@@ -401,7 +402,7 @@ def test_real_libraries_run_every_kind_until_it_is_exact_enough(store: Store, li
     assert runner.effort.measurements == sum(one.repetitions for one in measurements)
     # All that passed, the busy-waiting and the synchronisation, too.
     assert runner.effort.seconds > sum(one.seconds * one.repetitions for one in measurements)
-    again = ExperimentRunner.measured(ThisMachine(library), 3, store, precision=precision)
+    again = ExperimentLaboratory.measured(LocalMachine(library), 3, store, precision=precision)
     assert again.run(EVERY_KIND) == measurements
     assert again.effort == runner.effort
 
@@ -412,7 +413,7 @@ def test_a_fixed_number_of_repetitions(store: Store, library: str) -> None:
     if not shutil.which(f"mpirun.{library}"):
         pytest.skip(f"{library} is not installed")
     for count, width in ((1, math.inf), (2, None)):
-        runner = ExperimentRunner.measured(ThisMachine(library), 2, store, precision=Precision(count, count))
+        runner = ExperimentLaboratory.measured(LocalMachine(library), 2, store, precision=Precision(count, count))
         (measurement,) = runner.run([GOOD])
         assert measurement.repetitions == count
         assert width is None or measurement.half_width_seconds == width

@@ -1,0 +1,178 @@
+"""How times are measured on a real MPI library: precision, timing and synchronisation (docs/measuring.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.simulator.timing import Timing
+
+TIMINGS = ("maximum", "root", "global")
+SYNCHRONISATIONS = ("barriers", "rounds")
+_MOST_REPETITIONS = 100_000
+# Allowed for a run as a whole: its start, and for each case more than its own limit.
+_START_SECONDS = 60.0
+_CASE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How often an experiment is repeated on a real MPI library, as in O'Flynn 2009, section 3.1.
+
+    At least `min_repetitions`, then until the half-width of the mean's confidence interval, by Student's t, is below
+    `relative_error` times the mean, or `max_repetitions` are reached. Raises UsageError for values that make no sense.
+    """
+
+    min_repetitions: int = 5
+    max_repetitions: int = 100
+    confidence: float = 0.95
+    relative_error: float = 0.025
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min_repetitions <= self.max_repetitions <= _MOST_REPETITIONS:
+            raise UsageError(
+                f"{self.min_repetitions} to {self.max_repetitions} repetitions; valid: from 1 to {_MOST_REPETITIONS}, "
+                "the least not above the most"
+            )
+        for name, value in (("confidence", self.confidence), ("relative error", self.relative_error)):
+            if not 0 < value < 1:
+                raise UsageError(f"{name} {value}; valid: between 0 and 1, both excluded")
+
+    def details(self) -> dict[str, str]:
+        """What measured times depend on, as a Configuration has it."""
+        return {
+            "repetitions": f"{self.min_repetitions} to {self.max_repetitions}",
+            "confidence": repr(self.confidence),
+            "relative_error": repr(self.relative_error),
+        }
+
+    def line(self) -> str:
+        """The first line of the file that programs/experiments reads."""
+        from scipy import stats
+
+        quantiles = stats.t.ppf(0.5 + self.confidence / 2, range(1, self.max_repetitions))
+        numbers = " ".join(repr(float(quantile)) for quantile in quantiles)
+        return f"{self.min_repetitions} {self.max_repetitions} {self.relative_error!r} {numbers}\n"
+
+
+EXACT = Precision(1, 1)
+"""One repetition, for simulated time."""
+
+USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)
+"""The precision of measured collectives unless another one is asked for."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a collective is timed, and how often it is repeated.
+
+    `timing`: 'root', the root's clock until a closing barrier, 'maximum', the slowest process's time, or 'global', from
+    the first start to the last end on a global clock. `synchronisation` before each repetition: two 'barriers', or
+    'rounds', which start at an announced instant of the global clock, and are discarded when a process comes more than
+    `late_seconds` behind it. `warmup` repetitions, one at least, come first,
+    untimed. `nrep`: None, or the relative standard error of one-byte messages of Hunold & Carpen-Amarie's procedure,
+    whose K is the least number of repetitions. No repetition of a case begins after `limit_seconds`; 0: no limit.
+    `keep_samples` keeps every repetition. Everything is done in `launches` separate executions of MPI.
+
+    Raises UsageError for values that make no sense.
+    """
+
+    timing: str = "maximum"
+    precision: Precision = USUAL_PRECISION
+    warmup: int = 1
+    synchronisation: str = "barriers"
+    nrep: float | None = None
+    limit_seconds: float = 5.0
+    keep_samples: bool = False
+    launches: int = 1
+    late_seconds: float = 1e-5
+
+    def __post_init__(self) -> None:
+        if self.timing not in TIMINGS:
+            raise unknown_name("timing", self.timing, TIMINGS)
+        if self.synchronisation not in SYNCHRONISATIONS:
+            raise unknown_name("synchronisation", self.synchronisation, SYNCHRONISATIONS)
+        if self.nrep is not None and not 0 < self.nrep < 1:
+            raise UsageError(f"relative standard error {self.nrep} of NREP; valid: between 0 and 1, both excluded")
+        if not 0 <= self.limit_seconds < math.inf:
+            raise UsageError(f"limit of {self.limit_seconds} seconds; valid: 0 (none) or more")
+        if not 0 <= self.late_seconds < math.inf:
+            raise UsageError(f"{self.late_seconds} seconds behind the start of a round; valid: 0 or more")
+        for name, count in (("untimed repetitions", self.warmup), ("launches", self.launches)):
+            if not 1 <= count <= 1000:
+                raise UsageError(f"{count} {name}; valid: 1 to 1000")
+
+    def options(self) -> list[str]:
+        """As the benchmark program takes them."""
+        wanted = self.precision
+        values: dict[str, object] = {
+            "timing": self.timing,
+            "synchronisation": self.synchronisation,
+            "min-repetitions": wanted.min_repetitions,
+            "max-repetitions": wanted.max_repetitions,
+            "confidence": wanted.confidence,
+            "relative-error": wanted.relative_error,
+            "limit-seconds": self.limit_seconds,
+            "warmup": self.warmup,
+            "late-seconds": self.late_seconds,
+        }
+        if self.nrep is not None:
+            values["nrep"] = self.nrep
+        words = [word for name, value in values.items() for word in (f"--{name}", str(value))]
+        return [*words, "--samples"] if self.keep_samples else words
+
+    def most_seconds(self, cases: int) -> float | None:
+        """Of one launch; None without a limit. NREP has one for t1, two batches and the repetitions each."""
+        if self.limit_seconds == 0:
+            return None
+        limits = 1 if self.nrep is None else 4
+        return _START_SECONDS + cases * (limits * self.limit_seconds + _CASE_SECONDS)
+
+
+USUAL_METHOD = Method()
+
+
+def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
+    """Half-width of the interval of the values' mean, by Student's t; infinite for fewer than two."""
+    import numpy as np
+    from scipy import stats
+
+    if len(values) < 2:
+        return math.inf
+    quantile = float(stats.t.ppf(0.5 + confidence / 2, len(values) - 1))
+    return quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+
+
+def combine(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
+    """One case's times of several launches as one: the mean of the launches' means, and the interval of these means.
+
+    So the interval holds what differs between launches. The median is that of the launches' medians, the least and the
+    greatest are of all repetitions, repetitions and late starts are sums, samples follow one another. One launch stays
+    as it is; a launch that failed makes the case fail.
+    """
+    import numpy as np
+
+    if len(launches) == 1:
+        return launches[0]
+    for one in launches:
+        if not one.ok:
+            return one
+    means = [one.seconds for one in launches]
+    samples: tuple[float, ...] | None = ()
+    for one in launches:
+        samples = None if samples is None or one.samples is None else samples + one.samples
+    return replace(
+        launches[0],
+        seconds=float(np.mean(means)),
+        half_width_seconds=half_width(means, confidence),
+        repetitions=sum(one.repetitions for one in launches),
+        median_seconds=float(np.median([one.median_seconds for one in launches])),
+        least_seconds=min(one.least_seconds for one in launches),
+        greatest_seconds=max(one.greatest_seconds for one in launches),
+        late_starts=sum(one.late_starts for one in launches),
+        clock_resolution_seconds=max(one.clock_resolution_seconds for one in launches),
+        precise=all(one.precise for one in launches),
+        samples=samples,
+    )

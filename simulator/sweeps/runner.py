@@ -1,0 +1,139 @@
+"""The run core: a runner times cases, and every timing becomes a row of the timing table."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from collwise.common.errors import UsageError
+from collwise.simulator.store import Store
+from collwise.simulator.timing import Case, Configuration, Timing
+
+Keep = Callable[[Timing], None]
+"""Takes a timing as soon as it is there; may be called from several threads."""
+
+Progress = Callable[[Timing, float], None]
+"""Is told of each new timing and of the share of the work that is done."""
+
+
+class Runner(Protocol):
+    """Makes times: SMPI, a real MPI library somewhere, or the records of a run elsewhere."""
+
+    processes_started: int
+    """How many simulations or executions of MPI `make` has started so far."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """What the times depend on besides the case."""
+
+    def weight(self, case: Case) -> float:
+        """The relative effort of a case, for honest progress."""
+
+    def make(self, cases: Sequence[Case], keep: Keep) -> None:
+        """Times the cases in any order and hands each timing to `keep`; a case that fails gives a timing with an error.
+
+        Stops as soon as possible when `keep` raises. Raises CollwiseError when the runner cannot go on; what `keep` has
+        got stays valid.
+        """
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Timings by case, in the order asked for; how many were in the store before; how many processes were started."""
+
+    timings: dict[Case, Timing]
+    reused: int
+    processes_started: int
+    configuration: Configuration
+
+    @property
+    def failed(self) -> list[Timing]:
+        """The timings of cases that did not run."""
+        return [timing for timing in self.timings.values() if not timing.ok]
+
+
+def run_cases(
+    runner: Runner,
+    cases: Sequence[Case],
+    store: Store,
+    on_progress: Progress | None = None,
+    known: dict[Case, Timing] | None = None,
+) -> RunResult:
+    """Times of all cases; makes those that the store does not have, and tries failed ones again.
+
+    `known` are rows that were read from the store before; new timings are added to it. Raises what the runner raises,
+    and UsageError when the store cannot be written; finished cases are kept in either case.
+    """
+    configuration = runner.configuration
+    if known is None:
+        known = successful_timings(store, configuration)
+    asked = list(dict.fromkeys(cases))
+    missing = [case for case in asked if case not in known]
+    started = runner.processes_started
+    made: dict[Case, Timing] = {}
+    if missing:
+        total = sum(map(runner.weight, missing)) or 1.0
+        finished = 0.0
+        lock = threading.Lock()
+        with _Writer(store, configuration) as writer:
+
+            def keep(timing: Timing) -> None:
+                nonlocal finished
+                writer.add(timing)
+                with lock:
+                    made[timing.case] = timing
+                    finished += runner.weight(timing.case)
+                    if on_progress is not None:
+                        on_progress(timing, finished / total)
+
+            runner.make(missing, keep)
+    known.update({case: timing for case, timing in made.items() if timing.ok})
+    timings = {case: made.get(case) or known[case] for case in asked}
+    return RunResult(timings, len(asked) - len(missing), runner.processes_started - started, configuration)
+
+
+def successful_timings(store: Store, configuration: Configuration) -> dict[Case, Timing]:
+    """The rows of a configuration whose case ran."""
+    return {case: timing for case, timing in store.timings(configuration).items() if timing.ok}
+
+
+class _Writer:
+    """Writes timings from a thread of its own: those that come in during one commit are written by the next.
+
+    `add` raises UsageError once a commit has failed, so that the runner stops.
+    """
+
+    def __init__(self, store: Store, configuration: Configuration) -> None:
+        self._store, self._configuration = store, configuration
+        self._waiting: collections.deque[Timing] = collections.deque()
+        self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1)
+        self._problem: UsageError | None = None
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(wait=True)
+        # A store that cannot be written is the better reason when the runner was stopped for it.
+        if self._problem is not None:
+            raise self._problem
+
+    def add(self, timing: Timing) -> None:
+        """Queues a row."""
+        if self._problem is not None:
+            raise self._problem
+        self._waiting.append(timing)
+        self._thread.submit(self._write)
+
+    def _write(self) -> None:
+        rows = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        if not rows or self._problem is not None:
+            return
+        try:
+            self._store.add(self._configuration, rows)
+        except UsageError as problem:
+            self._problem = problem

@@ -223,6 +223,12 @@ def test_the_launcher_knows_what_each_command_needs(
     assert done.returncode == (2 if groups & known else 0)
 
 
+@pytest.mark.parametrize("arguments", ["run --engine smpi", "run --engine=smpi", "fit --platform grisou"])
+def test_a_need_of_an_option_holds_however_its_value_is_given(clone: Path, tools: Path, arguments: str) -> None:
+    add_python(tools)
+    assert "libsimgrid-dev" in call(clone / "collwise", *arguments.split(), path=tools).stderr.splitlines()[-1]
+
+
 def options_of(command: click.Command) -> set[str]:
     """The options of a command and of its subcommands, and the names of these."""
     options = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}

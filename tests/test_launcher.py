@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from collwise.studies.cli import COMMANDS
+from collwise.studies.cli import collwise as command_line
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCHER = ROOT / "collwise"
@@ -23,6 +28,16 @@ case "$*" in
         /bin/chmod +x "${{@: -1}}/bin/python" ;;
 esac
 """
+# One package of each group that the launcher knows.
+PACKAGES = {
+    "build": "cmake",
+    "smpi": "libsimgrid-dev",
+    "openmpi": "openmpi-bin",
+    "mpich": "mpich",
+    "testbed": "iproute2",
+    "engine": "g++",
+    "style": "clang-format",
+}
 FAKE_VENV_PYTHON = '#!/bin/bash\ncase "$*" in *"-m pip"*) ;; *) echo "$@" ;; esac\n'
 
 
@@ -58,6 +73,8 @@ def clone(tmp_path: Path) -> Path:
     folder = tmp_path / "a clone"
     folder.mkdir()
     shutil.copy(LAUNCHER, folder)
+    (folder / "studies").mkdir()
+    shutil.copy(ROOT / "studies/cli.py", folder / "studies")
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 
@@ -127,9 +144,140 @@ def test_commands_that_only_need_python_run_without_the_packages(clone: Path, to
     assert (second.returncode, second.stderr) == (0, "")
 
 
-def test_help_needs_no_packages(clone: Path, tools: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--help",),
+        ("--version",),
+        ("help",),
+        ("help", "simulate"),
+        ("setup", "--help"),
+        ("setup", "--simgrid", "4.1", "-h"),
+        ("simulate", "--platform", "grisou", "--help"),
+        ("testbed", "run", "--help"),
+        ("simulat",),
+    ],
+)
+def test_help_and_unknown_commands_install_and_build_nothing(
+    clone: Path, tools: Path, arguments: tuple[str, ...]
+) -> None:
     add_python(tools)
-    assert call(clone / "collwise", "simulate", "--help", path=tools).returncode == 0
+    calls = add_apt(tools, provides="smpirun")
+    (clone / "CMakeLists.txt").touch()
+    done = call(clone / "collwise", *arguments, path=tools, no_install="")
+    assert done.returncode == 0, done.stderr
+    assert "making the Python environment" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not calls.exists()
+    # The next command that needs them asks for them nevertheless.
+    call(clone / "collwise", "simulate", path=tools, no_install="")
+    assert calls.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "--engine=smpi", "--", "program", "--help"),
+        ("run", "program", "-h"),
+        ("testbed", "run", "--", "program", "-h"),
+    ],
+)
+def test_the_help_of_a_program_is_not_ours(clone: Path, tools: Path, arguments: tuple[str, ...]) -> None:
+    add_python(tools)
+    done = call(clone / "collwise", *arguments, path=tools)
+    assert done.returncode == 2
+    assert "cmake" in done.stderr
+
+
+def needs_of(name: str) -> list[tuple[str, set[str]]]:
+    """What a command needs: conditions, '' for always, and the groups of packages then."""
+    parts = (need.rpartition(":") for need in COMMANDS[name].needs.split())
+    return [(condition, set(groups.split("+"))) for condition, _, groups in parts]
+
+
+def every_call() -> list[tuple[tuple[str, ...], set[str]]]:
+    """Each command alone and with each of the conditions of its needs; the groups of packages that it needs then."""
+    calls = []
+    for name in COMMANDS:
+        needs = needs_of(name)
+        for given in dict.fromkeys(["", *(condition.lstrip("!") for condition, _ in needs)]):
+            hold = {"", given} | {condition for condition, _ in needs if condition[:1] == "!"} - {f"!{given}"}
+            groups = (found for condition, found in needs if condition in hold)
+            calls.append(((name, *given.split()), set().union(*groups)))
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "groups"), every_call(), ids=lambda one: " ".join(one) if isinstance(one, tuple) else ""
+)
+def test_the_launcher_knows_what_each_command_needs(
+    clone: Path, tools: Path, arguments: tuple[str, ...], groups: set[str]
+) -> None:
+    add_python(tools)
+    done = call(clone / "collwise", *arguments, path=tools)
+    required = done.stderr.partition("collwise: missing system packages: ")[2].split()
+    # The launcher looks beyond PATH for what administrators call, so that this group may be here.
+    known = PACKAGES.keys() - ({"testbed"} if shutil.which("tc", path="/usr/sbin:/sbin") else set())
+    assert {group for group in known if PACKAGES[group] in required} == groups & known
+    assert done.returncode == (2 if groups & known else 0)
+
+
+@pytest.mark.parametrize("arguments", ["run --engine smpi", "run --engine=smpi", "fit --platform grisou"])
+def test_a_need_of_an_option_holds_however_its_value_is_given(clone: Path, tools: Path, arguments: str) -> None:
+    add_python(tools)
+    assert "libsimgrid-dev" in call(clone / "collwise", *arguments.split(), path=tools).stderr.splitlines()[-1]
+
+
+def options_of(command: click.Command) -> set[str]:
+    """The options of a command and of its subcommands, and the names of these."""
+    options = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
+    if isinstance(command, click.Group):
+        for name, one in command.commands.items():
+            options |= {name} | options_of(one)
+    return options
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_a_command_needs_agrees_with_its_options(name: str) -> None:
+    command = command_line.get_command(click.Context(command_line), name)
+    assert command is not None
+    options = options_of(command)
+    needs = needs_of(name)
+    groups = {group for _, together in needs for group in together}
+    assert groups <= PACKAGES.keys()
+    assert {condition.lstrip("!").partition("=")[0] for condition, _ in needs if condition} <= options
+    # Whatever takes the version of the simulator, simulates; whatever takes a place, measures there.
+    if options & {"--engine", "--simgrid"} and name != "setup":
+        assert groups >= {"build", "smpi"}
+    if "--library" in options:
+        assert "build" in groups
+        assert groups & {"openmpi", "mpich"}
+    if "--testbed" in options:
+        assert groups >= {"build", "openmpi", "testbed"}
+
+
+def test_commands_that_run_a_program_are_called_run() -> None:
+    """The launcher takes words after `run` for the program's, and every other --help for its own."""
+
+    def ending_in_programs(command: click.Command) -> Iterator[str]:
+        if command.context_settings.get("allow_interspersed_args") is False:
+            yield str(command.name)
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                yield from ending_in_programs(command.get_command(context, name) or command)
+
+    assert set(ending_in_programs(command_line)) == {"run"}
+
+
+def test_a_copy_of_the_modules_in_the_environment_makes_it_anew(clone: Path, tools: Path) -> None:
+    made = add_python(tools)
+    call(clone / "collwise", "predict", path=tools)
+    copy = clone / ".venv/lib/python3.11/site-packages/collwise"
+    copy.mkdir(parents=True)
+    call(clone / "collwise", "predict", path=tools)
+    assert made.read_text() == "made\n" * 2
 
 
 def test_environment_is_made_again_when_its_inputs_change(clone: Path, tools: Path) -> None:

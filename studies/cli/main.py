@@ -5,58 +5,104 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import click
 
 from collwise.common.errors import CollwiseError, unknown_name
 
-# Command name -> (module below collwise.studies.cli, attribute). Modules load when their command is called, so
-# that a quick command does not wait for numpy or matplotlib.
-_COMMANDS = {
-    "demo": ("demo", "demo"),
-    "test": ("maintenance", "test"),
-    "setup": ("maintenance", "setup"),
-    "studio": ("maintenance", "studio"),
-    "platforms": ("platforms", "platforms"),
-    "algorithms": ("algorithms", "algorithms"),
-    "verify": ("verify", "verify"),
-    "crosscheck": ("crosscheck", "crosscheck"),
-    "simulate": ("simulate", "simulate"),
-    "measure": ("measure", "measure"),
-    "testbed": ("testbed", "testbed"),
-    "import": ("import_times", "import_times"),
-    "regions": ("irregular_regions", "regions"),
-    "gain": ("gain", "gain"),
-    "calibrate": ("calibrate", "calibrate"),
-    "experiment": ("experiment", "experiment"),
-    "run": ("run", "run"),
-    "models": ("coverage", "models"),
-    "fit": ("fit", "fit"),
-    "predict": ("predict", "predict"),
-    "evaluate": ("evaluation", "evaluate"),
-    "recover": ("evaluation", "recover"),
-    "compare": ("comparison", "compare"),
-    "select": ("comparison", "select"),
-    "map": ("decision_map", "maps"),
-    "mapping": ("rank_mapping", "mapping"),
-    "export": ("comparison", "export"),
-    "report": ("comparison", "report"),
-    "validate": ("validate", "validate"),
-    "study": ("study", "study"),
+
+class _Command(NamedTuple):
+    """Where a command is defined, and what it cannot do without.
+
+    The module is one of collwise.studies.commands and loads when the command is called, so that a quick command does
+    not wait for numpy or matplotlib.
+    """
+
+    module: str
+    attribute: str
+    needs: str
+
+
+# The launcher reads `needs` from the lines of this table, before there is a Python environment. It names groups of
+# system packages (build, smpi, openmpi, mpich, testbed, engine, style); `collwise` says what is in each.
+# "smpi" is always needed, "--check:build+openmpi" only with that option, "--by=simulation:smpi" only with that value,
+# "!--engines:smpi" only without that option.
+_SECTIONS = {
+    "Main path": {
+        "demo": _Command("demo", "demo", needs="build smpi openmpi"),
+        "algorithms": _Command("algorithms", "algorithms", needs=""),
+        "simulate": _Command("simulate", "simulate", needs="build smpi"),
+        "compare": _Command("comparison", "compare", needs="build smpi"),
+        "map": _Command("maps", "maps", needs="build smpi"),
+        "select": _Command("comparison", "select", needs="--by=simulation:build+smpi"),
+        "export": _Command("comparison", "export", needs="--check:build+openmpi"),
+        "report": _Command("comparison", "report", needs="build smpi"),
+        "run": _Command("run", "run", needs="build --engine=smpi:smpi --engine=openmpi:openmpi --engine=mpich:mpich"),
+    },
+    "Platforms": {
+        "platforms": _Command("platforms", "platforms", needs="check:build+smpi calibrate:build+smpi"),
+        "calibrate": _Command("calibrate", "calibrate", needs="build smpi --testbed:openmpi+testbed"),
+        "testbed": _Command("testbed", "testbed", needs="build openmpi testbed"),
+    },
+    "Models": {
+        "models": _Command("coverage", "models", needs=""),
+        "fit": _Command("fit", "fit", needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed"),
+        "predict": _Command("predict", "predict", needs=""),
+        "evaluate": _Command("evaluation", "evaluate", needs="build smpi"),
+        "recover": _Command("evaluation", "recover", needs="build smpi"),
+        "mapping": _Command("mapping", "mapping", needs="build smpi"),
+    },
+    "Measuring": {
+        "measure": _Command("measure", "measure", needs="build --library=mpich:mpich --testbed:openmpi+testbed"),
+        "import": _Command("importing", "import_times", needs=""),
+        "experiment": _Command(
+            "experiment", "experiment", needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed"
+        ),
+        "regions": _Command("regions", "regions", needs="build --library=mpich:mpich --testbed:openmpi+testbed"),
+        "gain": _Command("gain", "gain", needs="build openmpi --platform:smpi --testbed:testbed"),
+    },
+    "Checking": {
+        "verify": _Command("verify", "verify", needs="build !--engines:smpi"),
+        "crosscheck": _Command("crosscheck", "crosscheck", needs="build !--engine=openmpi:smpi !--engine=smpi:openmpi"),
+        "validate": _Command("validate", "validate", needs="build smpi openmpi testbed"),
+        "study": _Command("study", "study", needs="build smpi"),
+    },
+    "Maintenance": {
+        "setup": _Command("maintenance", "setup", needs="build --simgrid:engine"),
+        "test": _Command("maintenance", "test", needs="build smpi openmpi mpich style"),
+        "studio": _Command("maintenance", "studio", needs=""),
+        "help": _Command("maintenance", "show_help", needs=""),
+    },
 }
+COMMANDS = {name: command for section in _SECTIONS.values() for name, command in section.items()}
+"""Every command by name, in the order of the help."""
 
 
 class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            raise unknown_name("command", cmd_name, _COMMANDS, "see 'collwise --help'")
-        module_name, attribute = _COMMANDS[cmd_name]
-        module = __import__(f"collwise.studies.cli.{module_name}", fromlist=[attribute])
-        command: click.Command = getattr(module, attribute)
+        if cmd_name not in COMMANDS:
+            raise unknown_name("command", cmd_name, COMMANDS, "see 'collwise --help'")
+        entry = COMMANDS[cmd_name]
+        module = __import__(f"collwise.studies.commands.{entry.module}", fromlist=[entry.attribute])
+        command: click.Command = getattr(module, entry.attribute)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # One width for all sections, so that their descriptions start in one column.
+        widest = max(map(len, COMMANDS))
+        limit = formatter.width - 6 - widest
+        for title, section in _SECTIONS.items():
+            rows = []
+            for name in section:
+                command = self.get_command(ctx, name)
+                assert command is not None
+                rows.append((name.ljust(widest), command.get_short_help_str(limit)))
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -65,6 +111,7 @@ def collwise() -> None:
     """Chooses MPI collective algorithms before the hardware run.
 
     Start with 'collwise demo': two real clusters, simulated and modelled, and the rules that Open MPI reads.
+    'collwise help COMMAND' says what a command does and takes.
     Sizes are written 8KiB or 8KiB:4MiB:x2, process counts 50,80,90 or 10:90:+10.
     """
 

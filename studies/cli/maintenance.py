@@ -1,16 +1,23 @@
-"""collwise test, setup, studio: looking after the project itself."""
+"""collwise test, setup, studio, help: looking after the project itself."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import secrets
+import socket
 import subprocess
 import sys
+import tomllib
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.simulator.engines import REPOSITORY
+
+_LOOPBACK = "127.0.0.1"
+_FIRST_PORT = 8888  # Jupyter's own
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -52,12 +59,78 @@ def setup(simgrid_version: str | None, jobs: int | None) -> None:
 
 
 @click.command()
-def studio() -> None:
-    """Opens JupyterLab on the studies' notebooks; installs it on first use."""
-    if importlib.util.find_spec("jupyterlab") is None:
+@click.option("--port", type=click.IntRange(1, 65535), help="Listen here. Default: the first free port from 8888 on.")
+@click.option("--browser/--no-browser", default=True, help="Whether to open a browser window. Default: open one.")
+def studio(port: int | None, browser: bool) -> None:
+    """Opens JupyterLab on the studies' notebooks, for this machine only; installs it on first use.
+
+    The address that is printed holds the token that gives access. Ctrl-C, twice, ends it.
+    """
+    if missing := _missing_from_studio():
         click.echo("collwise: installing JupyterLab (once)", err=True)
-        done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", f"{REPOSITORY}[studio]"], check=False)
-        if done.returncode != 0:
+        # The packages alone: to install collwise itself again would replace the link to this checkout by a copy.
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *missing]
+        if subprocess.run(command, check=False).returncode != 0:
             raise CollwiseError("JupyterLab could not be installed; pip's message is above")
+    port = _free_port(port)
+    token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
+    click.echo(f"JupyterLab listens on http://{_LOOPBACK}:{port}/lab?token={token}")
+    sys.stdout.flush()
     os.chdir(REPOSITORY / "studies")
-    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab"])
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "jupyterlab",
+        f"--ip={_LOOPBACK}",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+    ]
+    command += ["--allow-root"] * (os.geteuid() == 0) + ["--no-browser"] * (not browser)
+    # Other users of the machine can read a command line, and not an environment.
+    os.execve(sys.executable, command, os.environ | {"JUPYTER_TOKEN": token})
+
+
+def _missing_from_studio() -> list[str]:
+    """The requirements of the 'studio' extra whose packages are not installed."""
+    with (REPOSITORY / "pyproject.toml").open("rb") as file:
+        requirements: list[str] = tomllib.load(file)["project"]["optional-dependencies"]["studio"]
+    return [one for one in requirements if importlib.util.find_spec(re.split(r"[^\w]", one)[0]) is None]
+
+
+def _free_port(asked: int | None) -> int:
+    """The port asked for, or the first free one from 8888 on. Raises UsageError if there is none."""
+    ports = [asked] if asked is not None else range(_FIRST_PORT, _FIRST_PORT + 100)
+    for port in ports:
+        with socket.socket() as trial:
+            # As Jupyter does: connections that have just ended do not keep a port taken.
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trial.bind((_LOOPBACK, port))
+            except OSError as problem:
+                reason = problem.strerror
+                continue
+            return port
+    if asked is not None:
+        raise UsageError(f"--port: cannot listen on port {asked}: {reason}; give another one, or none for a free one")
+    raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one: --port NUMBER")
+
+
+@click.command("help")
+@click.argument("words", nargs=-1, metavar="[COMMAND [SUBCOMMAND]]")
+@click.pass_context
+def show_help(context: click.Context, words: tuple[str, ...]) -> None:
+    """Shows what a command does and takes, as COMMAND --help; without COMMAND lists all commands."""
+    shown = context.find_root()
+    for word in words:
+        group = shown.command
+        if not isinstance(group, click.Group):
+            raise UsageError(f"'{shown.command_path}' has no subcommands; its help: {shown.command_path} --help")
+        names = group.list_commands(shown)
+        if word not in names:
+            where = "" if shown.parent is None else f"{shown.info_name} "
+            raise unknown_name(f"{where}command", word, names, f"see '{shown.command_path} --help'")
+        command = group.get_command(shown, word)
+        assert command is not None
+        shown = command.context_class(command, info_name=word, parent=shown, **command.context_settings)
+    click.echo(shown.get_help())

@@ -1,0 +1,155 @@
+"""`collwise studio`: what it installs, where it listens, and what it leaves as it was."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collwise.simulator.engines import REPOSITORY
+from collwise.studies.cli import main
+
+
+class Started(Exception):
+    """Stands for the start of JupyterLab, after which nothing of collwise is left in the process."""
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The command lines that studio would run; JupyterLab's own is the last, and none of it is installed here."""
+    found: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        found.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    def start(program: str, command: list[str], environment: dict[str, str]) -> None:
+        found.append([*command, f"JUPYTER_TOKEN={environment['JUPYTER_TOKEN']}"])
+        raise Started
+
+    monkeypatch.delenv("JUPYTER_TOKEN", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(os, "execve", start)
+    monkeypatch.chdir(REPOSITORY)  # studio changes to another folder
+    return found
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port on which something listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def test_jupyterlab_is_installed_and_collwise_is_not_installed_again(calls: list[list[str]]) -> None:
+    with pytest.raises(Started):
+        main(["studio"])
+    install = calls[0]
+    extra = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]["studio"]
+    assert install[install.index("install") + 1 :] == ["--quiet", "--disable-pip-version-check", *extra]
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_jupyterlab_listens_where_studio_says(
+    calls: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], user: int
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    port = free_port()
+    with pytest.raises(Started):
+        main(["studio", "--no-browser", "--port", str(port)])
+    *command, token = calls[-1]
+    assert capsys.readouterr().out == (
+        f"JupyterLab listens on http://127.0.0.1:{port}/lab?token={token.partition('=')[2]}\n"
+    )
+    assert {"--ip=127.0.0.1", f"--port={port}", "--no-browser"} < set(command)
+    assert ("--allow-root" in command) == (user == 0)
+    assert Path.cwd() == REPOSITORY / "studies"
+
+
+def test_a_taken_port_is_one_line_and_nothing_starts(
+    calls: list[list[str]], taken: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["studio", "--port", str(taken)])
+    out, error = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert f"collwise: --port: cannot listen on port {taken}: " in error
+    assert [command for command in calls if "jupyterlab" in command] == []
+
+
+def test_without_a_port_a_free_one_is_taken(
+    calls: list[list[str]], taken: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("collwise.studies.commands.maintenance._FIRST_PORT", taken)
+    with pytest.raises(Started):
+        main(["studio"])
+    [port] = re.findall(r":(\d+)/lab", capsys.readouterr().out)
+    assert int(port) > taken
+    assert "--no-browser" not in calls[-1]
+
+
+def answer(url: str, server: subprocess.Popen[str]) -> bytes:
+    """What the server answers, which has two minutes to start."""
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=10) as response:
+                body: bytes = response.read()
+                return body
+        except (urllib.error.URLError, OSError):
+            assert server.poll() is None, "JupyterLab ended"
+            assert time.monotonic() < deadline, "JupyterLab does not answer"
+            time.sleep(0.2)
+
+
+@pytest.mark.slow
+def test_jupyterlab_starts_and_other_commands_work_after_it(tmp_path: Path) -> None:
+    """In a checkout of its own, since JupyterLab stays in the environment that it was installed in."""
+    clone = tmp_path / "a clone"
+    left_out = shutil.ignore_patterns(".git", ".venv", "build", "results", "__pycache__", "CMakeLists.txt")
+    shutil.copytree(REPOSITORY, clone, ignore=left_out)
+    environment = os.environ | {"COLLWISE_NO_INSTALL": "1", "JUPYTER_CONFIG_DIR": str(tmp_path)}
+    command = [clone / "collwise", "studio", "--no-browser", "--port", str(free_port())]
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+        )
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline()
+        assert address, (tmp_path / "log").read_text()
+        [page, token] = re.findall(r"(http://127\.0\.0\.1:\d+)/lab\?token=(\w+)", address)[0]
+        listed = json.loads(answer(f"{page}/api/contents/nuriyev2021?token={token}", server))
+        assert "nuriyev2021.py" in {entry["name"] for entry in listed["content"]}
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"{page}/api/contents", timeout=10)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+    where = "from collwise.simulator import engines; print(engines.REPOSITORY)"
+    python = clone / ".venv/bin/python"
+    found = subprocess.run([python, "-P", "-c", where], capture_output=True, text=True, check=True)
+    assert found.stdout == f"{clone}\n"
+    listing = subprocess.run([clone / "collwise", "platforms", "list"], env=environment, capture_output=True, text=True)
+    assert listing.returncode == 0, listing.stderr
+    assert "making the Python environment" not in listing.stderr

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from collwise.studies.cli import COMMANDS
-from collwise.studies.cli import collwise as command_line
+from collwise.studies.cli.main import COMMANDS
+from collwise.studies.cli.main import collwise as command_line
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCHER = ROOT / "collwise"
@@ -73,8 +73,8 @@ def clone(tmp_path: Path) -> Path:
     folder = tmp_path / "a clone"
     folder.mkdir()
     shutil.copy(LAUNCHER, folder)
-    (folder / "studies").mkdir()
-    shutil.copy(ROOT / "studies/cli.py", folder / "studies")
+    (folder / "studies/cli").mkdir(parents=True)
+    shutil.copy(ROOT / "studies/cli/main.py", folder / "studies/cli")
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 

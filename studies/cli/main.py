@@ -15,7 +15,7 @@ from collwise.common.errors import CollwiseError, unknown_name
 class _Command(NamedTuple):
     """Where a command is defined, and what it cannot do without.
 
-    The module is one of collwise.studies.commands and loads when the command is called, so that a quick command does
+    The module is one of collwise.studies.cli and loads when the command is called, so that a quick command does
     not wait for numpy or matplotlib.
     """
 
@@ -34,7 +34,7 @@ _SECTIONS = {
         "algorithms": _Command("algorithms", "algorithms", needs=""),
         "simulate": _Command("simulate", "simulate", needs="build smpi"),
         "compare": _Command("comparison", "compare", needs="build smpi"),
-        "map": _Command("maps", "maps", needs="build smpi"),
+        "map": _Command("decision_map", "maps", needs="build smpi"),
         "select": _Command("comparison", "select", needs="--by=simulation:build+smpi"),
         "export": _Command("comparison", "export", needs="--check:build+openmpi"),
         "report": _Command("comparison", "report", needs="build smpi"),
@@ -51,15 +51,17 @@ _SECTIONS = {
         "predict": _Command("predict", "predict", needs=""),
         "evaluate": _Command("evaluation", "evaluate", needs="build smpi"),
         "recover": _Command("evaluation", "recover", needs="build smpi"),
-        "mapping": _Command("mapping", "mapping", needs="build smpi"),
+        "mapping": _Command("rank_mapping", "mapping", needs="build smpi"),
     },
     "Measuring": {
         "measure": _Command("measure", "measure", needs="build --library=mpich:mpich --testbed:openmpi+testbed"),
-        "import": _Command("importing", "import_times", needs=""),
+        "import": _Command("import_times", "import_times", needs=""),
         "experiment": _Command(
             "experiment", "experiment", needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed"
         ),
-        "regions": _Command("regions", "regions", needs="build --library=mpich:mpich --testbed:openmpi+testbed"),
+        "regions": _Command(
+            "irregular_regions", "regions", needs="build --library=mpich:mpich --testbed:openmpi+testbed"
+        ),
         "gain": _Command("gain", "gain", needs="build openmpi --platform:smpi --testbed:testbed"),
     },
     "Checking": {
@@ -87,7 +89,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             raise unknown_name("command", cmd_name, COMMANDS, "see 'collwise --help'")
         entry = COMMANDS[cmd_name]
-        module = __import__(f"collwise.studies.commands.{entry.module}", fromlist=[entry.attribute])
+        module = __import__(f"collwise.studies.cli.{entry.module}", fromlist=[entry.attribute])
         command: click.Command = getattr(module, entry.attribute)
         return command
 

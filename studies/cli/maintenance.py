@@ -14,7 +14,7 @@ import tomllib
 import click
 
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
-from collwise.simulator.engines import REPOSITORY
+from collwise.simulator.execution.installations import REPOSITORY
 
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from collwise.studies.cli import COMMANDS, main
+from collwise.studies.cli.main import COMMANDS, main
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

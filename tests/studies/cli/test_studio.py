@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.simulator.engines import REPOSITORY
+from collwise.simulator.execution.installations import REPOSITORY
 from collwise.studies.cli import main
 
 
@@ -100,7 +100,7 @@ def test_a_taken_port_is_one_line_and_nothing_starts(
 def test_without_a_port_a_free_one_is_taken(
     calls: list[list[str]], taken: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("collwise.studies.commands.maintenance._FIRST_PORT", taken)
+    monkeypatch.setattr("collwise.studies.cli.maintenance._FIRST_PORT", taken)
     with pytest.raises(Started):
         main(["studio"])
     [port] = re.findall(r":(\d+)/lab", capsys.readouterr().out)

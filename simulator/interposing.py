@@ -1,7 +1,7 @@
 """Runs an unmodified MPI program with libcollwise.so in place of MPI's collectives, and verifies that it is loaded.
 
-The library is preloaded: by mpirun into each process, by smpirun into the simulator. It writes a load marker at MPI_Init.
-A run that succeeds without one did not use the library, and is reported as an error.
+The library is preloaded: by mpirun into each process, by smpirun into the simulator. At MPI_Init it writes a load
+marker. A run that succeeds without one did not use the library, and is reported as an error.
 """
 
 from __future__ import annotations
@@ -143,15 +143,13 @@ def _check_program(program: Path, library: str) -> None:
     if others and f"[{_BUILT_FOR[library]}" not in done.stdout:
         raise UsageError(f"{program} is built for {others[0]}, not for {library}")
     if library == "smpi" and not _is_shared_object(done.stdout):
-        raise UsageError(
-            f"{program} was not built by smpicc: SMPI runs nothing else, neither interpreters, scripts nor other programs"
-        )
+        raise UsageError(f"{program} was not built by smpicc: SMPI cannot run interpreters, scripts or other programs")
 
 
 def _is_shared_object(description: str) -> bool:
     """Whether readelf describes a shared object, which is what smpicc makes: the simulator loads each process's copy.
 
-    Programs that link an MPI library by way of another library, or not at all, need not depend on SimGrid's directly.
+    Its dependencies do not tell: linkers leave SimGrid's library out where a program's own library is what calls MPI.
     """
     is_executable = re.search(r"\(FLAGS_1\).*\bPIE\b", description) is not None
     return re.search(r"Type: +DYN\b", description) is not None and not is_executable
@@ -203,7 +201,7 @@ def run_interposed(
 
 
 def preloadable(path: Path, directory: Path) -> str:
-    """The library's path, or a link to it in `directory` if the path has a blank or a colon, which LD_PRELOAD splits at."""
+    """The library's path, or that of a link in `directory` if it has a blank or a colon, at which LD_PRELOAD splits."""
     if not set(str(path)) & set(" :"):
         return str(path)
     link = directory / path.name

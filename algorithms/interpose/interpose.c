@@ -37,7 +37,7 @@ static outcome decide(const interpose_state *state, collwise_collective kind, co
         return mpis_own("an intercommunicator", INTERPOSE_NO_SIZE);
     }
     if (state == NULL || !interpose_message_bytes(kind, call, state->procs, &bytes)) {
-        return mpis_own("arguments for MPI to judge", INTERPOSE_NO_SIZE);
+        return mpis_own("invalid arguments", INTERPOSE_NO_SIZE);
     }
     if (state->procs == 1) {
         return mpis_own("one process", bit_length(bytes));
@@ -48,7 +48,7 @@ static outcome decide(const interpose_state *state, collwise_collective kind, co
         return mpis_own(choice == NULL ? "no rule" : "the rule says default", bit_length(bytes));
     }
     if (!interpose_arguments_are_valid(kind, call, state->procs)) {
-        return mpis_own("arguments for MPI to judge", INTERPOSE_NO_SIZE);
+        return mpis_own("invalid arguments", INTERPOSE_NO_SIZE);
     }
     const collwise_algorithm *algorithm = &collwise_registry[choice->algorithm];
     const char *objection = collwise_objection(algorithm, call);

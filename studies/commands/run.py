@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @ppn_option
 @click.option("--simgrid", metavar="VERSION", help="For smpi: SimGrid version. Default: the system's.")
 @click.option("--table", type=click.Path(path_type=Path), help="A decision table (collwise export --format collwise).")
-@click.option("--algorithms", default="", help="bcast=split_binary,segment_bytes=8192;barrier=bruck: overrides the table.")
+@click.option("--algorithms", default="", help="bcast=k_chain,fanout=3;barrier=bruck: overrides the table.")
 @thresholds_option
 @click.option("--report", is_flag=True, help="Print at the end how often each algorithm ran, by message size.")
 @click.option("--plain", is_flag=True, help="Run without the library, to compare.")

@@ -1,5 +1,5 @@
-/* What can be told from a call's arguments: how long its message is, and whether MPI would accept them. */
-#include "interpose.h"
+/* Reads a call's arguments: how long the message is, and whether MPI would accept them. */
+#include "fast_path.h"
 
 static int is_root(const collwise_call *call) {
     int rank;
@@ -11,7 +11,7 @@ static int is_root(const collwise_call *call) {
 
 #ifdef SMPI_SHARED_MALLOC
 
-MPI_Count interpose_ask_element_bytes(MPI_Datatype type) {
+MPI_Count interpose_query_element_bytes(MPI_Datatype type) {
     int bytes;
     PMPI_Type_size(type, &bytes);
     return bytes;
@@ -19,7 +19,7 @@ MPI_Count interpose_ask_element_bytes(MPI_Datatype type) {
 
 #else
 
-_Thread_local interpose_known_type interpose_last_type;
+INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache;
 
 static int is_named(MPI_Datatype type) {
     int integers, addresses, types, combiner;
@@ -27,18 +27,18 @@ static int is_named(MPI_Datatype type) {
     return combiner == MPI_COMBINER_NAMED;
 }
 
-MPI_Count interpose_ask_element_bytes(MPI_Datatype type) {
+MPI_Count interpose_query_element_bytes(MPI_Datatype type) {
     MPI_Count bytes;
     PMPI_Type_size_x(type, &bytes);
     if (is_named(type)) {
-        interpose_last_type = (interpose_known_type){1, type, bytes};
+        interpose_type_cache = (interpose_cached_type){1, type, bytes};
     }
     return bytes;
 }
 
 #endif
 
-/* The bytes of `count` elements; 0 as the result if MPI must judge. */
+/* Sets *bytes to the size of `count` elements; returns 0 if the arguments are invalid. */
 static int product(int64_t count, MPI_Datatype type, uint64_t *bytes) {
     if (count < 0 || type == MPI_DATATYPE_NULL) {
         return 0;
@@ -48,45 +48,39 @@ static int product(int64_t count, MPI_Datatype type, uint64_t *bytes) {
     return each >= 0;
 }
 
-static int total_of(const int *counts, int procs, int64_t *total) {
-    *total = 0;
-    for (int i = 0; counts != NULL && i < procs; i++) {
+/* The same for the elements of all processes together. */
+static int sum(const int *counts, int procs, MPI_Datatype type, uint64_t *bytes) {
+    int64_t total = 0;
+    if (counts == NULL) {
+        return 0;
+    }
+    for (int i = 0; i < procs; i++) {
         if (counts[i] < 0) {
             return 0;
         }
-        *total += counts[i];
+        total += counts[i];
     }
-    return counts != NULL;
-}
-
-static int sum(const int *counts, int procs, MPI_Datatype type, uint64_t *bytes) {
-    int64_t total;
-    return total_of(counts, procs, &total) && product(total, type, bytes);
+    return product(total, type, bytes);
 }
 
 int interpose_message_bytes(collwise_collective kind, const collwise_call *call, int procs, uint64_t *bytes) {
+    const interpose_signature *signature = &interpose_signatures[kind];
     *bytes = 0;
-    switch (kind) {
-    case COLLWISE_GATHER: /* the root's own block may be in place */
-        return is_root(call) ? product(call->receive_count, call->receive_type, bytes)
-                             : product(call->send_count, call->send_type, bytes);
-    case COLLWISE_SCATTER:
-        return is_root(call) ? product(call->send_count, call->send_type, bytes)
-                             : product(call->receive_count, call->receive_type, bytes);
-    case COLLWISE_ALLGATHERV: {
-        int right = sum(call->receive_counts, procs, call->receive_type, bytes);
-        *bytes /= (uint64_t)procs;
-        return right;
-    }
-    case COLLWISE_REDUCE_SCATTER:
-        return sum(call->receive_counts, procs, call->receive_type, bytes);
-    case COLLWISE_GATHERV:
-    case COLLWISE_SCATTERV:
-    case COLLWISE_ALLTOALLV:
-    case COLLWISE_BARRIER:
-        return 1;
-    default:
+    switch (signature->size_from) {
+    case INTERPOSE_SIZE_RECEIVE:
         return product(call->receive_count, call->receive_type, bytes);
+    case INTERPOSE_SIZE_BLOCK: /* the other buffer may be MPI_IN_PLACE, and its count undefined */
+        return is_root(call) == signature->receive.root_only ? product(call->receive_count, call->receive_type, bytes)
+                                                             : product(call->send_count, call->send_type, bytes);
+    case INTERPOSE_SIZE_SUM:
+        return sum(call->receive_counts, procs, call->receive_type, bytes);
+    case INTERPOSE_SIZE_MEAN: {
+        int is_valid = sum(call->receive_counts, procs, call->receive_type, bytes);
+        *bytes /= (uint64_t)procs;
+        return is_valid;
+    }
+    default:
+        return 1;
     }
 }
 
@@ -107,7 +101,7 @@ static int contains(const MPI_Datatype *types, size_t count, MPI_Datatype type) 
     contains((const MPI_Datatype[]){__VA_ARGS__}, sizeof((const MPI_Datatype[]){__VA_ARGS__}) / sizeof(MPI_Datatype),  \
              type)
 
-/* The MPI standard's class of a predefined datatype; 0 for all others. */
+/* The class that the MPI standard puts a predefined datatype in; 0 for all other datatypes. */
 static int class_of(MPI_Datatype type) {
     if (IS_ONE_OF(type, MPI_DOUBLE, MPI_FLOAT, MPI_LONG_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_REAL4, MPI_REAL8)) {
         return FLOATING;
@@ -132,8 +126,9 @@ static int class_of(MPI_Datatype type) {
     return type == MPI_BYTE ? BYTE : 0;
 }
 
-/* The classes that a predefined operation takes; 0 for those that reductions do not have, -1 for users' own. */
-static int classes_taken(MPI_Op op) {
+/* The classes that a predefined operation applies to; 0 for operations that reductions do not accept, -1 for
+ * user-defined ones. */
+static int classes_accepted(MPI_Op op) {
     if (op == MPI_SUM || op == MPI_PROD) {
         return INTEGER | FLOATING | COMPLEX;
     }
@@ -152,89 +147,59 @@ static int classes_taken(MPI_Op op) {
     return op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP ? 0 : -1;
 }
 
-static int operation_holds(MPI_Op op, MPI_Datatype type) {
-    int taken = classes_taken(op);
-    return taken == -1 || (taken & class_of(type)) != 0;
+static int operation_is_valid(MPI_Op op, MPI_Datatype type) {
+    int accepted = classes_accepted(op);
+    return accepted == -1 || (accepted & class_of(type)) != 0;
 }
 
 /* --- Whole calls ------------------------------------------------------------------------------------------------- */
 
-static int holds(int count, MPI_Datatype type) {
+/* The arguments that describe one buffer. */
+typedef struct {
+    const void *address;
+    int count;
+    const int *counts, *displacements;
+    MPI_Datatype type;
+} buffer_arguments;
+
+static int length_is_valid(interpose_length length, const buffer_arguments *given, int procs) {
     uint64_t bytes;
-    return product(count, type, &bytes);
-}
-
-static int all_hold(const int *counts, const int *displacements, int procs, MPI_Datatype type) {
-    uint64_t bytes;
-    return displacements != NULL && sum(counts, procs, type, &bytes);
-}
-
-static int send_holds(const collwise_call *call) { return holds(call->send_count, call->send_type); }
-static int receive_holds(const collwise_call *call) { return holds(call->receive_count, call->receive_type); }
-
-static int all_sent_hold(const collwise_call *call, int procs) {
-    return all_hold(call->send_counts, call->send_displacements, procs, call->send_type);
-}
-
-static int all_received_hold(const collwise_call *call, int procs) {
-    return all_hold(call->receive_counts, call->receive_displacements, procs, call->receive_type);
-}
-
-static int root_holds(const collwise_call *call, int procs) { return call->root >= 0 && call->root < procs; }
-
-/* Gathers: the root's own block, and everybody's at the root. In place only at the root. */
-static int gather_holds(const collwise_call *call, int procs, int is_vector) {
-    if (!root_holds(call, procs) || !is_root(call)) {
-        return root_holds(call, procs) && call->send != MPI_IN_PLACE && send_holds(call);
-    }
-    return (call->send == MPI_IN_PLACE || send_holds(call)) && call->receive != MPI_IN_PLACE &&
-           (is_vector ? all_received_hold(call, procs) : receive_holds(call));
-}
-
-static int scatter_holds(const collwise_call *call, int procs, int is_vector) {
-    if (!root_holds(call, procs) || !is_root(call)) {
-        return root_holds(call, procs) && call->receive != MPI_IN_PLACE && receive_holds(call);
-    }
-    return (call->receive == MPI_IN_PLACE || receive_holds(call)) && call->send != MPI_IN_PLACE &&
-           (is_vector ? all_sent_hold(call, procs) : send_holds(call));
-}
-
-static int reduce_holds(const collwise_call *call, int procs) {
-    return root_holds(call, procs) && receive_holds(call) && operation_holds(call->op, call->receive_type) &&
-           (call->send != MPI_IN_PLACE || is_root(call));
-}
-
-int interpose_arguments_hold(collwise_collective kind, const collwise_call *call, int procs) {
-    int in_place = call->send == MPI_IN_PLACE;
-    switch (kind) {
-    case COLLWISE_BARRIER:
-        return 1;
-    case COLLWISE_BCAST:
-        return root_holds(call, procs) && call->receive != MPI_IN_PLACE && receive_holds(call);
-    case COLLWISE_GATHER:
-        return gather_holds(call, procs, 0);
-    case COLLWISE_GATHERV:
-        return gather_holds(call, procs, 1);
-    case COLLWISE_SCATTER:
-        return scatter_holds(call, procs, 0);
-    case COLLWISE_SCATTERV:
-        return scatter_holds(call, procs, 1);
-    case COLLWISE_ALLGATHER:
-    case COLLWISE_ALLTOALL:
-        return (in_place || send_holds(call)) && call->receive != MPI_IN_PLACE && receive_holds(call);
-    case COLLWISE_ALLGATHERV:
-        return (in_place || send_holds(call)) && call->receive != MPI_IN_PLACE && all_received_hold(call, procs);
-    case COLLWISE_ALLTOALLV:
-        return (in_place || all_sent_hold(call, procs)) && call->receive != MPI_IN_PLACE &&
-               all_received_hold(call, procs);
-    case COLLWISE_REDUCE:
-        return reduce_holds(call, procs);
-    case COLLWISE_REDUCE_SCATTER: {
-        uint64_t bytes;
-        return call->receive != MPI_IN_PLACE && sum(call->receive_counts, procs, call->receive_type, &bytes) &&
-               operation_holds(call->op, call->receive_type);
-    }
+    switch (length) {
+    case INTERPOSE_LENGTH_COUNT:
+        return product(given->count, given->type, &bytes);
+    case INTERPOSE_LENGTH_COUNTS:
+        return sum(given->counts, procs, given->type, &bytes);
+    case INTERPOSE_LENGTH_DISPLACEMENTS:
+        return given->displacements != NULL && sum(given->counts, procs, given->type, &bytes);
     default:
-        return call->receive != MPI_IN_PLACE && receive_holds(call) && operation_holds(call->op, call->receive_type);
+        return 1;
     }
+}
+
+/* `is_root` is 1 on every process if the collective has no root. The count and type of a reduction are significant on
+ * every process, even where the buffer is not. */
+static int buffer_is_valid(const interpose_signature *signature, const interpose_buffer *buffer,
+                           const buffer_arguments *given, int is_root, int procs) {
+    int is_significant = is_root || !buffer->root_only;
+    if (is_significant && given->address == MPI_IN_PLACE) {
+        return is_root && buffer->in_place;
+    }
+    return (!is_significant && !signature->has_op) || length_is_valid(buffer->length, given, procs);
+}
+
+int interpose_arguments_are_valid(collwise_collective kind, const collwise_call *call, int procs) {
+    const interpose_signature *signature = &interpose_signatures[kind];
+    buffer_arguments send = {call->send, call->send_count, call->send_counts, call->send_displacements,
+                             call->send_type};
+    buffer_arguments receive = {call->receive, call->receive_count, call->receive_counts, call->receive_displacements,
+                                call->receive_type};
+    if (signature->has_root && (call->root < 0 || call->root >= procs)) {
+        return 0;
+    }
+    if (signature->has_op && !operation_is_valid(call->op, call->receive_type)) {
+        return 0;
+    }
+    int at_root = !signature->has_root || is_root(call);
+    return buffer_is_valid(signature, &signature->send, &send, at_root, procs) &&
+           buffer_is_valid(signature, &signature->receive, &receive, at_root, procs);
 }

@@ -1,8 +1,8 @@
+/* Decision tables as trees of three levels: processes, processes per node, message sizes. */
 #include "decision.h"
 
 #include <stdlib.h>
 
-/* Three levels of steps: processes, processes per node, message sizes. */
 typedef struct {
     decision_steps per_node;
     decision_row *rows;
@@ -26,28 +26,28 @@ static uint64_t bytes_of(const decision_rule *rule) { return rule->message_bytes
 
 static int order(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
 
-/* Equal keys keep their order: the addresses are those of a list of pointers into the rules. */
+/* Sorts pointers into the list of rules. Rules with equal keys keep their order: their addresses are compared last. */
 static int compare(const void *left, const void *right) {
     const decision_rule *const a = *(const decision_rule *const *)left, *const b = *(const decision_rule *const *)right;
     int by_collective = order((uint64_t)a->collective, (uint64_t)b->collective);
     int by_procs = order(a->procs, b->procs), by_node = order(a->processes_per_node, b->processes_per_node);
     int by_bytes = order(a->message_bytes, b->message_bytes);
-    int by_place = (a > b) - (a < b);
+    int by_address = (a > b) - (a < b);
     return by_collective != 0 ? by_collective
            : by_procs != 0    ? by_procs
            : by_node != 0     ? by_node
            : by_bytes != 0    ? by_bytes
-                              : by_place;
+                              : by_address;
 }
 
-/* Rules that follow one another in sorted order. */
+/* Consecutive rules in sorted order. */
 typedef struct {
     const decision_rule *const *first;
     size_t count;
 } run;
 
-/* How many rules at the front share the first one's key. */
-static size_t alike(run rules, key_of *key) {
+/* The number of rules at the front that share the first one's key. */
+static size_t count_alike(run rules, key_of *key) {
     size_t count = 1;
     while (count < rules.count && key(rules.first[count]) == key(rules.first[0])) {
         count++;
@@ -55,10 +55,10 @@ static size_t alike(run rules, key_of *key) {
     return count;
 }
 
-static run behind(run rules, size_t count) { return (run){rules.first + count, rules.count - count}; }
+static run skip(run rules, size_t count) { return (run){rules.first + count, rules.count - count}; }
 
-/* Slots enough that few keys share one, for keys that lie evenly over their logarithm. */
-static int fine_bits(uint32_t count) {
+/* Enough slots that few keys share one if their logarithms are evenly spread. */
+static int slot_bits_for(uint32_t count) {
     int bits = 0;
     while (bits < 10 && (32u << bits) < count) {
         bits++;
@@ -67,37 +67,37 @@ static int fine_bits(uint32_t count) {
 }
 
 static int fill_slots(decision_steps *steps) {
-    steps->fine = fine_bits(steps->count);
-    uint32_t slots = (uint32_t)65 << steps->fine;
-    steps->below = malloc((slots + 1) * sizeof *steps->below);
-    if (steps->below == NULL) {
+    steps->slot_bits = slot_bits_for(steps->count);
+    uint32_t slots = (uint32_t)65 << steps->slot_bits;
+    steps->before = malloc((slots + 1) * sizeof *steps->before);
+    if (steps->before == NULL) {
         return 0;
     }
-    for (uint32_t place = 0, slot = 0; slot <= slots; slot++) {
-        while (place < steps->count && decision_slot(steps->keys[place], steps->fine) < slot) {
-            place++;
+    for (uint32_t index = 0, slot = 0; slot <= slots; slot++) {
+        while (index < steps->count && decision_slot(steps->keys[index], steps->slot_bits) < slot) {
+            index++;
         }
-        steps->below[slot] = place;
+        steps->before[slot] = index;
     }
     return 1;
 }
 
-/* One key for each group of rules that share it; 0 if memory runs out. */
+/* Makes one key for each group of rules that share it; returns 0 if memory runs out. */
 static int make_steps(decision_steps *steps, run rules, key_of *key) {
     steps->keys = calloc(rules.count + 1, sizeof *steps->keys);
     if (steps->keys == NULL) {
         return 0;
     }
-    for (run rest = rules; rest.count > 0; rest = behind(rest, alike(rest, key))) {
+    for (run rest = rules; rest.count > 0; rest = skip(rest, count_alike(rest, key))) {
         steps->keys[steps->count++] = key(rest.first[0]);
     }
-    steps->least = steps->keys[0];
+    steps->first = steps->keys[0];
     return fill_slots(steps);
 }
 
 static void free_steps(decision_steps *steps) {
     free(steps->keys);
-    free(steps->below);
+    free(steps->before);
 }
 
 static int make_row(decision_row *row, run rules) {
@@ -108,13 +108,13 @@ static int make_row(decision_row *row, run rules) {
     row->ours_from = UINT64_MAX;
     decision_choice *next = row->choices;
     for (run rest = rules; rest.count > 0;) {
-        size_t same = alike(rest, bytes_of);
+        size_t same = count_alike(rest, bytes_of);
         *next = rest.first[same - 1]->choice;
         if (next->algorithm != DECISION_DEFAULT && row->ours_from == UINT64_MAX) {
             row->ours_from = rest.first[0]->message_bytes;
         }
         next++;
-        rest = behind(rest, same);
+        rest = skip(rest, same);
     }
     return 1;
 }
@@ -126,11 +126,11 @@ static int make_procs_level(procs_level *level, run rules) {
     }
     decision_row *next = level->rows;
     for (run rest = rules; rest.count > 0;) {
-        size_t same = alike(rest, per_node_of);
+        size_t same = count_alike(rest, per_node_of);
         if (!make_row(next++, (run){rest.first, same})) {
             return 0;
         }
-        rest = behind(rest, same);
+        rest = skip(rest, same);
     }
     return 1;
 }
@@ -142,11 +142,11 @@ static int make_collective_level(collective_level *level, run rules) {
     }
     procs_level *next = level->levels;
     for (run rest = rules; rest.count > 0;) {
-        size_t same = alike(rest, procs_of);
+        size_t same = count_alike(rest, procs_of);
         if (!make_procs_level(next++, (run){rest.first, same})) {
             return 0;
         }
-        rest = behind(rest, same);
+        rest = skip(rest, same);
     }
     return 1;
 }
@@ -160,7 +160,7 @@ static int make_collectives(decision_table *table, run rules) {
         if (!make_collective_level(&table->list[collective], (run){rules.first, own})) {
             return 0;
         }
-        rules = behind(rules, own);
+        rules = skip(rules, own);
     }
     return 1;
 }
@@ -211,15 +211,15 @@ void decision_table_free(decision_table *table) {
 
 static const procs_level *level_of(const decision_table *table, int collective, uint64_t procs) {
     const collective_level *level = &table->list[collective];
-    int64_t place = decision_place(&level->procs, procs);
-    return place < 0 ? NULL : &level->levels[place];
+    int64_t index = decision_find(&level->procs, procs);
+    return index < 0 ? NULL : &level->levels[index];
 }
 
 const decision_row *decision_table_row(const decision_table *table, int collective, uint64_t procs,
                                        uint64_t processes_per_node) {
     const procs_level *level = level_of(table, collective, procs);
-    int64_t place = level == NULL ? -1 : decision_place(&level->per_node, processes_per_node);
-    return place < 0 ? NULL : &level->rows[place];
+    int64_t index = level == NULL ? -1 : decision_find(&level->per_node, processes_per_node);
+    return index < 0 ? NULL : &level->rows[index];
 }
 
 int decision_table_asks_nodes(const decision_table *table, int collective, uint64_t procs) {

@@ -1,8 +1,8 @@
-/* What the files of the interposing library share.
+/* Shared declarations of the interposing library.
  *
- * Under SMPI all simulated processes share this library, and MPI_COMM_WORLD is one object to them all. What hangs
- * there, the settings and the states of communicators, is the same for every process and does not change once made;
- * what differs from process to process, the counts, hangs on MPI_COMM_SELF. */
+ * Under SMPI all simulated processes share this library, and MPI_COMM_WORLD is one object for all of them. The settings
+ * and the states of communicators are therefore the same for every process and do not change once they are made. What
+ * differs between processes, the call counts, is an attribute of MPI_COMM_SELF. */
 #ifndef COLLWISE_INTERPOSE_H
 #define COLLWISE_INTERPOSE_H
 
@@ -12,107 +12,126 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* What calls are watched for. */
-enum { WATCH_REPORT = 1, WATCH_PROOF = 2 };
+/* --- Settings (settings.c) --------------------------------------------------------------------------------------- */
 
-/* What the user asked for; one for all processes of a simulation. */
+/* Why calls are counted. */
+enum { COUNT_FOR_REPORT = 1, COUNT_FOR_LOAD_MARKER = 2 };
+
+/* What the user asked for; shared by all processes of a simulation. */
 typedef struct {
-    decision_table *table; /* NULL: MPI's own everywhere */
-    int watch;
-    unsigned kinds; /* a bit for each collective for which it is not always MPI's own */
+    decision_table *table; /* NULL: MPI's own algorithms everywhere */
+    int counting;          /* COUNT_FOR_* bits; 0: calls are not counted */
+    unsigned collectives;  /* bit k is set if some rule of collective k names an algorithm of ours */
 } interpose_settings;
 
-/* The settings; NULL before MPI_Init, after MPI_Finalize, and where nothing was asked for. */
+/* The settings; NULL before MPI_Init, after MPI_Finalize, and where the user asked for nothing. */
 extern _Atomic(const interpose_settings *) interpose_published;
 
-/* Reads COLLWISE_TABLE, COLLWISE_ALGORITHMS, COLLWISE_REPORT and COLLWISE_PROOF and publishes what they say. Called by
- * all processes within MPI_Init: those of the first process count for all. */
-void interpose_set_up(void);
-/* Ends that, with the report. Called within MPI_Finalize. */
-void interpose_wind_up(void);
+/* Reads COLLWISE_TABLE, COLLWISE_ALGORITHMS, COLLWISE_REPORT and COLLWISE_LOAD_MARKER on the first process, shares them
+ * with all others, and publishes the settings. Every process calls it within MPI_Init. */
+void interpose_start(void);
+/* Writes the report and withdraws the settings. Every process calls it within MPI_Finalize. */
+void interpose_stop(void);
 
 /* Whether the environment of this process asks for anything. */
-int interpose_is_asked_for(void);
-/* The text of a variable; NULL if it is not set or empty. */
+int interpose_is_requested(void);
+/* The text of an environment variable; NULL if it is not set or empty. */
 const char *interpose_variable(const char *name);
+
+/* --- Signatures (generated from the catalogue by generate_wrappers.py) ------------------------------------------- */
+
+/* How the arguments give a buffer's length. A buffer without a length is one that the collective does not have, or the
+ * send buffer of a reduction, which is as long as the receive buffer. */
+typedef enum {
+    INTERPOSE_LENGTH_NONE,
+    INTERPOSE_LENGTH_COUNT,
+    INTERPOSE_LENGTH_COUNTS,       /* one count for each process */
+    INTERPOSE_LENGTH_DISPLACEMENTS /* one count and one displacement for each process */
+} interpose_length;
+
+typedef struct {
+    interpose_length length;
+    int root_only; /* significant at the root only */
+    int in_place;  /* may be MPI_IN_PLACE; where there is a root, at the root only */
+} interpose_buffer;
+
+/* Which arguments give a call's message bytes; size_from in catalogue.toml explains them. */
+typedef enum {
+    INTERPOSE_SIZE_UNKNOWN,
+    INTERPOSE_SIZE_RECEIVE,
+    INTERPOSE_SIZE_BLOCK,
+    INTERPOSE_SIZE_SUM,
+    INTERPOSE_SIZE_MEAN
+} interpose_size;
+
+typedef struct {
+    const char *function; /* "MPI_Bcast" */
+    int has_root, has_op;
+    interpose_buffer send, receive;
+    interpose_size size_from;
+} interpose_signature;
+
+extern const interpose_signature interpose_signatures[COLLWISE_COLLECTIVES];
+
+/* --- Calls (interpose.c) ----------------------------------------------------------------------------------------- */
+
+/* Runs the call and returns 1 if one of our algorithms applies; returns 0 if the call is for PMPI. */
+int interpose_run(collwise_collective kind, const collwise_call *call);
 
 /* --- Communicators (state.c) ------------------------------------------------------------------------------------- */
 
-/* What holds for all calls on a communicator. */
+/* What all calls on a communicator have in common. */
 typedef struct {
     int is_inter, procs;
-    const decision_row *rows[COLLWISE_COLLECTIVES]; /* NULL: MPI's own for every size */
+    const decision_row *rows[COLLWISE_COLLECTIVES]; /* NULL: no rule */
 } interpose_state;
 
-/* Kept as an attribute, made on first use, which may be a collective call. NULL if there can be none. */
+/* The state, an attribute of the communicator. The first call on a communicator makes it and may be collective. NULL
+ * for MPI_COMM_NULL or if memory runs out. */
 const interpose_state *interpose_find_state(const interpose_settings *settings, MPI_Comm comm);
 
-/* Goes up whenever a state is freed. */
+/* Increases whenever a state is freed. */
 extern atomic_uint interpose_generation;
+
+/* An attribute key, made on first use and stored in *key for all. */
+int interpose_key(atomic_int *key, MPI_Comm_delete_attr_function *free_value);
 
 /* --- Counts (report.c) ------------------------------------------------------------------------------------------- */
 
-enum { INTERPOSE_NO_SIZE = 65 }; /* instead of the bit length of a call's message bytes */
+enum { INTERPOSE_NO_SIZE = 65 }; /* in place of the bit length of a call's message bytes */
 
 void interpose_counts_make(void);
 void interpose_counts_free(void);
 
-/* Counts a call: which algorithm ran, or (NULL) why MPI's own did. */
+/* Counts a call by the algorithm that ran or, if that is NULL, by the reason why MPI's own did. */
 void interpose_count(const interpose_settings *settings, collwise_collective kind, const char *algorithm,
                      const char *reason, int size_bits, MPI_Comm comm);
 
-/* Adds up the counts of all processes (a collective call on MPI_COMM_WORLD) and prints them from its first one: to
- * standard error for "1", else to the file of that name. */
-void interpose_print_report(const char *where);
+/* Adds up the counts of all processes (a collective call on MPI_COMM_WORLD). The first process prints them: to standard
+ * error if `target` is "1", else to the file of that name. */
+void interpose_print_report(const char *target);
 
-/* The sign of life for those who wait for one; `calls` below 0: MPI_Init only. */
-void interpose_write_proof(const char *path, long long calls);
+/* Writes the load marker, the file by which `collwise run` verifies that programs call this library. `calls` is
+ * negative while only MPI_Init has been called. */
+void interpose_write_load_marker(const char *path, long long calls);
 /* How many collectives this process has called. */
 long long interpose_calls(void);
 
-/* --- Being called (calling.c) ------------------------------------------------------------------------------------ */
+/* --- Load check (load_check.c) ----------------------------------------------------------------------------------- */
 
-/* Remembers that MPI_Init came through this library. Without that, a process that was asked for it ends in an error. */
+/* Records that the program called this library's MPI_Init. */
 void interpose_note_init(void);
 
 /* --- Arguments (arguments.c) ------------------------------------------------------------------------------------- */
 
-/* The bytes of one element; below 0 for more than MPI can say. */
-MPI_Count interpose_ask_element_bytes(MPI_Datatype type);
+/* The size of a datatype in bytes; negative if MPI cannot express it. */
+MPI_Count interpose_query_element_bytes(MPI_Datatype type);
 
-#ifdef SMPI_SHARED_MALLOC
-
-static inline MPI_Count interpose_element_bytes(MPI_Datatype type) { return interpose_ask_element_bytes(type); }
-
-#else
-
-/* The last named datatype of this thread. Those are never freed, so their handles never come to mean another one. */
-typedef struct {
-    int known;
-    MPI_Datatype type;
-    MPI_Count bytes;
-} interpose_known_type;
-
-extern _Thread_local __attribute__((tls_model("initial-exec"), visibility("hidden")))
-interpose_known_type interpose_last_type;
-
-static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
-    return interpose_last_type.known && interpose_last_type.type == type ? interpose_last_type.bytes
-                                                                         : interpose_ask_element_bytes(type);
-}
-
-#endif
-
-/* The message bytes of a call, as the catalogue defines them for the collective; 0 where not all processes know them.
- * Returns 0 if arguments that it reads are for MPI to judge. Called on an intracommunicator of `procs` processes. */
+/* Sets *bytes to the call's message bytes as the catalogue defines them, 0 where not all processes know them. Returns 0
+ * if the arguments that it reads are invalid. For intracommunicators of `procs` processes. */
 int interpose_message_bytes(collwise_collective kind, const collwise_call *call, int procs, uint64_t *bytes);
 
-/* Whether nothing about the arguments makes MPI raise an error, as far as can be seen. */
-int interpose_arguments_hold(collwise_collective kind, const collwise_call *call, int procs);
-
-/* --- Everything else --------------------------------------------------------------------------------------------- */
-
-/* An attribute key, made on first use and kept in *key for all. */
-int interpose_key(atomic_int *key, MPI_Comm_delete_attr_function *free_value);
+/* Whether this process can see nothing in the arguments that MPI would raise an error for. */
+int interpose_arguments_are_valid(collwise_collective kind, const collwise_call *call, int procs);
 
 #endif

@@ -1,4 +1,4 @@
-/* Counts of calls by algorithm and size, and the report that they end in. */
+/* Counts calls by algorithm and size, and prints the report. */
 #include "interpose.h"
 
 #include <pthread.h>
@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHAT_LENGTH = 96 };
+enum { OUTCOME_LENGTH = 96 };
 
-/* Calls of one kind; what travels to the process that prints. */
+/* The number of calls that agree in everything else; the form in which counts are sent to the process that prints. */
 typedef struct {
     int kind, procs, size_bits;
     long long calls;
-    char what[WHAT_LENGTH]; /* the algorithm, or why it was MPI's own */
+    char outcome[OUTCOME_LENGTH]; /* the algorithm, or why MPI's own ran */
 } record;
 
 typedef struct {
@@ -38,7 +38,7 @@ static counts *own_counts(void) {
     return found ? own : NULL;
 }
 
-static void keep_counts(counts *own) {
+static void store_counts(counts *own) {
     if (own == NULL) {
         PMPI_Comm_delete_attr(MPI_COMM_SELF, counts_key());
     } else {
@@ -48,13 +48,13 @@ static void keep_counts(counts *own) {
 
 #else
 
-static counts **kept_counts(void) {
+static counts **stored_counts(void) {
     static counts *own;
     return &own;
 }
 
-static counts *own_counts(void) { return *kept_counts(); }
-static void keep_counts(counts *own) { *kept_counts() = own; }
+static counts *own_counts(void) { return *stored_counts(); }
+static void store_counts(counts *own) { *stored_counts() = own; }
 
 #endif
 
@@ -62,14 +62,14 @@ void interpose_counts_make(void) {
     counts *own = calloc(1, sizeof *own);
     if (own != NULL) {
         pthread_mutex_init(&own->lock, NULL);
-        keep_counts(own);
+        store_counts(own);
     }
 }
 
 void interpose_counts_free(void) {
     counts *own = own_counts();
     if (own != NULL) {
-        keep_counts(NULL);
+        store_counts(NULL);
         pthread_mutex_destroy(&own->lock);
         free(own->list);
         free(own);
@@ -81,23 +81,23 @@ static record make_record(collwise_collective kind, const char *algorithm, const
     record made = {.kind = (int)kind, .size_bits = size_bits, .calls = 1};
     PMPI_Comm_size(comm, &made.procs);
     if (algorithm != NULL) {
-        snprintf(made.what, sizeof made.what, "%s", algorithm);
+        snprintf(made.outcome, sizeof made.outcome, "%s", algorithm);
     } else {
-        snprintf(made.what, sizeof made.what, "MPI's own: %s", reason);
+        snprintf(made.outcome, sizeof made.outcome, "MPI's own: %s", reason);
     }
     return made;
 }
 
 static int compare(const void *left, const void *right) {
     const record *a = left, *b = right;
-    int by_what = strcmp(a->what, b->what);
+    int by_outcome = strcmp(a->outcome, b->outcome);
     return a->kind != b->kind     ? a->kind - b->kind
            : a->procs != b->procs ? a->procs - b->procs
-           : by_what != 0         ? by_what
+           : by_outcome != 0      ? by_outcome
                                   : a->size_bits - b->size_bits;
 }
 
-/* A call for which memory runs out is not counted. */
+/* Without memory the call is not counted. */
 static void append(counts *own, record made) {
     if (own->count == own->room) {
         int room = 2 * own->room + 16;
@@ -132,7 +132,7 @@ void interpose_count(const interpose_settings *settings, collwise_collective kin
     if (own == NULL) {
         return;
     }
-    int is_counted = (settings->watch & WATCH_REPORT) != 0 && is_first_of(comm);
+    int is_counted = (settings->counting & COUNT_FOR_REPORT) != 0 && is_first_of(comm);
     pthread_mutex_lock(&own->lock);
     own->calls++;
     if (is_counted) {
@@ -157,43 +157,44 @@ static void *allocate(size_t bytes) {
     return memory;
 }
 
-/* All processes' records at the first one; *count is how many, 0 elsewhere. */
+/* Gathers the records of all processes at the first one; *count is their number, 0 on the other processes. */
 static record *collect(int *count) {
     const counts *own = own_counts();
     int rank, procs, bytes = own == NULL ? 0 : own->count * (int)sizeof(record);
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &procs);
     size_t senders = rank == 0 ? (size_t)procs : 0;
-    int *lengths = allocate(senders * sizeof *lengths), *places = allocate(senders * sizeof *places);
+    int *lengths = allocate(senders * sizeof *lengths), *displacements = allocate(senders * sizeof *displacements);
     PMPI_Gather(&bytes, 1, MPI_INT, lengths, 1, MPI_INT, 0, MPI_COMM_WORLD);
     int total = 0;
     for (int i = 0; rank == 0 && i < procs; i++) {
-        places[i] = total;
+        displacements[i] = total;
         total += lengths[i];
     }
     record *all = allocate((size_t)total);
-    PMPI_Gatherv(own == NULL ? NULL : own->list, bytes, MPI_BYTE, all, lengths, places, MPI_BYTE, 0, MPI_COMM_WORLD);
+    PMPI_Gatherv(own == NULL ? NULL : own->list, bytes, MPI_BYTE, all, lengths, displacements, MPI_BYTE, 0,
+                 MPI_COMM_WORLD);
     free(lengths);
-    free(places);
+    free(displacements);
     *count = total / (int)sizeof(record);
     return all;
 }
 
-/* Sorts, and adds up equal ones; returns how many are left. */
+/* Sorts the records and adds up equal ones; returns how many are left. */
 static int merge(record *list, int count) {
-    int kept = 0;
+    int merged = 0;
     qsort(list, (size_t)count, sizeof *list, compare);
     for (int i = 0; i < count; i++) {
-        if (kept > 0 && compare(&list[kept - 1], &list[i]) == 0) {
-            list[kept - 1].calls += list[i].calls;
+        if (merged > 0 && compare(&list[merged - 1], &list[i]) == 0) {
+            list[merged - 1].calls += list[i].calls;
         } else {
-            list[kept++] = list[i];
+            list[merged++] = list[i];
         }
     }
-    return kept;
+    return merged;
 }
 
-/* The sizes of a bit length: "0", "1", "2 to 3", "4 to 7". */
+/* The sizes that have this bit length: "0", "1", "2 to 3", "4 to 7". */
 static void describe_sizes(char *text, size_t room, int bits) {
     if (bits == INTERPOSE_NO_SIZE) {
         snprintf(text, room, "-");
@@ -209,7 +210,7 @@ static void print(FILE *to, const record *list, int count) {
     int procs, width = (int)strlen("algorithm");
     PMPI_Comm_size(MPI_COMM_WORLD, &procs);
     for (int i = 0; i < count; i++) {
-        int length = (int)strlen(list[i].what);
+        int length = (int)strlen(list[i].outcome);
         width = length > width ? length : width;
     }
     fprintf(to, "collwise: collectives of this run of %d processes, counted once a call\n", procs);
@@ -219,7 +220,7 @@ static void print(FILE *to, const record *list, int count) {
         char sizes[64];
         describe_sizes(sizes, sizeof sizes, list[i].size_bits);
         fprintf(to, "%-20s  %9d  %-*s  %24s  %10lld\n", collwise_collective_names[list[i].kind], list[i].procs, width,
-                list[i].what, sizes, list[i].calls);
+                list[i].outcome, sizes, list[i].calls);
     }
     if (count == 0) {
         fprintf(to, "none was called\n");
@@ -227,14 +228,14 @@ static void print(FILE *to, const record *list, int count) {
     fflush(to);
 }
 
-void interpose_print_report(const char *where) {
+void interpose_print_report(const char *target) {
     int count;
     record *all = collect(&count);
     if (is_first_of(MPI_COMM_WORLD)) {
-        int to_file = where != NULL && strcmp(where, "1") != 0;
-        FILE *to = to_file ? fopen(where, "w") : stderr;
+        int to_file = target != NULL && strcmp(target, "1") != 0;
+        FILE *to = to_file ? fopen(target, "w") : stderr;
         if (to == NULL) {
-            fprintf(stderr, "collwise: warning: COLLWISE_REPORT: %s cannot be written; the report follows\n", where);
+            fprintf(stderr, "collwise: warning: COLLWISE_REPORT: %s cannot be written; the report follows\n", target);
             to = stderr;
         }
         print(to, all, merge(all, count));
@@ -245,7 +246,7 @@ void interpose_print_report(const char *where) {
     free(all);
 }
 
-void interpose_write_proof(const char *path, long long calls) {
+void interpose_write_load_marker(const char *path, long long calls) {
     FILE *to = path == NULL ? NULL : fopen(path, "w");
     if (to != NULL) {
         fprintf(to, "init\n");

@@ -1,4 +1,4 @@
-/* What the user asked for: read by one process, known to all. */
+/* Reads the user's settings on one process and shares them with all others. */
 #include "interpose.h"
 #include "table_file.h"
 
@@ -10,26 +10,26 @@
 
 _Atomic(const interpose_settings *) interpose_published;
 
-/* What is handed round: the texts, and what to watch for. NULL where there is none. */
+/* The user's request before it is parsed; texts that were not given are NULL. */
 typedef struct {
     char *table, *algorithms;
-    int watch;
-} wishes;
+    int counting; /* COUNT_FOR_* bits */
+} request;
 
 const char *interpose_variable(const char *name) {
     const char *text = getenv(name);
     return text == NULL || *text == '\0' ? NULL : text;
 }
 
-/* COLLWISE_REPORT=0 asks for no report. */
-static const char *report_wish(void) {
+/* Where the report goes; NULL without a report. */
+static const char *report_target(void) {
     const char *where = interpose_variable("COLLWISE_REPORT");
     return where == NULL || strcmp(where, "0") == 0 ? NULL : where;
 }
 
-int interpose_is_asked_for(void) {
+int interpose_is_requested(void) {
     return interpose_variable("COLLWISE_TABLE") != NULL || interpose_variable("COLLWISE_ALGORITHMS") != NULL ||
-           report_wish() != NULL || interpose_variable("COLLWISE_PROOF") != NULL;
+           report_target() != NULL || interpose_variable("COLLWISE_LOAD_MARKER") != NULL;
 }
 
 static void warn(const char *place, int line, const char *what) {
@@ -40,7 +40,7 @@ static void warn(const char *place, int line, const char *what) {
     fprintf(stderr, ": %s; using MPI's own collectives\n", what);
 }
 
-/* The whole file, closed by a zero; NULL with errno set where it cannot be read. */
+/* The whole file as a string, in which zero bytes are replaced; NULL, with errno set, if it cannot be read. */
 static char *read_whole(FILE *file) {
     char *text = NULL;
     size_t length = 0, room = 0, taken;
@@ -82,11 +82,11 @@ static char *read_file(const char *path) {
     return text;
 }
 
-/* What the environment says. A table that cannot be read takes the wish for algorithms with it. */
-static wishes read_wishes(void) {
+/* The request of this process's environment. If the table cannot be read, COLLWISE_ALGORITHMS is ignored as well. */
+static request read_request(void) {
     const char *path = interpose_variable("COLLWISE_TABLE"), *algorithms = interpose_variable("COLLWISE_ALGORITHMS");
-    wishes asked = {.watch = (report_wish() != NULL ? WATCH_REPORT : 0) |
-                             (interpose_variable("COLLWISE_PROOF") != NULL ? WATCH_PROOF : 0)};
+    request asked = {.counting = (report_target() != NULL ? COUNT_FOR_REPORT : 0) |
+                                 (interpose_variable("COLLWISE_LOAD_MARKER") != NULL ? COUNT_FOR_LOAD_MARKER : 0)};
     if (path != NULL && (asked.table = read_file(path)) == NULL) {
         warn(path, 0, strerror(errno));
         return asked;
@@ -97,7 +97,8 @@ static wishes read_wishes(void) {
     return asked;
 }
 
-/* The names that texts may use, from the registry; 0 if memory runs out. Free names->algorithms. */
+/* Fills in the names that rules may use, from the registry; returns 0 if memory runs out. The caller frees
+ * names->algorithms. */
 static int make_names(table_names *names) {
     int count = 0;
     while (collwise_registry[count].collective != NULL) {
@@ -111,24 +112,24 @@ static int make_names(table_names *names) {
     return algorithms != NULL;
 }
 
-/* The texts as a table; NULL if they are empty or, after one warning by who `speaks`, malformed. */
-static decision_table *make_table(const wishes *asked, int speaks) {
+/* The table that the texts describe; NULL if they are empty or malformed. A process that `warns` says what is wrong. */
+static decision_table *make_table(const request *asked, int warns) {
     table_names names;
     table_rules rules = {0};
     table_problem problem = {0};
     decision_table *table = NULL;
     const char *place = "COLLWISE_ALGORITHMS";
-    int fine = make_names(&names);
-    if (fine && asked->table != NULL && !table_read(asked->table, &names, &rules, &problem)) {
+    int is_valid = make_names(&names);
+    if (is_valid && asked->table != NULL && !table_read(asked->table, &names, &rules, &problem)) {
         place = interpose_variable("COLLWISE_TABLE");
-        fine = 0;
+        is_valid = 0;
     }
-    if (fine && asked->algorithms != NULL) {
-        fine = table_read_algorithms(asked->algorithms, &names, &rules, &problem);
+    if (is_valid && asked->algorithms != NULL) {
+        is_valid = table_read_algorithms(asked->algorithms, &names, &rules, &problem);
     }
-    if (fine && rules.count > 0) {
+    if (is_valid && rules.count > 0) {
         table = decision_table_make(rules.list, rules.count, COLLWISE_COLLECTIVES);
-    } else if (!fine && speaks) {
+    } else if (!is_valid && warns) {
         warn(place, problem.line, problem.text);
     }
     free((void *)names.algorithms);
@@ -136,23 +137,23 @@ static decision_table *make_table(const wishes *asked, int speaks) {
     return table;
 }
 
-static unsigned kinds_of(const decision_table *table) {
-    unsigned kinds = 0;
+static unsigned collectives_of(const decision_table *table) {
+    unsigned collectives = 0;
     for (int kind = 0; table != NULL && kind < COLLWISE_COLLECTIVES; kind++) {
-        kinds |= (unsigned)decision_table_has(table, kind) << kind;
+        collectives |= (unsigned)decision_table_has(table, kind) << kind;
     }
-    return kinds;
+    return collectives;
 }
 
-/* Publishes the settings unless that was done already, or there is nothing to do. */
-static void publish(wishes *asked, int speaks) {
-    decision_table *table = make_table(asked, speaks);
+/* Publishes the settings unless another process of the simulation has done so or the user asked for nothing. */
+static void publish(request *asked, int warns) {
+    decision_table *table = make_table(asked, warns);
     free(asked->table);
     free(asked->algorithms);
     interpose_settings *settings = malloc(sizeof *settings);
     const interpose_settings *none = NULL;
-    if (settings != NULL && (table != NULL || asked->watch != 0)) {
-        *settings = (interpose_settings){table, asked->watch, kinds_of(table)};
+    if (settings != NULL && (table != NULL || asked->counting != 0)) {
+        *settings = (interpose_settings){table, asked->counting, collectives_of(table)};
         if (atomic_compare_exchange_strong(&interpose_published, &none, settings)) {
             return;
         }
@@ -169,21 +170,21 @@ static int is_first_process(void) {
 
 #ifdef SMPI_SHARED_MALLOC
 
-/* Simulated processes share environment and memory: the first one to come reads for all, in no simulated time. Even
- * an empty result is kept, so that its warning comes once. */
-static void agree(void) {
+/* Simulated processes share environment and memory: the first one to get here reads for all, in no simulated time. The
+ * others do not try again, even after a failure, so that its warning is printed once. */
+static void share_settings(void) {
     static atomic_flag done = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&done)) {
-        wishes asked = read_wishes();
+        request asked = read_request();
         publish(&asked, 1);
     }
 }
 
-static void retire(void) {}
+static void withdraw_settings(void) {}
 
 #else
 
-static void hand_round(char **text, long length, int is_first) {
+static void broadcast_text(char **text, long length, int is_first) {
     if (length < 0) {
         return;
     }
@@ -199,23 +200,24 @@ static void hand_round(char **text, long length, int is_first) {
 
 static long length_of(const char *text) { return text == NULL ? -1 : (long)strlen(text); }
 
-/* Nodes may have another environment, or not see the file. */
-static void agree(void) {
+/* The first process broadcasts the texts: other nodes may have another environment, or not see the file. */
+static void share_settings(void) {
     int is_first = is_first_process();
-    wishes asked = {0};
+    request asked = {0};
     if (is_first) {
-        asked = read_wishes();
+        asked = read_request();
     }
-    long summary[] = {asked.watch, length_of(asked.table), length_of(asked.algorithms)};
+    long summary[] = {asked.counting, length_of(asked.table), length_of(asked.algorithms)};
     PMPI_Bcast(summary, 3, MPI_LONG, 0, MPI_COMM_WORLD);
-    asked.watch = (int)summary[0];
-    hand_round(&asked.table, summary[1], is_first);
-    hand_round(&asked.algorithms, summary[2], is_first);
+    asked.counting = (int)summary[0];
+    broadcast_text(&asked.table, summary[1], is_first);
+    broadcast_text(&asked.algorithms, summary[2], is_first);
     publish(&asked, is_first);
 }
 
-/* Calls from here on are MPI's: states refer to the table, and nobody asks for states without settings. */
-static void retire(void) {
+/* All calls from here on are forwarded to MPI. The states of communicators still refer to the table, but without
+ * settings they are not read. */
+static void withdraw_settings(void) {
     const interpose_settings *settings = atomic_exchange(&interpose_published, NULL);
     if (settings != NULL) {
         decision_table_free(settings->table);
@@ -225,28 +227,28 @@ static void retire(void) {
 
 #endif
 
-void interpose_set_up(void) {
-    agree();
+void interpose_start(void) {
+    share_settings();
     const interpose_settings *settings = atomic_load(&interpose_published);
-    if (settings == NULL || settings->watch == 0) {
+    if (settings == NULL || settings->counting == 0) {
         return;
     }
     interpose_counts_make();
-    if ((settings->watch & WATCH_PROOF) != 0 && is_first_process()) {
-        interpose_write_proof(interpose_variable("COLLWISE_PROOF"), -1);
+    if ((settings->counting & COUNT_FOR_LOAD_MARKER) != 0 && is_first_process()) {
+        interpose_write_load_marker(interpose_variable("COLLWISE_LOAD_MARKER"), -1);
     }
 }
 
-void interpose_wind_up(void) {
+void interpose_stop(void) {
     const interpose_settings *settings = atomic_load(&interpose_published);
-    if (settings != NULL && settings->watch != 0) {
-        if ((settings->watch & WATCH_PROOF) != 0 && is_first_process()) {
-            interpose_write_proof(interpose_variable("COLLWISE_PROOF"), interpose_calls());
+    if (settings != NULL && settings->counting != 0) {
+        if ((settings->counting & COUNT_FOR_LOAD_MARKER) != 0 && is_first_process()) {
+            interpose_write_load_marker(interpose_variable("COLLWISE_LOAD_MARKER"), interpose_calls());
         }
-        if ((settings->watch & WATCH_REPORT) != 0) {
-            interpose_print_report(report_wish());
+        if ((settings->counting & COUNT_FOR_REPORT) != 0) {
+            interpose_print_report(report_target());
         }
         interpose_counts_free();
     }
-    retire();
+    withdraw_settings();
 }

@@ -1,4 +1,4 @@
-/* What holds for all calls on a communicator, kept on it as an attribute. */
+/* The state of a communicator, stored with it as an attribute. */
 #include "interpose.h"
 
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 atomic_uint interpose_generation;
 
 int interpose_key(atomic_int *key, MPI_Comm_delete_attr_function *free_value) {
-    int known = atomic_load(key);
-    if (known != MPI_KEYVAL_INVALID) {
-        return known;
+    int stored = atomic_load(key);
+    if (stored != MPI_KEYVAL_INVALID) {
+        return stored;
     }
     int made;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_value, &made, NULL);
@@ -29,18 +29,18 @@ static int free_state(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
-/* The most processes of the communicator that share a node; a collective call. */
+/* The largest number of the communicator's processes on one node. A collective call. */
 static int most_per_node(MPI_Comm comm) {
     MPI_Comm node;
-    int here, most;
+    int on_this_node, most;
     PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    PMPI_Comm_size(node, &here);
+    PMPI_Comm_size(node, &on_this_node);
     PMPI_Comm_free(&node);
-    PMPI_Allreduce(&here, &most, 1, MPI_INT, MPI_MAX, comm);
+    PMPI_Allreduce(&on_this_node, &most, 1, MPI_INT, MPI_MAX, comm);
     return most;
 }
 
-static int asks_nodes(const decision_table *table, int procs) {
+static int depends_on_nodes(const decision_table *table, int procs) {
     for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
         if (decision_table_asks_nodes(table, kind, (uint64_t)procs)) {
             return 1;
@@ -55,15 +55,15 @@ static void fill(interpose_state *state, const decision_table *table, MPI_Comm c
     if (table == NULL || state->is_inter || state->procs == 1) {
         return;
     }
-    uint64_t per_node = asks_nodes(table, state->procs) ? (uint64_t)most_per_node(comm) : 1;
+    uint64_t per_node = depends_on_nodes(table, state->procs) ? (uint64_t)most_per_node(comm) : 1;
     for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
         state->rows[kind] = decision_table_row(table, kind, (uint64_t)state->procs, per_node);
     }
 }
 
 const interpose_state *interpose_find_state(const interpose_settings *settings, MPI_Comm comm) {
-    static atomic_int kept = MPI_KEYVAL_INVALID;
-    int key = interpose_key(&kept, free_state), found;
+    static atomic_int stored_key = MPI_KEYVAL_INVALID;
+    int key = interpose_key(&stored_key, free_state), found;
     interpose_state *state, *earlier;
     if (comm == MPI_COMM_NULL || PMPI_Comm_get_attr(comm, key, &state, &found) != MPI_SUCCESS) {
         return NULL;
@@ -76,7 +76,7 @@ const interpose_state *interpose_find_state(const interpose_settings *settings, 
         return NULL;
     }
     fill(state, settings->table, comm);
-    /* Where processes share the communicator object, another one may have been here meanwhile. */
+    /* Where processes share the communicator object, another process may have set the attribute in the meantime. */
     PMPI_Comm_get_attr(comm, key, &earlier, &found);
     if (found) {
         free(state);

@@ -1,3 +1,4 @@
+/* Reads decision tables and lists of algorithms; every error names the word that is wrong. */
 #include "table_file.h"
 
 #include <limits.h>
@@ -6,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A piece of the text. */
+/* A part of the text. */
 typedef struct {
     const char *first;
     size_t length;
 } span;
 
-/* What the readers of one line share. */
+/* What the functions that read one line need. */
 typedef struct {
     const table_names *names;
     table_problem *problem;
@@ -20,7 +21,7 @@ typedef struct {
 
 enum { COLUMNS = 5, MOST_SHOWN = 60 };
 
-/* Notes what is wrong; always 0. */
+/* Stores the error message; returns 0, for the caller to return. */
 __attribute__((format(printf, 2, 3))) static int wrong(reader with, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -29,7 +30,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(reader with, const char *
     return 0;
 }
 
-/* For printing as %.*s: a whole line of rubbish is not repeated in full. */
+/* The precision for printing the word as %.*s: a very long one is not repeated in full. */
 static int shown(span word) { return word.length < MOST_SHOWN ? (int)word.length : MOST_SHOWN; }
 
 static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -44,7 +45,7 @@ static span trim(span piece) {
     return piece;
 }
 
-/* Cuts the piece before `separator`, or all of it, off the front of the text. */
+/* Removes and returns what stands before `separator`, or all of the text if there is none. */
 static span cut(span *text, char separator) {
     const char *end = text->length > 0 ? memchr(text->first, separator, text->length) : NULL;
     span piece = {text->first, end == NULL ? text->length : (size_t)(end - text->first)};
@@ -70,7 +71,7 @@ static int equals(span word, const char *name) {
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* How many letters must be put in, taken out or changed to get from one name to the other. */
+/* The Levenshtein distance between the names. */
 static size_t distance(span word, const char *name) {
     size_t length = strlen(name), row[MOST_SHOWN + 1];
     if (length > MOST_SHOWN) {
@@ -91,7 +92,7 @@ static size_t distance(span word, const char *name) {
     return row[length];
 }
 
-/* The nearest of two names, of which either may be NULL; far ones do not count. */
+/* The one of two names that is nearer to the word. `best` may be NULL; a name that is too far away does not count. */
 static const char *nearer(span word, const char *best, const char *name) {
     size_t far = distance(word, name);
     if (far > word.length / 2 || (best != NULL && distance(word, best) <= far)) {
@@ -251,7 +252,7 @@ static void drop(table_rules *rules, int collective) {
     rules->count = kept;
 }
 
-/* COLLECTIVE=ALGORITHM, then parameters by commas. */
+/* COLLECTIVE=ALGORITHM[,PARAMETER=N]... */
 static int read_entry(reader with, span entry, table_rules *rules) {
     decision_rule rule = {.procs = 1, .processes_per_node = 1};
     if (memchr(entry.first, '=', entry.length) == NULL) {

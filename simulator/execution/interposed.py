@@ -1,13 +1,14 @@
-"""Runs an unmodified MPI program with libcollwise.so in the place of its collectives, and sees to it that it is.
+"""Runs an unmodified MPI program with libcollwise.so in place of MPI's collectives, and verifies that it is loaded.
 
-The library is preloaded: by mpirun into each process, by smpirun into the simulator. It leaves a sign of life; a run
-that ends well without one did not use it, and fails.
+The library is preloaded: by mpirun into each process, by smpirun into the simulator. At MPI_Init it writes a load
+marker. A run that succeeds without one did not use the library, and is reported as an error.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,28 +25,28 @@ from collwise.simulator.execution.processes import SMPI_OPTIONS, smpi_command, s
 
 LIBRARY = "libcollwise.so"
 ENGINES = ("smpi", "openmpi", "mpich")
-_OURS = ("latency",)  # programs of this project that a bare name may mean
-# Reading the clock takes SimGrid's 10 ns here: programs that wait for it to go on would wait for ever.
+_OURS = ("latency",)  # programs of this project that can be given by their bare name
+# SimGrid's default of 10 ns a clock reading stays: programs that poll the clock would otherwise never end.
 _OPTIONS = {name: value for name, value in SMPI_OPTIONS.items() if name != "smpi/wtime"}
 _GRACE_SECONDS = 10.0
-# What a program needs that is built for each engine.
+# The shared library that programs built for an engine depend on.
 _BUILT_FOR = {"smpi": "libsimgrid.so", "openmpi": "libmpi.so.40", "mpich": "libmpich.so"}
 _COLUMNS = "collective procs processes_per_node message_bytes algorithm [segment_bytes=N] [limit_bytes=N] [fanout=N]"
 
-# The parameters that an algorithm may be given, and their least values.
+# The parameters that a rule may give, and their smallest values.
 _LEAST = {"segment_bytes": 0, "limit_bytes": 0, "fanout": 1}
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the library is told: a table, an algorithm per collective ('bcast=binomial;barrier=bruck'), a report."""
+class LibraryOptions:
+    """The library's options: a table, an algorithm per collective ('bcast=binomial;barrier=bruck'), a report."""
 
     table: Path | None = None
     algorithms: str = ""
     report: bool = False
 
     def check(self) -> None:
-        """Raises UsageError for a table or a list that the library would refuse."""
+        """Raises UsageError for a table or a list of algorithms that the library would reject."""
         if self.table is not None:
             _check_table(self.table)
         for number, entry in enumerate(self.algorithms.split(";"), start=1):
@@ -76,7 +77,7 @@ def _check_table(path: Path) -> None:
         place = f"{path}:{number}"
         if len(words) < 5:
             raise UsageError(f"--table: {place}: {len(words)} of 5 columns; a rule is: {_COLUMNS}")
-        with _told(f"--table: {place}"):
+        with _located(f"--table: {place}"):
             for name, word, least in zip(
                 ("procs", "processes_per_node", "message_bytes"), words[1:4], (1, 1, 0), strict=True
             ):
@@ -86,7 +87,7 @@ def _check_table(path: Path) -> None:
 
 def _check_entry(entry: str, place: str) -> None:
     collective, equals, choice = entry.partition("=")
-    with _told(f"--algorithms: {place}"):
+    with _located(f"--algorithms: {place}"):
         if not equals:
             raise UsageError(f"'{entry.strip()}' is not COLLECTIVE=ALGORITHM")
         algorithm, *parameters = (word.strip() for word in choice.split(","))
@@ -94,7 +95,7 @@ def _check_entry(entry: str, place: str) -> None:
 
 
 @contextlib.contextmanager
-def _told(place: str) -> Iterator[None]:
+def _located(place: str) -> Iterator[None]:
     try:
         yield
     except UsageError as problem:
@@ -117,8 +118,8 @@ def _check_number(name: str, word: str, least: int) -> None:
         raise UsageError(f"{name} is '{word}'; it is a whole number from {least} on")
 
 
-def find_program(name: str, chosen: Installation) -> Path:
-    """A file of that name, one of our own programs, or one on the PATH. Raises UsageError."""
+def find_program(name: str, chosen: Engine) -> Path:
+    """The file of that name, our own program, or the program on the PATH. Raises UsageError if there is none."""
     if Path(name).is_file():
         return Path(name).absolute()
     if name in _OURS:
@@ -130,16 +131,28 @@ def find_program(name: str, chosen: Installation) -> Path:
 
 
 def _check_program(program: Path, library: str) -> None:
-    """Raises UsageError for a file that cannot be run, or a program that is plainly another engine's."""
+    """Raises UsageError for a file that cannot be executed, or that was not built for the engine."""
     if not os.access(program, os.X_OK):
         raise UsageError(f"{program} is not an executable program (compile it, or chmod +x)")
+    command = ["readelf", "--file-header", "--dynamic", "--wide", str(program)]
     try:
-        done = subprocess.run(["readelf", "-d", str(program)], capture_output=True, text=True, check=False)
-    except OSError:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"LC_ALL": "C"})
+    except OSError:  # without readelf the program itself must show it
         return
     others = [other for other, needed in _BUILT_FOR.items() if other != library and f"[{needed}" in done.stdout]
     if others and f"[{_BUILT_FOR[library]}" not in done.stdout:
         raise UsageError(f"{program} is built for {others[0]}, not for {library}")
+    if library == "smpi" and not _is_shared_object(done.stdout):
+        raise UsageError(f"{program} was not built by smpicc: SMPI cannot run interpreters, scripts or other programs")
+
+
+def _is_shared_object(description: str) -> bool:
+    """Whether readelf describes a shared object, which is what smpicc makes: the simulator loads each process's copy.
+
+    Its dependencies do not tell: linkers leave SimGrid's library out where a program's own library is what calls MPI.
+    """
+    is_executable = re.search(r"\(FLAGS_1\).*\bPIE\b", description) is not None
+    return re.search(r"Type: +DYN\b", description) is not None and not is_executable
 
 
 def run_interposed(
@@ -148,47 +161,47 @@ def run_interposed(
     args: Sequence[str] = (),
     *,
     procs: int,
-    wishes: Wishes,
+    options: LibraryOptions,
     platform: HostPlatform | None = None,
     processes_per_node: int = 1,
     engine_version: str | None = None,
     plain: bool = False,
 ) -> int:
-    """Runs it with our standard streams and returns its exit code; `plain` leaves the library away.
+    """Runs the program with our standard streams and returns its exit code; `plain` runs it without the library.
 
-    Raises UsageError when the engine, the program or the platform is missing, and CollwiseError when the program ends
-    well without having called the library.
+    Raises UsageError when the engine, the program or the platform is missing or unsuitable, and CollwiseError when the
+    program succeeds without having called the library.
     """
     chosen = engine(library, engine_version, procs)
     binary = find_program(program, chosen)
     _check_program(binary, library)
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory, contextlib.ExitStack() as files:
         preloaded = "" if plain else preloadable(chosen.program(LIBRARY), Path(directory))
-        proof = Path(directory, "proof")
-        told = {} if plain else wishes.environment | {"COLLWISE_PROOF": str(proof)}
+        marker = Path(directory, "load_marker")
+        settings = {} if plain else options.environment | {"COLLWISE_LOAD_MARKER": str(marker)}
         if library == "smpi":
             if platform is None:
                 raise UsageError("running under SMPI needs --platform NAME|FILE (see 'collwise platforms list')")
             paths = files.enter_context(smpi_files(platform, procs, processes_per_node))
-            # Programs loaded in SimGrid 3.32's own way would free with one allocator what another one gave, so
-            # nothing else is preloaded unless our library is, which changes that way.
+            # A program that SimGrid 3.32 loads in its own way mixes two allocators if another one is preloaded. Our
+            # library changes how programs are loaded, so other libraries are preloaded only together with it.
             quick = {} if plain else smpi_environment(chosen)
             wrapper = f"env LD_PRELOAD={_with_others(preloaded, quick.get('LD_PRELOAD', ''))}" if preloaded else ""
             command = smpi_command(
                 chosen, *paths, procs, binary, args, privatize=True, wrapper=wrapper, options=_OPTIONS
             )
-            code = _run(command, told | quick)
+            code = _run(command, settings | quick)
         else:
             others = os.environ.get("LD_PRELOAD", "")
-            variables = told | ({"LD_PRELOAD": _with_others(preloaded, others)} if preloaded else {})
-            code = _run(_mpirun(chosen, procs, variables, binary, args), told)
-        if code == 0 and not plain and not proof.exists():
+            variables = settings | ({"LD_PRELOAD": _with_others(preloaded, others)} if preloaded else {})
+            code = _run(_mpirun(chosen, procs, variables, binary, args), settings)
+        if code == 0 and not plain and not marker.exists():
             raise CollwiseError(_not_called(chosen, binary))
     return code
 
 
 def preloadable(path: Path, directory: Path) -> str:
-    """The library's path, or that of a link to it in `directory`: LD_PRELOAD takes none with a blank or a colon."""
+    """The library's path, or that of a link in `directory` if it has a blank or a colon, at which LD_PRELOAD splits."""
     if not set(str(path)) & set(" :"):
         return str(path)
     link = directory / path.name
@@ -228,12 +241,12 @@ def _not_called(chosen: Installation, program: Path) -> str:
 
 
 def _run(command: Sequence[str], environment: dict[str, str]) -> int:
-    """Our own standard streams, a process group of its own that ends with us. 128 + the signal's number, as shells."""
+    """Runs the command in a process group that ends with this process. Returns its exit code, or 128 + the signal."""
     child = subprocess.Popen(command, start_new_session=True, env=os.environ | environment)
     try:
         code = child.wait()
     except KeyboardInterrupt:
-        # mpirun has put the processes into groups of their own, and ends them if it is given the time.
+        # mpirun's processes are in other process groups; mpirun ends them if it is given time.
         with contextlib.suppress(ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
             os.killpg(child.pid, signal.SIGTERM)
             child.wait(_GRACE_SECONDS)

@@ -1,4 +1,4 @@
-"""collwise run: an unmodified MPI program with our algorithms in the place of MPI's own."""
+"""collwise run: runs an unmodified MPI program with our algorithms in place of MPI's own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.interposed import ENGINES, Wishes, run_interposed
-from collwise.studies.cli.options import PLATFORM, ppn_option, processes_per_node
-from collwise.studies.cli.thresholds import thresholds_option, with_bounds
+from collwise.simulator.interposing import ENGINES, LibraryOptions, run_interposed
+from collwise.studies.commands.shared import PLATFORM, ppn_option, processes_per_node
+from collwise.studies.commands.thresholds import thresholds_option, with_bounds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 @ppn_option
 @click.option("--simgrid", metavar="VERSION", help="For smpi: SimGrid version. Default: the system's.")
 @click.option("--table", type=click.Path(path_type=Path), help="A decision table (collwise export --format collwise).")
-@click.option("--algorithms", default="", help="bcast=split_binary,segment_bytes=8192;barrier=bruck: goes first.")
+@click.option("--algorithms", default="", help="bcast=k_chain,fanout=3;barrier=bruck: overrides the table.")
 @thresholds_option
-@click.option("--report", is_flag=True, help="Print at the end which algorithm ran how often for which sizes.")
-@click.option("--plain", is_flag=True, help="Without the library, to compare.")
+@click.option("--report", is_flag=True, help="Print at the end how often each algorithm ran, by message size.")
+@click.option("--plain", is_flag=True, help="Run without the library, to compare.")
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -46,26 +46,26 @@ def run(
     program: str,
     args: Sequence[str],
 ) -> int:
-    """Runs an MPI program with our algorithms where a table or a list says so: -- PROGRAM [ARGS].
+    """Runs an MPI program with our algorithms where a table or a list names one: -- PROGRAM [ARGS].
 
-    The program stays as it is; for smpi, smpicc must have compiled it. 'latency' is one of our own. The exit code is
-    the program's, and 1 if it does not call the library.
+    The program is not modified; for smpi, it must have been built by smpicc. 'latency' is a program of ours. The exit
+    code is the program's, or 1 if the program does not call the library.
     """
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
-    wishes = Wishes(table, algorithms, report)
-    if plain and (wishes != Wishes() or thresholds is not None):
-        raise UsageError("--plain leaves the library away: no --table, --algorithms, --thresholds or --report with it")
+    options = LibraryOptions(table, algorithms, report)
+    if plain and (options != LibraryOptions() or thresholds is not None):
+        raise UsageError("--plain runs without the library: no --table, --algorithms, --thresholds or --report with it")
     if engine != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
         raise UsageError("--platform, --ppn and --simgrid are for --engine smpi")
-    wishes.check()
-    wishes = replace(wishes, algorithms=with_bounds(algorithms, thresholds))
+    options.check()
+    options = replace(options, algorithms=with_bounds(algorithms, thresholds))
     return run_interposed(
         engine,
         program,
         args,
         procs=procs,
-        wishes=wishes,
+        options=options,
         platform=platform,
         processes_per_node=processes_per_node(platform, ppn) if platform is not None else 1,
         engine_version=simgrid,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.algorithms.generate_wrappers import PARAMETERS, wrapper
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "algorithms"
@@ -139,3 +141,67 @@ def test_registry_holds_every_algorithm_and_is_closed(tmp_path: Path) -> None:
     for line, (collective, entry) in zip(lines, ALGORITHMS, strict=False):
         assert f'.collective = "{collective}", .name = "{entry["name"]}"' in line
         assert f".{collective} = {entry['function']}" in line
+
+
+def sides(about: dict) -> set[str]:
+    return {"send", "receive"} & set(about["arguments"])
+
+
+@pytest.mark.parametrize("collective", CATALOGUE)
+def test_signatures_agree_with_themselves(collective: str) -> None:
+    about = CATALOGUE[collective]
+    arguments = about["arguments"]
+    assert arguments[-1] == "comm"
+    assert len(set(arguments)) == len(arguments)
+    assert set(arguments) <= set(PARAMETERS)
+    for key in {"root_only", "in_place"} & set(about):
+        assert about[key] in sides(about)
+    assert "root_only" not in about or "root" in arguments
+    needed = {
+        "receive": {"receive_count"},
+        "block": {"send_count", "receive_count", "root"},
+        "sum": {"receive_counts"},
+        "mean": {"receive_counts"},
+        "unknown": set(),
+    }
+    assert needed[about["size_from"]] <= set(arguments)
+
+
+def test_a_wrapper_has_the_collectives_signature() -> None:
+    assert wrapper("exscan", CATALOGUE["exscan"]).splitlines() == [
+        "int MPI_Exscan(const void *send, void *receive, int receive_count, MPI_Datatype receive_type, MPI_Op op,",
+        "               MPI_Comm comm) {",
+        "    if (!interpose_forwards_sized(COLLWISE_EXSCAN, receive_count, receive_type, comm)) {",
+        "        collwise_call call = {",
+        "            .send = send,",
+        "            .receive = receive,",
+        "            .receive_count = receive_count,",
+        "            .receive_type = receive_type,",
+        "            .op = op,",
+        "            .comm = comm,",
+        "        };",
+        "        if (interpose_run(COLLWISE_EXSCAN, &call)) {",
+        "            return MPI_SUCCESS;",
+        "        }",
+        "    }",
+        "    return PMPI_Exscan(send, receive, receive_count, receive_type, op, comm);",
+        "}",
+    ]
+
+
+def test_wrappers_cover_every_collective_and_are_formatted(tmp_path: Path) -> None:
+    written, exports, template = tmp_path / "wrappers.c", tmp_path / "exports.map", FOLDER / "interpose/exports.map.in"
+    arguments = [FOLDER / "catalogue.toml", template, written, exports]
+    # Without packages: a cluster's Python has none.
+    subprocess.run([sys.executable, "-I", "-S", FOLDER / "generate_wrappers.py", *arguments], check=True, timeout=60)
+    functions = [f"MPI_{collective.capitalize()}" for collective in CATALOGUE]
+    source = written.read_text()
+    assert re.findall(r"^int (MPI_\w+)\(", source, re.MULTILINE) == functions
+    assert re.findall(r'\.function = "(MPI_\w+)"', source) == functions
+    assert re.findall(r"^ +(MPI_\w+);$", exports.read_text(), re.MULTILINE) == functions
+    for text in (source, exports.read_text()):
+        assert text.startswith("/* Generated from catalogue.toml by generate_wrappers.py. */\n")
+    if shutil.which("clang-format") is not None:
+        style = f"--style=file:{ROOT / '.clang-format'}"
+        done = subprocess.run(["clang-format", "--dry-run", "-Werror", style, written], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr

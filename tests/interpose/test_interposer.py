@@ -18,9 +18,9 @@ import pytest
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.platforms import load
-from collwise.simulator.execution.installations import REPOSITORY, Installation, engine
-from collwise.simulator.execution.interposed import Wishes
-from collwise.simulator.execution.processes import smpi_files
+from collwise.simulator.engines import REPOSITORY, Engine, engine
+from collwise.simulator.interposing import LibraryOptions
+from collwise.simulator.launch import smpi_files
 
 ALGORITHMS = [
     algorithm for collective in Catalogue.load().collectives.values() for algorithm in collective.algorithms.values()
@@ -147,7 +147,7 @@ def test_every_reason_to_fall_back_is_reported(name: str, compiled) -> None:
     reasons = {what for collective, what in counts_of(done.stderr)}
     expected = {"binomial", "MPI's own: no rule", "MPI's own: one process", "MPI's own: the rule says default"}
     if not name.startswith("smpi"):
-        expected |= {"MPI's own: an intercommunicator", "MPI's own: arguments for MPI to judge"}
+        expected |= {"MPI's own: an intercommunicator", "MPI's own: invalid arguments"}
     assert expected <= reasons
 
 
@@ -229,8 +229,8 @@ def test_a_table_that_cannot_be_read_is_one_warning(name: str, tmp_path: Path) -
 def test_a_list_goes_before_the_table(name: str, tmp_path: Path) -> None:
     table = tmp_path / "table"
     table.write_text("bcast 1 1 0 chain\ngather 1 1 0 binomial\n")
-    wishes = ["--table", str(table), "--algorithms", "bcast=linear", "--report"]
-    done = run(name, 2, *wishes, "latency", "--collectives", "bcast,gather", "--sizes", "8:8")
+    choices = ["--table", str(table), "--algorithms", "bcast=linear", "--report"]
+    done = run(name, 2, *choices, "latency", "--collectives", "bcast,gather", "--sizes", "8:8")
     counted = counts_of(done.stderr)
     assert (counted["bcast", "linear"], counted["gather", "binomial"]) == (22, 22)
 
@@ -328,7 +328,7 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
         (["--engine", "openmpi", "--procs", "2", "--algorithms", "bcast", "latency"], r"is not COLLECTIVE=ALGORITHM"),
         (["--engine", "openmpi", "--procs", "2", "--table", "nowhere", "latency"], r"nowhere: No such file"),
         (["--engine", "mpich", "--procs", "2", "--thresholds", "none", "latency"], r"--thresholds: cannot read none"),
-        (["--engine", "openmpi", "--procs", "2", "--plain", "--report", "latency"], r"--plain leaves the library away"),
+        (["--engine", "openmpi", "--procs", "2", "--plain", "--report", "latency"], r"--plain runs without the lib"),
     ],
 )
 def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
@@ -349,7 +349,7 @@ def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
     ],
 )
 def test_lists_that_are_right(algorithms: str) -> None:
-    Wishes(algorithms=algorithms).check()
+    LibraryOptions(algorithms=algorithms).check()
 
 
 @each_engine
@@ -370,6 +370,46 @@ def test_a_program_of_another_mpi_is_refused() -> None:
         assert done.returncode == 2
         assert told in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+def test_smpi_refuses_what_smpicc_did_not_build(tmp_path: Path) -> None:
+    """An interpreter, a script and a program that uses no MPI: one line each, before anything starts."""
+    source, script = tmp_path / "plain.c", tmp_path / "script.py"
+    source.write_text("int main(void) { return 0; }\n")
+    script.write_text("#!/usr/bin/env python3\n")
+    script.chmod(0o755)
+    for flags in ((), ("-static",), ("-no-pie",)):
+        plain = tmp_path / ("plain" + "".join(flags))
+        subprocess.run(["cc", *flags, str(source), "-o", str(plain)], check=True)
+    programs = [str(path) for path in (*tmp_path.glob("plain*"), script) if path.suffix != ".c"]
+    for program in (sys.executable, *programs):
+        for option in ([], ["--plain"]):
+            done = run("smpi", 2, *option, "--", program, "p.py")
+            assert (done.returncode, done.stdout) == (2, ""), done.stderr
+            assert re.fullmatch(rf"collwise: {re.escape(program)} was not built by smpicc: .*\n", done.stderr)
+
+
+def test_smpi_takes_what_smpicc_built(tmp_path: Path) -> None:
+    """Also what the linker has left without a dependency on SimGrid, since a library of the program's own calls MPI."""
+    (tmp_path / "program.c").write_text("int work(void);\nint main(void) { return work(); }\n")
+    (tmp_path / "work.c").write_text(
+        "#include <mpi.h>\n"
+        "int work(void) {\n"
+        "    MPI_Init(NULL, NULL);\n"
+        "    MPI_Barrier(MPI_COMM_WORLD);\n"
+        "    return MPI_Finalize();\n"
+        "}\n"
+    )
+    smpicc = str(engine_of("smpi").launcher.with_name("smpicc"))
+    for command in (
+        [smpicc, "-o", "libwork.so", "work.c"],
+        [smpicc, "-o", "program", "program.c", "-Wl,--as-needed", "-L.", "-lwork", f"-Wl,-rpath,{tmp_path}"],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    done = run("smpi", 2, "--report", "--", str(tmp_path / "program"))
+    assert done.returncode == 0, done.stderr
+    assert counts_of(done.stderr)["barrier", "MPI's own: no rule"] == 1
 
 
 def test_waiting_for_the_clock_ends_in_simulation(tmp_path: Path) -> None:

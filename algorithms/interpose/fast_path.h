@@ -1,0 +1,95 @@
+/* What every call of the generated wrappers runs first. Most calls of most programs are forwarded to PMPI, and pay only
+ * for what is in this file. */
+#ifndef COLLWISE_INTERPOSE_FAST_PATH_H
+#define COLLWISE_INTERPOSE_FAST_PATH_H
+
+#include "interpose.h"
+
+#include <stdint.h>
+
+#ifdef SMPI_SHARED_MALLOC
+
+/* Simulated processes may share a thread, so nothing is cached for a thread. */
+static inline const interpose_state *interpose_state_of(const interpose_settings *settings, MPI_Comm comm) {
+    return interpose_find_state(settings, comm);
+}
+
+static inline MPI_Count interpose_element_bytes(MPI_Datatype type) { return interpose_query_element_bytes(type); }
+
+#else
+
+#define INTERPOSE_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec"), visibility("hidden")))
+
+/* The communicators that this thread has used recently. An entry is valid until any state is freed. */
+enum { INTERPOSE_CACHED_STATES = 8 };
+
+typedef struct {
+    MPI_Comm comm;
+    unsigned generation;
+    const interpose_state *state;
+} interpose_cached_state;
+
+extern INTERPOSE_THREAD_LOCAL interpose_cached_state interpose_state_cache[INTERPOSE_CACHED_STATES];
+
+/* Looks the state up and stores it in the cache's entry. */
+const interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm,
+                                             interpose_cached_state *entry);
+
+static inline const interpose_state *interpose_state_of(const interpose_settings *settings, MPI_Comm comm) {
+    uintptr_t handle = (uintptr_t)comm;
+    interpose_cached_state *entry =
+        &interpose_state_cache[(handle ^ handle >> 4 ^ handle >> 8) % INTERPOSE_CACHED_STATES];
+    unsigned generation = atomic_load_explicit(&interpose_generation, memory_order_acquire);
+    if (entry->state != NULL && entry->comm == comm && entry->generation == generation) {
+        return entry->state;
+    }
+    return interpose_cache_state(settings, comm, entry);
+}
+
+/* The named datatype that this thread used last. Named datatypes are never freed, so a handle keeps its meaning. */
+typedef struct {
+    int is_set;
+    MPI_Datatype type;
+    MPI_Count bytes;
+} interpose_cached_type;
+
+extern INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache;
+
+static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
+    return interpose_type_cache.is_set && interpose_type_cache.type == type ? interpose_type_cache.bytes
+                                                                            : interpose_query_element_bytes(type);
+}
+
+#endif
+
+/* The rules for a call on this communicator; NULL if none of them names an algorithm of ours. If calls are counted,
+ * sets *is_counted instead: interpose_run() handles all of them. */
+static inline const decision_row *interpose_row_of(collwise_collective kind, MPI_Comm comm, int *is_counted) {
+    const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
+    *is_counted = settings != NULL && settings->counting != 0;
+    if (settings == NULL || *is_counted || (settings->collectives >> kind & 1) == 0) {
+        return NULL;
+    }
+    const interpose_state *state = interpose_state_of(settings, comm);
+    return state == NULL ? NULL : state->rows[kind];
+}
+
+/* Whether the call can be forwarded to PMPI without a further look. */
+static inline int interpose_forwards(collwise_collective kind, MPI_Comm comm) {
+    int is_counted;
+    return interpose_row_of(kind, comm, &is_counted) == NULL && !is_counted;
+}
+
+/* The same for collectives whose message is `count` elements: shorter messages than those of the first rule that names
+ * an algorithm of ours are forwarded as well. */
+static inline int interpose_forwards_sized(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm) {
+    int is_counted;
+    const decision_row *row = interpose_row_of(kind, comm, &is_counted);
+    if (row == NULL || count < 0 || type == MPI_DATATYPE_NULL) {
+        return !is_counted;
+    }
+    MPI_Count bytes = count * interpose_element_bytes(type);
+    return bytes < 0 || (uint64_t)bytes < row->ours_from;
+}
+
+#endif

@@ -118,7 +118,7 @@ def _check_number(name: str, word: str, least: int) -> None:
         raise UsageError(f"{name} is '{word}'; it is a whole number from {least} on")
 
 
-def find_program(name: str, chosen: Engine) -> Path:
+def find_program(name: str, chosen: Installation) -> Path:
     """The file of that name, our own program, or the program on the PATH. Raises UsageError if there is none."""
     if Path(name).is_file():
         return Path(name).absolute()

@@ -18,9 +18,9 @@ import pytest
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.platforms import load
-from collwise.simulator.engines import REPOSITORY, Engine, engine
-from collwise.simulator.interposing import LibraryOptions
-from collwise.simulator.launch import smpi_files
+from collwise.simulator.execution.installations import REPOSITORY, Installation, engine
+from collwise.simulator.execution.interposed import LibraryOptions
+from collwise.simulator.execution.processes import smpi_files
 
 ALGORITHMS = [
     algorithm for collective in Catalogue.load().collectives.values() for algorithm in collective.algorithms.values()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from collwise.common.errors import unknown_name
 from collwise.simulator.execution.installations import MPI_LIBRARIES, Engine, engine
-from collwise.simulator.execution.processes import ProgramRun, run_program
+from collwise.simulator.execution.processes import ProgramRun, run_program, warn_if_crowded
 
 EAGER_LIMITS = {"openmpi": 4096, "mpich": 8192}
 """Bytes, between processes of one machine: Open MPI's btl_vader_eager_limit; what MPICH's UCX comes to, about."""
@@ -103,6 +103,7 @@ class ThisMachine(Place):
 
     def perform(self, order: Order) -> ProgramRun:
         """As of any Place."""
+        warn_if_crowded(order.procs)
         return run_program(
             self.engine.library,
             order.program,

@@ -12,8 +12,9 @@ from scipy import stats
 
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.simulator.execution.installations import file_digest
-from collwise.simulator.execution.targets import Place
+from collwise.simulator.execution.targets import Place, ThisMachine
 from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Case, Configuration, Store, Timing
 from collwise.simulator.sweeps.experiment_runner import Precision
 from collwise.simulator.sweeps.smpi_runner import case_lines
@@ -144,6 +145,7 @@ def measure_launches(
     on_timing: Callable[[Timing], None] | None = None,
 ) -> list[list[Timing]]:
     """As `measure`, for each launch of the method the times of all cases."""
+    check_measured_sizes(cases, isinstance(place, ThisMachine))
     configurations = [measuring_configuration(place, method, run, number) for number in range(1, method.launches + 1)]
     return [_launch(place, cases, store, method, one, timeout_seconds, on_timing) for one in configurations]
 

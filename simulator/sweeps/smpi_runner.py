@@ -15,6 +15,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Engine, file_digest, smpi_engine
 from collwise.simulator.execution.processes import SMPI_OPTIONS, run_command, smpi_command, smpi_environment, smpi_files
 from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.limits import check_simulated_sizes
 from collwise.simulator.store import Case, Configuration, Store, Timing
 from collwise.simulator.sweeps.message_counts import cost_of
 
@@ -85,7 +86,7 @@ def simulate(
     """Times of all cases, simulating only those the store does not have. Failed ones are tried again.
 
     `on_progress(timing, fraction)` is called after each case, with the share of the work that is done.
-    Raises UsageError when the engine is missing or a case does not fit on the platform.
+    Raises UsageError when the engine is missing, a case does not fit on the platform or its messages not in memory.
     """
     jobs = jobs or os.cpu_count() or 1
     asked = list(dict.fromkeys(cases))
@@ -95,6 +96,7 @@ def simulate(
     configuration = configuration_of(platform, engine)
     known = {case: timing for case, timing in store.timings(configuration).items() if timing.ok}
     missing = [case for case in asked if case not in known]
+    check_simulated_sizes(missing)
     sweep = _Sweep(platform, engine, configuration, store, missing, on_progress)
     sweep.run(jobs)
     known |= sweep.done

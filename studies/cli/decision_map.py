@@ -26,10 +26,9 @@ from collwise.studies.cli.options import (
     print_json,
     processes_per_node,
     run_options,
-    stdout_console,
     sweep_progress,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.fitting.models_by_name import MODEL_NAMES, HowToRun, check_formulas, model_of, models_on
 from collwise.validation.selection.comparison import ComparisonPlan
 from collwise.validation.selection.grid import SEGMENT_BYTES, SWEEP_SIZES

@@ -22,16 +22,16 @@ from collwise.studies.cli.options import (
     PLATFORM,
     SEGMENT,
     NamedChoice,
+    file_option,
     json_option,
     parsed,
     print_json,
     processes_per_node,
     refuse_options,
     run_options,
-    stdout_console,
     sweep_progress,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_from, place_options
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
@@ -96,9 +96,7 @@ _OF_ALGORITHMS = ("segment", "fanout")
 )
 @click.option("--fanout", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
 @run_options
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Default: results/PLATFORM[.MODEL].parameters.toml"
-)
+@file_option("-o", "--output", help="Default: results/PLATFORM[.MODEL].parameters.toml")
 @json_option
 @click.pass_context
 def fit(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -24,8 +26,8 @@ _COMMANDS = {
     "simulate": ("simulate", "simulate"),
     "measure": ("measure", "measure"),
     "testbed": ("testbed", "testbed"),
-    "import": ("import_times", "import_times"),
-    "regions": ("irregular_regions", "regions"),
+    "import": ("importing", "import_times"),
+    "regions": ("regions", "regions"),
     "gain": ("gain", "gain"),
     "calibrate": ("calibrate", "calibrate"),
     "experiment": ("experiment", "experiment"),
@@ -37,13 +39,15 @@ _COMMANDS = {
     "recover": ("evaluation", "recover"),
     "compare": ("comparison", "compare"),
     "select": ("comparison", "select"),
-    "map": ("decision_map", "maps"),
-    "mapping": ("rank_mapping", "mapping"),
+    "map": ("maps", "maps"),
+    "mapping": ("mapping", "mapping"),
     "export": ("comparison", "export"),
     "report": ("comparison", "report"),
     "validate": ("validate", "validate"),
     "study": ("study", "study"),
 }
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class _LazyGroup(click.Group):
@@ -77,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             signal.signal(number, signal.default_int_handler)
     try:
         code = collwise.main(args=arguments, prog_name="collwise", standalone_mode=False)
+        sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except CollwiseError as problem:
         _fail(str(problem), problem.exit_code)
@@ -90,6 +95,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except OSError as problem:
+        if problem.errno not in _FULL:
+            raise
+        # What is left in the buffer would fail once more at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail(f"cannot write {problem.filename or 'the output'}: {problem.strerror}", 2)
 
 
 def _fail(message: str, code: int) -> None:

@@ -50,6 +50,13 @@ def writable_file(path: Path) -> Path:
     return path
 
 
+def new_file(path: Path, force: bool = False) -> Path:
+    """The path. Raises UsageError, naming it, if a file is there that `force` does not allow to overwrite."""
+    if path.is_file() and not force:
+        raise UsageError(f"{path} exists already; name another file, or overwrite it by --force")
+    return path
+
+
 def _refusal(folder: Path) -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)

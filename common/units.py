@@ -10,7 +10,10 @@ _UNITS = {"": 1, "B": 1, "K": 2**10, "KIB": 2**10, "M": 2**20, "MIB": 2**20, "G"
 _UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 _SIZE = re.compile(r"([0-9]{1,18})\s*([A-Za-z]*)")
 _SIZE_HELP = "write a whole number with B, KiB, MiB, GiB (or KB, MB, GB), for example 8KiB"
-_RANGE_HELP = "write a list (8KiB,64KiB), a range that multiplies (8KiB:4MiB:x2) or adds (2:16:+2)"
+_RANGE_HELP = {
+    "size": "write a list (8KiB,64KiB), a range that multiplies (8KiB:4MiB:x2) or adds (8KiB:32KiB:+8KiB)",
+    "process count": "write a list (50,80,90), a range that multiplies (2:128:x2) or adds (10:90:+10)",
+}
 _MOST_VALUES = 100_000
 
 
@@ -69,7 +72,7 @@ def _parse_series(text: str, kind: str) -> list[int]:
         elif len(bounds) == 3:
             values.update(_expand_range(part, bounds[0], bounds[1], bounds[2], kind))
         else:
-            raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP}")
+            raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP[kind]}")
     return sorted(values)
 
 
@@ -77,11 +80,11 @@ def _expand_range(part: str, first: str, last: str, step: str, kind: str) -> lis
     low, high = _parse_value(first, kind), _parse_value(last, kind)
     step = step.strip()
     if step[:1] not in ("x", "+"):
-        raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP}")
+        raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP[kind]}")
     multiplies = step[0] == "x"
     by = _parse_value(step[1:], "factor" if multiplies else kind)
     if by < (2 if multiplies else 1) or high < low or (multiplies and low == 0):
-        raise UsageError(f"{kind} range '{part}' never ends or is empty: {_RANGE_HELP}")
+        raise UsageError(f"{kind} range '{part}' never ends or is empty: {_RANGE_HELP[kind]}")
     values = []
     while low <= high:
         values.append(low)

@@ -21,6 +21,7 @@ from collwise.platforms.xml_file import (
     host_names,
     quantity,
     read_elements,
+    topology_size,
 )
 
 DEFAULT_TCP_GAMMA_BYTES = 4194304.0
@@ -95,6 +96,7 @@ def xml_problems(elements: list[Element]) -> tuple[list[Problem], list[str]]:
     hosts: dict[str, int] = {}
     for element in elements:
         problems += _host_problems(element, hosts)
+        problems += _topology_problems(element)
         problems += _quantity_problems(element)
     for option in config_options(elements):
         problems += _option_problems(option)
@@ -199,6 +201,20 @@ def _host_problems(element: Element, hosts: dict[str, int]) -> list[Problem]:
             problems.append(Problem(element.line, f"host '{name}' is also on line {hosts[name]} (valid: unique names)"))
         hosts.setdefault(name, element.line)
     return problems
+
+
+def _topology_problems(element: Element) -> list[Problem]:
+    """A cluster with a topology whose size is not the number of its hosts, where both can be read."""
+    topology = element.attributes.get("topology", "FLAT")
+    try:
+        size = topology_size(topology, element.attributes.get("topo_parameters", ""))
+        count = len(host_names(element)) if element.tag == "cluster" else 0
+    except (UsageError, KeyError, ValueError):
+        return []
+    if not count or size in (None, count):
+        return []
+    what = f"topology {topology} of <cluster> has {size} nodes, its radical names {count} hosts"
+    return [Problem(element.line, f"{what} (valid: as many of both)")]
 
 
 def _quantity_problems(element: Element) -> list[Problem]:

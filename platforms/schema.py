@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.smpi import LARGEST_BYTES
 
 
@@ -60,7 +61,7 @@ TOP = {
     "site": _text(r"[A-Za-z0-9._-]+", "letters, digits, dots, - and _"),
 }
 CLUSTER = {
-    "nodes": _whole(1, 1_000_000),
+    "nodes": _whole(1, MOST_HOSTS),
     "host_prefix": _text(_HOST_PART, "letters, digits, dots, - and _"),
     "host_suffix": _text(_HOST_PART, "letters, digits, dots, - and _"),
     "first_host": _whole(0, 1_000_000, required=False),

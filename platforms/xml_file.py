@@ -76,6 +76,28 @@ def host_names(element: Element) -> list[str]:
     return []
 
 
+def topology_size(topology: str, parameters: str) -> int | None:
+    """The nodes of a cluster's topology by its topo_parameters; None where any number of them is fine.
+
+    Raises ValueError for parameters that are not as SimGrid wants them.
+    """
+    if topology == "TORUS":
+        factors = parameters.split(",")
+    elif topology == "FAT_TREE":
+        levels, children, *_ = parameters.split(";")
+        factors = children.split(",")
+        if len(factors) != int(levels):
+            raise ValueError(parameters)
+    elif topology == "DRAGONFLY":
+        *shape, blades = parameters.split(";")
+        factors = [*(part.split(",")[0] for part in shape), blades]
+        if len(shape) != 3:
+            raise ValueError(parameters)
+    else:
+        return None
+    return math.prod(map(int, factors))
+
+
 def config_options(elements: list[Element]) -> list[Element]:
     """The <prop> elements of <config>: simulator options as the attributes id and value."""
     return [element for element in elements if element.tag == "prop" and element.parent == "config"]

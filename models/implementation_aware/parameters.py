@@ -173,6 +173,10 @@ class ModelParameters:
                 gamma=gamma,
                 hockney=Hockney(**document["hockney"]),
                 fits=fits,
+                observations={
+                    collective: {name: tuple(map(_observation, lines)) for name, lines in by_algorithm.items()}
+                    for collective, by_algorithm in document.get("observations", {}).items()
+                },
             )
             for name, value, least in _numbers(loaded):
                 if type(value) not in (int, float) or not math.isfinite(value) or value < least:
@@ -184,6 +188,14 @@ class ModelParameters:
             raise UsageError(f"{path}: broken TOML: {problem}") from None
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise UsageError(f"{path}: not a parameter file: missing or wrong {problem}") from None
+
+
+def _observation(line: str) -> Observation:
+    """An observation as `as_document` writes it."""
+    experiment, *entries = line.split()
+    given = dict(entry.split("=") for entry in entries)
+    procs, size, segment, fanout, gather = (int(given[name]) for name in ("P", "m", "m_s", "K", "m_g"))
+    return Observation(experiment, procs, size, segment, float(given["seconds"]), fanout, gather)
 
 
 def _numbers(loaded: ModelParameters) -> Iterator[tuple[str, Any, float]]:

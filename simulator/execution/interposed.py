@@ -21,7 +21,13 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, engine
-from collwise.simulator.execution.processes import SMPI_OPTIONS, smpi_command, smpi_environment, smpi_files
+from collwise.simulator.execution.processes import (
+    SMPI_OPTIONS,
+    smpi_command,
+    smpi_environment,
+    smpi_files,
+    warn_if_crowded,
+)
 
 LIBRARY = "libcollwise.so"
 ENGINES = ("smpi", "openmpi", "mpich")
@@ -192,6 +198,7 @@ def run_interposed(
             )
             code = _run(command, settings | quick)
         else:
+            warn_if_crowded(procs)
             others = os.environ.get("LD_PRELOAD", "")
             variables = settings | ({"LD_PRELOAD": _with_others(preloaded, others)} if preloaded else {})
             code = _run(_mpirun(chosen, procs, variables, binary, args), settings)

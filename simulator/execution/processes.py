@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from collwise.common.notices import warn
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, engine
 
@@ -40,6 +41,8 @@ _NOISE = (
 # How Open MPI says that a process died.
 _DEATH = "exited on signal"
 _DEATH_CODE = 128
+# Processes a core beyond which times say nothing of communication.
+_CROWDED = 4
 # Others may hold the pipe of a command that has ended, which would then never be read to its end.
 _GRACE_SECONDS = 2.0
 
@@ -217,6 +220,13 @@ def _end_session(session: int) -> None:
             with contextlib.suppress(OSError):
                 if os.getsid(int(entry.name)) == session:
                     os.kill(int(entry.name), signal.SIGKILL)
+
+
+def warn_if_crowded(procs: int) -> None:
+    """Warns when far more processes are to run on this machine than it has cores."""
+    cores = len(os.sched_getaffinity(0))
+    if procs > _CROWDED * cores:
+        warn(f"{procs} processes share {cores} cores of this machine; their times are mostly of waiting for a core")
 
 
 def run_program(

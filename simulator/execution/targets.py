@@ -12,7 +12,7 @@ from pathlib import Path
 
 from collwise.common.errors import unknown_name
 from collwise.simulator.execution.installations import MPI_LIBRARIES, Installation, engine
-from collwise.simulator.execution.processes import ProgramRun, run_program
+from collwise.simulator.execution.processes import ProgramRun, run_program, warn_if_crowded
 
 EAGER_LIMITS = {"openmpi": 4096, "mpich": 8192}
 """Bytes, between processes of one machine: Open MPI's btl_vader_eager_limit; what MPICH's UCX comes to, about."""
@@ -104,7 +104,8 @@ class LocalMachine(ExecutionTarget):
         return procs
 
     def launch(self, request: LaunchRequest) -> ProgramRun:
-        """As of any ExecutionTarget."""
+        """Runs the program on this machine."""
+        warn_if_crowded(request.procs)
         return run_program(
             self.engine.library,
             request.program,

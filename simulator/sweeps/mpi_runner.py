@@ -8,8 +8,9 @@ from typing import Any
 
 from collwise.common.errors import CollwiseError
 from collwise.simulator.execution.installations import file_digest
-from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.execution.targets import ExecutionTarget, LocalMachine
 from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.sweeps.method import USUAL_METHOD, Method, combine
@@ -106,6 +107,7 @@ def measure_launches(
     on_progress: Progress | None = None,
 ) -> list[list[Timing]]:
     """The times of all cases for each launch of the method; otherwise as `measure`."""
+    check_measured_sizes(cases, isinstance(target, LocalMachine))
     runners = [
         MpiRunner(target, method, run=run, launch=launch, timeout_seconds=timeout_seconds)
         for launch in range(1, method.launches + 1)

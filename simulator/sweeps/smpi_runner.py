@@ -19,6 +19,7 @@ from collwise.simulator.execution.processes import (
     smpi_files,
 )
 from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.limits import check_simulated_sizes
 from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.sweeps.message_counts import cost_of
 from collwise.simulator.sweeps.runner import Keep
@@ -94,6 +95,7 @@ class SmpiRunner:
         """Simulates the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
+        check_simulated_sizes(cases)
         self._stop.clear()
         with concurrent.futures.ThreadPoolExecutor(max_workers=self._jobs) as pool:
             try:

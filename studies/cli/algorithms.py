@@ -7,7 +7,8 @@ from dataclasses import asdict
 import click
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
-from collwise.studies.cli.options import json_option, print_json, stdout_console, table
+from collwise.studies.cli.options import json_option, print_json
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 
 

@@ -13,7 +13,8 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
 from collwise.platforms import HostPlatform, Platform, write_description
-from collwise.studies.cli.options import PLATFORM, json_option, parsed, print_json, stdout_console, table
+from collwise.studies.cli.options import PLATFORM, checked_new_file, file_option, json_option, parsed, print_json
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.validation.testbed.bed import running
 from collwise.validation.testbed.platform import simulated_platform
@@ -39,7 +40,7 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option("--together/--alone", default=True, show_default=True, help="All pairs of nodes side by side, or one.")
 @click.option("--quick", is_flag=True, help="Fewer sizes and repetitions.")
 @click.option("--points", type=click.Path(path_type=Path), help="Fit points of a CSV file again; measures nothing.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The description. Default: NAME.toml")
+@file_option("-o", "--output", help="The description. Default: NAME.toml")
 @click.option("--figures", type=click.Path(path_type=Path), help="A directory for figures of points and segments.")
 @json_option
 def calibrate(
@@ -68,7 +69,7 @@ def calibrate(
 
     start = time.monotonic()
     described = _nominal(where, nominal, name, nodes)
-    file = output or Path(f"{described.name}.toml")
+    file = output or checked_new_file(Path(f"{described.name}.toml"))
     if points is not None:
         if quick or sizes is not None:
             raise UsageError("--quick and --sizes are about measuring; --points measures nothing")
@@ -80,7 +81,7 @@ def calibrate(
             extent = replace(extent, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
             raise UsageError(f"where to measure is missing: {PLACES}; or --points FILE.csv, measured before")
-        kept = file.with_suffix(".points.csv")
+        kept = checked_new_file(file.with_suffix(".points.csv"))
         measured = measure_points(target_from(where), described, extent, together, _progress())
         write_points(kept, measured)
     result = refit(measured, described)

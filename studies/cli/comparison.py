@@ -10,6 +10,7 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
+from collwise.common.notices import warn
 from collwise.common.units import format_size
 from collwise.models.implementation_aware.estimation import BY_PARTS
 from collwise.models.interface import CollectiveModel
@@ -27,6 +28,7 @@ from collwise.studies.cli.options import (
     algorithm_names,
     collective_option,
     collectives_option,
+    file_option,
     json_option,
     platform_option,
     ppn_option,
@@ -34,9 +36,8 @@ from collwise.studies.cli.options import (
     processes_per_node,
     several,
     simulation_options,
-    stdout_console,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.tuning import summary_line, table_columns, table_row
 from collwise.validation.fitting.models_by_name import (
     MODEL_NAMES,
@@ -122,7 +123,7 @@ def compare(
         widths = ", ".join(map(format_size, segments))
         title = f"{collective} on {platform.title}, segments of {widths}, {result.sweep.configuration.maker}"
         rows = [table_row(row) for row in result.rows]
-        stdout_console().print(table(title, table_columns(result.rows), rows, left=0))
+        stdout_console().print(table(title, table_columns(result.rows), rows, left=0, keys=2))
         click.echo(summary_line(result))
     if result.sweep.failed:
         raise CollwiseError(f"{len(result.sweep.failed)} cases failed; first: {result.sweep.failed[0].error}")
@@ -176,7 +177,7 @@ def _row_record(row: Comparison) -> dict[str, object]:
 @click.option(
     "--model", type=NamedChoice("model", MODEL_NAMES), help="Of those in the file. Default: what it was made for."
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the decision tables (JSON) here.")
+@file_option("-o", "--output", help="Write the decision tables (JSON) here.")
 @ppn_option
 @simulation_options
 @json_option
@@ -308,7 +309,7 @@ def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlat
         return chosen
     why = f"{platform.name} has no smpi/os, or, ois, so that the linear barrier's many short messages look free"
     if list(chosen) == ["barrier"]:
-        click.echo(f"collwise: warning: {why}", err=True)
+        warn(why)
         return chosen
     click.echo(f"collwise: barrier left out: {why}", err=True)
     return {name: names for name, names in chosen.items() if name != "barrier"}
@@ -324,7 +325,7 @@ def _print_decisions(decisions: DecisionTable) -> None:
             rows.append((p, "-", "nothing decided", "-"))
     title = f"{decisions.collective} on {decisions.platform} by {decisions.made_by}"
     columns = ["from P", "from m", "algorithm", "segment"]
-    stdout_console().print(table(title, columns, rows[:_MOST_ROWS], left=0))
+    stdout_console().print(table(title, columns, rows[:_MOST_ROWS], left=0, keys=2))
     if len(rows) > _MOST_ROWS:
         click.echo(f"the first {_MOST_ROWS} of {len(rows)} choices; --json prints all, -o FILE keeps them")
 
@@ -348,7 +349,7 @@ _FORMATS = {"openmpi": "classic dynamic rules", "collwise": "the table of collwi
     show_default=True,
     help=f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.",
 )
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The rules file.")
+@file_option("-o", "--output", required=True, help="The rules file.")
 @click.option("--check", is_flag=True, help="Run the installed Open MPI with the rules and see what it does.")
 def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, output: Path, check: bool) -> None:
     """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective)."""

@@ -9,7 +9,8 @@ from itertools import groupby
 import click
 
 from collwise.models.point_to_point import AS_PRINTED
-from collwise.studies.cli.options import COLLECTIVES, json_option, print_json, stdout_console, table
+from collwise.studies.cli.options import COLLECTIVES, json_option, print_json
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.fitting.coverage import Row, about_models, coverage
 
 

@@ -12,7 +12,8 @@ from rich.console import Console
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
-from collwise.studies.cli.options import COUNTS, PLATFORM, SIZES, json_option, print_json, stdout_console, table
+from collwise.studies.cli.options import COUNTS, PLATFORM, SIZES, json_option, print_json
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.correctness import crosscheck as judge
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi

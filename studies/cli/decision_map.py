@@ -26,9 +26,8 @@ from collwise.studies.cli.options import (
     print_json,
     processes_per_node,
     simulation_options,
-    stdout_console,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.fitting.models_by_name import (
     MODEL_NAMES,
     check_formulas,

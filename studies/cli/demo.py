@@ -11,8 +11,9 @@ from collwise.common.errors import CollwiseError
 from collwise.common.files import writable_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
-from collwise.studies.cli.options import SimulationOptions, simulation_options, stdout_console, table
+from collwise.studies.cli.options import SimulationOptions, simulation_options
 from collwise.studies.cli.rules_check import check_all
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.report import rules_path, write_report
 from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
 

@@ -24,9 +24,8 @@ from collwise.studies.cli.options import (
     json_option,
     print_json,
     simulation_options,
-    stdout_console,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
 from collwise.validation.fitting.models_by_name import (
     HETEROGENEOUS,

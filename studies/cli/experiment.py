@@ -30,13 +30,13 @@ from collwise.studies.cli.options import (
     PLATFORM,
     SIZE,
     SIZES,
+    FiniteRange,
     SimulationOptions,
     json_option,
     print_json,
     simulation_options,
-    stdout_console,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
@@ -51,7 +51,7 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 @click.option("--sizes", type=SIZES, help="Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.")
 @click.option("--reply", type=SIZE, help="Reply size. Default: the smallest; of a roundtrip, the message's.")
 @click.option("--count", type=click.IntRange(1), help="Messages in a row (saturation, prtt). Default: 10.")
-@click.option("--delay", type=click.FloatRange(0), help="Other work in seconds (prtt, receive). Default: 0.001.")
+@click.option("--delay", type=FiniteRange(0), help="Other work in seconds (prtt, receive). Default: 0.001.")
 @click.option("--parallel/--one-after-another", default=True, show_default=True, help="On disjoint processes.")
 @click.option("--min-repetitions", type=int, help="At a place: repeat at least so often. Default: 5.")
 @click.option("--max-repetitions", type=int, help="At a place: and at most so often. Default: 100.")

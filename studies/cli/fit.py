@@ -23,15 +23,15 @@ from collwise.studies.cli.options import (
     SEGMENT,
     NamedChoice,
     SimulationOptions,
+    file_option,
     json_option,
     parsed,
     print_json,
     processes_per_node,
     refuse_options,
     simulation_options,
-    stdout_console,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
@@ -96,9 +96,7 @@ _OF_ALGORITHMS = ("segment", "fanout")
 )
 @click.option("--fanout", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
 @simulation_options
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Default: results/PLATFORM[.MODEL].parameters.toml"
-)
+@file_option("-o", "--output", help="Default: results/PLATFORM[.MODEL].parameters.toml")
 @json_option
 @click.pass_context
 def fit(

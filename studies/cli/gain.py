@@ -19,13 +19,13 @@ from collwise.studies.cli.options import (
     PLATFORM,
     SEGMENTS,
     SIZES,
+    file_option,
     json_option,
     print_json,
-    stdout_console,
     store_option,
     sweep_progress,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import Where, place_options, target_from
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
 from collwise.validation.measurement.gain import RunTime, builtin_case, run_time
@@ -47,8 +47,8 @@ _SIZES = "1KiB:256KiB:x4"
 @click.option("--launches", type=click.IntRange(2), default=5, show_default=True, help="Of each of the three ways.")
 @click.option("--repetitions", type=click.IntRange(1), default=5, show_default=True, help="Of a call in a launch.")
 @click.option("--check/--no-check", default=True, show_default=True, help="See whether Open MPI follows the rules.")
-@click.option("--figure", type=click.Path(path_type=Path), help="Write the map of gains (PNG or SVG) here.")
-@click.option("--report", type=click.Path(path_type=Path), help="Write the tables (Markdown) here.")
+@file_option("--figure", help="Write the map of gains (PNG or SVG) here.")
+@file_option("--report", help="Write the tables (Markdown) here.")
 @store_option
 @json_option
 def gain(

@@ -10,7 +10,8 @@ import click
 
 from collwise.common.errors import CollwiseError
 from collwise.simulator.store import Store
-from collwise.studies.cli.options import json_option, print_json, stdout_console, store_option, table
+from collwise.studies.cli.options import json_option, print_json, store_option
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.measurement.imports import FORMATS, import_file
 from collwise.validation.measurement.imports.reading import Unsaid
 

@@ -19,13 +19,13 @@ from collwise.studies.cli.options import (
     NAMES,
     SIZE,
     SIZES,
+    file_option,
     json_option,
     print_json,
     refuse_options,
-    stdout_console,
     store_option,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, refuse_details, target_from
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.reports.irregular_regions import (
@@ -65,8 +65,8 @@ _BED = "regions"
 @click.option("--largest", type=SIZE, default="128KiB", show_default=True, help="Block size of the series.")
 @click.option("--finest", type=SIZE, default="1KiB", show_default=True, help="Stride at which the search for M1 ends.")
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Repetitions of every size.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the thresholds here (one place only).")
-@click.option("--report", type=click.Path(path_type=Path), help="Write the tables (Markdown) here.")
+@file_option("-o", "--output", help="Write the thresholds here (one place only).")
+@file_option("--report", help="Write the tables (Markdown) here.")
 @click.option("--figures", type=click.Path(path_type=Path), help="Write a figure a place into this folder.")
 @store_option
 @json_option

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -80,6 +82,8 @@ _SECTIONS = {
 COMMANDS = {name: command for section in _SECTIONS.values() for name, command in section.items()}
 """Every command by name, in the order of the help."""
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
 
 class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -126,6 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             signal.signal(number, signal.default_int_handler)
     try:
         code = collwise.main(args=arguments, prog_name="collwise", standalone_mode=False)
+        sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except CollwiseError as problem:
         _fail(str(problem), problem.exit_code)
@@ -139,6 +144,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except OSError as problem:
+        if problem.errno not in _FULL:
+            raise
+        # What is left in the buffer would fail once more at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail(f"cannot write {problem.filename or 'the output'}: {problem.strerror}", 2)
 
 
 def _fail(message: str, code: int) -> None:

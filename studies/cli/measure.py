@@ -26,13 +26,13 @@ from collwise.studies.cli.options import (
     SIZES,
     algorithm_names,
     collective_option,
+    file_option,
     json_option,
     print_json,
-    stdout_console,
     store_option,
     sweep_progress,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import Where, place_options, print_script, script_option, target_from
 from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
 from collwise.validation.selection.grid import SIZES as USUAL_SIZES
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="Segment size, where messages are cut.")
 @thresholds_option
 @method_options
-@click.option("--raw", type=click.Path(dir_okay=False, path_type=Path), help="Write every repetition to a CSV file.")
+@file_option("--raw", help="Write every repetition to a CSV file.")
 @script_option
 @store_option
 @json_option
@@ -113,7 +113,7 @@ def measure(
         print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
     else:
         title = f"{collective}, {place.engine.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
-        stdout_console().print(table(title, _COLUMNS, [_row(row) for row in timings], left=0))
+        stdout_console().print(table(title, _COLUMNS, [_row(row) for row in timings], left=0, keys=3))
     failed = [row for row in timings if not row.ok]
     if failed:
         raise CollwiseError(f"{len(failed)} of {len(cases)} cases failed; first: {failed[0].error}")

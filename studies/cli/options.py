@@ -1,9 +1,9 @@
-"""What commands share: option types with one-line errors, progress, tables."""
+"""What commands share: option types with one-line errors, progress, JSON."""
 
 from __future__ import annotations
 
 import json
-import sys
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +16,10 @@ import click
 from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
+from collwise.common.files import new_file
 from collwise.common.units import parse_counts, parse_size, parse_sizes
 from collwise.platforms import HostPlatform, load
 from collwise.simulator.store import Store, default_store_path
@@ -29,6 +29,9 @@ from collwise.simulator.timing import Timing
 
 # How often a sweep without a terminal says how far it is.
 _TELL_EVERY_SECONDS = 30.0
+
+# Whether --force was given, in click's context.
+_FORCE = "collwise.force"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,6 +71,49 @@ class NamedChoice(click.Choice):
             option = param.opts[0] if param is not None else self.name
             raise UsageError(f"{option}: {unknown_name(self._kind, str(value), self.choices)}")
         return str(value)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers without nan and infinities, which click lets through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the number. Fails for one that is not finite."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
+
+class _NewFile(click.ParamType):
+    """A file to write; one that exists needs --force."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        return checked_new_file(Path(value))
+
+
+def checked_new_file(path: Path) -> Path:
+    """The path of a file that the command writes. Raises UsageError if it exists and --force was not given."""
+    return new_file(path, click.get_current_context().meta.get(_FORCE, False))
+
+
+def file_option(*names: str, **attributes: Any) -> Callable[[F], F]:
+    """An option that names a file to write, and, once a command, --force."""
+
+    def decorate(function: F) -> F:
+        if not any("--force" in known.opts for known in getattr(function, "__click_params__", ())):
+            function = click.option(
+                "--force",
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=lambda context, _, given: context.meta.__setitem__(_FORCE, given),
+                help="Overwrite a file that exists.",
+            )(function)
+        return click.option(*names, type=_NewFile(), **attributes)(function)
+
+    return decorate
 
 
 def refuse_options(context: click.Context, names: Sequence[str], of: str) -> None:
@@ -199,11 +245,6 @@ def several(collectives: Sequence[str]) -> str:
     return ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"
 
 
-def stdout_console() -> Console:
-    """A console for results; as wide as needed when the output is not a terminal."""
-    return Console() if sys.stdout.isatty() else Console(width=160, no_color=True)
-
-
 def print_json(document: Any) -> None:
     """JSON on standard output; nan and infinity, which JSON has not, become null."""
     click.echo(json.dumps(_finite(document), indent=2))
@@ -217,18 +258,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(entry) for entry in value]
     return value
-
-
-def table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1, wrap: bool = False
-) -> Table:
-    """A table whose first `left` columns are aligned left, the others right; `wrap` breaks long cells into lines."""
-    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    for number, column in enumerate(columns):
-        made.add_column(column, justify="left" if number < left else "right", no_wrap=not wrap, overflow="fold")
-    for row in rows:
-        made.add_row(*map(str, row))
-    return made
 
 
 @contextmanager

@@ -23,7 +23,9 @@ from collwise.platforms import (
     load_description,
     write_description,
 )
-from collwise.studies.cli.options import PLATFORM, json_option, print_json, stdout_console, table
+from collwise.platforms.hosts import MOST_HOSTS
+from collwise.studies.cli.options import PLATFORM, FiniteRange, checked_new_file, file_option, json_option, print_json
+from collwise.studies.cli.tables import stdout_console, table
 
 
 @click.group()
@@ -44,7 +46,7 @@ def list_platforms(as_json: bool) -> None:
         for platform in described
     ]
     columns = ["name", "cluster", "nodes", "a node", "link", "one way"]
-    stdout_console().print(table("Platforms (a node: processes by default)", columns, rows, left=2))
+    stdout_console().print(table("Platforms (a node: processes by default)", columns, rows, left=2, keys=1))
 
 
 @platforms.command("show")
@@ -88,7 +90,7 @@ def check(file: Path, as_json: bool) -> None:
 
 @platforms.command("write")
 @click.argument("platform", type=PLATFORM)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The XML file. Default: standard output.")
+@file_option("-o", "--output", help="The XML file. Default: standard output.")
 def write(platform: HostPlatform, output: Path | None) -> None:
     """Writes the platform XML that SimGrid 3.32 to 4.1 read."""
     if output is None:
@@ -102,7 +104,7 @@ def write(platform: HostPlatform, output: Path | None) -> None:
 @click.argument("name")
 @click.option("--procs", type=click.IntRange(2), help="P of the gather experiments. Default: the paper's, 40 and 124.")
 @click.option("--ppn", type=click.IntRange(1), help="Processes per node. Default: one per CPU.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the calibrated description here.")
+@file_option("-o", "--output", help="Write the calibrated description here.")
 @json_option
 def calibrate(name: str, procs: int | None, ppn: int | None, output: Path | None, as_json: bool) -> None:
     """Calibrates NAME against its published figures and says how well each is met."""
@@ -190,11 +192,11 @@ def _understood(platform: HostPlatform) -> str:
 
 @platforms.command("new")
 @click.argument("name")
-@click.option("--nodes", required=True, type=click.IntRange(1))
-@click.option("--gbits", required=True, type=click.FloatRange(0, min_open=True), help="A node's link in Gbit/s.")
-@click.option("--latency-us", required=True, type=click.FloatRange(0), help="One way between two nodes, in us.")
+@click.option("--nodes", required=True, type=click.IntRange(1, MOST_HOSTS))
+@click.option("--gbits", required=True, type=FiniteRange(0, min_open=True), help="A node's link in Gbit/s.")
+@click.option("--latency-us", required=True, type=FiniteRange(0), help="One way between two nodes, in us.")
 @click.option("--cpus", type=click.IntRange(1), default=1, show_default=True, help="CPUs a node: processes by default.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: NAME.toml")
+@file_option("-o", "--output", help="Default: NAME.toml")
 def new(name: str, nodes: int, gbits: float, latency_us: float, cpus: int, output: Path | None) -> None:
     """Writes a description of a cluster behind one switch, with nothing calibrated."""
     if name in known():
@@ -219,7 +221,7 @@ def new(name: str, nodes: int, gbits: float, latency_us: float, cpus: int, outpu
         calibration=Calibration(note="none: nominal bandwidth, no overheads"),
         sources=(Source("nodes, link and CPUs", what), Source("loopback and core_flops", "assumed")),
     )
-    path = output or Path(f"{name}.toml")
+    path = output or checked_new_file(Path(f"{name}.toml"))
     write_text(path, write_description(made))
     click.echo(f"{path}: {nodes} nodes; look at it with 'collwise platforms check {path}'")
 

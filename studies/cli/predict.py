@@ -11,10 +11,11 @@ import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.common.notices import warn
 from collwise.common.units import format_seconds, format_size
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import load_model
+from collwise.models.loading import load_model, models_of
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.studies.cli.options import (
@@ -28,10 +29,9 @@ from collwise.studies.cli.options import (
     parsed,
     print_json,
     refuse_options,
-    stdout_console,
-    table,
 )
-from collwise.validation.fitting.models_by_name import MODEL_NAMES
+from collwise.studies.cli.tables import stdout_console, table
+from collwise.validation.fitting.models_by_name import MODEL_NAMES, beyond_what_is_known
 from collwise.validation.selection.grid import SIZES as USUAL_SIZES
 
 _MOST_ROWS = 60
@@ -92,6 +92,8 @@ def predict(
     names = _with_formula(fitted, collective, asked)
     sizes = tuple(sizes or USUAL_SIZES[collective])
     p, m = np.array(procs)[:, None], np.array(sizes)[None, :]
+    for line in beyond_what_is_known(fitted, collective, max(procs), max(sizes)):
+        warn(line)
     started = time.perf_counter()
     segments = {name: _segment_of(fitted, collective, name, segment) for name in names}
     seconds = {name: fitted.predict(collective, name, p, m, segments[name]) for name in names}
@@ -109,7 +111,7 @@ def predict(
         for j in range(len(sizes))
     ]
     title = f"{collective} on {fitted.platform}, predicted by {fitted.name}"
-    stdout_console().print(table(title, ["P", "m", *names], rows[:_MOST_ROWS], left=0))
+    stdout_console().print(table(title, ["P", "m", *names], rows[:_MOST_ROWS], left=0, keys=2))
     if len(rows) > _MOST_ROWS:
         click.echo(f"the first {_MOST_ROWS} of {len(rows)} points; --json prints all")
     click.echo(f"{len(rows) * len(names)} predictions in {format_seconds(elapsed)}")
@@ -145,6 +147,9 @@ def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_js
     sender, receiver = pair
     if fitted.parameters.heterogeneous and max(pair) >= fitted.procs:
         raise UsageError(f"--pair '{sender},{receiver}': {path} knows processes 0 to {fitted.procs - 1}")
+    model = next(iter(models_of(fitted).values()))
+    for line in beyond_what_is_known(model, "bcast", max(pair) + 1, max(sizes)):
+        warn(line)
     seconds: Array = fitted.parameters.predict(np.array(sizes), sender, receiver)
     if as_json:
         print_json({"model": fitted.family, "message_bytes": list(sizes), "seconds": seconds.tolist()})

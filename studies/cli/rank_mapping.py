@@ -14,13 +14,13 @@ from collwise.platforms import HostPlatform
 from collwise.studies.cli.options import (
     SIZES,
     SimulationOptions,
+    file_option,
     json_option,
     platform_option,
     print_json,
     simulation_options,
-    stdout_console,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.grid import SEGMENT_BYTES
 from collwise.validation.selection.rank_mapping import (
@@ -41,10 +41,7 @@ from collwise.validation.selection.rank_mapping import (
 @click.option("--parameters", type=click.Path(path_type=Path), metavar="FILE", help="Default: estimated now.")
 @click.option("--procs", type=click.IntRange(2), help="Processes, one a node: the first nodes. Default: all.")
 @click.option("--common", is_flag=True, help="One mapping for all sizes: least sum of times relative to the default's.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path),
-    help="Write the host names in rank order, for one size or with --common.",
-)  # fmt: skip
+@file_option("-o", "--output", help="Write the host names in rank order, for one size or with --common.")
 @simulation_options
 @json_option
 def mapping(

@@ -27,9 +27,8 @@ from collwise.studies.cli.options import (
     processes_per_node,
     several,
     simulation_options,
-    stdout_console,
-    table,
 )
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
 from collwise.validation.selection.grid import SWEEP_SIZES
 
@@ -151,7 +150,8 @@ def _print_table(
     ]
     heads = ["P", "m", *(["segment"] if len(segments) > 1 else []), *names]
     common = f", segments of {format_size(next(iter(segments)))}" if len(segments) == 1 else ""
-    stdout_console().print(table(f"{collective} on {platform.title}, simulated{common}", heads, rows, left=0))
+    title = f"{collective} on {platform.title}, simulated{common}"
+    stdout_console().print(table(title, heads, rows, left=0, keys=len(heads) - len(names)))
     for algorithm in algorithms:
         without = [p for p in procs if algorithm.objection(p)]
         if without:

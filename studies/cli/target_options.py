@@ -19,7 +19,7 @@ from collwise.simulator.execution.mpirun import Mpirun
 from collwise.simulator.execution.oar import Oar
 from collwise.simulator.execution.srun import Srun
 from collwise.simulator.execution.targets import ExecutionTarget, LocalMachine
-from collwise.studies.cli.options import SIZE, NamedChoice
+from collwise.studies.cli.options import SIZE, FiniteRange, NamedChoice, file_option
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.method import Method
@@ -72,7 +72,7 @@ _OPTIONS = (
     click.option("--eager-limit", type=SIZE, help="From this size on messages are not sent at once. Default: usual."),
     click.option("--mpirun-args", default="", metavar="WORDS", help="Further arguments for mpirun or srun."),
     click.option(
-        "--reach", type=click.FloatRange(1), default=REACH_SECONDS, show_default=True, help="Seconds to reach hosts in."
+        "--reach", type=FiniteRange(1), default=REACH_SECONDS, show_default=True, help="Seconds to reach hosts in."
     ),
 )
 _NAMES = ("library", "hosts", "launcher", "testbed", "ppn", "remote_shell", "transport", "eager_limit", "mpirun_args",
@@ -136,7 +136,7 @@ def refuse_details(where: Where) -> None:
 def script_option(function: F) -> F:
     """--script DIR|FILE."""
     help_text = "Write a script that measures where collwise is not installed, and end. Read its results by import."
-    return click.option("--script", type=click.Path(path_type=Path), metavar="DIR|FILE", help=help_text)(function)
+    return file_option("--script", metavar="DIR|FILE", help=help_text)(function)
 
 
 def print_script(path: Path, cases: Sequence[Case], method: Method, where: Where) -> None:

@@ -12,7 +12,8 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
-from collwise.studies.cli.options import SIZE, NamedChoice, json_option, parsed, print_json, stdout_console, table
+from collwise.studies.cli.options import SIZE, FiniteRange, NamedChoice, json_option, parsed, print_json
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed.check import Check
@@ -162,7 +163,7 @@ def down(name: str | None, all_beds: bool) -> None:
 @testbed.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @_name_option
 @click.option("--procs", type=click.IntRange(1), help="Default: as many as there is room for.")
-@click.option("--time-limit", type=click.FloatRange(0, min_open=True), help="Seconds. Default: none.")
+@click.option("--time-limit", type=FiniteRange(0, min_open=True), help="Seconds. Default: none.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(name: str, procs: int | None, time_limit: float | None, program: str, arguments: Sequence[str]) -> None:

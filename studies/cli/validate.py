@@ -11,17 +11,8 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import writable_folder
 from collwise.common.units import format_seconds
 from collwise.simulator.store import Store
-from collwise.studies.cli.options import (
-    COLLECTIVES,
-    SIZES,
-    describe,
-    json_option,
-    parsed,
-    print_json,
-    stdout_console,
-    store_option,
-    table,
-)
+from collwise.studies.cli.options import COLLECTIVES, SIZES, describe, json_option, parsed, print_json, store_option
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.testbed.shape import parse_rate
 from collwise.validation.three_way.pipeline import Comparison
 from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, usual_plan

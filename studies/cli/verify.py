@@ -10,7 +10,8 @@ from rich.console import Console
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, unknown_name
-from collwise.studies.cli.options import NAMES, json_option, print_json, stdout_console, table
+from collwise.studies.cli.options import NAMES, json_option, print_json
+from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.correctness.verification import PROCS as ENGINES
 from collwise.validation.correctness.verification import VerificationResult
 from collwise.validation.correctness.verification import verify as run_verification

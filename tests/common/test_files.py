@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.common.files import writable_file, writable_folder, write_text
+from collwise.common.files import new_file, writable_file, writable_folder, write_text
 
 
 def test_folders_are_made_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -32,3 +32,13 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
         writable_file(tmp_path / "file" / "x")
     with pytest.raises(UsageError, match=r"it is a folder; name a file"):
         writable_file(tmp_path)
+
+
+def test_a_file_that_exists_needs_force(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    assert new_file(there) == there
+    there.write_text("old")
+    with pytest.raises(UsageError, match=r"there exists already; .*--force"):
+        new_file(there)
+    assert new_file(there, force=True) == there
+    assert new_file(Path("/dev/null")) == Path("/dev/null")

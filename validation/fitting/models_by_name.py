@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.units import format_size
+from collwise.models.hockney import HockneyBySize
 from collwise.models.implementation_aware.estimation import FORMULAS as IMPLEMENTATION_FORMULAS
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import MODELS as IMPLEMENTATION_AWARE
@@ -15,6 +17,7 @@ from collwise.models.implementation_aware.parameters import TRADITIONAL, ModelPa
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
+from collwise.models.plogp import PLogP
 from collwise.models.point_to_point import AS_PRINTED, FORMULAS, PRINTED
 from collwise.platforms import HostPlatform, load
 from collwise.simulator.execution.targets import ExecutionTarget
@@ -201,6 +204,41 @@ def platform_of(model: CollectiveModel, file: Path) -> HostPlatform:
             f"{file}: parameters of platform '{model.platform}', which is in a file of its own: give its size by "
             "--platform FILE or --procs"
         ) from None
+
+
+def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, message_bytes: int) -> list[str]:
+    """Warnings where the largest P or m of a prediction is beyond the platform or the model's experiments."""
+    fitted_procs, fitted_bytes = _reach(model, collective)
+    found = []
+    try:
+        platform = load(model.platform)
+    except UsageError:
+        # A fit takes half of what a platform holds, see fitting.default_procs.
+        if fitted_procs and procs > 2 * fitted_procs:
+            found.append(f"P = {procs} is far beyond what was fitted, P of up to {fitted_procs}")
+    else:
+        per_node = fitted_per_node(model) or platform.default_processes_per_node
+        most = platform.max_procs(per_node)
+        if procs > most:
+            found.append(
+                f"P = {procs} is beyond platform '{platform.name}', which holds {most} with {per_node} per node"
+            )
+    if fitted_bytes and message_bytes > fitted_bytes:
+        size, most_fitted = format_size(message_bytes), format_size(int(fitted_bytes))
+        found.append(f"messages of {size} are beyond what was fitted, {most_fitted} at most")
+    return found
+
+
+def _reach(model: CollectiveModel, collective: str) -> tuple[int, float]:
+    """The largest P and m that the model was fitted to; 0 where its parameters do not tell."""
+    if isinstance(model, ImplementationAware):
+        by_algorithm = model.parameters.observations.get(collective, {})
+        points = [(one.procs, one.message_bytes) for observations in by_algorithm.values() for one in observations]
+        return max((p for p, _ in points), default=0), max((m for _, m in points), default=0)
+    parameters = getattr(model, "parameters", None)
+    if isinstance(parameters, HockneyBySize):
+        return 0, parameters.time.message_bytes[-1]
+    return 0, parameters.gap.message_bytes[-1] if isinstance(parameters, PLogP) else 0
 
 
 def covers(model: str, collective: str) -> bool:

@@ -1,0 +1,96 @@
+"""Message sizes that cannot be run, found before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from collwise.common.errors import UsageError
+from collwise.common.units import format_size
+from collwise.simulator.timing import Case
+
+# The benchmark counts the bytes of a message in an int, as MPI does.
+_LARGEST_MESSAGE = 2**30
+_LARGEST_INT = 2**31 - 1
+_DISPLACED = {"gatherv", "scatterv", "allgatherv", "alltoallv"}
+# SMPI folds payloads: it maps one block of memory over and over, and the kernel limits the number of mappings.
+_FOLDED_BLOCK = 2**20
+_USUAL_MAPPINGS = 65530
+
+_SENDS_ONE_EACH = {"alltoall", "alltoallv", "reduce_scatter_block"}
+_RECEIVES_ONE_EACH = {"allgather", "allgatherv", "alltoall", "alltoallv"}
+_ROOT_HOLDS_ALL = {"gather", "gatherv", "scatter", "scatterv"}
+
+
+def check_simulated_sizes(cases: Iterable[Case]) -> None:
+    """Raises UsageError, with the limit and its reason, for a message size that the simulator cannot hold."""
+    mappings = _kernel_number("max_map_count", _USUAL_MAPPINGS)
+    memory = _memory_bytes() if _kernel_number("overcommit_memory", 1) == 0 else None
+    for case in cases:
+        _check_size(case)
+        largest, everything = _buffers(case)
+        if everything * case.message_bytes // _FOLDED_BLOCK > mappings:
+            most = mappings * _FOLDED_BLOCK
+            why = f"buffers of {format_size(most)} in all, a mapping a MiB, of which vm.max_map_count allows {mappings}"
+            raise _too_large(case, most // everything, f"the simulator holds {why}")
+        if memory is not None and largest * case.message_bytes > memory:
+            why = f"one buffer takes {largest} messages, and the kernel gives none beyond {_gib(memory)} of memory"
+            raise _too_large(case, memory // largest, f"{why} (vm.overcommit_memory is 0)")
+
+
+def check_measured_sizes(cases: Iterable[Case], on_this_machine: bool) -> None:
+    """Raises UsageError, with the limit and its reason, for a size that real processes cannot hold."""
+    memory = _memory_bytes()
+    for case in cases:
+        _check_size(case)
+        everything = _buffers(case)[1]
+        if on_this_machine and everything * case.message_bytes > memory:
+            why = f"the buffers of all processes take {everything} messages, and this machine has {_gib(memory)}"
+            raise _too_large(case, memory // everything, why)
+
+
+def _check_size(case: Case) -> None:
+    if case.message_bytes > _LARGEST_MESSAGE:
+        raise _too_large(case, _LARGEST_MESSAGE, "MPI counts the bytes of a message in an int")
+    if case.collective in _DISPLACED and case.procs * case.message_bytes > _LARGEST_INT:
+        raise _too_large(case, _LARGEST_INT // case.procs, f"{case.collective}'s displacements are ints, in bytes")
+
+
+def _too_large(case: Case, most: int, why: str) -> UsageError:
+    name = case.collective if case.collective != "-" else case.experiment
+    unit = next((unit for unit in (2**20, 2**10) if most >= unit), 1)
+    return UsageError(
+        f"{name} of {format_size(case.message_bytes)} with P = {case.procs} is too large: {why}; "
+        f"valid: sizes of up to {format_size(most // unit * unit)}"
+    )
+
+
+def _buffers(case: Case) -> tuple[int, int]:
+    """The messages in the largest buffer of one process, and in those of all, as programs/workload.c makes them."""
+    procs, name = case.procs, case.collective
+    if name == "barrier":
+        return 1, 1
+    if name in ("bcast", "-"):
+        return 1, procs
+    if name in _ROOT_HOLDS_ALL:
+        return procs, 2 * procs
+    sent = procs if name in _SENDS_ONE_EACH else 1
+    received = procs if name in _RECEIVES_ONE_EACH else 1
+    return max(sent, received), procs * (sent + received)
+
+
+def _kernel_number(name: str, otherwise: int) -> int:
+    try:
+        return int(Path("/proc/sys/vm", name).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return otherwise
+
+
+def _memory_bytes() -> int:
+    """Memory and swap."""
+    lines = (line.split() for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
+    return sum(int(line[1]) * 1024 for line in lines if line[0] in ("MemTotal:", "SwapTotal:"))
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.0f} GiB"

@@ -1,0 +1,181 @@
+"""Input that cannot work, or means less than it seems to: refused up front, or warned of."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from collwise.common import notices
+from collwise.models.hockney import HockneyBySize
+from collwise.models.implementation_aware.estimation import Hockney as Line
+from collwise.models.implementation_aware.estimation import Observation
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.parameter_file import FittedParameters
+from collwise.models.piecewise import PiecewiseLinear
+from collwise.platforms import load
+from collwise.studies.cli.main import main
+
+COLLWISE = [sys.executable, "-P", "-m", "collwise.studies"]
+SIMULATE = ["simulate", "--platform", "gros", "--algorithms", "linear"]
+NEW = ["platforms", "new", "mine", "--nodes", "4", "--gbits", "1", "--latency-us", "10"]
+CLUSTER = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="world" routing="Full">
+    <cluster id="c" prefix="n-" suffix=".x" radical="0-{last}" speed="1Gf" bw="1GBps" lat="10us"
+             topology="{topology}" topo_parameters="{parameters}"/>
+  </zone>
+</platform>
+"""
+TOPOLOGIES = [("FAT_TREE", "2;4,4;1,2;1,2", 16), ("TORUS", "3,3", 9), ("DRAGONFLY", "3,4;3,2;3,1;2", 54)]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    notices.warn.cache_clear()
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Callable[[list[str]], tuple[int, str, str]]:
+    def call(arguments: list[str]) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return call
+
+
+Told = Callable[[list[str]], tuple[int, str, str]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            [*SIMULATE, "--collective", "bcast", "--procs", "4", "--sizes", "8KiB,64GiB"],
+            "bcast of 64 GiB with P = 4 is too large: MPI counts the bytes of a message in an int; "
+            "valid: sizes of up to 1 GiB",
+        ),
+        ([*SIMULATE, "--collective", "alltoall", "--procs", "64", "--sizes", "1GiB"], "a mapping a MiB, of which vm."),
+        ([*SIMULATE, "--collective", "gatherv", "--procs", "64", "--sizes", "64MiB"], "displacements are ints"),
+        (["measure", "--collective", "bcast", "--procs", "2", "--sizes", "64GiB"], "valid: sizes of up to 1 GiB"),
+        (["measure", "--collective", "alltoall", "--procs", "64", "--sizes", "1GiB"], "and this machine has"),
+        ([*SIMULATE, "--collective", "bcast", "--procs", "10:4:+2"], "adds (10:90:+10)"),
+        ([*SIMULATE, "--collective", "bcast", "--procs", "4", "--sizes", "9:8:x2"], "multiplies (8KiB:4MiB:x2)"),
+        ([*NEW[:5], "--gbits", "nan", "--latency-us", "10"], "nan is not a finite number"),
+        ([*NEW[:5], "--gbits", "inf", "--latency-us", "10"], "inf is not a finite number"),
+        ([*NEW[:5], "--gbits", "1", "--latency-us", "inf"], "inf is not a finite number"),
+        ([*NEW[:4], "100000000", *NEW[5:]], "--nodes': 100000000 is not in the range 1<=x<=1000000"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, arguments: list[str], said: str) -> None:
+    code, out, err = told(arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert said in err
+    assert not list(Path().glob("*.toml"))
+
+
+@pytest.mark.parametrize(("topology", "parameters", "size"), TOPOLOGIES)
+def test_a_topology_of_another_size_than_the_hosts(told: Told, topology: str, parameters: str, size: int) -> None:
+    file = Path("c.xml")
+    what = f"c.xml:5: topology {topology} of <cluster> has {size} nodes, its radical names 10 hosts"
+    file.write_text(CLUSTER.format(last=9, topology=topology, parameters=parameters))
+    assert told(["platforms", "check", "c.xml"])[:2] == (1, f"{what} (valid: as many of both)\n")
+    simulated = ["simulate", "--platform", "c.xml", "--collective", "bcast", "--procs", "4"]
+    assert told(simulated) == (2, "", f"collwise: --platform: {what} (valid: as many of both)\n")
+    file.write_text(CLUSTER.format(last=size - 1, topology=topology, parameters=parameters))
+    assert len(load(file).hosts) == size
+
+
+@pytest.mark.parametrize("arguments", [["platforms", "list", "--json"], ["platforms", "list"], ["platforms", "--help"]])
+def test_a_full_device_is_one_line(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*COLLWISE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "collwise: cannot write the output: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "file"),
+    [
+        (NEW, "mine.toml"),
+        ([*NEW, "-o", "other.toml"], "other.toml"),
+        (["platforms", "write", "gros", "-o", "gros.xml"], "gros.xml"),
+        (["platforms", "calibrate", "gros", "-o", "gros.toml"], "gros.toml"),
+        (["fit", "--platform", "gros", "-o", "p.toml"], "p.toml"),
+        (["select", "--collective", "bcast", "--parameters", "none.toml", "-o", "d.json"], "d.json"),
+        (["export", "none.json", "-o", "r.rules"], "r.rules"),
+        (["measure", "--collective", "bcast", "--procs", "2", "--raw", "raw.csv"], "raw.csv"),
+        (["measure", "--collective", "bcast", "--procs", "2", "--script", "there.sh"], "there.sh"),
+        (["mapping", "--platform", "hcl16", "--collective", "scatter", "-o", "hosts"], "hosts"),
+        (["gain", "--collective", "bcast", "--figure", "f.png"], "f.png"),
+        (["gain", "--collective", "bcast", "--report", "r.md"], "r.md"),
+        (["regions", "-o", "t.toml"], "t.toml"),
+        (["regions", "--report", "r.md"], "r.md"),
+        (["calibrate", "--nominal", "gros", "--points", "none.csv"], "gros.toml"),
+        (["calibrate", "--nominal", "gros", "--testbed", "-o", "o.toml"], "o.points.csv"),
+    ],
+)
+def test_a_file_that_exists_is_not_overwritten(told: Told, arguments: list[str], file: str) -> None:
+    Path(file).write_text("dear to somebody")
+    code, _, err = told(arguments)
+    assert (code, err) == (2, f"collwise: {file} exists already; name another file, or overwrite it by --force\n")
+    assert Path(file).read_text() == "dear to somebody"
+
+
+def test_force_overwrites_wherever_it_stands(told: Told) -> None:
+    for arguments in ([*NEW, "--force"], [*NEW[:3], "--force", *NEW[3:]], ["platforms", "new", "--force", *NEW[2:]]):
+        Path("mine.toml").write_text("of no worth")
+        assert told(arguments)[0] == 0
+        assert "of no worth" not in Path("mine.toml").read_text()
+    assert told([*NEW, "-o", "/dev/null"])[0] == 0
+
+
+def test_far_more_processes_than_cores_are_warned_of(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    measure = ["measure", "--collective", "barrier", "--algorithms", "linear", "--max-repetitions", "5", "--procs"]
+    code, _, err = told([*measure, "5,6"])
+    assert code == 0
+    assert err.count("warning") == 1
+    assert "collwise: warning: 6 processes share 1 cores of this machine" in err
+    assert "warning" not in told([*measure, "4"])[2]
+
+
+def parameters(platform: str) -> ModelParameters:
+    seen = [Observation("collective", procs, size, 0, 1e-3) for procs in (4, 50) for size in (1024, 2**20)]
+    gamma = Gamma((8192.0,), ((1.0, 1.1),))
+    return ModelParameters(platform, "hand", 1, 65536, 8192, gamma, Line(1e-5, 1e-9), {}, {"bcast": {"chain": seen}})
+
+
+@pytest.mark.parametrize(
+    ("platform", "procs", "size", "said"),
+    [
+        ("gros", 124, 2**20, ""),
+        ("gros", 125, 2**20, "P = 125 is beyond platform 'gros', which holds 124 with 1 per node"),
+        ("gros", 124, 2**21, "messages of 2 MiB are beyond what was fitted, 1 MiB at most"),
+        ("elsewhere", 100, 2**20, ""),
+        ("elsewhere", 101, 2**20, "P = 101 is far beyond what was fitted, P of up to 50"),
+    ],
+)
+def test_predictions_beyond_fit_and_platform_are_warned_of(
+    told: Told, platform: str, procs: int, size: int, said: str
+) -> None:
+    parameters(platform).save("p.toml")
+    predict = ["predict", "--parameters", "p.toml", "--model", "traditional", "--collective", "bcast"]
+    code, _, err = told([*predict, "--algorithms", "binomial", "--procs", f"2,{procs}", "--sizes", f"1KiB,{size}"])
+    assert code == 0
+    assert err == (f"collwise: warning: {said}\n" if said else "")
+
+
+def test_messages_longer_than_the_fit_are_warned_of(told: Told) -> None:
+    by_size = HockneyBySize(PiecewiseLinear((1.0, 65536.0), (1e-5, 1e-3)))
+    FittedParameters("hockney_by_size", "hand", "gros", "hand", 2, 65536, 0.0, by_size).save("p.toml")
+    code, _, err = told(["predict", "--parameters", "p.toml", "--pair", "0,1", "--sizes", "128KiB"])
+    assert (code, err) == (0, "collwise: warning: messages of 128 KiB are beyond what was fitted, 64 KiB at most\n")

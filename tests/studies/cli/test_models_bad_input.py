@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.studies.model_commands import Capture, prepared, run
 
-pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+from tests.needs import needs
+
+pytestmark = needs("smpi")
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.needs import needs
 
 ROOT = Path(__file__).resolve().parents[1]
 FLOORS = ("algorithms", "common", "models", "platforms", "simulator", "studies", "validation")
@@ -55,9 +54,8 @@ def test_mypy() -> None:
     assert_clean([sys.executable, "-m", "mypy", *folders], MYPYPATH=str(tree))
 
 
+@needs("clang-format")
 def test_clang_format() -> None:
-    if shutil.which("clang-format") is None:
-        pytest.skip("clang-format is not installed")
     files = [
         str(path.relative_to(ROOT))
         for pattern in ("*.c", "*.h")

@@ -12,7 +12,7 @@ import click
 from collwise.common.errors import UsageError, unknown_name
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.interposed import ENGINES, LibraryOptions, run_interposed
-from collwise.studies.cli.shared import PLATFORM, ppn_option, processes_per_node
+from collwise.studies.cli.options import PLATFORM, ppn_option, processes_per_node
 from collwise.studies.cli.thresholds import thresholds_option, with_bounds
 
 if TYPE_CHECKING:

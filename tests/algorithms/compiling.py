@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from collwise.simulator.execution.installations import REPOSITORY, build_programs, engine
+from tests.needs import need
 
 COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi"}
 
 
 def compiled(library: str, source: Path, target: Path) -> Path:
-    """The program `target`, for 'smpi' or 'openmpi'; the test is skipped where there is no compiler."""
-    if shutil.which(COMPILERS[library]) is None:
-        pytest.skip(f"{COMPILERS[library]} is not installed")
+    """The program `target`, for 'smpi' or 'openmpi'; the test is skipped where that is missing."""
+    need(library)
     chosen = engine(library)
     build_programs(chosen)
     libraries = [str(chosen.build_directory / name) for name in ("libcollwise.a", "libcollwise_topology.a")]

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from collwise.algorithms import catalogue
 from collwise.simulator.execution import installations as engines
 from collwise.studies.cli.main import collwise
+from tests.needs import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,9 +27,8 @@ def blocks_of_the_guide() -> tuple[str, str]:
     return c_file, entry
 
 
+@needs("smpi")
 def test_one_file_and_one_entry_make_an_algorithm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    if shutil.which("smpirun") is None:
-        pytest.skip("smpirun is not installed")
     c_file, entry = blocks_of_the_guide()
     for part in ("CMakeLists.txt", "algorithms", "simulator/programs"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
@@ -41,7 +41,7 @@ def test_one_file_and_one_entry_make_an_algorithm(monkeypatch: pytest.MonkeyPatc
     configure = ["cmake", "-S", str(tmp_path), "-B", str(build), "-G", "Ninja", "-DCOLLWISE_MPI=smpi"]
     for command in (["env", "SMPI_PRETEND_CC=1", *configure, "-DCMAKE_C_COMPILER=smpicc"],
                     ["cmake", "--build", str(build), "--target", "verify", "benchmark"]):  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
     monkeypatch.setattr(engines, "REPOSITORY", tmp_path)
     monkeypatch.setattr(catalogue, "CATALOGUE_PATH", tmp_path / "algorithms/catalogue.toml")

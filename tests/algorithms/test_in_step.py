@@ -21,7 +21,7 @@ def test_who_sends_waits_for_who_receives(collective: str, other: str, tmp_path:
 
     def seconds(algorithm: str, segments: int) -> float:
         arguments = [collective, algorithm, str(segments * SEGMENT_BYTES), str(SEGMENT_BYTES), str(LATE_SECONDS)]
-        run = run_program("smpi", str(program), 4, arguments, platform=load("grisou"), timeout_seconds=120)
+        run = run_program("smpi", str(program), 4, arguments, platform=load("grisou"), timeout_seconds=900)
         assert run.returncode == 0, run.error_text
         return float(run.output_lines[-1])
 

@@ -20,7 +20,7 @@ MOST_BYTES, PROCS = 12, 9
 def test_pieces(library: str, tmp_path: Path) -> None:
     program, most = compiled(library, SOURCE, tmp_path / "pieces"), MOST_BYTES
     platform = load("grisou") if library == "smpi" else None
-    run = run_program(library, str(program), PROCS, [str(most)], platform=platform, timeout_seconds=300)
+    run = run_program(library, str(program), PROCS, [str(most)], platform=platform, timeout_seconds=900)
     assert run.returncode == 0, run.error_text
     records = [json.loads(line) for line in run.output_lines if line.startswith("{")]
     assert sorted(record["rank"] for record in records) == list(range(PROCS))

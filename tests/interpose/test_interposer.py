@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -16,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
-from collwise.common.errors import UsageError
 from collwise.platforms import load
 from collwise.simulator.execution.installations import REPOSITORY, Installation, engine
 from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.simulator.execution.processes import smpi_files
+from tests.needs import each, need, needs
+from tests.waiting import wait_for
 
 ALGORITHMS = [
     algorithm for collective in Catalogue.load().collectives.values() for algorithm in collective.algorithms.values()
@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 # Both have SimGrid's two ways of loading programs in them: 3.32 looks past what is preloaded unless told otherwise.
 ENGINES = ["openmpi", "mpich", "smpi", "smpi-4.1"]
 COMPILERS = {"openmpi": "mpicc.openmpi", "mpich": "mpicc.mpich", "smpi": "smpicc"}
-each_engine = pytest.mark.parametrize("name", ENGINES)
+each_engine = pytest.mark.parametrize("name", each(*ENGINES))
 FUNCTIONS = (
     "Init Init_thread Finalize Bcast Gather Gatherv Scatter Scatterv Allgather Allgatherv Alltoall Alltoallv Barrier "
     "Reduce Allreduce Reduce_scatter Reduce_scatter_block Scan Exscan"
@@ -39,11 +39,9 @@ FUNCTIONS = (
 
 @cache
 def engine_of(name: str) -> Installation:
+    need(name)
     library, _, version = name.partition("-")
-    try:
-        found = engine(library, version or None)
-    except UsageError as problem:
-        pytest.skip(str(problem))
+    found = engine(library, version or None)
     build = subprocess.run(["cmake", "--build", str(found.build_directory)], capture_output=True, text=True)
     assert build.returncode == 0, build.stdout + build.stderr
     return found
@@ -61,7 +59,7 @@ def run(name: str, procs: int, *arguments: str, **environment: str) -> subproces
     engine_of(name)
     command = [sys.executable, "-P", "-m", "collwise.studies", "run", *arguments_of(name), "--procs", str(procs)]
     variables = os.environ | environment
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=300, env=variables)
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=900, env=variables)
 
 
 @pytest.fixture(scope="session")
@@ -151,11 +149,9 @@ def test_every_reason_to_fall_back_is_reported(name: str, compiled) -> None:
     assert expected <= reasons
 
 
-@pytest.mark.parametrize("need", ["power_of_two", "even", "commutative"])
-def test_requirements_that_do_not_hold(need: str, compiled) -> None:
-    demanding = [algorithm for algorithm in ALGORITHMS if need in algorithm.requires]
-    if not demanding:
-        pytest.skip(f"no algorithm requires {need}")
+@pytest.mark.parametrize("requirement", sorted({one for algorithm in ALGORITHMS for one in algorithm.requires}))
+def test_requirements_that_do_not_hold(requirement: str, compiled) -> None:
+    demanding = [algorithm for algorithm in ALGORITHMS if requirement in algorithm.requires]
     program = compiled("openmpi", str(HERE / "both.c"))
     for algorithm in {algorithm.collective: algorithm for algorithm in demanding}.values():
         done = run("openmpi", 3, "--report", "--algorithms", as_list([algorithm]), str(program))
@@ -190,6 +186,7 @@ def test_processes_per_node_decide(tmp_path: Path) -> None:
         assert counts_of(run("smpi", 4, "--ppn", ppn, *arguments).stderr)["bcast", expected] == 22
 
 
+# One library reads tables under every engine.
 MALFORMED = [
     ("bcst 2 1 0 default", r"unknown collective 'bcst'; did you mean bcast\?"),
     ("bcast 2 1 0 binomal", r"unknown bcast algorithm 'binomal'; did you mean binomial\?"),
@@ -200,8 +197,11 @@ MALFORMED = [
 ]
 
 
-@each_engine
-@pytest.mark.parametrize(("line", "said"), MALFORMED[:1] if os.environ.get("CI") else MALFORMED)
+@pytest.mark.parametrize(
+    ("name", "line", "said"),
+    [pytest.param(name, *MALFORMED[0], marks=needs(name)) for name in ENGINES]
+    + [pytest.param("openmpi", *one, marks=needs("openmpi")) for one in MALFORMED[1:]],
+)
 def test_a_malformed_table_is_one_warning(name: str, line: str, said: str, tmp_path: Path) -> None:
     """The command refuses the table before the run; a table that the library itself finds is worth one warning."""
     table = tmp_path / "table"
@@ -263,22 +263,25 @@ def test_linked_behind_mpi_is_an_error(name: str, tmp_path: Path) -> None:
     link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]
     done = subprocess.run([*command, *link], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    silent = subprocess.run([str(target)], capture_output=True, text=True, timeout=60)
+    silent = subprocess.run([str(target)], capture_output=True, text=True, timeout=900)
     assert (silent.returncode, silent.stdout[:3]) == (0, "ok "), silent.stderr
     environment = os.environ | {"COLLWISE_ALGORITHMS": "bcast=binomial"}
-    done = subprocess.run([str(target)], capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run([str(target)], capture_output=True, text=True, timeout=900, env=environment)
     assert done.returncode == 1
     assert "libcollwise was asked for but is not what this program calls: MPI_Init is that of" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "is_called"), [("smpi", (), True), ("smpi", ("-no-privatize",), False), ("smpi-4.1", (), False)]
+    ("name", "options", "is_called"),
+    [
+        pytest.param("smpi", (), True, marks=needs("smpi-linked")),
+        ("smpi", ("-no-privatize",), False),
+        ("smpi-4.1", (), False),
+    ],
 )
 def test_linked_in_simulation(name: str, options: Sequence[str], is_called: bool, tmp_path: Path) -> None:
     """Right in SimGrid 3.32 as it loads programs unless told otherwise, and an error elsewhere."""
     chosen = engine_of(name)
-    if is_called and chosen.version != "3.32":
-        pytest.skip("linking alone is for SimGrid 3.32")
     target, library = tmp_path / "program", chosen.program("libcollwise.so")
     command = [
         str(chosen.launcher.with_name("smpicc")),
@@ -333,7 +336,7 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
 )
 def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
     command = [sys.executable, "-P", "-m", "collwise.studies", "run", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 2, done.stderr
     assert re.fullmatch(rf"collwise: .*{said}.*\n", done.stderr)
 
@@ -436,19 +439,12 @@ def test_nothing_is_left_behind_when_it_is_ended(number: signal.Signals, tmp_pat
     marker = f"{tmp_path}/sleeper"
     shutil.copy(shutil.which("sleep") or "/bin/sleep", marker)
     command = [sys.executable, "-P", "-m", "collwise.studies", "run", "--engine", "openmpi", "--procs", "2", "--plain"]
-    child = subprocess.Popen([*command, "--", marker, "300"], stderr=subprocess.DEVNULL)
+    child = subprocess.Popen([*command, "--", marker, "10000"], stderr=subprocess.DEVNULL)
 
     def sleepers() -> str:
         return subprocess.run(["pgrep", "-f", marker], capture_output=True, text=True, check=False).stdout
 
-    for _ in range(100):
-        if sleepers().count("\n") >= 4:  # ours, mpirun and two processes
-            break
-        time.sleep(0.1)
+    wait_for(lambda: sleepers().count("\n") >= 4)  # ours, mpirun and two processes
     child.send_signal(number)
-    assert child.wait(timeout=30) == 130
-    for _ in range(50):
-        if not sleepers():
-            break
-        time.sleep(0.1)
-    assert sleepers() == ""
+    assert child.wait(900) == 130
+    wait_for(lambda: not sleepers())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,8 +16,9 @@ from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+from tests.needs import needs
 
-pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+pytestmark = needs("smpi")
 
 SIZES = (1, 1000, 50_000)
 

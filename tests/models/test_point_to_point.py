@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
@@ -73,7 +73,6 @@ def test_equal_pairs_are_predicted_as_one() -> None:
                 assert one.predict(*arguments) == pytest.approx(pairs.predict(*arguments))
 
 
-@settings(deadline=None)
 @given(st.integers(2, 64), st.integers(0, 10**6))
 def test_logp_is_loggp_without_gap_per_byte(procs: int, m: int) -> None:
     without = PointToPointModel("loggp", "frodo", replace(LOGGP, gap_seconds_per_byte=0.0), 1e-9)

@@ -39,7 +39,7 @@ def by_brute_force(cost: Cost, procs: int, root: int | None) -> float:
     return min(cost(mapping) for mapping in permutations(range(procs)) if root is None or mapping[0] == root)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(procs=st.integers(1, 6), seed=st.integers(0, 2**32 - 1), data=st.data())
 def test_few_processors_have_the_best_mapping(procs: int, seed: int, data: st.DataObject) -> None:
     cost, root = tree_cost(procs, seed), data.draw(st.integers(0, procs - 1))
@@ -59,7 +59,7 @@ def test_the_search_finds_the_best_of_seven(seed: int, move_root: bool) -> None:
     assert move_root or mapping[0] == 2
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(procs=st.integers(9, 17), seed=st.integers(0, 2**32 - 1), root=st.integers(0, 8))
 def test_the_search_is_never_worse_than_where_it_starts(procs: int, seed: int, root: int) -> None:
     cost = tree_cost(procs, seed)

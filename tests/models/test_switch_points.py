@@ -124,7 +124,7 @@ def made_up(draw: st.DrawFn) -> tuple[list[Times], tuple[int, ...]]:
     return [times(*candidate) for candidate in candidates], segments
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(model=made_up(), least=st.integers(0, 900))
 def test_every_size_of_made_up_times(model: tuple[list[Times], tuple[int, ...]], least: int) -> None:
     times, segments = model
@@ -161,7 +161,7 @@ def by_parts(draw: st.DrawFn) -> ImplementationAware:
 
 
 @pytest.mark.parametrize("collective", ["bcast", "gather"])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(model=by_parts(), procs=st.sets(st.integers(2, 40), min_size=1, max_size=3))
 def test_every_size_of_the_formulas(collective: str, model: ImplementationAware, procs: set[int]) -> None:
     segmented = (256, 700) if collective == "bcast" else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import known, load
 from collwise.platforms.reader import read_description
 from collwise.studies.cli.platforms import platforms
+from tests.needs import needs
 
 
 def run(*arguments: str) -> Result:
@@ -59,7 +59,7 @@ def test_show_and_write(name: str, tmp_path: Path) -> None:
     assert load(file).hosts == load(name).hosts
 
 
-@pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+@needs("smpi")
 @pytest.mark.parametrize(
     ("name", "understood"),
     [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +10,9 @@ import pytest
 
 from collwise.platforms import Calibration, Platform, load_description
 from collwise.platforms.smpi import charges_overheads
+from tests.needs import needs
 
-_SMPICC = os.environ.get("SMPICC", "smpicc")
-_SMPIRUN = os.environ.get("SMPIRUN", "smpirun")
-pytestmark = pytest.mark.skipif(not (shutil.which(_SMPICC) and shutil.which(_SMPIRUN)), reason="SMPI is not installed")
+pytestmark = needs("smpi")
 
 _ENVELOPE_BYTES = 16
 _PLAIN = replace(load_description("grisou"), calibration=Calibration(), link_bytes_per_second=1.25e9)
@@ -72,7 +69,7 @@ int main(int argc, char **argv) {
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("smpi")
     (folder / "messages.c").write_text(_PROGRAM)
-    subprocess.run([_SMPICC, "-O1", "messages.c", "-o", "messages"], cwd=folder, check=True, capture_output=True)
+    subprocess.run(["smpicc", "-O1", "messages.c", "-o", "messages"], cwd=folder, check=True, capture_output=True)
     return folder / "messages"
 
 
@@ -81,7 +78,7 @@ def _times(program: Path, platform: Platform, per_node: int, sizes: list[int]) -
     folder = program.parent
     (folder / "platform.xml").write_text(platform.xml_text())
     (folder / "hosts").write_text("\n".join(platform.hosts_for(2, per_node)) + "\n")
-    command = [_SMPIRUN, "-np", "2", "-platform", "platform.xml", "-hostfile", "hosts"]
+    command = ["smpirun", "-np", "2", "-platform", "platform.xml", "-hostfile", "hosts"]
     options = ["--cfg=smpi/simulate-computation:no", "--cfg=smpi/wtime:0", "--log=root.thresh:warning"]
     done = subprocess.run(
         [*command, *options, str(program), *map(str, sizes)], cwd=folder, capture_output=True, text=True, check=True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -17,8 +16,7 @@ from collwise.platforms.truth import point_to_point
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
-
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+from tests.needs import needs
 
 # Pješivac-Grbović et al. 2007, table 5: L, o, g in seconds, G in seconds a byte.
 LOGGP = {"boba": (30.40e-6, 8.15e-6, 8.683e-6, 0.015e-6), "frodo": (61.22e-6, 8.2e-6, 23.8e-6, 0.084e-6)}
@@ -76,7 +74,7 @@ def roundtrips(platform: HostPlatform, sizes: Sequence[int], folder: Path) -> di
     return times
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize("name", LOGGP)
 def test_messages_take_what_loggp_says(name: str, tmp_path: Path) -> None:
     latency, overhead, _, gap_per_byte = LOGGP[name]
@@ -87,7 +85,7 @@ def test_messages_take_what_loggp_says(name: str, tmp_path: Path) -> None:
         assert timing.root_seconds / 2 == pytest.approx(expected, rel=0.01), case.message_bytes
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize("name", LOGGP)
 def test_a_row_of_sends_goes_out_at_the_gap_and_shares_the_link(name: str, tmp_path: Path) -> None:
     latency, overhead, gap, gap_per_byte = LOGGP[name]
@@ -126,7 +124,7 @@ def test_the_hcl_cluster_is_that_of_the_thesis() -> None:
     assert all(wire.latency_seconds > 0 for wire in platform.wires)
 
 
-@need_smpi
+@needs("smpi")
 def test_every_two_types_meet_the_thesis_alpha_and_beta(tmp_path: Path) -> None:
     platform = heterogeneous("hcl16")
     types = [number for number, nodes in enumerate(NODES_OF_TYPES, start=1) for _ in range(nodes)]
@@ -143,7 +141,7 @@ def test_every_two_types_meet_the_thesis_alpha_and_beta(tmp_path: Path) -> None:
     assert seen == set(pairs)
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize("name", ["exact", "exact-heterogeneous"])
 def test_the_true_parameters_are_those_that_smpi_shows(name: str, tmp_path: Path) -> None:
     platform = load(name)
@@ -197,7 +195,7 @@ def test_what_changes_with_the_size_or_is_not_described_has_no_truth(tmp_path: P
         point_to_point(own)
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize(("collective", "algorithm"), [("scatter", "linear"), ("gatherv", "linear_nonblocking")])
 def test_flows_of_a_node_share_its_link(collective: str, algorithm: str, tmp_path: Path) -> None:
     platform, size, gigabit = heterogeneous("hcl16"), 60000, 8e-9
@@ -209,7 +207,7 @@ def test_flows_of_a_node_share_its_link(collective: str, algorithm: str, tmp_pat
     assert apart < 0.6 * shared
 
 
-@need_smpi
+@needs("smpi")
 def test_opposite_directions_do_not_share(tmp_path: Path) -> None:
     exchange = Case("allgather", "recursive_doubling", 2, 60000)
     roundtrip = Case("-", "-", 2, 60000, experiment="roundtrip")
@@ -217,7 +215,7 @@ def test_opposite_directions_do_not_share(tmp_path: Path) -> None:
     assert times[exchange].seconds == pytest.approx(times[roundtrip].root_seconds / 2, rel=1e-3)
 
 
-@need_smpi
+@needs("smpi")
 def test_two_processes_of_a_node_use_the_loopback(tmp_path: Path) -> None:
     platform = heterogeneous("hcl16")
     kind = platform.node_types[0]

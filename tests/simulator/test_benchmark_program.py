@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -16,9 +15,7 @@ from collwise.platforms import Calibration, load_description
 from collwise.simulator.execution.processes import ProgramRun, run_program
 from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.timing import Case
-
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
-need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+from tests.needs import needs
 
 # No factors, no cross traffic: a message takes two links' latency and its bytes, envelope included, over bandwidth.
 PLATFORM = replace(load_description("grisou"), name="plain", calibration=Calibration(crosstraffic=False))
@@ -52,7 +49,7 @@ def run_text(text: str, procs: int, folder: Path, library: str = "smpi", *args: 
     (folder / "cases.txt").write_text(text)
     platform = PLATFORM if library == "smpi" else None
     return run_program(
-        library, "benchmark", procs, [str(folder / "cases.txt"), *args], platform=platform, timeout_seconds=120
+        library, "benchmark", procs, [str(folder / "cases.txt"), *args], platform=platform, timeout_seconds=900
     )
 
 
@@ -119,13 +116,13 @@ def exact_times(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, floa
     return simulated([case for case, _ in EXACT], tmp_path_factory.mktemp("exact"))
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize("index", range(len(EXACT)), ids=lambda index: "-".join(map(str, astuple(EXACT[index][0]))))
 def test_simulated_times_are_exact(exact_times: list[dict[str, float]], index: int) -> None:
     assert exact_times[index]["seconds"] == pytest.approx(EXACT[index][1], rel=1e-6, abs=PRECISION)
 
 
-@need_smpi
+@needs("smpi")
 def test_the_paper_experiment_is_its_parts_one_after_another(tmp_path: Path) -> None:
     experiment = replace(bcast("chain", 4, 10 * SMALL, SMALL), experiment="bcast_gather", gather_bytes=1024)
     (whole,) = simulated([experiment], tmp_path)
@@ -135,7 +132,7 @@ def test_the_paper_experiment_is_its_parts_one_after_another(tmp_path: Path) -> 
     assert whole["seconds"] == pytest.approx(expected, rel=1e-6)
 
 
-@need_smpi
+@needs("smpi")
 def test_barriers_cost_processors_their_time(tmp_path: Path) -> None:
     """With overheads a linear barrier costs the root P - 1 receives and as many sends."""
     calibration = Calibration(os=((0, 1e-5, 0.0),), or_=((0, 1e-5, 0.0),), crosstraffic=False)
@@ -146,7 +143,7 @@ def test_barriers_cost_processors_their_time(tmp_path: Path) -> None:
     assert many["seconds"] - few["seconds"] == pytest.approx(38 * 2e-5, rel=0.01)
 
 
-@need_smpi
+@needs("smpi")
 def test_the_root_may_be_done_before_the_last(tmp_path: Path) -> None:
     sends, receives = simulated([bcast("chain", 4, 65536), gather("linear", 4, SMALL)], tmp_path)
     assert sends["root_seconds"] == pytest.approx(message(65536), rel=1e-6)
@@ -154,7 +151,7 @@ def test_the_root_may_be_done_before_the_last(tmp_path: Path) -> None:
     assert receives["root_seconds"] == receives["seconds"]
 
 
-@need_smpi
+@needs("smpi")
 def test_every_root_gives_the_same_time(tmp_path: Path) -> None:
     """Nodes are alike, so only a start at different instants could make a difference."""
     algorithms = ("linear", "linear_nonblocking", "chain", "k_chain", "binary", "split_binary", "binomial")
@@ -172,7 +169,7 @@ def test_every_root_gives_the_same_time(tmp_path: Path) -> None:
             assert max(values) > 0 or key == "root_seconds"
 
 
-@need_smpi
+@needs("smpi")
 def test_bad_cases_are_told_and_the_others_run(tmp_path: Path) -> None:
     good = "{} collective bcast chain 3 0 8192 0 0 0 0\n"
     bad = {
@@ -196,7 +193,7 @@ MALFORMED = {
 }
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize("what", MALFORMED)
 def test_a_malformed_case_file_ends_the_program(tmp_path: Path, what: str) -> None:
     run = run_text(MALFORMED[what], 3, tmp_path)
@@ -205,14 +202,14 @@ def test_a_malformed_case_file_ends_the_program(tmp_path: Path, what: str) -> No
     assert not any(line.startswith("{") for line in run.output_lines)
 
 
-@need_smpi
+@needs("smpi")
 def test_a_missing_case_file_ends_the_program(tmp_path: Path) -> None:
     run = run_program("smpi", "benchmark", 2, [str(tmp_path / "none.txt")], platform=PLATFORM)
     assert run.returncode == 2
     assert f"benchmark: cannot read {tmp_path / 'none.txt'}" in run.error_text
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize(
     "args",
     [["--timing", "median"], ["--timing"], ["--min-repetitions", "0"], ["--max-repetitions", "x"],
@@ -226,13 +223,13 @@ def test_wrong_options_end_the_program(tmp_path: Path, args: list[str]) -> None:
     assert "benchmark: " in run.error_text
 
 
-@need_smpi
+@needs("smpi")
 def test_more_processes_than_the_platform_holds() -> None:
     with pytest.raises(UsageError, match="cannot hold P = 52 with 1 per node; valid: 1 to 51"):
         run_program("smpi", "benchmark", 52, ["-"], platform=PLATFORM)
 
 
-@need_openmpi
+@needs("openmpi")
 @pytest.mark.parametrize("timing", ["root", "maximum", "global"])
 def test_for_real(tmp_path: Path, timing: str) -> None:
     cases = [
@@ -250,11 +247,11 @@ def test_for_real(tmp_path: Path, timing: str) -> None:
     assert sorted(record["id"] for record in found) == list(range(len(cases)))
     for record in found:
         assert record["repetitions"] == 5
-        assert 0 < record["least_seconds"] <= record["seconds"] <= record["greatest_seconds"] < 60
+        assert 0 < record["least_seconds"] <= record["seconds"] <= record["greatest_seconds"] < 3600
         assert 0 <= record["half_width_seconds"] < math.inf
 
 
-@need_openmpi
+@needs("openmpi")
 def test_a_malformed_case_file_ends_the_real_program(tmp_path: Path) -> None:
     run = run_text(MALFORMED["a field missing"], 2, tmp_path, "openmpi")
     assert run.returncode == 2

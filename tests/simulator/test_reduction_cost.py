@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +9,12 @@ import pytest
 
 from collwise.platforms import load_description
 from collwise.platforms.description import Platform
-from collwise.simulator.execution.installations import engines_directory
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
+from tests.needs import needs
 
-pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+pytestmark = needs("smpi")
 
 GRISOU = load_description("grisou")
 MESSAGE_BYTES = 1048576
@@ -66,10 +65,8 @@ def unsegmented(collective: str, algorithm: str, procs: int) -> Case:
     return Case(collective, algorithm, procs, MESSAGE_BYTES)
 
 
-@pytest.mark.parametrize("version", [None, "4.1"], ids=["system", "4.1"])
+@pytest.mark.parametrize("version", [None, pytest.param("4.1", marks=needs("smpi-4.1"))], ids=["system", "4.1"])
 def test_combinations_on_the_critical_path_add_up(tmp_path: Path, version: str | None) -> None:
-    if version is not None and not (engines_directory() / f"simgrid-{version}" / ".complete").exists():
-        pytest.skip(f"SimGrid {version} is not built")
     cases = {unsegmented(*key): share * MESSAGE_BYTES * GAMMA for key, share in COMBINED.items()}
     found = added(tmp_path, list(cases), version)
     for case, expected in cases.items():

@@ -111,7 +111,7 @@ CASES = st.builds(
 
 
 @given(st.lists(st.builds(Timing, CASES, st.floats(0, 1e9), st.floats(0, 1e9)), max_size=30))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_last_row_of_a_case_stands(timings: list[Timing]) -> None:
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "timings.sqlite")) as store:
         for one in timings:

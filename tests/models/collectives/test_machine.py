@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.models.collectives import alltoall, barrier, bcast, gather, reduce, scatter
@@ -253,7 +253,6 @@ def heterogeneous(draw: st.DrawFn, procs: int) -> tuple[Hockney, LMO]:
     )
 
 
-@settings(deadline=None)
 @given(homogeneous(), SEGMENTS, BYTES)
 def test_broadcasts(given_model: Homogeneous, segments: int, each: int) -> None:
     model, machine = given_model
@@ -271,7 +270,6 @@ def test_broadcasts(given_model: Homogeneous, segments: int, each: int) -> None:
             assert seconds == pytest.approx(machine.run(down(tree(procs), segments, each)))
 
 
-@settings(deadline=None)
 @given(homogeneous(), SEGMENTS, BYTES, st.floats(0, 1e-7))
 def test_reductions(given_model: Homogeneous, segments: int, each: int, gamma: float) -> None:
     model, machine = given_model
@@ -288,7 +286,6 @@ def test_reductions(given_model: Homogeneous, segments: int, each: int, gamma: f
             assert seconds == pytest.approx(machine.run(up(tree(procs), segments, each, gamma * each)))
 
 
-@settings(deadline=None)
 @given(homogeneous(), st.integers(2, 12))
 def test_barriers_and_alltoall(given_model: Homogeneous, procs: int) -> None:
     model, machine = given_model
@@ -316,7 +313,6 @@ def _exchanges(procs: int, distances: Sequence[int], rank: int, size: float) -> 
     return [step for both in sides for step in both]
 
 
-@settings(deadline=None)
 @given(homogeneous(), st.integers(2, 10), SEGMENTS)
 def test_alltoall_at_once_and_one_after_another(given_model: Homogeneous, procs: int, segments: int) -> None:
     model, machine = given_model
@@ -337,7 +333,6 @@ def test_alltoall_at_once_and_one_after_another(given_model: Homogeneous, procs:
     assert float(alltoall.linear_in_turn(points, steps)) == pytest.approx(machine.run(in_turn))
 
 
-@settings(deadline=None)
 @given(homogeneous(), st.integers(2, 33), BYTES)
 def test_scatter_and_gather_between_equal_processors(given_model: Homogeneous, procs: int, m: int) -> None:
     model, machine = given_model
@@ -349,7 +344,6 @@ def test_scatter_and_gather_between_equal_processors(given_model: Homogeneous, p
     assert float(gather.binomial(points, model)) == pytest.approx(machine.run(gather_up(procs, m)))
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(2, 20), BYTES)
 def test_binomial_trees_between_unequal_processors(data: st.DataObject, procs: int, m: int) -> None:
     hockney, lmo = data.draw(heterogeneous(procs))
@@ -363,7 +357,6 @@ def _equal(lmo: LMO) -> tuple[LMO, Machine]:
     return lmo.homogeneous(), lmo_machine(lmo.homogeneous())
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(2, 20), BYTES)
 def test_a_mapping_is_a_permutation_of_the_processors(data: st.DataObject, procs: int, m: int) -> None:
     hockney, lmo = data.draw(heterogeneous(procs))
@@ -384,7 +377,6 @@ def test_a_mapping_is_a_permutation_of_the_processors(data: st.DataObject, procs
             assert by_mapping == pytest.approx(binomial_seconds(other, range(procs), float(m), gathering))
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(2, 20), BYTES)
 def test_linear_lmo(data: st.DataObject, procs: int, m: int) -> None:
     """(4.1) waits for the slowest receiver as if it came last, which is exact where receivers are equal."""

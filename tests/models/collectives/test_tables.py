@@ -8,7 +8,7 @@ from math import ceil, floor, log2
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.models.collectives import alltoall, barrier, bcast, printed, reduce, scatter
@@ -52,7 +52,6 @@ def at(formula: Callable[..., Array], model: object, procs: int, segments: int, 
     return float(formula(points, steps_of(model)))
 
 
-@settings(deadline=None)
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
 def test_table_2_hockney(procs: int, segments: int, each: int) -> None:
     hop = float(BY_SIZE.alpha(each) + each * BY_SIZE.beta(each))
@@ -61,7 +60,6 @@ def test_table_2_hockney(procs: int, segments: int, each: int) -> None:
     assert at(bcast.binomial, BY_SIZE, procs, segments, each) == pytest.approx(segments * ceil(log2(procs)) * hop)
 
 
-@settings(deadline=None)
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
 def test_table_2_loggp(procs: int, segments: int, each: int) -> None:
     lat, o, g, big_g = 61.22e-6, 8.2e-6, 23.8e-6, 0.084e-6
@@ -83,7 +81,6 @@ def test_table_2_loggp(procs: int, segments: int, each: int) -> None:
         )
 
 
-@settings(deadline=None)
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
 def test_table_2_plogp(procs: int, segments: int, each: int) -> None:
     lat, g = 70e-6, float(PLOGP.gap(each))
@@ -98,7 +95,6 @@ def test_table_2_plogp(procs: int, segments: int, each: int) -> None:
         )
 
 
-@settings(deadline=None)
 @given(st.integers(3, 64), st.integers(1, 25), SEGMENT_BYTES)
 def test_split_binary_of_an_even_number_of_segments_is_as_printed(procs: int, pairs: int, each: int) -> None:
     points = Points.of(procs, 2 * pairs * each, each)
@@ -109,7 +105,6 @@ def test_split_binary_of_an_even_number_of_segments_is_as_printed(procs: int, pa
         assert ours - exchange == pytest.approx(float(printed.bcast_split_binary_plogp(points, PLOGP)))
 
 
-@settings(deadline=None)
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
 def test_split_binary_is_binary_with_half_the_message_and_an_exchange(procs: int, segments: int, each: int) -> None:
     for model in (BY_SIZE, FRODO, PLOGP):
@@ -118,7 +113,6 @@ def test_split_binary_is_binary_with_half_the_message_and_an_exchange(procs: int
         assert bcast.split_binary(whole, steps_of(model)) == pytest.approx(expected)
 
 
-@settings(deadline=None)
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
 def test_table_3_hockney(procs: int, segments: int, each: int) -> None:
     hop = float(BY_SIZE.alpha(each) + each * BY_SIZE.beta(each)) + GAMMA * each
@@ -134,7 +128,6 @@ def test_table_3_hockney(procs: int, segments: int, each: int) -> None:
         assert at(formula, BY_SIZE, procs, segments, each, GAMMA) == pytest.approx(seconds)
 
 
-@settings(deadline=None)
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
 def test_reductions_that_compute_longer_than_the_gap_are_as_printed(procs: int, segments: int, each: int) -> None:
     gamma = 50e-6 / each
@@ -151,7 +144,6 @@ def test_reductions_that_compute_longer_than_the_gap_are_as_printed(procs: int, 
         assert reduce.binary(points, steps) - second_child == pytest.approx(printed.reduce_binary_loggp(points, FRODO))
 
 
-@settings(deadline=None)
 @given(PROCS)
 def test_table_1(procs: int) -> None:
     points = Points.of(procs, 0)
@@ -176,7 +168,6 @@ def test_table_1(procs: int) -> None:
     assert printed.barrier_linear_hockney(points, Hockney(60e-6, 1.0)) == pytest.approx((procs - 1) * 60e-6)
 
 
-@settings(deadline=None)
 @given(PROCS, st.sampled_from([1, 100, 8192]))
 def test_table_4_pairwise_and_table_5_2_of_the_thesis(procs: int, m: int) -> None:
     points = Points.of(procs, m)
@@ -191,7 +182,6 @@ def test_table_4_pairwise_and_table_5_2_of_the_thesis(procs: int, m: int) -> Non
     assert scatter.linear(points, steps_of(Hockney(5e-5, 1e-8))) == pytest.approx((procs - 1) * (5e-5 + 1e-8 * m))
 
 
-@settings(deadline=None)
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
 def test_alltoall_one_after_another_counts_messages_as_table_4(procs: int, segments: int, each: int) -> None:
     points = Points.of(procs, segments * each, each)
@@ -214,7 +204,6 @@ def test_one_segment_between_two_processes_is_a_message(name: str, model: Hockne
     assert at(COLLECTIVES[name], model, 2, 1, 3000, gamma) == pytest.approx(expected)
 
 
-@settings(deadline=None)
 @given(SEGMENTS, SEGMENT_BYTES)
 def test_between_two_all_trees_are_chains_and_between_three_binary_is_linear(segments: int, each: int) -> None:
     for model in (BY_SIZE, FRODO, PLOGP):
@@ -229,7 +218,6 @@ def test_between_two_all_trees_are_chains_and_between_three_binary_is_linear(seg
             assert of_three[0] == pytest.approx(of_three[1])
 
 
-@settings(deadline=None)
 @given(PROCS, SEGMENTS, SEGMENT_BYTES)
 def test_without_combining_and_overheads_a_reduction_is_a_broadcast(procs: int, segments: int, each: int) -> None:
     model = replace(FRODO, send_overhead_seconds=0.0, receive_overhead_seconds=0.0)
@@ -239,7 +227,6 @@ def test_without_combining_and_overheads_a_reduction_is_a_broadcast(procs: int, 
         )
 
 
-@settings(deadline=None)
 @given(PROCS, SEGMENTS, SEGMENT_BYTES, st.floats(0, 1e-6))
 def test_plogp_with_linear_gap_is_loggp(procs: int, segments: int, each: int, gamma: float) -> None:
     """Section 3.1. The receiver's overhead then holds the bytes' time, since LogGP's formulas never overlap it."""
@@ -260,7 +247,6 @@ def test_plogp_with_linear_gap_is_loggp(procs: int, segments: int, each: int, ga
     assert alltoall.pairwise(points, steps_of(rounds)) == pytest.approx(alltoall.pairwise(points, steps_of(FRODO)))
 
 
-@settings(deadline=None)
 @given(PROCS, st.integers(2, 64), st.sampled_from([64, 1024, 8192]), st.floats(0, 1e-7))
 def test_segments_of_a_binomial_reduction_as_section_6_2_has_it(
     procs: int, segments: int, each: int, gamma: float
@@ -294,7 +280,6 @@ def test_pipeline_reduction_of_a_long_message_hardly_depends_on_procs(model: Hoc
     assert ratios[-1] < 1.01
 
 
-@settings(deadline=None)
 @given(st.integers(2, 40), SEGMENTS, SEGMENT_BYTES)
 def test_k_chains_of_one_are_the_pipeline_and_of_all_the_linear_tree(procs: int, segments: int, each: int) -> None:
     for model in (BY_SIZE, FRODO, PLOGP):

@@ -18,7 +18,7 @@ def bent_machine(at_bytes: int = 50000) -> Machine:
     return Machine(lambda p, m: 1e-6, lambda p, m: 1e-6, lambda i, j, m: 40e-6 + 2e-9 * m + 8e-9 * max(0, m - at_bytes))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(1e-6, 1e-3), st.floats(1e-10, 1e-7))
 def test_a_straight_line_is_recovered(alpha: float, beta: float) -> None:
     lab = LogGPLaboratory(Machine(lambda p, m: alpha / 4, lambda p, m: alpha / 4, lambda i, j, m: alpha / 2 + beta * m))

@@ -29,7 +29,7 @@ def worst_error(estimated: LMO, machine: LMO) -> dict[str, float]:
     return worst
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     procs=st.integers(3, 6),
     seed=st.integers(0, 2**32 - 1),

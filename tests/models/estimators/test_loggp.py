@@ -60,7 +60,7 @@ def test_the_eager_machine_of_a_simulated_platform() -> None:
     assert hoefler_loggp(lab).gap_seconds_per_byte == pytest.approx(1e-8, rel=EXACT)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.floats(1e-6, 1e-3), st.floats(1e-7, 1e-4), st.floats(1e-7, 1e-4), st.floats(1.0, 10.0), st.floats(1e-10, 1e-7)
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +19,9 @@ from collwise.models.loggp import LogGP
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+from tests.needs import needs
 
-pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+pytestmark = needs("smpi")
 
 SEND, RECEIVE, PER_BYTE, LINK_LATENCY = 5e-6, 8e-6, 1e-8, 20e-6
 # As good as infinite bandwidth: all that a byte costs is the receiver's time.

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -114,11 +113,16 @@ def observed(model: str, collective: str, algorithm: str, truth: Mapping[str, Ho
     ]
 
 
-@pytest.mark.parametrize("model", [BY_PARTS, AS_PRINTED])
-@pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
+@pytest.mark.parametrize(
+    ("model", "collective", "algorithm"),
+    [
+        (model, collective, algorithm)
+        for model in (BY_PARTS, AS_PRINTED)
+        for collective, algorithm in ALGORITHMS
+        if algorithm in FORMULAS[model].get(collective, {})
+    ],
+)
 def test_known_parameters_are_found_again(model: str, collective: str, algorithm: str) -> None:
-    if algorithm not in FORMULAS[model].get(collective, {}):
-        pytest.skip("no printed model")
     observations = observed(model, collective, algorithm)
     fit = fit_algorithm(model, collective, algorithm, observations, GAMMA, LIMIT)
     assert fit.worst_residual < 1e-6
@@ -355,16 +359,14 @@ def test_predicting_arrays_is_predicting_one_by_one(parameters: ModelParameters)
         assert not free[2:].any()
 
 
-def test_a_map_is_predicted_in_a_tenth_of_a_second(parameters: ModelParameters) -> None:
+def test_a_map_is_predicted_at_once(parameters: ModelParameters) -> None:
+    """benchmarks/predict_map.py measures how fast."""
     procs, sizes = np.arange(1, 1001)[:, None], 1024 * 2 ** np.arange(24)[None, :] // 4
-    took = []
-    for _ in range(3):
-        start = time.process_time()
-        for collective in FORMULAS[BY_PARTS]:
-            for name in parameters.algorithms(BY_PARTS, collective):
-                assert parameters.predict(collective, name, procs, sizes).shape == (1000, 24)
-        took.append(time.process_time() - start)
-    assert min(took) < 0.1
+    for collective in FORMULAS[BY_PARTS]:
+        for name in parameters.algorithms(BY_PARTS, collective):
+            found = parameters.predict(collective, name, procs, sizes)
+            assert found.shape == (1000, 24)
+            assert np.isfinite(found).all()
 
 
 def test_a_part_that_was_never_fitted_gives_nan(parameters: ModelParameters) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import math
-import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.models.implementation_aware import bcast, gather, reduce, scatter, trees
 from collwise.models.implementation_aware.parts import Formula, Gamma, Points
+from tests.needs import need
 
 ROOT = Path(__file__).resolve().parents[3]
 ALPHA, BETA = 3.1e-5, 1.7e-9
@@ -205,7 +205,6 @@ def test_arrays_give_what_single_points_give(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name.startswith("parts")])
-@settings(deadline=None)
 @given(procs=st.integers(2, 3000), more=st.integers(0, 200), m=st.integers(1, 2**24), further=st.integers(0, 2**20))
 def test_times_are_positive_and_grow_with_the_message(name: str, procs: int, more: int, m: int, further: int) -> None:
     segment = SEGMENT if "bcast" in name or "reduce" in name else 0
@@ -457,15 +456,11 @@ Children = Callable[[str, int, int], list[list[int]]]
 @pytest.fixture(scope="module")
 def children(tmp_path_factory: pytest.TempPathFactory) -> Children:
     """(algorithm, P, K) to each rank's children."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler")
+    need("cc")
     library_path = tmp_path_factory.mktemp("topology") / "topology.so"
     algorithms = ROOT / "algorithms"
     source = algorithms / "topology" / "tree.c"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-I", str(algorithms), str(source), "-o", str(library_path)], check=True
-    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-I", str(algorithms), str(source), "-o", str(library_path)], check=True)
     library = ctypes.CDLL(str(library_path))
     library.collwise_tree_at.restype = Tree
     library.collwise_tree_child.argtypes = [ctypes.POINTER(Tree), ctypes.c_int]
@@ -548,7 +543,6 @@ def test_algorithm_1_on_trees(children: Children, algorithm: str, radix: int, ki
                 assert found == pytest.approx(at_once if shared else apart, rel=1e-12), (procs, segments)
 
 
-@settings(deadline=None)
 @given(e=st.floats(0.001, 5), bandwidth=st.floats(0.001, 10), t=st.floats(0.001, 5), m=st.integers(1, 10**6))
 def test_the_share_of_bytes_in_a_second_message(e: float, bandwidth: float, t: float, m: int) -> None:
     """Of a network where a message takes t and its bytes' time, and one that follows e < t and its bytes' time."""

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import shutil
-
-import pytest
-
 from collwise.simulator.execution.targets import LocalMachine, ModifiedTarget
+from tests.needs import needs
 
 
-@pytest.mark.skipif(shutil.which("mpirun.openmpi") is None, reason="needs Open MPI")
+@needs("openmpi")
 def test_a_changed_place_adds_variables_and_options_and_keeps_its_times_apart() -> None:
     base = LocalMachine("openmpi")
     changed = ModifiedTarget(base, {"told_by": "me"}, environment={"FIRST": "1"}, launcher_args=("--mca", "pml", "ob1"))

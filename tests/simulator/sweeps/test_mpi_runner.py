@@ -13,6 +13,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision, half_width
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case
+from tests.needs import needs
 
 
 def test_half_width_is_student_t() -> None:
@@ -22,14 +23,15 @@ def test_half_width_is_student_t() -> None:
     assert math.isinf(half_width([1.0]))
 
 
+@needs("openmpi")
 @pytest.mark.parametrize("synchronisation", ["barriers", "rounds"])
 @pytest.mark.parametrize("timing", ["root", "maximum", "global"])
 def test_times_of_real_open_mpi_are_kept(tmp_path: Path, timing: str, synchronisation: str) -> None:
     cases = [Case("bcast", name, 2, 65536, 8192, processes_per_node=2, root=1) for name in ("binary", "chain")]
     wanted = Precision(5, 30, 0.9, 0.05)
-    # A machine that is busy with other things must not make every start late.
+    # A machine that is busy with other things must neither make starts late nor end the measurement early.
     method = Method(
-        timing, wanted, synchronisation=synchronisation, keep_samples=True, late_seconds=0.05, limit_seconds=60
+        timing, wanted, synchronisation=synchronisation, keep_samples=True, late_seconds=60, limit_seconds=600
     )
     with Store(tmp_path / "store.sqlite") as store:
         timings = measure(LocalMachine("openmpi"), cases, store, method=method)
@@ -47,13 +49,14 @@ def test_times_of_real_open_mpi_are_kept(tmp_path: Path, timing: str, synchronis
         assert row.precise == (row.half_width_seconds < 0.05 * row.seconds)
         assert row.precise or row.repetitions == 30
         assert 0 < row.clock_resolution_seconds < 1e-3
-        assert synchronisation == "rounds" or row.late_starts == 0
+        assert row.late_starts == 0
     assert all(row["maker"].startswith("Open MPI ") and timing in row["details"] for row in kept)
 
 
+@needs("openmpi")
 def test_nrep_and_launches(tmp_path: Path) -> None:
     case = Case("bcast", "binary", 2, 2**20, 8192, processes_per_node=2)
-    method = Method(nrep=0.05, precision=Precision(7, 7), limit_seconds=2, launches=2)
+    method = Method(nrep=0.05, precision=Precision(7, 7), limit_seconds=600, launches=2)
     with Store(tmp_path / "store.sqlite") as store:
         (row,) = measure(LocalMachine("openmpi"), [case], store, method=method)
         means = [kept["seconds"] for kept in store.rows(source="measured")]
@@ -79,6 +82,7 @@ def test_methods_that_make_no_sense(options: dict[str, Any], words: str) -> None
         Method(**options)
 
 
+@needs("openmpi")
 def test_a_run_that_hangs_is_ended_and_says_so(tmp_path: Path) -> None:
     cases = [Case("bcast", "chain", 2, 2**26, 64, processes_per_node=2)]
     with (

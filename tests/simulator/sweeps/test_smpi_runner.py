@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -29,8 +28,8 @@ from collwise.simulator.sweeps.message_counts import cost_of
 from collwise.simulator.sweeps.runner import Progress, RunResult
 from collwise.simulator.sweeps.smpi_runner import plan_batches, simulated_configuration
 from collwise.simulator.timing import Case, Timing
-
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+from tests.needs import needs
+from tests.waiting import wait_for
 
 GRISOU = load_description("grisou")
 ENGINE_PRECISION = 1e-9
@@ -76,7 +75,7 @@ def assert_same(found: Timing, expected: Timing) -> None:
     assert found.root_seconds == pytest.approx(expected.root_seconds, rel=0, abs=ENGINE_PRECISION), found.case
 
 
-@need_smpi
+@needs("smpi")
 def test_a_case_alone_takes_the_time_it_takes_with_others(together: dict[Case, Timing], tmp_path: Path) -> None:
     chosen = random.Random(1).sample(mixed_cases(), 25)
     for number, case in enumerate(chosen):
@@ -85,7 +84,7 @@ def test_a_case_alone_takes_the_time_it_takes_with_others(together: dict[Case, T
         assert_same(result.timings[case], together[case])
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize("seed", range(3))
 def test_order_and_company_do_not_matter(together: dict[Case, Timing], tmp_path: Path, seed: int) -> None:
     """Straight to the program, with more processes than any case asks for: as in a batch with greater P."""
@@ -98,7 +97,7 @@ def test_order_and_company_do_not_matter(together: dict[Case, Timing], tmp_path:
         assert_same(Timing(case, record["seconds"], record["root_seconds"]), together[case])
 
 
-@need_smpi
+@needs("smpi")
 def test_every_number_of_batches_gives_the_same_times(together: dict[Case, Timing], tmp_path: Path) -> None:
     cases = random.Random(2).sample(mixed_cases(), 40)
     for jobs in (1, 3, 7):
@@ -108,7 +107,7 @@ def test_every_number_of_batches_gives_the_same_times(together: dict[Case, Timin
             assert_same(result.timings[case], together[case])
 
 
-@need_smpi
+@needs("smpi")
 def test_long_pipelines_of_many_processes_are_alone_what_they_are_together(tmp_path: Path) -> None:
     """Where links are shared, events nearly coincide: the least difference in rounding would show."""
     cases = [
@@ -121,7 +120,7 @@ def test_long_pipelines_of_many_processes_are_alone_what_they_are_together(tmp_p
         assert_same(run(tmp_path, [case], f"alone{number}").timings[case], many.timings[case])
 
 
-@need_smpi
+@needs("smpi")
 def test_processes_on_one_node_are_closer(together: dict[Case, Timing]) -> None:
     across = Case("bcast", "chain", 2, 1000, 8192)
     within = replace(across, processes_per_node=2)
@@ -131,7 +130,7 @@ def test_processes_on_one_node_are_closer(together: dict[Case, Timing]) -> None:
 # The store is asked first
 
 
-@need_smpi
+@needs("smpi")
 def test_nothing_is_simulated_twice(tmp_path: Path) -> None:
     cases = mixed_cases()[:20]
     seen: list[tuple[Case, float]] = []
@@ -156,13 +155,13 @@ def test_nothing_is_simulated_twice(tmp_path: Path) -> None:
         assert connection.execute("select count(*) from timings").fetchone() == (20,)
 
 
-@need_smpi
+@needs("smpi")
 def test_no_case_is_no_work(tmp_path: Path) -> None:
     result = run(tmp_path, [])
     assert (result.timings, result.reused, result.processes_started, result.failed) == ({}, 0, 0, [])
 
 
-@need_smpi
+@needs("smpi")
 def test_another_platform_program_engine_or_option_is_another_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,14 +199,15 @@ def test_another_platform_program_engine_or_option_is_another_key(
         assert connection.execute("select count(distinct configuration) from timings").fetchone() == (5,)
 
 
+@needs("smpi")
 def test_a_better_title_is_the_same_platform() -> None:
-    engine = smpi_installation() if shutil.which("smpirun") else pytest.skip("SMPI is not installed")
+    engine = smpi_installation()
     assert simulated_configuration(
         replace(GRISOU, title="Grisou, again"), engine, "benchmark"
     ) == simulated_configuration(GRISOU, engine, "benchmark")
 
 
-@need_smpi
+@needs("smpi")
 def test_too_many_processes_for_the_platform(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="platform 'grisou' cannot hold P = 103 with 2 per node; valid: 1 to 102"):
         run(tmp_path, [Case("bcast", "chain", 4, 1), Case("bcast", "chain", 103, 1, processes_per_node=2)])
@@ -217,29 +217,41 @@ def test_too_many_processes_for_the_platform(tmp_path: Path) -> None:
 
 # Ended in the middle
 
+# Ends itself by a signal after the fourth case, when it is asked to; no case is finished until that is under way.
 SWEEP_SCRIPT = """
-import sys
+import os, signal, sys, threading
+from contextlib import nullcontext
 from collwise.platforms import load_description
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case
 from collwise.simulator.sweeps.context import SimulationContext
 
-cases = [Case("bcast", "chain", 40, 3_000_000 + n, 8192) for n in range(40)]
+ending, left, interrupted = int(sys.argv[2]), [4], threading.Event()
+
+def interrupt(*_):
+    interrupted.set()
+    raise KeyboardInterrupt
+
+def end(*_):
+    left[0] -= 1
+    if ending and left[0] == 0:
+        os.kill(os.getpid(), ending)
+        interrupted.wait()
+
+signal.signal(signal.SIGINT, interrupt)
+cases = [Case("bcast", "chain", 40, 1_000_000 + n, 8192) for n in range(12)]
 with Store(sys.argv[1]) as store:
-    result = SimulationContext(store, jobs=2).simulate(load_description("grisou"), cases)
+    context = SimulationContext(store, jobs=2, progress=lambda label: nullcontext(end))
+    result = context.simulate(load_description("grisou"), cases)
     print(result.reused, len(result.timings), len(result.failed))
 """
 
 
 def rows_of(path: Path) -> dict[int, tuple[str, float]]:
-    """made_at and seconds by message size, read beside the writer."""
-    if not path.exists():
-        return {}
-    connection = sqlite3.connect(path, timeout=30)
+    """made_at and seconds by message size."""
+    connection = sqlite3.connect(path)
     try:
         found = connection.execute("select message_bytes, made_at, seconds from timings").fetchall()
-    except sqlite3.OperationalError:
-        return {}
     finally:
         connection.close()
     return {size: (made_at, seconds) for size, made_at, seconds in found}
@@ -260,48 +272,35 @@ def simulators_of(store: Path) -> list[int]:
     return found
 
 
-def start_sweep(store: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", SWEEP_SCRIPT, str(store)],
+def sweep(store: Path, ending: int) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", SWEEP_SCRIPT, str(store), str(int(ending))],
         env=os.environ | {"COLLWISE_TEST_STORE": str(store)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         start_new_session=True,
     )
+    wait_for(lambda: not simulators_of(store))
+    return done
 
 
-def end_in_the_middle(store: Path, ending: int) -> tuple[int, str, dict[int, tuple[str, float]]]:
-    child = start_sweep(store)
-    deadline = time.monotonic() + 60
-    while len(rows_of(store)) < 4 and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    child.send_signal(ending)
-    _, errors = child.communicate(timeout=60)
-    deadline = time.monotonic() + 15
-    while simulators_of(store) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert simulators_of(store) == []
-    return child.returncode, errors, rows_of(store)
-
-
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_goes_on_where_it_was_ended(tmp_path: Path, ending: signal.Signals) -> None:
     store = tmp_path / "timings.sqlite"
-    returncode, errors, kept = end_in_the_middle(store, ending)
-    assert returncode == -ending
+    ended = sweep(store, ending)
+    assert ended.returncode == -ending, ended.stderr
     if ending == signal.SIGINT:
-        assert errors.strip().splitlines()[-1] == "KeyboardInterrupt"
-    assert 4 <= len(kept) < 40
+        assert ended.stderr.strip().splitlines()[-1] == "KeyboardInterrupt"
+    kept = rows_of(store)
+    assert 4 <= len(kept) < 12
 
     time.sleep(1.1)  # made_at counts whole seconds
-    child = start_sweep(store)
-    output, errors = child.communicate(timeout=120)
-    assert child.returncode == 0, errors
-    assert output.split() == [str(len(kept)), "40", "0"]
+    again = sweep(store, 0)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.split() == [str(len(kept)), "12", "0"]
     rows = rows_of(store)
-    assert sorted(rows) == [3_000_000 + n for n in range(40)]
+    assert sorted(rows) == [1_000_000 + n for n in range(12)]
     assert {size: rows[size] for size in kept} == kept
     assert min(made_at for size, (made_at, _) in rows.items() if size not in kept) > max(
         made_at for made_at, _ in kept.values()
@@ -393,7 +392,7 @@ def test_an_engine_that_always_fails_is_not_started_for_every_case(
     assert len(fake_smpirun.read_text().splitlines()) <= 3
 
 
-@need_smpi
+@needs("smpi")
 def test_a_case_that_the_program_refuses_fails_alone(tmp_path: Path) -> None:
     cases = [
         Case("bcast", "chain", 3, 1000),
@@ -420,7 +419,7 @@ def test_smpirun_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         run(tmp_path, numbered(1))
 
 
-@need_smpi
+@needs("smpi")
 def test_a_simgrid_that_is_not_here(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"SimGrid 1\.2 is not here; valid: .*collwise setup --simgrid 1\.2"):
         run(tmp_path, numbered(1), simgrid="1.2")

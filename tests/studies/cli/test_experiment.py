@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from collwise.studies.cli.main import main
+from tests.needs import needs
 
-pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
-need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+pytestmark = needs("smpi")
 
 
 def run(
@@ -71,7 +70,7 @@ def test_what_is_not_said(
     assert found["repetitions"] == 1
 
 
-@need_openmpi
+@needs("openmpi")
 def test_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = "--min-repetitions 2 --max-repetitions 6 --confidence 0.9 --error 0.1 --json"
     code, output, _ = run(options, tmp_path, capsys, "--library openmpi --procs 2")

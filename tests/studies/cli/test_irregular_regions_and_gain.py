@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,9 @@ from collwise.studies.cli.target_options import Where, target_from
 from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from collwise.validation.testbed.bed import Bed, Shape
+from tests.needs import needs
 from tests.simulator.execution.stand_ins import BLIND_SHELL, OARSH, SRUN, stand_in
 
-need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
 GAIN = "gain --decisions {file} --procs 2 --sizes 1KiB --launches 2 --repetitions 1 --store s.sqlite --json"
 REGIONS = "regions --nodes 3 --stride 1KiB --largest 12KiB --rounds 1 --store s.sqlite --json"
 
@@ -108,14 +106,14 @@ def test_bad_input_of_gain(
     assert message in problem(capsys, "gain", "--procs", "2", *words, "--store", str(tmp_path / "s.sqlite"))
 
 
-@need_openmpi
+@needs("openmpi")
 def test_gain_on_hosts(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decisions: str
 ) -> None:
     """That libcollwise ran is proved within."""
     monkeypatch.chdir(tmp_path)
     log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
-    place = ["--hosts", "far1:2", "--remote-shell", "far-shell", "--reach", "120"]
+    place = ["--hosts", "far1:2", "--remote-shell", "far-shell", "--reach", "900"]
     more = ["--mpirun-args", "--mca mpi_yield_when_idle 1"]
     document = made(capsys, [*GAIN.format(file=decisions).split(), "--no-check", *place, *more])
     (row,) = document["rows"]
@@ -127,7 +125,7 @@ def test_gain_on_hosts(
 
 
 @pytest.mark.slow
-@need_openmpi
+@needs("openmpi")
 def test_gain_within_a_slurm_job(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decisions: str
 ) -> None:
@@ -139,23 +137,21 @@ def test_gain_within_a_slurm_job(
         monkeypatch.setenv(f"SLURM_{name}", value)
     for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):  # of the mpirun behind the stand-in
         monkeypatch.setenv(name, "1")
-    document = made(capsys, [*GAIN.format(file=decisions).split(), "--launcher", "srun", "--reach", "120"])
+    document = made(capsys, [*GAIN.format(file=decisions).split(), "--launcher", "srun", "--reach", "900"])
     assert len(document["rows"]) == 1
     assert "accepted the rules" in document["checks"][0]
     assert launchers(tmp_path / "s.sqlite") == {"srun"}
 
 
-@need_openmpi
+@needs("openmpi", "mount-namespaces")
 def test_gain_where_hosts_do_not_see_the_files(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decisions: str
 ) -> None:
-    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("mount namespaces may not be made")
     shared = tmp_path / "shared"
     shared.mkdir()
     monkeypatch.chdir(shared)
     stand_in(tmp_path, "blind-shell", BLIND_SHELL, monkeypatch)
-    place = ["--hosts", "far1:2", "--remote-shell", "blind-shell", "--reach", "120"]
+    place = ["--hosts", "far1:2", "--remote-shell", "blind-shell", "--reach", "900"]
     code, output, errors = ended(capsys, [*GAIN.format(file=decisions).split(), *place])
     assert (code, output) == (1, "")
     assert len(errors.strip().splitlines()) == 1, errors
@@ -164,11 +160,11 @@ def test_gain_where_hosts_do_not_see_the_files(
 
 
 @pytest.mark.slow
-@need_openmpi
+@needs("openmpi")
 def test_regions_on_hosts(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
-    place = ["--hosts", "far1", "--ppn", "3", "--remote-shell", "far-shell", "--reach", "120"]
+    place = ["--hosts", "far1", "--ppn", "3", "--remote-shell", "far-shell", "--reach", "900"]
     (found,) = made(capsys, [*REGIONS.split(), *place])
     assert (found["procs"], found["variant"]) == (3, "")
     assert all(series["counts"] == {} for series in found["series"]), "nothing was counted, which is not 0"
@@ -176,16 +172,16 @@ def test_regions_on_hosts(capsys: pytest.CaptureFixture[str], tmp_path: Path, mo
     assert launchers(tmp_path / "s.sqlite") == {"mpirun"}
 
 
-@need_openmpi
+@needs("openmpi")
 def test_regions_refuse_more_processes_than_there_is_room_for(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    errors = problem(capsys, *REGIONS.split(), "--hosts", "localhost:2", "--reach", "120")
+    errors = problem(capsys, *REGIONS.split(), "--hosts", "localhost:2", "--reach", "900")
     assert "3 processes; the host take 1 to 2" in errors
 
 
-@need_openmpi
+@needs("openmpi")
 def test_a_beds_own_ranks_per_node_hold_unless_ppn_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collwise.validation.testbed.bed.running", lambda name: Bed(name, Shape(4, ranks_per_node=2)))
     place = target_from(Where(testbed="two"))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, prepared, run
 
-pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+pytestmark = needs("smpi")
 
 
 @pytest.fixture

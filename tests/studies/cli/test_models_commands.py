@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ from collwise.models.parameter_file import FittedParameters
 from collwise.platforms import description
 from collwise.validation.fitting.models_by_name import MODEL_NAMES
 from tests.models.parameter_examples import fitted
+from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, prepared, run
 
-pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
-need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+pytestmark = needs("smpi")
 
 HERE = Path(description.__file__).parent
 
@@ -85,7 +84,7 @@ def test_homogeneous_parameters_of_a_heterogeneous_cluster(here: Path, capsys: C
     assert FittedParameters.load(here / "a.toml").parameters.heterogeneous
 
 
-@need_openmpi
+@needs("openmpi")
 @pytest.mark.parametrize(
     "model", ["hockney", *(pytest.param(name, marks=pytest.mark.slow) for name in ("loggp", "lmo"))]
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,14 +13,14 @@ from collwise.models.hockney import Hockney
 from collwise.models.parameter_file import FittedParameters
 from collwise.platforms import load
 from collwise.platforms.truth import point_to_point
+from tests.needs import needs
 
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 PLATFORM = load("hcl16")
 
 
 def collwise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-P", "-m", "collwise.studies", "mapping", "--platform", "hcl16", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900, check=False)
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def parameters(tmp_path: Path) -> Path:
     return tmp_path / "p.toml"
 
 
-@need_smpi
+@needs("smpi")
 def test_table_json_and_file(tmp_path: Path, parameters: Path) -> None:
     asked = ("--collective", "gather", "--procs", "8", "--sizes", "1KiB,16KiB", "--parameters", str(parameters))
     model = ("--model", "hockney_heterogeneous", "--common")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +11,9 @@ import pytest
 
 from collwise.models.lmo import Thresholds
 from collwise.studies.cli.thresholds import with_bounds
+from tests.needs import needs
 
 KNOWN = Thresholds(65536, 5120, 60000)
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_thresholds_that_nothing_takes(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "collwise.studies", "simulate", "--platform", "grisou", "--procs", "4"]
     done = subprocess.run(
         [*command, "--collective", "scatter", "--thresholds", "t.toml"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        cwd=tmp_path, capture_output=True, text=True, timeout=900,
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == (
@@ -58,12 +57,12 @@ def test_thresholds_that_nothing_takes(tmp_path: Path) -> None:
 def simulated(folder: Path, *arguments: str) -> tuple[dict[tuple[str, int], dict], str]:
     command = [sys.executable, "-P", "-m", "collwise.studies", "simulate", "--platform", "grisou", "--procs", "4"]
     sizes = ("--collective", "gather", "--algorithms", "linear,lmo", "--sizes", "4KiB,6KiB,128KiB", "--json")
-    done = subprocess.run([*command, *sizes, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*command, *sizes, *arguments], cwd=folder, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     return {(r["algorithm"], r["message_bytes"]): r for r in json.loads(done.stdout)}, done.stderr
 
 
-@need_smpi
+@needs("smpi")
 def test_simulate(tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text(
         "[thresholds]\ngather_irregular_from_bytes = 5120\ngather_regular_from_bytes = 65536"

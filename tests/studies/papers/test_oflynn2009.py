@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from math import comb
 from pathlib import Path
@@ -19,12 +18,11 @@ from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load
 from collwise.platforms.heterogeneous import HeterogeneousPlatform
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009 import estimates as estimating
 from collwise.studies.papers.oflynn2009 import tables
-from collwise.validation.fitting.models_by_name import SimulationContext
-
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+from tests.needs import needs
 
 # Typed a second time, column by column, in another notation than the module's: alpha us, beta us a byte.
 TABLE_7_1_BY_COLUMNS = """
@@ -175,7 +173,7 @@ def test_serial_gather_is_the_sum_of_messages() -> None:
     assert found == pytest.approx(hockney.predict("gather", "linear", 16, sizes))
 
 
-@need_smpi
+@needs("smpi")
 def test_on_the_exact_platform(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
         exact = thesis.on_the_exact_platform(SimulationContext(store))
@@ -186,7 +184,7 @@ def test_on_the_exact_platform(tmp_path: Path) -> None:
     assert exact.binomial.worst < 1e-6
 
 
-@need_smpi
+@needs("smpi")
 def test_lmo_is_exact_where_no_link_is_shared(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
         found = thesis.without_shared_links(load("hcl16"), SimulationContext(store))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -15,8 +14,7 @@ from collwise.validation.calibration.published import (
     with_parameters,
 )
 from collwise.validation.selection.grid import GATHER_SIZES
-
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+from tests.needs import needs
 
 SMALL = replace(load_description("grisou"), name="small", nodes=8)
 PROCS, PER_NODE = 6, 1
@@ -69,7 +67,7 @@ def truth() -> Platform:
     return replace(SMALL, published=published)
 
 
-@need_smpi
+@needs("smpi")
 def test_the_formulas_describe_the_simulation(truth: Platform) -> None:
     """Alpha and beta from two sizes give the times of the others: targets and simulation speak of the same thing."""
     targets = published_targets(truth, PROCS)
@@ -79,7 +77,7 @@ def test_the_formulas_describe_the_simulation(truth: Platform) -> None:
         assert targets[name] == pytest.approx(value, rel=2e-3), name
 
 
-@need_smpi
+@needs("smpi")
 def test_known_parameters_are_found_again(truth: Platform) -> None:
     steps: list[tuple[int, float]] = []
     calibrated, targets = calibrate(truth, PROCS, PER_NODE, on_step=lambda *step: steps.append(step))

@@ -13,7 +13,7 @@ def law(sizes: np.ndarray, jump: float) -> np.ndarray:
     return np.where(sizes < 2000, low, np.where(sizes < 65536, high, 1e-3 * jump + sizes * 8.4e-8))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0, 0.05), st.floats(2, 5))
 def test_known_segments_are_found_again_under_noise(seed: int, noise: float, jump: float) -> None:
     chance = np.random.default_rng(seed)

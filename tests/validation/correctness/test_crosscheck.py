@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -22,9 +21,7 @@ from collwise.validation.correctness.crosscheck_openmpi import (
     openmpi_names,
 )
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
-
-need_smpi = pytest.mark.skipif(shutil.which("smpirun") is None, reason="SMPI is not installed")
-need_openmpi = pytest.mark.skipif(shutil.which("mpirun.openmpi") is None, reason="Open MPI is not installed")
+from tests.needs import needs
 
 SAME = SmpiRow("gather", "linear", "ompi_basic_linear", 16, 1920, 0, 0, 1e-3, 1.01e-3)
 SLOWER = replace(SAME, algorithm="binomial", ours_seconds=1.3e-3, theirs_seconds=1e-3)
@@ -88,7 +85,7 @@ def test_reductions_cost_nothing_where_they_are_compared_with_those_of_smpi(name
     )
 
 
-@need_smpi
+@needs("smpi")
 def test_the_same_algorithm_takes_the_same_simulated_time() -> None:
     for collective, names in {"gather": ["linear", "binomial"], "scatter": ["linear"], "bcast": ["chain"]}.items():
         rows = compare_with_smpi(load("grisou"), collective, [6, 8], [1920], algorithms=names)
@@ -96,7 +93,7 @@ def test_the_same_algorithm_takes_the_same_simulated_time() -> None:
         assert all(not row.problem and row.ratio == pytest.approx(1, abs=1e-9) for row in rows), rows
 
 
-@need_smpi
+@needs("smpi")
 def test_another_algorithm_takes_another_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The option that names SMPI's algorithm reaches SMPI."""
     linear = replace(Catalogue.load().algorithm("gather", "linear"), smpi="ompi_binomial")
@@ -105,7 +102,7 @@ def test_another_algorithm_takes_another_time(monkeypatch: pytest.MonkeyPatch) -
     assert row.ratio > 2
 
 
-@need_smpi
+@needs("smpi")
 def test_barriers_take_a_byte_longer_each_message() -> None:
     a_byte = 1 / load("grisou").link_bytes_per_second
     (row,) = compare_with_smpi(load("grisou"), "barrier", [8], algorithms=["bruck"])
@@ -113,7 +110,7 @@ def test_barriers_take_a_byte_longer_each_message() -> None:
     assert not row.differs
 
 
-@need_smpi
+@needs("smpi")
 def test_an_algorithm_that_smpi_does_not_have_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     linear = replace(Catalogue.load().algorithm("gather", "linear"), smpi="nonsense")
     monkeypatch.setattr(crosscheck_smpi, "compared_algorithms", lambda _: [linear])
@@ -122,7 +119,7 @@ def test_an_algorithm_that_smpi_does_not_have_is_a_problem(monkeypatch: pytest.M
     assert row.ours_seconds > 0
 
 
-@need_openmpi
+@needs("openmpi")
 def test_forced_algorithms_send_the_same_messages() -> None:
     for collective, name in (("gather", "binomial"), ("barrier", "bruck"), ("bcast", "k_chain")):
         rows = compare_with_openmpi(collective, [5], [4096], algorithms=[name])
@@ -130,7 +127,7 @@ def test_forced_algorithms_send_the_same_messages() -> None:
         assert all(not row.problem and row.results_agree and row.same_traffic for row in rows), rows
 
 
-@need_openmpi
+@needs("openmpi")
 def test_another_algorithm_sends_other_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     binomial = Catalogue.load().algorithm("gather", "binomial")
     wrong = replace(binomial, openmpi=dict.fromkeys(binomial.openmpi, 1))
@@ -141,7 +138,7 @@ def test_another_algorithm_sends_other_messages(monkeypatch: pytest.MonkeyPatch)
     assert row.openmpi_name == "basic_linear"
 
 
-@need_openmpi
+@needs("openmpi")
 def test_open_mpi_has_our_algorithms_under_the_ids_of_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
     assert openmpi_names()["bcast"][6] == "binomial"
     assert misnamed_algorithms() == []
@@ -151,10 +148,10 @@ def test_open_mpi_has_our_algorithms_under_the_ids_of_the_catalogue(monkeypatch:
 
 def collwise(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-P", "-m", "collwise.studies", "crosscheck", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=900)
 
 
-@need_smpi
+@needs("smpi")
 def test_the_command(tmp_path: Path) -> None:
     part = ("--engine", "smpi", "--collective", "barrier", "--procs", "8")
     told = collwise(*part, cwd=tmp_path)
@@ -169,12 +166,12 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@need_smpi
+@needs("smpi")
 def test_all_that_smpi_has() -> None:
     assert findings(compare_with_smpi(load("grisou")), crosscheck.SMPI, complete=True) == []
 
 
 @pytest.mark.slow
-@need_openmpi
+@needs("openmpi")
 def test_all_that_open_mpi_has() -> None:
     assert findings(compare_with_openmpi(), crosscheck.OPENMPI, complete=True) == []

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,8 +25,8 @@ from collwise.validation.fitting.models_by_name import measured_models, measured
 from collwise.validation.fitting.point_to_point import request
 from collwise.validation.testbed.bed import Bed, Shape, down, up
 from collwise.validation.testbed.target import AGENT, TestBed
+from tests.needs import need, needs
 
-need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
 TWICE = Precision(2, 2)
 SMALL = Grid((8192, 65536), (64,), (1024, 65536), (64,), (1024, 4096), (64, 8192), (2,))
 
@@ -98,7 +97,7 @@ def test_models_without_time_left_are_noted(tmp_path: Path) -> None:
     assert all("not fitted, 0 s were over" in note for note in notes)
 
 
-@need_openmpi
+@needs("openmpi")
 def test_an_experiment_beyond_its_time_ends(tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite") as store, pytest.raises(CollwiseError, match="time limit"):
         measured_parameters(LocalMachine("openmpi"), request("hockney"), store, 2, limit_seconds=0)
@@ -106,8 +105,7 @@ def test_an_experiment_beyond_its_time_ends(tmp_path: Path) -> None:
 
 @pytest.fixture
 def bed() -> Iterator[Bed]:
-    if os.geteuid() != 0 or not shutil.which("tc"):
-        pytest.skip("no right to make namespaces")
+    need("testbed")
     name = f"lt{os.getpid()}"
     try:
         yield up(Shape(3, 100e6), name)
@@ -116,7 +114,7 @@ def bed() -> Iterator[Bed]:
 
 
 @pytest.mark.slow
-@need_openmpi
+@needs("openmpi")
 def test_every_model_on_a_test_bed(tmp_path: Path, bed: Bed) -> None:
     notes: list[str] = []
     with Store(tmp_path / "s.sqlite") as store:
@@ -132,19 +130,19 @@ def test_every_model_on_a_test_bed(tmp_path: Path, bed: Bed) -> None:
 
 
 @pytest.mark.slow
-@need_openmpi
+@needs("openmpi")
 def test_mpirun_on_named_hosts_of_a_test_bed(bed: Bed) -> None:
     """The launcher itself runs on the first node, and reaches the second one by the bed's agent in place of ssh."""
     code = (
         "import json; from collwise.simulator.execution.mpirun import Mpirun; "
         "from collwise.simulator.execution.cluster import Wishes; "
         "place = Mpirun({'n1': 1, 'n2': 1}, "
-        "Wishes(transport='tcp', reach_seconds=100, extra_args=('--mca', 'btl_tcp_if_include', '10.77.0.0/16', "
+        "Wishes(transport='tcp', reach_seconds=900, extra_args=('--mca', 'btl_tcp_if_include', '10.77.0.0/16', "
         f"'--mca', 'oob_tcp_if_include', '10.77.0.0/16')), {f'{AGENT} {bed.name}'!r}); "
         "print(json.dumps([dict(place.facts), place.name, place.eager_limit_bytes]))"
     )
     command = [str(AGENT), bed.name, "n1", shlex.join([sys.executable, "-c", code])]
-    run = run_command(command, timeout_seconds=150)
+    run = run_command(command, timeout_seconds=900)
     assert run.returncode == 0, run.error_text
     facts, name, eager_limit = json.loads(run.output_lines[-1])
     assert facts["hosts"] == "n1*1,n2*1"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +24,10 @@ from collwise.validation.selection.comparison import (
     select_by_model,
     select_by_simulation,
 )
+from tests.needs import needs
 from tests.runners import context_with
 
-pytestmark = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+pytestmark = needs("smpi")
 
 PLATFORM = replace(
     load_description("grisou"),

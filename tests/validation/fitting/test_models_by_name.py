@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +25,7 @@ from collwise.validation.fitting.models_by_name import (
 )
 from collwise.validation.fitting.point_to_point import request
 from tests.models.parameter_examples import fitted
-
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+from tests.needs import needs
 
 
 def on(platform: str, names: list[str], folder: Path) -> list[CollectiveModel]:
@@ -35,7 +33,7 @@ def on(platform: str, names: list[str], folder: Path) -> list[CollectiveModel]:
         return models_on(load(platform), names, 1, (8192,), SimulationContext(store))
 
 
-@need_smpi
+@needs("smpi")
 def test_models_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     names = ["loggp_as_printed", "hockney", "loggp", "hockney_heterogeneous"]
     found = on("exact", names, tmp_path)
@@ -46,7 +44,7 @@ def test_models_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     assert hockney.parameters.alpha_seconds == pytest.approx(53e-6, rel=1e-6)
 
 
-@need_smpi
+@needs("smpi")
 def test_where_nodes_differ_homogeneous_models_are_the_means_of_all(tmp_path: Path) -> None:
     """Whichever other models are asked for, and in which order."""
     (alone,) = on("exact-heterogeneous", ["hockney"], tmp_path)
@@ -61,7 +59,7 @@ def test_where_nodes_differ_homogeneous_models_are_the_means_of_all(tmp_path: Pa
     assert other_each.name == "hockney_heterogeneous"
 
 
-@need_smpi
+@needs("smpi")
 def test_which_processes_take_part(tmp_path: Path) -> None:
     with Store(tmp_path / "timings.sqlite") as store:
         context, wanted = SimulationContext(store), request("hockney", "two-sizes")

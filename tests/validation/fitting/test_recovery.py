@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -28,8 +27,7 @@ from collwise.validation.fitting.recovery import (
     recover,
     requests,
 )
-
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+from tests.needs import needs
 
 # What each family must be compared in.
 PARAMETERS = {
@@ -68,7 +66,7 @@ def test_the_tolerances() -> None:
     assert (TOLERANCE, LMO_TOLERANCE) == (0.02, 0.05)
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize(
     ("platform", "wanted", "procs"),
     [
@@ -86,7 +84,7 @@ def test_some_procedures_on_each_synthetic_platform(
     assert_found(rows)
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.slow
 def test_every_procedure_recovers_what_it_is_meant_to(tmp_path: Path) -> None:
     tried: set[tuple[str, str, bool]] = set()
@@ -152,7 +150,7 @@ def test_an_estimate_that_is_no_number_is_not_found() -> None:
     assert not any(row.ok for row in rows)
 
 
-@need_smpi
+@needs("smpi")
 def test_parameters_of_another_platform_are_not_found(tmp_path: Path) -> None:
     """The description of one platform, the estimates of another whose receives take a fifth longer."""
     described = load_description("exact")

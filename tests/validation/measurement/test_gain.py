@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from collwise.validation.openmpi.rules import openmpi_rules, parse_rules
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
+from tests.needs import need, needs
 from tests.simulator.execution.stand_ins import OARSH, stand_in
 
 REPORT = """noise of mpirun
@@ -112,21 +112,21 @@ def test_calls_without_a_decision_are_named() -> None:
         choice_for(TABLES, Case("bcast", "-", 4, 8))
 
 
-@pytest.mark.parametrize(("library", "launches", "message"), [("mpich", 2, "Open MPI's"), ("openmpi", 1, "2 at least")])
+@pytest.mark.parametrize(
+    ("library", "launches", "message"),
+    [
+        pytest.param("mpich", 2, "Open MPI's", marks=needs("mpich")),
+        pytest.param("openmpi", 1, "2 at least", marks=needs("openmpi")),
+    ],
+)
 def test_what_cannot_be_measured_is_refused(tmp_path: Path, library: str, launches: int, message: str) -> None:
-    try:
-        place = LocalMachine(library)
-    except UsageError as problem:
-        pytest.skip(str(problem))
+    place = LocalMachine(library)
     case = builtin_case(place, "bcast", 2, 1024)
     with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match=message):
         run_time(place, TABLES, [case], store, launches=launches)
 
 
-need_openmpi = pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
-
-
-@need_openmpi
+@needs("openmpi")
 def test_a_file_that_a_host_cannot_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Open MPI and the loader pass over what is missing, and one way would be measured as another."""
     here = LocalMachine("openmpi")
@@ -139,14 +139,14 @@ def test_a_file_that_a_host_cannot_read_is_named(tmp_path: Path, monkeypatch: py
             CollwiseError, match=r"host \S+ cannot read /nowhere/libcollwise.so; .* where all hosts see them"
         ),
     ):
-        run_time(here, TABLES, [builtin_case(here, "bcast", 2, 1024)], store, launches=2, timeout_seconds=60)
+        run_time(here, TABLES, [builtin_case(here, "bcast", 2, 1024)], store, launches=2, timeout_seconds=900)
 
 
-@need_openmpi
+@needs("openmpi")
 def test_rules_are_in_force_on_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the messages that Open MPI sends there: of a chain each rank sends to the next, without rules they differ."""
     stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
-    far = Mpirun({"far1": 4}, Wishes(reach_seconds=120), remote_shell="far-shell")
+    far = Mpirun({"far1": 4}, Wishes(reach_seconds=900), remote_shell="far-shell")
     rules = tmp_path / "rules"
     rules.write_text(openmpi_rules([TABLES["bcast"]], "4.1", skip_inexpressible=True))
     monitoring = {"pml_monitoring_enable": "2", "pml_monitoring_enable_output": "3"}
@@ -155,7 +155,7 @@ def test_rules_are_in_force_on_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyP
         counts = tmp_path / way
         watched = {f"OMPI_MCA_{name}": value for name, value in monitoring.items()}
         watched["OMPI_MCA_pml_monitoring_filename"] = str(counts)
-        run = far.run("call", 4, ["bcast", "4096"], environment={**variables, **watched}, timeout_seconds=60)
+        run = far.run("call", 4, ["bcast", "4096"], environment={**variables, **watched}, timeout_seconds=900)
         assert run.returncode == 0, run.problem
         lines = [line.split() for file in tmp_path.glob(f"{way}.*.prof") for line in file.read_text().splitlines()]
         sent[way] = {(words[1], words[2]) for words in lines if words[0] == "I" and words[5] != "0"}
@@ -165,13 +165,10 @@ def test_rules_are_in_force_on_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def place() -> Iterator[TestBed]:
+    need("testbed", "openmpi")
     name = f"runtime{os.getpid()}"
     try:
-        bed = up(Shape(4), name)
-    except (UsageError, CollwiseError) as problem:
-        pytest.skip(str(problem))
-    try:
-        yield TestBed(bed)
+        yield TestBed(up(Shape(4), name))
     finally:
         down(name)
 
@@ -181,7 +178,7 @@ def test_choices_are_in_force_on_a_test_bed(tmp_path: Path, place: TestBed) -> N
     """The library's report is checked within; the rules by the messages that Open MPI sends."""
     cases = [builtin_case(place, *call) for call in (("bcast", 4, 4096), ("bcast", 4, 65536), ("gather", 4, 4096))]
     with Store(tmp_path / "store.sqlite") as store:
-        found = run_time(place, TABLES, cases, store, launches=2, repetitions=2, timeout_seconds=60)
+        found = run_time(place, TABLES, cases, store, launches=2, repetitions=2, timeout_seconds=900)
         kept = list(store.rows(experiment="builtin"))
     assert [(one.collective, one.message_bytes) for one in found.rows] == [
         ("bcast", 4096), ("bcast", 65536), ("gather", 4096),
@@ -202,5 +199,5 @@ def test_a_library_that_runs_something_else_is_no_proof(
     case = builtin_case(place, "gather", 4, 8192)
     with Store(tmp_path / "store.sqlite") as store:
         with pytest.raises(CollwiseError, match="was to run binomial for gather of 8 KiB on 4 processes"):
-            run_time(place, TABLES, [case], store, launches=2, repetitions=1, check=False, timeout_seconds=60)
+            run_time(place, TABLES, [case], store, launches=2, repetitions=1, check=False, timeout_seconds=900)
         assert not list(store.rows())

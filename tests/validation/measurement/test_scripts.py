@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from collwise.simulator.timing import Case
 from collwise.validation.measurement.imports import import_file
 from collwise.validation.measurement.imports.reading import Unsaid
 from collwise.validation.measurement.scripts import USUAL_NAME, carried_sources, write_script
+from tests.needs import needs
 
 METHOD = Method(precision=Precision(2, 2))
 CASES = [Case("bcast", name, procs, 4096, 1024) for procs in (2, 3) for name in ("binomial", "chain")]
@@ -104,7 +104,7 @@ def test_malformed_results_store_nothing(tmp_path: Path, line: int, text: str, m
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed")
+@needs("openmpi")
 def test_the_script_runs_where_nothing_of_the_house_is(tmp_path: Path) -> None:
     away = tmp_path / "with a blank"
     away.mkdir()
@@ -117,7 +117,7 @@ def test_the_script_runs_where_nothing_of_the_house_is(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
         found = import_file(away / "out.jsonl", store, Unsaid()).timings
     assert {row.case.algorithm for row in found} == {"binomial", "chain"}
-    assert all(row.ok and 0 < row.seconds < 60 and row.repetitions == 2 for row in found)
+    assert all(row.ok and 0 < row.seconds < 3600 and row.repetitions == 2 for row in found)
     again = subprocess.run(["bash", USUAL_NAME, "out.jsonl"], cwd=away, capture_output=True, text=True)
     assert again.returncode == 2
     assert "name another file" in again.stderr

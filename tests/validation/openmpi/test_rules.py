@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
@@ -20,6 +19,7 @@ from collwise.validation.openmpi.rules import Rule, collwise_rules, openmpi_rule
 from collwise.validation.openmpi.rules_check import KNOWN_TRAFFIC, check_rules, observe, recognise, traffic
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS, candidates, one_choice_a_count, rule_message
 from collwise.validation.selection.decision_table import DecisionTable
+from tests.needs import need, needs
 
 ROOT = Path(__file__).resolve().parents[2]
 KIB = 1024
@@ -62,7 +62,6 @@ def tables(draw: st.DrawFn) -> DecisionTable:
     return table(collective, rules)
 
 
-@settings(deadline=None)
 @given(tables(), st.integers(1, 2 * LARGEST), st.integers(1, 3 * 10**6), st.sampled_from(("4.1", "5.0")))
 def test_the_file_says_what_the_table_chooses(made: DecisionTable, procs: int, size: int, version: str) -> None:
     rules = parse_rules(openmpi_rules([made], version, largest_procs=LARGEST))
@@ -85,7 +84,6 @@ def test_the_file_says_what_the_table_chooses(made: DecisionTable, procs: int, s
         assert found.segment_bytes == wanted.segment_bytes
 
 
-@settings(deadline=None)
 @given(tables(), st.integers(LARGEST, 3000), st.sampled_from([2**exponent for exponent in range(24)]))
 def test_above_the_last_row_the_table_holds_on(made: DecisionTable, procs: int, size: int) -> None:
     """Without a largest P; sizes and thresholds are powers of two, as those of gather sink a little between steps."""
@@ -283,7 +281,6 @@ def looked_up(text: str, collective: str, procs: int, per_node: int, size: int) 
     return left[0][3] if left else ["default"]
 
 
-@settings(deadline=None)
 @given(tables(), st.integers(1, 2 * LARGEST), st.integers(0, 3 * 10**6))
 def test_the_librarys_table_says_what_the_table_chooses(made: DecisionTable, procs: int, size: int) -> None:
     found = looked_up(collwise_rules([made]), made.collective, procs, 1, size)
@@ -420,14 +417,13 @@ def test_every_algorithm_has_traffic_of_its_own(procs: int) -> None:
 @pytest.fixture(scope="module")
 def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A rules file from 5 to 8 processes, and the program that calls under it."""
-    if shutil.which("mpirun.openmpi") is None:
-        pytest.skip("mpirun.openmpi is not installed")
+    need("openmpi")
     build = ROOT / "build" / "openmpi"
     commands = [["cmake", "--build", str(build), "--target", "call"]]
     if not (build / "build.ninja").exists():
         commands.insert(0, ["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", "-DCOLLWISE_MPI=openmpi"])
     for command in commands:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
     path = tmp_path_factory.mktemp("rules") / "x.rules"
     write_text(path, openmpi_rules(example(), "4.1", largest_procs=8))
@@ -504,9 +500,8 @@ def test_a_wrong_count_is_ignored_by_openmpi_and_found_by_us(rules: Path, tmp_pa
         check_rules(broken, "bcast", 8, 64 * KIB)
 
 
+@needs("openmpi")
 def test_check_of_bad_input(tmp_path: Path) -> None:
-    if shutil.which("mpirun.openmpi") is None:
-        pytest.skip("mpirun.openmpi is not installed")
     with pytest.raises(UsageError, match=r"cannot read .*no\.rules: No such file"):
         check_rules(tmp_path / "no.rules", "bcast", 4, KIB)
     with pytest.raises(UsageError, match="2 processes and 1 byte"):

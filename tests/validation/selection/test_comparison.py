@@ -166,7 +166,6 @@ def test_equal_neighbours_are_merged() -> None:
             assert table.choose(procs, size) == Choice(min(times, key=times.__getitem__))
 
 
-@settings(deadline=None)
 @given(
     linear=st.floats(1e-7, 1e-2), linear_sync=st.floats(1e-7, 1e-2), binomial=st.floats(1e-7, 1e-2),
     procs=st.lists(st.integers(2, 200), min_size=1, max_size=6, unique=True),
@@ -324,7 +323,7 @@ def test_what_does_not_run_on_every_p_holds_only_where_it_was_decided() -> None:
 
 
 @pytest.mark.usefixtures("allgather")
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     procs=st.lists(st.integers(1, 70), min_size=1, max_size=8, unique=True),
     order=st.permutations(list(ORDER)),

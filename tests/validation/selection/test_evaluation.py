@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +23,12 @@ from collwise.simulator.timing import Case
 from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.selection.evaluation import Evaluation, Grid, Score, evaluate, usual_grid
 from collwise.validation.selection.maps import method_name
+from tests.needs import needs
 from tests.runners import context_with
 
 GROS = load("gros")
 HOCKNEY = PointToPointModel("hockney", "gros", Hockney(2e-5, 1e-9))
 GRID = Grid((2, 3, 6), (64, 4096, 65536), (0, 1024))
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
 
 
 class Says:
@@ -160,7 +159,7 @@ def independently(model: CollectiveModel, times: dict[Case, float], collective: 
     return errors, costs
 
 
-@need_smpi
+@needs("smpi")
 @pytest.mark.parametrize("collective", ["bcast", "scatter"])
 def test_a_small_grid_simulated(collective: str, tmp_path: Path) -> None:
     grid = GRID if collective == "bcast" else Grid(GRID.procs, GRID.message_bytes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from itertools import permutations
 from pathlib import Path
 
@@ -20,8 +19,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
 from collwise.validation.selection.rank_mapping import best_mappings, check_choice, mapping_gains
-
-need_smpi = pytest.mark.skipif(not shutil.which("smpirun"), reason="SMPI is not installed")
+from tests.needs import needs
 
 
 def hockney(procs: int = 6) -> Hockney:
@@ -84,7 +82,7 @@ def test_models_that_cannot() -> None:
         best_mappings(model_of(hockney()), "scatter", 7, [1])
 
 
-@need_smpi
+@needs("smpi")
 def test_predicted_gain_is_simulated_on_the_first_nodes(tmp_path: Path) -> None:
     platform = load("hcl16")
     truth = point_to_point(platform)

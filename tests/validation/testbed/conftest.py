@@ -8,19 +8,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed.namespaces import obstacle
 from collwise.validation.testbed.shape import Shape
-
-
-@pytest.fixture(scope="session")
-def allowed() -> None:
-    if reason := obstacle():
-        pytest.skip(reason)
+from tests.needs import need
 
 
 @pytest.fixture
-def name(allowed: None) -> Iterator[str]:
-    """Of this process's bed."""
+def name() -> Iterator[str]:
+    """Name of this process's bed."""
+    need("testbed")
     own = f"test-{os.getpid()}"
     yield own
     for one in beds.names():

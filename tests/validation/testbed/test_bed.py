@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from collwise.common.errors import UsageError
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed import namespaces
 from collwise.validation.testbed.shape import Shape
+from tests.waiting import wait_for
 
 MOUNTS = Path("/run/netns")
 Make = Callable[..., beds.Bed]
@@ -33,13 +33,6 @@ def start(code: str) -> subprocess.Popen[bytes]:
         "from collwise.validation.testbed.shape import Shape\n"
     )
     return subprocess.Popen([sys.executable, "-P", "-c", head + code])
-
-
-def wait_for(what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 @contextmanager
@@ -79,26 +72,26 @@ def test_only_what_was_made_is_removed(make: Make, name: str) -> None:
 
 
 def test_a_bed_half_made_is_removed_by_the_next(name: str) -> None:
-    maker = start(f"up(Shape(nodes=100), '{name}')")
-    wait_for(lambda: len(made_for(name)) > 5)
+    maker = start(f"up(Shape(nodes=200), '{name}')")
+    wait_for(lambda: len(made_for(name)) > 5, 0.002)
     maker.kill()
     maker.wait()
-    assert 5 < len(made_for(name)) < 101
+    assert 5 < len(made_for(name)) < 201
     assert beds.down(f"{name}-other") == 0
     assert not made_for(name)
     assert name not in beds.names()
 
 
 def test_an_interrupted_maker_leaves_nothing(name: str) -> None:
-    maker = start(f"up(Shape(nodes=100), '{name}')")
-    wait_for(lambda: len(made_for(name)) > 5)
+    maker = start(f"up(Shape(nodes=200), '{name}')")
+    wait_for(lambda: len(made_for(name)) > 5, 0.002)
     maker.send_signal(signal.SIGINT)
-    assert maker.wait(30) != 0
+    assert maker.wait(900) != 0
     assert not made_for(name)
 
 
 def test_a_temporary_bed_goes_with_its_maker(name: str) -> None:
-    assert start(f"up(Shape(nodes=2), '{name}', temporary=True)").wait(30) == 0
+    assert start(f"up(Shape(nodes=2), '{name}', temporary=True)").wait(900) == 0
     assert len(made_for(name)) == 3
     beds.down(f"{name}-other")
     assert not made_for(name)
@@ -110,7 +103,7 @@ def test_down_ends_what_runs_inside(make: Make, name: str) -> None:
     wait_for(lambda: namespaces.processes(bed.namespaces) == [inside.pid])
     assert not namespaces.processes(bed.namespaces, bed.mark)
     beds.down(name)
-    assert inside.wait(5) == -signal.SIGKILL
+    assert inside.wait(900) == -signal.SIGKILL
 
 
 def test_two_beds_side_by_side(make: Make, name: str) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,21 +11,19 @@ from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.testbed.bed import down, names
-from collwise.validation.testbed.namespaces import obstacle
 from collwise.validation.three_way.pipeline import Comparison, Validation
 from collwise.validation.three_way.plan import COLLECTIVES, usual_plan
 from collwise.validation.three_way.sources import joined, table_of
 from collwise.validation.three_way.table import SIMULATED
-
-NAME = "three-way-test"
+from tests.needs import need
 
 
 @pytest.fixture
 def bed_name() -> Iterator[str]:
-    if why := obstacle():
-        pytest.skip(why)
-    yield NAME
-    down(NAME)
+    need("testbed", "openmpi", "smpi")
+    name = f"three-way-{os.getpid()}"
+    yield name
+    down(name)
 
 
 @pytest.mark.slow

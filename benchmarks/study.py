@@ -1,0 +1,36 @@
+"""A study from an empty store, and again from what it kept, side by side.
+
+.venv/bin/python benchmarks/study.py [NAME]      # default: nuriyev2021
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+AIM_SECONDS = 180
+
+
+def main() -> int:
+    if len(sys.argv) > 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    name = sys.argv[1] if len(sys.argv) == 2 else "nuriyev2021"
+    took = []
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["-o", str(Path(folder) / "out"), "--store", str(Path(folder) / "store.sqlite")]
+        for start in ("from an empty store", "from what it kept"):
+            started = time.perf_counter()
+            command = [sys.executable, "-P", "-m", "collwise.studies", "study", name, *options]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            took.append(time.perf_counter() - started)
+            print(f"{name} {start}: {took[-1]:.1f} s")
+    print(f"ratio {took[0] / took[1]:.1f}; the aim is less than {AIM_SECONDS} s from an empty store")
+    return 0 if took[0] < AIM_SECONDS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

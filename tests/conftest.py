@@ -1,0 +1,72 @@
+"""How the whole suite runs: hypothesis without deadlines, and skips that are counted, explained and kept out of CI."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.needs import CAPABILITIES, hidden, in_continuous_integration, need, parse_reason
+
+# Both the deadline and this health check measure how busy the machine is.
+settings.register_profile("collwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("collwise")
+
+Skips = Counter[tuple[str, str]]
+_SKIPS = pytest.StashKey[Skips]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A shell's background jobs and nohup ignore these signals, and programs that tests start and interrupt would
+    # inherit that. A handler is not inherited.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    config.stash[_SKIPS] = Counter()
+    config.pluginmanager.register(_Counting(config.stash[_SKIPS]))
+
+
+class _Counting:
+    """Counts skipped tests by capability and reason; other reasons have the capability ''."""
+
+    def __init__(self, skips: Skips) -> None:
+        self._skips = skips
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple) and not hasattr(report, "wasxfail"):
+            reason = report.longrepr[2]
+            self._skips[parse_reason(reason) or ("", reason.removeprefix("Skipped: "))] += 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        need(*mark.args)
+
+
+def _forbidden(config: pytest.Config) -> list[str]:
+    """The capabilities that must not have been skipped here."""
+    if not in_continuous_integration():
+        return []
+    return hidden({name for name, _ in config.stash[_SKIPS]})
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and _forbidden(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    skips = config.stash[_SKIPS]
+    if not skips:
+        return
+    terminalreporter.section("not tested here")
+    for (name, why), count in sorted(skips.items()):
+        title = CAPABILITIES[name].title if name else "for another reason"
+        terminalreporter.write_line(f"{title} ({count} test{'s' if count > 1 else ''}): {why}")
+    for name in _forbidden(config):
+        terminalreporter.write_line(
+            f"error: this machine has {CAPABILITIES[name].title}, and tests of it were skipped", red=True, bold=True
+        )

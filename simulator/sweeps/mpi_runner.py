@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.simulator.execution.installations import file_digest
@@ -218,6 +217,8 @@ def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
     """Half-width of the interval of the values' mean, by Student's t; infinite for fewer than two."""
     if len(values) < 2:
         return math.inf
+    from scipy import stats
+
     quantile = float(stats.t.ppf(0.5 + confidence / 2, len(values) - 1))
     return quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
 

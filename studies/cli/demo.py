@@ -14,7 +14,6 @@ from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.studies.cli.options import run_options, stdout_console, sweep_progress, table
 from collwise.studies.cli.rules_check import check_all
-from collwise.studies.reports.report import rules_path, write_report
 from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
 
 # The process counts of the paper's figure 5; those of its tables 2 and 3 are shown.
@@ -31,6 +30,8 @@ def demo(output: Path, store: Path, engine: str | None, jobs: int | None) -> Non
     Simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open MPI's with
     the best, and writes a report, figures and rules files.
     """
+    from collwise.studies.reports.report import rules_path, write_report
+
     console = stdout_console()
     writable_folder(output)
     tunings = []

@@ -17,7 +17,8 @@ from collwise.platforms import load_description
 from collwise.simulator.store import Case, Configuration, Store, Timing
 from collwise.simulator.sweeps.smpi_runner import SweepResult
 from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.selection.comparison import ComparisonPlan, maps
+from collwise.validation.selection import maps
+from collwise.validation.selection.comparison import ComparisonPlan
 from collwise.validation.selection.maps import DecisionMaps, decision_maps, method_name
 
 GRISOU = load_description("grisou")

@@ -7,10 +7,11 @@ searched with ever smaller strides.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-import ruptures
 from numpy.typing import NDArray
 
 from collwise.common.errors import UsageError
@@ -36,24 +37,19 @@ IRREGULAR = 0.2
 ESCALATION = 10.0
 
 
-class _Line(ruptures.base.BaseCost):
-    """Minus twice the log likelihood of points about a straight line of their own, with a variance of their own.
+@dataclass(frozen=True)
+class _Series:
+    """Points of shape (n, 2), message bytes and seconds, and straight lines through some that follow one another.
 
     Residuals are relative to the times, as noise is. Bai & Perron allow variances to change with the lines; here they
     must, since escalations scatter a thousand times as much as a regular region does.
     """
 
-    model = "line"
-    min_size = LEAST_POINTS
-
-    def fit(self, signal: Array) -> _Line:
-        """Takes the series, shape (n, 2): message bytes and seconds."""
-        self.signal = signal
-        return self
+    points: Array
 
     def line(self, start: int, end: int) -> tuple[Array, float]:
         """Intercept and slope of the line through these points, and the relative standard deviation about it."""
-        sizes, seconds = self.signal[start:end].T
+        sizes, seconds = self.points[start:end].T
         scale = sizes[-1]
         design = np.column_stack([1 / seconds, sizes / scale / seconds])
         solution = np.linalg.lstsq(design, np.ones(len(seconds)), rcond=None)[0]
@@ -61,8 +57,8 @@ class _Line(ruptures.base.BaseCost):
         deviation = float(np.sqrt(residuals @ residuals / (len(seconds) - 2)))
         return solution / (1, scale), deviation
 
-    def error(self, start: int, end: int) -> float:
-        """The cost of one line for these points."""
+    def cost(self, start: int, end: int) -> float:
+        """Minus twice the log likelihood of one line for these points, with a variance of its own."""
         return float((end - start) * 2 * np.log(max(self.line(start, end)[1], TOLERANCE)))
 
 
@@ -76,7 +72,7 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
     if sizes.shape != times.shape or np.any(np.diff(sizes) <= 0) or np.any(times <= 0):
         raise UsageError("a series for thresholds needs ascending message sizes, each with a time above 0")
-    search = ruptures.Dynp(custom_cost=_Line(), jump=1).fit(np.column_stack([sizes, times]))
+    search = _search(_Series(np.column_stack([sizes, times])))
     best, least = [0, len(sizes)], np.inf
     for breaks in range(min(MOST_BREAKS, len(sizes) // LEAST_POINTS - 1) + 1):
         ends = search.predict(breaks)
@@ -84,6 +80,25 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
         if criterion < least:
             best, least = [0, *ends], criterion
     return list(pairwise(best))
+
+
+def _search(series: _Series) -> Any:
+    """The dynamic programming over a series, fitted: ruptures' Dynp."""
+    # What predicts from thresholds imports this module and looks for none; ruptures imports most of SciPy.
+    import ruptures
+
+    class Cost(ruptures.base.BaseCost):
+        model = "line"
+        min_size = LEAST_POINTS
+
+        def fit(self, signal: Array) -> Cost:
+            self.signal = signal
+            return self
+
+        def error(self, start: int, end: int) -> float:
+            return series.cost(start, end)
+
+    return ruptures.Dynp(custom_cost=Cost(), jump=1).fit(series.points)
 
 
 def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
@@ -102,7 +117,7 @@ def gather_regular_from(message_bytes: Sequence[int], seconds: Sequence[float]) 
     greatest leap, as S is: serial receiving (4.3) then takes the place of (4.2) at once.
     """
     found = lines(message_bytes, seconds)
-    series = _Line().fit(np.column_stack([message_bytes, seconds]))
+    series = _Series(np.column_stack([message_bytes, seconds]))
     irregular = [place for place, ends in enumerate(found) if series.line(*ends)[1] > IRREGULAR]
     if not irregular:
         return _greatest_leap(message_bytes, seconds, found)
@@ -173,7 +188,7 @@ def estimate(
 def _greatest_leap(
     message_bytes: Sequence[int], seconds: Sequence[float], found: Sequence[tuple[int, int]]
 ) -> int | None:
-    series = _Line().fit(np.column_stack([message_bytes, seconds]))
+    series = _Series(np.column_stack([message_bytes, seconds]))
     best, greatest = None, 0.0
     for before, after in pairwise(found):
         size = message_bytes[after[0]]

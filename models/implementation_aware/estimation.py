@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from collwise.common.errors import CollwiseError
 from collwise.models.implementation_aware import bcast, gather, reduce, scatter
@@ -217,6 +216,9 @@ def _equation(
 
 def _huber(columns: Array) -> list[float]:
     """Non-negative x with columns @ x near 1, by Huber's loss on the relative residuals."""
+    # Prediction needs this module and never solves; SciPy takes most of a second to import.
+    from scipy.optimize import least_squares
+
     scale = np.linalg.norm(columns, axis=0)
     scale[scale == 0] = 1.0
     scaled = columns / scale

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,25 +51,30 @@ class Gamma:
     def __call__(self, procs: ArrayLike, message_bytes: ArrayLike = 0.0) -> Array:
         """gamma at every (p, m), arrays that broadcast against each other; 1 for p <= 2."""
         p, m = np.asarray(procs, dtype=float), np.asarray(message_bytes, dtype=float)
-        if p.ndim > 0:
-            p, m = np.broadcast_arrays(p, m)
-        table = np.stack([_extended(p, np.asarray(row)) for row in self.values])
+        table = np.stack([_extended(p.ravel(), *line) for line in self._lines])
+        column = np.arange(p.size).reshape(p.shape)
         if len(table) == 1:
-            return np.asarray(table[0] + np.zeros_like(m))
+            return np.asarray(table[0, column] + np.zeros_like(m))
         sizes = np.asarray(self.message_bytes)
         position = np.interp(m, sizes, np.arange(len(sizes), dtype=float))
         below = np.minimum(position.astype(int), len(sizes) - 2)
-        if p.ndim == 0:
-            low, high = table[below], table[below + 1]
-        else:
-            low = np.take_along_axis(table, below[None], axis=0)[0]
-            high = np.take_along_axis(table, below[None] + 1, axis=0)[0]
+        low, high = table[below, column], table[below + 1, column]
         return np.asarray(low + (high - low) * (position - below))
 
+    @cached_property
+    def _lines(self) -> list[tuple[Array, Array, float]]:
+        """For each size every known p, gamma there, and the slope of a straight line through these values.
 
-def _extended(procs: Array, known: Array) -> Array:
-    positions = np.arange(2, 2 + len(known), dtype=float)
-    slope = np.polyfit(positions, known, 1)[0] if len(known) > 1 else 0.0
+        Kept, because fitting a slope takes longer than most evaluations and there are many of these.
+        """
+        lines = []
+        for row in self.values:
+            positions, known = np.arange(2, 2 + len(row), dtype=float), np.asarray(row, dtype=float)
+            lines.append((positions, known, np.polyfit(positions, known, 1)[0] if len(row) > 1 else 0.0))
+        return lines
+
+
+def _extended(procs: Array, positions: Array, known: Array, slope: float) -> Array:
     beyond = np.maximum(procs - positions[-1], 0.0)
     return np.asarray(np.interp(procs, positions, known) + slope * beyond)
 

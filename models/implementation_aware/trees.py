@@ -10,6 +10,7 @@ processes, so that a tree is told by the sizes of the subtrees below its root, i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
@@ -21,6 +22,8 @@ Subtrees = Callable[[int], tuple[int, ...]]
 """Of a tree of P processes: how many are in each subtree below the root."""
 
 _CELLS_A_POINT = 4
+# Otherwise so many neighbouring P share a table: their trees have most of their subtrees in common.
+_PROCS_AT_ONCE = 16
 
 
 @cache
@@ -56,7 +59,8 @@ def fill_steps(points: Points, gamma: Gamma, subtrees: Subtrees, message_bytes: 
     # A table of every P and size is the fastest way where the points are one, too.
     is_grid = len(procs) * len(np.unique(message_bytes)) <= _CELLS_A_POINT * points.procs.size
     steps = np.zeros(points.procs.shape)
-    for group in [procs] if is_grid else procs[:, None]:
+    tables = 1 if is_grid else math.ceil(len(procs) / _PROCS_AT_ONCE)
+    for group in np.array_split(procs, tables):
         here = np.isin(points.procs, group)
         sizes, which = np.unique(message_bytes[here], return_inverse=True)
         table = _slowest([int(one) for one in group], gamma, subtrees, sizes)

@@ -31,6 +31,7 @@ def demo(output: Path, simulation: SimulationOptions) -> None:
     Simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open MPI's with
     the best, and writes a report, figures and rules files.
     """
+
     console = stdout_console()
     writable_folder(output)
     tunings = []

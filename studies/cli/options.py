@@ -66,6 +66,7 @@ class NamedChoice(click.Choice):
         self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Returns the name. Raises UsageError, with the near names, for one that is not a choice."""
         if value not in self.choices:
             option = param.opts[0] if param is not None else self.name
             raise UsageError(f"{option}: {unknown_name(self._kind, str(value), self.choices)}")

@@ -14,7 +14,6 @@ from collwise.simulator.store import Store
 from collwise.studies.cli.options import COLLECTIVES, SIZES, describe, json_option, parsed, print_json, store_option
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.testbed.shape import parse_rate
-from collwise.validation.three_way.pipeline import Comparison
 from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, usual_plan
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
@@ -59,6 +58,7 @@ def validate(
     kept in the store: a run that was stopped goes on from there.
     """
     from collwise.studies.reports import validation_report as report
+    from collwise.validation.three_way.pipeline import Comparison
 
     if not testbed:
         raise UsageError("name where to measure: --testbed")

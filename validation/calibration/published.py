@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
@@ -143,6 +142,8 @@ def calibrate(
         return np.asarray(weights * ratios)
 
     bounds = np.log([[_BOUNDS[key][side] for key in keys] for side in (0, 1)])
+    from scipy.optimize import least_squares
+
     solution = least_squares(
         residuals,
         np.log([_START[key] for key in keys]),

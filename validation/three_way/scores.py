@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from scipy import stats
 
 from collwise.models.switch_points import TIE
 from collwise.validation.three_way.table import Row, by_point, told_apart
@@ -71,6 +70,8 @@ def errors_by(rows: Iterable[Row], source: str, key: Callable[[Row], Key]) -> di
 
 def rank_agreement(rows: Iterable[Row], source: str) -> Agreement:
     """Of a source with measured times at the points of these rows, among the algorithms that it says anything of."""
+    from scipy import stats
+
     taus, pair_taus, shares = [], [], []
     for here in by_point(row for row in rows if source in row.foretold).values():
         if len(here) < 2:

@@ -1,15 +1,15 @@
-/* What the algorithms' own files share: point-to-point messages of any size, segments, scratch memory, the local
- * reduction, and user buffers seen as bytes. */
+/* What the algorithms share: point-to-point messages of any size, parts and segments of messages, phases of algorithms,
+ * scratch memory, the local reduction, the fold to a power of two, and user buffers as bytes. */
 #ifndef COLLWISE_INTERNAL_H
 #define COLLWISE_INTERNAL_H
 
 #include "collwise.h"
 #include "topology/topology.h"
 
-/* All traffic is on the private communicator, where MPI's message order is enough to keep calls apart. */
+/* All messages are on the private communicator, where MPI's message order keeps those of different calls apart. */
 enum { COLLWISE_TAG = 1 };
 
-/* MPI counts are ints: longer messages travel in pieces of this size. */
+/* MPI counts are ints: longer messages are sent in pieces of this size. */
 #define COLLWISE_PIECE_BYTES ((size_t)1 << 30)
 
 void collwise_send(const char *data, size_t bytes, int destination, MPI_Comm comm);
@@ -19,8 +19,8 @@ void collwise_receive(char *data, size_t bytes, int source, MPI_Comm comm);
 void collwise_sendrecv(const char *send, size_t send_bytes, int destination, char *receive, size_t receive_bytes,
                        int source, MPI_Comm comm);
 
-/* A barrier's messages say nothing, and are empty. In simulation they carry a byte: empty ones are never charged the
- * processor's time in a send or receive, and a linear barrier would take no longer for more processes. */
+/* A barrier's messages are empty. In simulation they have a byte: SMPI does not charge empty ones the processor's time
+ * for sending and receiving, so that a linear barrier would take no longer for more processes. */
 #ifdef SMPI_SHARED_MALLOC
 enum { COLLWISE_TOKEN_BYTES = 1 };
 #else
@@ -30,21 +30,21 @@ void collwise_signal(int destination, MPI_Comm comm);
 void collwise_await(int source, MPI_Comm comm);
 void collwise_signal_and_await(int destination, int source, MPI_Comm comm);
 
-/* Messages under way. Start any number, then wait for all: */
+/* Sends and receives under way. Start any number, then wait for all: */
 typedef struct {
     MPI_Request *list;
     int count, room;
     MPI_Comm comm;
 } collwise_requests;
 
-/* None yet; `room` is a guess at how many there will be. */
+/* An empty list; `room` is how many requests are expected. */
 collwise_requests collwise_requests_make(int room, MPI_Comm comm);
 typedef void collwise_start_function(collwise_requests *requests, const char *data, size_t bytes, int destination);
 collwise_start_function collwise_start_send;
-/* One that is not over before its receive has begun. */
+/* A send that does not complete before its receive has started. */
 collwise_start_function collwise_start_synchronous_send;
 void collwise_start_receive(collwise_requests *requests, char *data, size_t bytes, int source);
-/* Waits for all of them; the list is empty then and can be filled anew. */
+/* Waits for all of them; the list is empty then and can be used again. */
 void collwise_wait(collwise_requests *requests);
 void collwise_requests_free(collwise_requests *requests);
 
@@ -112,11 +112,13 @@ void collwise_pipelined_scan(char *data, size_t elements, const collwise_operati
 void collwise_doubling_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm);
 void collwise_binomial_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm);
 
-/* The calling process's rank, and P. */
+/* --- The calling process (communicator.c) ------------------------------------------------------------------------ */
+
+/* Its rank, and P. */
 int collwise_rank_in(MPI_Comm comm);
 int collwise_size_of(MPI_Comm comm);
 
-/* The tree of `comm` as the calling process sees it. */
+/* Its place in the tree of all processes. */
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
 
 /* The algorithms for blocks of any size serve blocks of equal size, too. */

@@ -1,5 +1,5 @@
-/* The local part of a reduction: MPI_Reduce_local on packed elements. In simulation, where computing takes no time by
- * itself, each byte of the result is charged what the host's property collwise/reduce-seconds-per-byte says. */
+/* The local part of a reduction: MPI_Reduce_local on packed elements. In simulation, where computation takes no time by
+ * itself, each byte of the result is charged the time of the host's property collwise/reduce-seconds-per-byte. */
 #include "internal.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Gather up a linear (flat) tree with synchronisation: the root asks one process after another for its block, which the
- * process sends in two parts. The receive of a part is started before the part can arrive. Formula (13), where the
- * parts use rendezvous, and formula (14), where they are eager:
+/* Gather with synchronisation up a linear (flat) tree, in which all other processes are children of the root: it asks
+ * one process after another for its block, which the process sends in two parts. The receive of a part is started
+ * before the part can arrive. Formula (13), where the parts use rendezvous, and formula (14), where they are eager:
  *     T = (P - 1) (2 alpha + m beta)        T = (P - 1) (alpha + m / 2 beta) */
 #include "internal.h"
 

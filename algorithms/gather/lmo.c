@@ -1,6 +1,6 @@
-/* The LMO model's gather. Blocks of medium size, M1 <= m <= M2, congest the root's link in a linear gather. They are
- * gathered in the smallest number n of parts below M1, each after a barrier, without which the parts would arrive all
- * at once like the whole blocks:
+/* The LMO model's gather, up the linear tree of linear.c. Blocks of medium size, M1 <= m <= M2, congest the root's link
+ * in a linear gather. They are gathered in the smallest number n of parts below M1, each after a barrier, without which
+ * the parts would arrive all at once like the whole blocks:
  *     T(m) = n (T_barrier + T_linear(m / n)), m / n < M1        else T(m) = T_linear(m) */
 #include "internal.h"
 

@@ -7,9 +7,9 @@
  *         collwise_run(ring, &call, (collwise_parameters){.segment_bytes = 0});
  *     }
  *
- * Arguments mean what they mean in the MPI call, MPI_IN_PLACE included; every process of an intracommunicator calls
- * with the same algorithm and parameters. Messages travel on a private duplicate of the communicator, whose errors are
- * fatal. All processes must share one data representation. */
+ * Arguments have the meaning that they have in the MPI call, MPI_IN_PLACE included; every process of an
+ * intracommunicator calls with the same algorithm and parameters. Messages are sent on a private duplicate of the
+ * communicator, whose errors are fatal. All processes must share one data representation. */
 #ifndef COLLWISE_H
 #define COLLWISE_H
 
@@ -86,7 +86,7 @@ typedef void collwise_reduce_scatter_function(char *data, const size_t *offsets,
                                               const collwise_operation *op, MPI_Comm comm, collwise_parameters with);
 typedef collwise_reduce_scatter_function collwise_reduce_scatter_block_function;
 
-/* What must hold for a call, else the algorithm does not apply. */
+/* Requirements on a call, without which the algorithm does not apply. */
 enum {
     COLLWISE_NEEDS_POWER_OF_TWO = 1, /* processes */
     COLLWISE_NEEDS_EVEN = 2,         /* number of processes */
@@ -142,7 +142,7 @@ typedef struct {
     };
 } collwise_algorithm;
 
-/* Every algorithm of the catalogue, closed by an entry whose collective is NULL. Made from catalogue.toml. */
+/* Every algorithm of the catalogue, ended by an entry whose collective is NULL. Generated from catalogue.toml. */
 extern const collwise_algorithm collwise_registry[];
 
 /* The entry, or NULL if the catalogue has no such algorithm. */
@@ -151,7 +151,7 @@ const collwise_algorithm *collwise_find(const char *collective, const char *name
 /* Why the algorithm does not apply to the call, or NULL if it does. All processes get the same answer. */
 const char *collwise_objection(const collwise_algorithm *algorithm, const collwise_call *call);
 
-/* The same of P processes, for any operation that commutes. */
+/* The same for P processes and any operation that commutes. */
 const char *collwise_procs_objection(const collwise_algorithm *algorithm, int procs);
 
 /* Runs an algorithm that applies. */

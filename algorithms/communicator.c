@@ -1,7 +1,7 @@
-/* The private duplicate of a communicator, kept as an attribute.
+/* The private duplicate of a communicator, kept as an attribute; a process's rank and place in a tree.
  *
- * The one static here is the attributes' keys. They are written once and never change, which is also right where
- * simulated processes share them: keys are engine-wide handles there. */
+ * The only static here holds the attributes' keys. They are written once and never change, so simulated processes may
+ * share them, too: all of them use the same keys. */
 #include "internal.h"
 
 #include <stdatomic.h>
@@ -35,9 +35,9 @@ static int attribute_key(int which) {
     return expected;
 }
 
-/* Simulated processes have one MPI_COMM_WORLD object between them, attributes and all, but each its own of every other
- * communicator. So what belongs to the world hangs on MPI_COMM_SELF, under a key of its own; MPI_Finalize deletes the
- * attributes of that one first, while messages still travel. */
+/* Simulated processes share one MPI_COMM_WORLD object with its attributes, but have their own objects of every other
+ * communicator. The duplicate of MPI_COMM_WORLD is therefore an attribute of MPI_COMM_SELF, under a key of its own.
+ * MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while communication is still possible. */
 MPI_Comm collwise_private(MPI_Comm comm) {
     int is_world = comm == MPI_COMM_WORLD;
     MPI_Comm holder = is_world ? MPI_COMM_SELF : comm;
@@ -52,4 +52,20 @@ MPI_Comm collwise_private(MPI_Comm comm) {
         MPI_Comm_set_attr(holder, key, private);
     }
     return *private;
+}
+
+int collwise_rank_in(MPI_Comm comm) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+int collwise_size_of(MPI_Comm comm) {
+    int procs;
+    MPI_Comm_size(comm, &procs);
+    return procs;
+}
+
+collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
+    return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), fanout);
 }

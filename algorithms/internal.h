@@ -1,15 +1,15 @@
-/* What the algorithms' own files share: point-to-point messages of any size, segments, scratch memory, the local
- * reduction, and user buffers seen as bytes. */
+/* What the algorithms share: point-to-point messages of any size, parts and segments of messages, phases of algorithms,
+ * scratch memory, the local reduction, the fold to a power of two, and user buffers as bytes. */
 #ifndef COLLWISE_INTERNAL_H
 #define COLLWISE_INTERNAL_H
 
 #include "collwise.h"
 #include "topology/topology.h"
 
-/* All traffic is on the private communicator, where MPI's message order is enough to keep calls apart. */
+/* All messages are on the private communicator, where MPI's message order keeps those of different calls apart. */
 enum { COLLWISE_TAG = 1 };
 
-/* MPI counts are ints: longer messages travel in pieces of this size. */
+/* MPI counts are ints: longer messages are sent in pieces of this size. */
 #define COLLWISE_PIECE_BYTES ((size_t)1 << 30)
 
 void collwise_send(const char *data, size_t bytes, int destination, MPI_Comm comm);
@@ -19,8 +19,8 @@ void collwise_receive(char *data, size_t bytes, int source, MPI_Comm comm);
 void collwise_sendrecv(const char *send, size_t send_bytes, int destination, char *receive, size_t receive_bytes,
                        int source, MPI_Comm comm);
 
-/* A barrier's messages say nothing, and are empty. In simulation they carry a byte: empty ones are never charged the
- * processor's time in a send or receive, and a linear barrier would take no longer for more processes. */
+/* A barrier's messages are empty. In simulation they have a byte: SMPI does not charge empty ones the processor's time
+ * for sending and receiving, so that a linear barrier would take no longer for more processes. */
 #ifdef SMPI_SHARED_MALLOC
 enum { COLLWISE_TOKEN_BYTES = 1 };
 #else
@@ -30,82 +30,102 @@ void collwise_signal(int destination, MPI_Comm comm);
 void collwise_await(int source, MPI_Comm comm);
 void collwise_signal_and_await(int destination, int source, MPI_Comm comm);
 
-/* Messages under way. Start any number, then wait for all: */
+/* Sends and receives under way. Start any number, then wait for all: */
 typedef struct {
     MPI_Request *list;
     int count, room;
     MPI_Comm comm;
 } collwise_requests;
 
-/* None yet; `room` is a guess at how many there will be. */
+/* An empty list; `room` is how many requests are expected. */
 collwise_requests collwise_requests_make(int room, MPI_Comm comm);
 typedef void collwise_start_function(collwise_requests *requests, const char *data, size_t bytes, int destination);
 collwise_start_function collwise_start_send;
-/* One that is not over before its receive has begun. */
+/* A send that does not complete before its receive has started. */
 collwise_start_function collwise_start_synchronous_send;
 void collwise_start_receive(collwise_requests *requests, char *data, size_t bytes, int source);
-/* Waits for all of them; the list is empty then and can be filled anew. */
+/* Waits for all of them; the list is empty then and can be used again. */
 void collwise_wait(collwise_requests *requests);
 void collwise_requests_free(collwise_requests *requests);
 
+/* --- Parts of a message (parts.c) -------------------------------------------------------------------------------- */
+
 static inline size_t collwise_least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* How many segments a message has (0 bytes have none), and how long segment `index` is. */
-size_t collwise_segment_count(size_t bytes, size_t segment_bytes);
-size_t collwise_segment_length(size_t bytes, size_t segment_bytes, size_t index);
-/* The segment size in use: pieces bound it, and 0 means whole messages. */
-size_t collwise_segment_bytes(size_t segment_bytes);
-
-/* Consecutive elements, or bytes, of a message. */
+/* Consecutive bytes, or elements, of a message. */
 typedef struct {
     size_t first, count;
 } collwise_part;
 
-/* Part `index` of a message cut into parts of one size, the first ones one longer. */
+static inline collwise_part collwise_whole(size_t size) { return (collwise_part){.first = 0, .count = size}; }
+
+/* Iterates over the segments of a message, or of a part of one, which all have the same size but the last:
+ *     for (collwise_segment segment = collwise_byte_segments(collwise_whole(bytes), segment_bytes); segment.count > 0;
+ *          collwise_next_segment(&segment)) */
+typedef struct {
+    size_t first, count; /* the current segment; after the last one `count` is 0 */
+    size_t size, end;    /* of all segments but the last; of the message */
+} collwise_segment;
+
+/* A segment size of 0 means an unsegmented message. Segments in bytes are cut where a message would be cut into pieces
+ * anyway; segments in elements have at least one element. */
+collwise_segment collwise_byte_segments(collwise_part message, size_t segment_bytes);
+collwise_segment collwise_element_segments(collwise_part message, const collwise_operation *op, size_t segment_bytes);
+void collwise_next_segment(collwise_segment *segment);
+/* How many segments there are from the current one on. */
+size_t collwise_segments_left(const collwise_segment *segment);
+
+/* Part `index` of a message cut into parts of equal size, the first ones longer by one; and parts `first` to `end` - 1
+ * together. */
 collwise_part collwise_equal_part(size_t size, size_t parts, size_t index);
-/* The least number of such parts, of whole bytes, that all stay below a bound of at least 2. */
+collwise_part collwise_equal_parts(size_t size, size_t parts, size_t first, size_t end);
+/* The smallest number of equal parts, in whole bytes, that all stay below a bound of at least 2. */
 size_t collwise_parts_below(size_t bytes, size_t bound);
 
-/* The paper's Algorithm 1: non-blocking sends of each segment to all children, blocking on each received segment. */
+/* The P + 1 offsets of blocks of equal size, for the algorithms that take blocks of any size; freed with free(). */
+size_t *collwise_equal_offsets(size_t block_bytes, MPI_Comm comm);
+
+/* --- Phases that several algorithms share ------------------------------------------------------------------------ */
+
+/* Algorithm 1 of Nuriyev & Lastovetsky 2021: receives each segment from the parent, sends it to all children with
+ * non-blocking sends, and waits for these. */
 void collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *tree, size_t segment_bytes, MPI_Comm comm);
 
-/* The second phase of split-binary: pairs of the two subtrees exchange the halves of the message. */
+/* The second phase of split-binary: pairs of processes, one of each subtree, exchange the halves of the message. */
 void collwise_split_binary_exchange(char *data, size_t bytes, int root, MPI_Comm comm);
 
-/* Where block `index` begins of a message cut into one block a process, all of one size, the first ones one longer.
- * Sizes are bytes or elements. */
-size_t collwise_block_start(size_t size, size_t procs, size_t index);
-
-/* The first phase of the scatter-allgather broadcasts: virtual rank v gets block v, and in passing those of its subtree
- * in the in-order binomial tree, each at its place in the message. */
+/* The first phase of the scatter-allgather broadcasts: of the message's P equal parts, virtual rank v ends with part v
+ * in its place, and with those of its subtree in the in-order binomial tree. */
 void collwise_scatter_message(char *data, size_t bytes, int root, MPI_Comm comm);
 
 /* The barrier behind collwise_barrier(). */
 collwise_barrier_function collwise_barrier_bruck;
 
-/* Reduce-scatter by vector halving, between the furthest processes first, or the nearest, which keeps rank order. */
+/* Reduce-scatter by vector halving between the furthest processes first, or between the nearest, which keeps rank order
+ * and so suits operations that do not commute. */
 void collwise_reduce_scatter_by_halving(char *data, const size_t *offsets, char *mine, const collwise_operation *op,
                                         int nearest_first, MPI_Comm comm);
 
-/* Scans, or exclusive ones. */
+/* The scans, which are exclusive scans if `exclusive` is set. */
 void collwise_pipelined_scan(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,
                              int exclusive, MPI_Comm comm);
 void collwise_doubling_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm);
 void collwise_binomial_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm);
 
-/* The calling process's rank, and P. */
+/* --- The calling process (communicator.c) ------------------------------------------------------------------------ */
+
+/* Its rank, and P. */
 int collwise_rank_in(MPI_Comm comm);
 int collwise_size_of(MPI_Comm comm);
 
-/* The tree of `comm` as the calling process sees it. */
+/* Its place in the tree of all processes. */
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
 
-/* Equal blocks run through the algorithms for blocks of any size: their P + 1 offsets, freed with free(). */
-size_t *collwise_equal_offsets(size_t block_bytes, MPI_Comm comm);
+/* The algorithms for blocks of any size serve blocks of equal size, too. */
 collwise_allgatherv_function collwise_allgatherv_bruck, collwise_allgatherv_ring, collwise_allgatherv_neighbor_exchange;
 collwise_alltoallv_function collwise_alltoallv_linear, collwise_alltoallv_pairwise;
 
-/* A linear gather, or scatter, of one part of each block, which lies at its place in the block. */
+/* A linear gather, or scatter, of the same part of every block. */
 void collwise_gather_part(const char *mine, char *all, size_t block_bytes, collwise_part part, int root, MPI_Comm comm);
 void collwise_scatter_part(const char *all, char *mine, size_t block_bytes, collwise_part part, int root,
                            MPI_Comm comm);
@@ -116,68 +136,120 @@ collwise_gather_function collwise_gather_linear;
 collwise_gatherv_function collwise_gatherv_linear;
 collwise_bcast_function collwise_bcast_binomial;
 
-/* Memory for what algorithms keep in their books: lists, sizes, requests. No memory ends the program: there is no way
- * to go on with half the processes. Freed with free(). */
+/* --- Memory (memory.c) ------------------------------------------------------------------------------------------- */
+
+/* Memory for the algorithms' own data: lists, sizes, requests. Aborts the program if there is none, since the other
+ * processes could not continue without this one. Freed with free(). */
 void *collwise_allocate(size_t bytes, MPI_Comm comm);
 
-/* Scratch memory for users' data, and copies between such. In sweeps, where data has no values, all of it may be the
- * same memory, and a copy does nothing. */
+/* Scratch memory for users' data, and copies of users' data. In sweeps, where data has no values, all scratch memory
+ * may be the same memory, and a copy does nothing. */
 char *collwise_scratch(size_t bytes, MPI_Comm comm);
 void collwise_scratch_free(char *scratch);
 void collwise_copy(char *to, const char *from, size_t bytes);
 
-/* --- Reductions (operation.c): the one place that computes ------------------------------------------------------- */
+/* --- The local part of reductions (operation.c) ------------------------------------------------------------------ */
 
 collwise_operation collwise_operation_of(MPI_Op op, MPI_Datatype type, MPI_Comm comm);
 
-/* right = left op right, elementwise, for `elements` packed elements. The order counts where op does not commute:
- * MPI wants the contributions of lower ranks on the left. */
+/* right = left op right, elementwise, for `elements` packed elements. Unless op commutes, MPI requires the
+ * contributions of lower ranks on the left. */
 void collwise_combine(const collwise_operation *op, const char *left, char *right, size_t elements);
 
-/* left = left op right; what `right` ends as is undefined. */
+/* left = left op right; `right` is undefined afterwards. */
 void collwise_combine_left(const collwise_operation *op, char *left, char *right, size_t elements);
 
-/* The segment size in whole elements, at least one; all of `elements` for 0. */
-size_t collwise_segment_elements(const collwise_operation *op, size_t elements, size_t segment_bytes);
+/* Adds a received contribution to `data`: on the left if it is that of lower ranks, else on the right, and `received`
+ * is undefined afterwards. */
+void collwise_combine_received(const collwise_operation *op, char *data, char *received, size_t elements,
+                               int sender_is_lower);
 
 /* --- Reductions and allreductions -------------------------------------------------------------------------------- */
 
-/* Reduces up a tree; the tree's root passes the result on where it is not `root`. */
+/* Reduces up a tree. If the tree's root is not `root`, it sends the result there in the end. */
 void collwise_tree_reduce(const char *data, char *result, size_t elements, const collwise_operation *op,
                           const collwise_tree *tree, int root, size_t segment_bytes, MPI_Comm comm);
 
-/* An allreduce of two parts, neither of them segmented. */
+/* An unsegmented reduction to process 0, then an unsegmented broadcast. */
 void collwise_reduce_then_bcast(char *data, size_t elements, const collwise_operation *op,
                                 collwise_reduce_function *reduce, collwise_bcast_function *bcast, MPI_Comm comm);
 collwise_reduce_function collwise_reduce_linear, collwise_reduce_binomial;
 collwise_bcast_function collwise_bcast_linear;
 
-/* Around a ring and around again; 0: blocks are not segmented. */
+/* A reduce-scatter and an allgather around a ring; the reduce-scatter in segments unless their size is 0. */
 void collwise_ring_allreduce(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,
                              MPI_Comm comm);
 
-/* The core (core.c): 2^steps of the processes, numbered in rank order. The first 2 `pairs` ranks are pairs, of which
- * one is in the core and acts for both. */
+/* --- Two trees (two_tree_edges.c) --------------------------------------------------------------------------------- */
+
+/* An edge of one of the two trees, seen from a process at one of its ends. It carries a segment in every other step. */
 typedef struct {
-    int steps, pairs;
-    int kept, kept_index; /* this rank is in the core, under this number */
-    int rank, index;      /* the calling process: its number in the core, -1 outside */
-    int partner;          /* the other of its pair, -1 if there is none */
+    int peer; /* the rank at the other end */
+    size_t next_step;
+    collwise_segment segment; /* which it carries in `next_step`; none are left where there is no edge */
+} collwise_edge;
+
+/* The calling process's edges in one of the two trees, and how it sends along them. */
+typedef struct {
+    collwise_edge parent, children[2];
+    collwise_start_function *start_send;
+} collwise_edges;
+
+/* `segments` are those of the half of the message that tree `tree` (0 or 1) carries. A reduction, for which `reversed`
+ * is set, uses the edges in the reverse order of a broadcast. */
+collwise_edges collwise_edges_in(int tree, int root, collwise_segment segments, int reversed, MPI_Comm comm);
+
+/* What an edge carries in this step; of 0 bytes if nothing. Called for one step after another. */
+collwise_part collwise_edge_carries(collwise_edge *edge, size_t step);
+
+/* The number of steps, given the segments of the longer half. */
+size_t collwise_two_tree_steps(const collwise_segment *segments, MPI_Comm comm);
+
+/* --- The fold to a power of two (fold.c) -------------------------------------------------------------------------- */
+
+/* Which processes form the pairs that act as one, and which one of a pair is active. */
+typedef enum {
+    COLLWISE_FOLD_INTO_EVEN,      /* ranks 2 i and 2 i + 1; the even one, but the root if it is one of them */
+    COLLWISE_FOLD_INTO_ODD,       /* ranks 2 i and 2 i + 1; the odd one */
+    COLLWISE_FOLD_LAST_INTO_FIRST /* ranks i and 2^steps + i; the lower one */
+} collwise_fold_rule;
+
+typedef struct {
+    collwise_fold_rule rule;
+    int root;
+    int steps;    /* 2^steps processes are active, */
+    int extra;    /* and as many as this are not: each is one of a pair */
+    int rank;     /* of the calling process */
+    int new_rank; /* its number among the active processes, -1 if it is not active */
+    int partner;  /* the other process of its pair, -1 if it is in none */
     MPI_Comm comm;
-} collwise_core;
+} collwise_fold;
 
-collwise_core collwise_core_of(int kept, MPI_Comm comm);
-int collwise_core_rank(const collwise_core *core, int index);
+collwise_fold collwise_fold_of(collwise_fold_rule rule, int root, MPI_Comm comm);
 
-/* Those outside the core get `data` from their partners. */
-void collwise_core_hand_out(char *data, size_t bytes, const collwise_core *core);
+/* The rank of an active process. */
+int collwise_fold_rank(const collwise_fold *fold, int new_rank);
 
-/* What is left to number `index` of the core after this many halvings. */
-collwise_part collwise_part_of(size_t elements, int index, int steps);
+/* The new rank of the active process that acts for `rank`. */
+int collwise_fold_new_rank(const collwise_fold *fold, int rank);
 
-/* Recursive halving, rank order kept; each process of the core ends with the sum of its part after all steps. What else
- * is in `data` is undefined then. */
-void collwise_core_reduce_scatter(char *data, size_t elements, const collwise_operation *op, const collwise_core *core);
+/* Processes that are not active get `data` from their partners. */
+void collwise_fold_send_back(char *data, size_t bytes, const collwise_fold *fold);
+
+/* --- Recursive halving (recursive_halving.c) ---------------------------------------------------------------------- */
+
+/* The part of the elements that an active process still reduces after `steps` steps. */
+collwise_part collwise_halving_part(size_t elements, int new_rank, int steps);
+
+/* Each active process ends with the reduction of its part after all steps; rank order is kept. All else in `data` is
+ * undefined then. */
+void collwise_halving_reduce_scatter(char *data, size_t elements, const collwise_operation *op,
+                                     const collwise_fold *fold);
+
+/* Sends the contribution to part `given` to the partner, receives the partner's to part `own`, and combines that with
+ * ours in rank order. `received` has room for part `own`. */
+void collwise_exchange_and_combine(char *data, collwise_part given, collwise_part own, char *received,
+                                   const collwise_operation *op, int partner, MPI_Comm comm);
 
 /* --- User buffers as bytes (bytes.c) ----------------------------------------------------------------------------- */
 

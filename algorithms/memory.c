@@ -1,5 +1,5 @@
-/* Memory. The build for sweeps (COLLWISE_FOLD_PAYLOADS) lays users' data of all simulated processes over each other:
- * times do not depend on values, and ninety processes that each keep a hundred blocks would not fit. */
+/* Memory. In the build for sweeps (COLLWISE_FOLD_PAYLOADS) users' data of all simulated processes shares the same
+ * memory: times do not depend on values, and the data of ninety processes with a hundred blocks each would not fit. */
 #include "internal.h"
 
 #include <stdio.h>

@@ -1,25 +1,25 @@
+/* Point-to-point messages of any size. */
 #include "internal.h"
 
 #include <stdlib.h>
 
-/* A message of no bytes is one piece. */
-static size_t piece_count(size_t bytes) { return bytes == 0 ? 1 : collwise_segment_count(bytes, COLLWISE_PIECE_BYTES); }
-
-static int piece_length(size_t bytes, size_t index) {
-    return (int)collwise_segment_length(bytes, COLLWISE_PIECE_BYTES, index);
-}
+/* A message of no bytes is one empty piece: the loops over pieces run once at least. */
+static collwise_segment pieces_of(size_t bytes) { return collwise_byte_segments(collwise_whole(bytes), 0); }
 
 void collwise_send(const char *data, size_t bytes, int destination, MPI_Comm comm) {
-    for (size_t i = 0; i < piece_count(bytes); i++) {
-        MPI_Send(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, destination, COLLWISE_TAG, comm);
-    }
+    collwise_segment piece = pieces_of(bytes);
+    do {
+        MPI_Send(data + piece.first, (int)piece.count, MPI_BYTE, destination, COLLWISE_TAG, comm);
+        collwise_next_segment(&piece);
+    } while (piece.count > 0);
 }
 
 void collwise_receive(char *data, size_t bytes, int source, MPI_Comm comm) {
-    for (size_t i = 0; i < piece_count(bytes); i++) {
-        MPI_Recv(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, source, COLLWISE_TAG, comm,
-                 MPI_STATUS_IGNORE);
-    }
+    collwise_segment piece = pieces_of(bytes);
+    do {
+        MPI_Recv(data + piece.first, (int)piece.count, MPI_BYTE, source, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
+        collwise_next_segment(&piece);
+    } while (piece.count > 0);
 }
 
 void collwise_signal(int destination, MPI_Comm comm) {
@@ -38,7 +38,7 @@ void collwise_signal_and_await(int destination, int source, MPI_Comm comm) {
     collwise_sendrecv(&sent, COLLWISE_TOKEN_BYTES, destination, &received, COLLWISE_TOKEN_BYTES, source, comm);
 }
 
-/* Non-blocking all through, so that pieces of the one direction never wait for those of the other. */
+/* All pieces are sent and received without blocking, so that those of one direction never wait for the other's. */
 static void sendrecv_in_pieces(const char *send, size_t send_bytes, int destination, char *receive,
                                size_t receive_bytes, int source, MPI_Comm comm) {
     collwise_requests requests = collwise_requests_make(4, comm);
@@ -78,24 +78,29 @@ static MPI_Request *next(collwise_requests *requests) {
 }
 
 void collwise_start_send(collwise_requests *requests, const char *data, size_t bytes, int destination) {
-    for (size_t i = 0; i < piece_count(bytes); i++) {
-        MPI_Isend(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, destination, COLLWISE_TAG,
-                  requests->comm, next(requests));
-    }
+    collwise_segment piece = pieces_of(bytes);
+    do {
+        MPI_Isend(data + piece.first, (int)piece.count, MPI_BYTE, destination, COLLWISE_TAG, requests->comm,
+                  next(requests));
+        collwise_next_segment(&piece);
+    } while (piece.count > 0);
 }
 
 void collwise_start_synchronous_send(collwise_requests *requests, const char *data, size_t bytes, int destination) {
-    for (size_t i = 0; i < piece_count(bytes); i++) {
-        MPI_Issend(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, destination, COLLWISE_TAG,
-                   requests->comm, next(requests));
-    }
+    collwise_segment piece = pieces_of(bytes);
+    do {
+        MPI_Issend(data + piece.first, (int)piece.count, MPI_BYTE, destination, COLLWISE_TAG, requests->comm,
+                   next(requests));
+        collwise_next_segment(&piece);
+    } while (piece.count > 0);
 }
 
 void collwise_start_receive(collwise_requests *requests, char *data, size_t bytes, int source) {
-    for (size_t i = 0; i < piece_count(bytes); i++) {
-        MPI_Irecv(data + i * COLLWISE_PIECE_BYTES, piece_length(bytes, i), MPI_BYTE, source, COLLWISE_TAG,
-                  requests->comm, next(requests));
-    }
+    collwise_segment piece = pieces_of(bytes);
+    do {
+        MPI_Irecv(data + piece.first, (int)piece.count, MPI_BYTE, source, COLLWISE_TAG, requests->comm, next(requests));
+        collwise_next_segment(&piece);
+    } while (piece.count > 0);
 }
 
 void collwise_wait(collwise_requests *requests) {
@@ -106,41 +111,4 @@ void collwise_wait(collwise_requests *requests) {
 void collwise_requests_free(collwise_requests *requests) {
     free(requests->list);
     requests->list = NULL;
-}
-
-size_t collwise_segment_bytes(size_t segment_bytes) {
-    return segment_bytes == 0 ? COLLWISE_PIECE_BYTES : collwise_least(segment_bytes, COLLWISE_PIECE_BYTES);
-}
-
-size_t collwise_segment_count(size_t bytes, size_t segment_bytes) {
-    size_t segment = collwise_segment_bytes(segment_bytes);
-    return bytes / segment + (bytes % segment != 0);
-}
-
-size_t collwise_segment_length(size_t bytes, size_t segment_bytes, size_t index) {
-    size_t segment = collwise_segment_bytes(segment_bytes);
-    return collwise_least(segment, bytes - index * segment);
-}
-
-collwise_part collwise_equal_part(size_t size, size_t parts, size_t index) {
-    size_t first = collwise_block_start(size, parts, index);
-    return (collwise_part){first, collwise_block_start(size, parts, index + 1) - first};
-}
-
-size_t collwise_parts_below(size_t bytes, size_t bound) { return bytes / (bound - 1) + (bytes % (bound - 1) != 0); }
-
-int collwise_rank_in(MPI_Comm comm) {
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    return rank;
-}
-
-int collwise_size_of(MPI_Comm comm) {
-    int procs;
-    MPI_Comm_size(comm, &procs);
-    return procs;
-}
-
-collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
-    return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), fanout);
 }

@@ -1,5 +1,5 @@
-/* The local part of a reduction: MPI_Reduce_local on packed elements. In simulation, where computing takes no time by
- * itself, each byte of the result is charged what the host's property collwise/reduce-seconds-per-byte says. */
+/* The local part of a reduction: MPI_Reduce_local on packed elements. In simulation, where computation takes no time by
+ * itself, each byte of the result is charged the time of the host's property collwise/reduce-seconds-per-byte. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -114,10 +114,11 @@ void collwise_combine_left(const collwise_operation *op, char *left, char *right
     }
 }
 
-size_t collwise_segment_elements(const collwise_operation *op, size_t elements, size_t segment_bytes) {
-    if (segment_bytes == 0 || op->element_bytes == 0) {
-        return elements > 0 ? elements : 1;
+void collwise_combine_received(const collwise_operation *op, char *data, char *received, size_t elements,
+                               int sender_is_lower) {
+    if (sender_is_lower) {
+        collwise_combine(op, received, data, elements);
+    } else {
+        collwise_combine_left(op, data, received, elements);
     }
-    size_t whole = segment_bytes / op->element_bytes;
-    return whole > 0 ? whole : 1;
 }

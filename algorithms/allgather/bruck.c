@@ -1,5 +1,5 @@
-/* In each round every process doubles what it has, by the blocks of the process that many ranks ahead; at the end it
- * rotates the blocks into rank order:
+/* Bruck's allgather: in each round a process doubles the number of its blocks by those of the process that many ranks
+ * ahead; at the end it rotates the blocks into rank order (allgatherv/bruck.c):
  *     T = ceil(log2 P) alpha + (P - 1) m beta */
 #include "internal.h"
 

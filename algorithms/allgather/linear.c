@@ -1,12 +1,10 @@
-/* Process 0 receives from one process after another, then broadcasts all blocks, unsegmented, down a binomial tree:
- *     T = (P - 1) (alpha + m beta) + gamma(floor(log2 P) + 1) (alpha + P m beta)
- *         + sum of gamma(k) for k = 2 to floor(log2 P) - 1 times (alpha + P m beta) */
+/* Allgather by a linear gather to process 0, then an unsegmented broadcast of all blocks down the binomial tree of
+ * bcast/binomial.c. With c = ceil(log2 P), for P a power of two:
+ *     T = (P - 1) (alpha + m beta) + (gamma(c + 1) + sum of gamma(k) for k = 2 to c) (alpha + P m beta) */
 #include "internal.h"
 
 void collwise_allgather_linear(char *all, size_t block_bytes, MPI_Comm comm, collwise_parameters with) {
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
+    int procs = collwise_size_of(comm), rank = collwise_rank_in(comm);
     collwise_gather_linear(all + (size_t)rank * block_bytes, all, block_bytes, 0, comm, with);
     collwise_bcast_binomial(all, (size_t)procs * block_bytes, 0, comm, (collwise_parameters){0});
 }

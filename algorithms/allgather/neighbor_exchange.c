@@ -1,4 +1,5 @@
-/* Processes exchange blocks with their two neighbours by turns: their own first, then always the two that came last:
+/* Allgather by exchanges with the two neighbours in turn: a process first exchanges its own block, then always the two
+ * blocks that it received last (allgatherv/neighbor_exchange.c):
  *     T = P / 2 alpha + (P - 1) m beta */
 #include "internal.h"
 

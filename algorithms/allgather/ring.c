@@ -1,4 +1,5 @@
-/* Blocks go round a ring: in each step a process passes on to the next what it got from the one before:
+/* Allgather around a ring: in each step a process sends to the next one the block that it received last, first its own
+ * (allgatherv/ring.c):
  *     T = (P - 1) (alpha + m beta) */
 #include "internal.h"
 

@@ -1,4 +1,4 @@
-/* A linear reduction to process 0, then a linear broadcast:
+/* Allreduce by a linear reduction to process 0, then a linear broadcast (reduce/linear.c, bcast/linear.c):
  *     T = 2 (P - 1) (alpha + m beta) + (P - 1) m gamma */
 #include "internal.h"
 

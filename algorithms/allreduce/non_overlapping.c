@@ -1,4 +1,5 @@
-/* A reduction up a binomial tree to process 0, then a broadcast down one. For P a power of two:
+/* Allreduce by a reduction up a binomial tree to process 0, then a broadcast down one, neither of them segmented
+ * (reduce/binomial.c, bcast/binomial.c). For P a power of two:
  *     T = 2 log2 P (alpha + m beta) + log2 P m gamma */
 #include "internal.h"
 

@@ -1,4 +1,4 @@
-/* A reduce-scatter around a ring, then an allgather around it:
+/* Allreduce by a reduce-scatter around a ring, then an allgather around it (ring_allreduce.c):
  *     T = 2 (P - 1) (alpha + m / P beta) + (P - 1) / P m gamma */
 #include "internal.h"
 

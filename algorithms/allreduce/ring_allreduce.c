@@ -1,6 +1,10 @@
-/* What the two rings share. Blocks travel around, one a process at any time, and each process adds its part to the
- * block that passes; P - 1 steps later every process has one block's sum, and the sums go around once more. In phases,
- * the first round is made with one segment of every block, then with the next ones. */
+/* Allreduce around a ring, segmented or not. The elements are P blocks of equal size:
+ *
+ *     for each segment of a block:                    reduce-scatter, one segment of every block at a time
+ *         for step = 0 to P - 2: send the segment of block rank - step to the next process,
+ *                                receive that of block rank - step - 1 from the previous one and combine it
+ *     for step = 0 to P - 2:                          allgather, whole blocks
+ *         send block rank - step + 1 to the next process, receive block rank - step from the previous one */
 #include "internal.h"
 
 typedef struct {
@@ -9,52 +13,51 @@ typedef struct {
     MPI_Comm comm;
 } ring;
 
-/* `count` elements of a block from its element `first` on, or what there is of them. Blocks count on beyond P - 1. */
-static collwise_part part_of(const ring *in, int block, size_t first, size_t count) {
-    block %= in->procs;
-    size_t start = collwise_block_start(in->elements, in->procs, block);
-    size_t end = collwise_block_start(in->elements, in->procs, block + 1);
-    size_t from = collwise_least(start + first, end);
-    return (collwise_part){.first = from, .count = collwise_least(count, end - from)};
+/* The block of that index mod P, which may be negative. */
+static collwise_part block_of(const ring *ring, int index) {
+    return collwise_equal_part(ring->elements, ring->procs, (index + ring->procs) % ring->procs);
 }
 
-static void pass(const ring *in, const char *send, size_t send_bytes, char *receive, size_t receive_bytes) {
-    collwise_sendrecv(send, send_bytes, (in->rank + 1) % in->procs, receive, receive_bytes,
-                      (in->rank + in->procs - 1) % in->procs, in->comm);
+/* The segment of a block that is where `segment` is in the longest block. */
+static collwise_part segment_in(collwise_part block, const collwise_segment *segment) {
+    size_t start = collwise_least(segment->first, block.count);
+    return (collwise_part){block.first + start, collwise_least(segment->count, block.count - start)};
 }
 
-/* Ends with the sum of block rank + 1's segment. */
-static void reduce_segments(const ring *in, char *data, size_t first, size_t segment, char *arrived,
-                            const collwise_operation *op) {
+static void pass_on(const ring *ring, const char *send, size_t send_bytes, char *receive, size_t receive_bytes) {
+    collwise_sendrecv(send, send_bytes, (ring->rank + 1) % ring->procs, receive, receive_bytes,
+                      (ring->rank + ring->procs - 1) % ring->procs, ring->comm);
+}
+
+static void reduce_scatter_segment(const ring *ring, char *data, const collwise_segment *segment, char *received,
+                                   const collwise_operation *op) {
     size_t unit = op->element_bytes;
-    for (int step = 0; step < in->procs - 1; step++) {
-        collwise_part leaves = part_of(in, in->rank + in->procs - step, first, segment);
-        collwise_part comes = part_of(in, in->rank + in->procs - step - 1, first, segment);
-        pass(in, data + leaves.first * unit, leaves.count * unit, arrived, comes.count * unit);
-        collwise_combine(op, arrived, data + comes.first * unit, comes.count);
+    for (int step = 0; step < ring->procs - 1; step++) {
+        collwise_part sent = segment_in(block_of(ring, ring->rank - step), segment);
+        collwise_part own = segment_in(block_of(ring, ring->rank - step - 1), segment);
+        pass_on(ring, data + sent.first * unit, sent.count * unit, received, own.count * unit);
+        collwise_combine(op, received, data + own.first * unit, own.count);
     }
 }
 
-static void hand_around(const ring *in, char *data, size_t element_bytes) {
-    for (int step = 0; step < in->procs - 1; step++) {
-        collwise_part leaves = part_of(in, in->rank + in->procs - step + 1, 0, in->elements);
-        collwise_part comes = part_of(in, in->rank + in->procs - step, 0, in->elements);
-        pass(in, data + leaves.first * element_bytes, leaves.count * element_bytes, data + comes.first * element_bytes,
-             comes.count * element_bytes);
+static void allgather_blocks(const ring *ring, char *data, size_t element_bytes) {
+    for (int step = 0; step < ring->procs - 1; step++) {
+        collwise_part sent = block_of(ring, ring->rank - step + 1);
+        collwise_part received = block_of(ring, ring->rank - step);
+        pass_on(ring, data + sent.first * element_bytes, sent.count * element_bytes,
+                data + received.first * element_bytes, received.count * element_bytes);
     }
 }
 
 void collwise_ring_allreduce(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,
                              MPI_Comm comm) {
-    ring in = {.elements = elements, .comm = comm};
-    MPI_Comm_size(comm, &in.procs);
-    MPI_Comm_rank(comm, &in.rank);
-    size_t longest = collwise_block_start(elements, in.procs, 1);
-    size_t segment = collwise_least(collwise_segment_elements(op, longest, segment_bytes), longest);
-    char *arrived = collwise_scratch(segment * op->element_bytes, comm);
-    for (size_t first = 0; first < longest; first += segment) {
-        reduce_segments(&in, data, first, segment, arrived, op);
+    ring ring = {.procs = collwise_size_of(comm), .rank = collwise_rank_in(comm), .elements = elements, .comm = comm};
+    collwise_part longest = block_of(&ring, 0);
+    collwise_segment segment = collwise_element_segments(longest, op, segment_bytes);
+    char *received = collwise_scratch(segment.count * op->element_bytes, comm);
+    for (; segment.count > 0; collwise_next_segment(&segment)) {
+        reduce_scatter_segment(&ring, data, &segment, received, op);
     }
-    collwise_scratch_free(arrived);
-    hand_around(&in, data, op->element_bytes);
+    collwise_scratch_free(received);
+    allgather_blocks(&ring, data, op->element_bytes);
 }

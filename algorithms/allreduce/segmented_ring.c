@@ -1,5 +1,5 @@
-/* A reduce-scatter around a ring in phases, of one segment of every block each, then an allgather of whole blocks. With
- * n_s segments a block:
+/* Allreduce by a reduce-scatter around a ring, one segment of every block at a time, then an allgather of whole blocks
+ * (ring_allreduce.c). With n_s segments in a block:
  *     T = (P - 1) ((n_s + 1) alpha + 2 m / P beta + m / P gamma) */
 #include "internal.h"
 

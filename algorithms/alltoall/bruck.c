@@ -1,9 +1,13 @@
-/* A block travels by the binary digits of its distance, the ranks that it has to go ahead: in round k every process
- * packs those blocks whose digit k is 1 and sends them 2^k ranks ahead:
+/* Bruck's all-to-all: a block has to travel its distance, the number of ranks between its sender and its receiver. For
+ * each binary digit of the distances, 1, 2, 4, ...:
+ *
+ *     pack the blocks whose distance has that digit
+ *     send them to the process `digit` ranks ahead, and receive as many from the one `digit` ranks behind
+ *
  *     T = ceil(log2 P) (alpha + P / 2 m beta) */
 #include "internal.h"
 
-/* Block `distance` of `blocks` still has its distance's digits from this round's on to travel. */
+/* Packs those of the blocks, which are in the order of their distances, whose distance has the digit. */
 static size_t pack(char *packed, const char *blocks, size_t block_bytes, int procs, int digit) {
     size_t bytes = 0;
     for (int distance = digit; distance < procs; distance++) {
@@ -28,9 +32,7 @@ static void unpack(const char *packed, char *blocks, size_t block_bytes, int pro
 void collwise_alltoall_bruck(const char *send, char *receive, size_t block_bytes, MPI_Comm comm,
                              collwise_parameters with) {
     (void)with;
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
+    int procs = collwise_size_of(comm), rank = collwise_rank_in(comm);
     size_t most_packed = (size_t)(procs / 2) * block_bytes;
     char *blocks = collwise_scratch((size_t)procs * block_bytes, comm);
     char *outgoing = collwise_scratch(most_packed, comm), *incoming = collwise_scratch(most_packed, comm);

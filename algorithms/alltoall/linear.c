@@ -1,5 +1,5 @@
-/* All receives and all sends are started at once:
- *     T = gamma(P) (alpha + m beta) */
+/* Linear all-to-all: all receives and all sends are started at once. With P - 1 messages in a row at each process:
+ *     T = (P - 1) (alpha + m beta) */
 #include "internal.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Exchanges with the processes 1, 2, ... ranks away, of which at most `fanout` are under way; the next starts when the
- * oldest has ended. With F for the fanout:
+/* All-to-all by exchanges with the processes 1, 2, ... ranks away, of which at most F, the fanout, are under way at a
+ * time; the next one starts when the oldest has ended:
  *     T = ceil((P - 1) / F) gamma(F + 1) (alpha + m beta) */
 #include "internal.h"
 
@@ -7,9 +7,7 @@
 
 void collwise_alltoall_linear_sync(const char *send, char *receive, size_t block_bytes, MPI_Comm comm,
                                    collwise_parameters with) {
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
+    int procs = collwise_size_of(comm), rank = collwise_rank_in(comm);
     int window = with.fanout < procs ? with.fanout : procs - 1;
     collwise_requests *exchanges = collwise_allocate((size_t)window * sizeof *exchanges, comm);
     for (int i = 0; i < window; i++) {

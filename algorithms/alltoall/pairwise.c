@@ -1,4 +1,4 @@
-/* In step i every process sends to the one i ranks ahead and receives from the one i behind:
+/* Pairwise exchange: in step i every process sends to the one i ranks ahead and receives from the one i ranks behind:
  *     T = (P - 1) (alpha + m beta) */
 #include "internal.h"
 

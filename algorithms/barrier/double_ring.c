@@ -1,12 +1,10 @@
-/* A message goes round the ring twice; a process may leave when it has seen it the second time:
+/* Double-ring barrier: a signal goes around the ring twice; a process may leave when it has seen it the second time:
  *     T = 2 P alpha */
 #include "internal.h"
 
 void collwise_barrier_double_ring(MPI_Comm comm, collwise_parameters with) {
     (void)with;
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
+    int procs = collwise_size_of(comm), rank = collwise_rank_in(comm);
     int next = (rank + 1) % procs, previous = (rank - 1 + procs) % procs;
     for (int round = 0; round < 2; round++) {
         if (rank == 0) {

@@ -1,5 +1,6 @@
-/* All processes report to process 0, which releases one after another when it has heard from all:
- *     T = (P - 1) alpha */
+/* Linear barrier, over a flat tree in which all other processes are children of process 0: they signal process 0, which
+ * signals one after another back when it has heard from all:
+ *     T = P alpha */
 #include "internal.h"
 
 void collwise_barrier_linear(MPI_Comm comm, collwise_parameters with) {
@@ -10,14 +11,14 @@ void collwise_barrier_linear(MPI_Comm comm, collwise_parameters with) {
         collwise_await(tree.parent, comm);
         return;
     }
-    char token; /* of all of them: nobody reads it */
-    collwise_requests reports = collwise_requests_make(tree.child_count, comm);
+    char token; /* never read, so that all receives can share it */
+    collwise_requests signals = collwise_requests_make(tree.child_count, comm);
     for (int child = 0; child < tree.child_count; child++) {
-        collwise_start_receive(&reports, &token, COLLWISE_TOKEN_BYTES, collwise_tree_child(&tree, child));
+        collwise_start_receive(&signals, &token, COLLWISE_TOKEN_BYTES, collwise_tree_child(&tree, child));
     }
-    collwise_wait(&reports);
+    collwise_wait(&signals);
     for (int child = 0; child < tree.child_count; child++) {
         collwise_signal(collwise_tree_child(&tree, child), comm);
     }
-    collwise_requests_free(&reports);
+    collwise_requests_free(&signals);
 }

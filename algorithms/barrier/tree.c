@@ -1,4 +1,10 @@
-/* Reports go up a binomial tree, then the release comes down:
+/* Barrier over an in-order binomial tree with process 0 as root: a process that has signals from all its children
+ * signals its parent, waits for the parent's signal, and signals its children:
+ *
+ *     children of rank r:  r + 2^k for each 2^k below r's lowest bit (process 0: for each 2^k), if below P; smallest k
+ *                          first on the way up, largest k first on the way down
+ *     parent of rank r:    r without its lowest bit
+ *
  *     T = 2 ceil(log2 P) alpha */
 #include "internal.h"
 
@@ -12,7 +18,7 @@ void collwise_barrier_tree(MPI_Comm comm, collwise_parameters with) {
         collwise_signal(tree.parent, comm);
         collwise_await(tree.parent, comm);
     }
-    /* The widest subtree has the longest way to go. */
+    /* The largest subtree takes longest. */
     for (int child = tree.child_count - 1; child >= 0; child--) {
         collwise_signal(collwise_tree_child(&tree, child), comm);
     }

@@ -1,4 +1,10 @@
-/* A balanced binary tree, formula (10):
+/* Broadcast down a balanced binary tree, segment by segment. The virtual rank is v = (rank - root) mod P; level l of
+ * the tree is the virtual ranks from 2^l - 1 to 2^(l+1) - 2:
+ *
+ *     children of v on level l:  v + 2^l and v + 2^(l+1), if below P
+ *     parent of v on level l:    v - 2^(l-1) if that is on level l - 1, else v - 2^l
+ *
+ * Formula (10), for a full tree:
  *     T = gamma(3) (floor(log2 P) + n_s - 1) (alpha + m_s beta) */
 #include "internal.h"
 

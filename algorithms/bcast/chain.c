@@ -1,4 +1,9 @@
-/* A pipeline through all processes, formula (8):
+/* Broadcast along a pipeline of all processes, segment by segment. The virtual rank is v = (rank - root) mod P:
+ *
+ *     child of v:   v + 1, if below P
+ *     parent of v:  v - 1
+ *
+ * Formula (8):
  *     T = (P + n_s - 2) (alpha + m_s beta) */
 #include "internal.h"
 

@@ -1,4 +1,5 @@
-/* Blocking sends of the whole message, one process after another, formula (1):
+/* Broadcast down a linear (flat) tree, in which all other processes are children of the root: it sends the whole
+ * message to one after another, with blocking sends. Formula (1):
  *     T = (P - 1) (alpha + m beta) */
 #include "internal.h"
 

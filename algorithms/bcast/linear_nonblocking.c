@@ -1,5 +1,7 @@
-/* Non-blocking sends of each segment to all others; the building block whose cost is gamma(P), formula (3):
- *     T = gamma(P) (alpha + m beta) */
+/* Broadcast down a linear (flat) tree, in which all other processes are children of the root: it sends each segment to
+ * all of them with non-blocking sends. One segment is the building block whose cost defines gamma(P). Formula (3), for
+ * each segment:
+ *     T = n_s gamma(P) (alpha + m_s beta) */
 #include "internal.h"
 
 void collwise_bcast_linear_nonblocking(char *data, size_t bytes, int root, MPI_Comm comm, collwise_parameters with) {

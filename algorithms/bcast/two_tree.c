@@ -1,58 +1,38 @@
-/* Each half of the message goes down one of two binary trees, segment by segment; everybody is a leaf in one of them.
- * In each step a process receives a segment in the one tree while it sends one in the other:
- *     T = (2 floor(log2(P - 1)) + n_s) (alpha + m_s beta)
- * Where there is a next segment, sends are synchronous, which keeps processes in step: eager messages of later steps
- * would share the links with those that others wait for. */
+/* Broadcast of each half of the message down one of two binary trees, in which every process but the root is a leaf of
+ * at least one. The trees are those of topology/two_tree.c; an edge carries a segment in every other step, so that a
+ * process receives one segment and sends one in each step at most:
+ *
+ *     for each step:
+ *         in both trees: start to receive the segment that the parent's edge carries in this step, if any
+ *                        start to send the segments that the children's edges carry
+ *         wait for all of them
+ *
+ * With n_s / 2 segments in each half:
+ *     T = (2 floor(log2(P - 1)) + n_s) (alpha + m_s beta) */
 #include "internal.h"
 
-typedef struct {
-    char *data;
-    size_t bytes, segments, segment_bytes;
-    collwise_two_tree at;
-} half;
-
-static half make_half(int tree, char *data, size_t bytes, int root, MPI_Comm comm, size_t segment_bytes) {
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
-    return (half){data, bytes, collwise_segment_count(bytes, segment_bytes), segment_bytes,
-                  collwise_two_tree_at(tree, procs, root, rank)};
-}
-
-/* Whether an edge whose first step is this has a segment to carry in step `step`. */
-static int is_due(const half *part, int first_step, size_t step) {
-    size_t first = (size_t)first_step;
-    return step >= first && (step - first) % 2 == 0 && (step - first) / 2 < part->segments;
-}
-
-static void start(half *part, size_t step, collwise_requests *requests) {
-    const collwise_two_tree *at = &part->at;
-    collwise_start_function *start_send = part->segments > 1 ? collwise_start_synchronous_send : collwise_start_send;
-    if (at->parent >= 0 && is_due(part, at->first_step, step)) {
-        size_t segment = (step - (size_t)at->first_step) / 2;
-        collwise_start_receive(requests, part->data + segment * collwise_segment_bytes(part->segment_bytes),
-                               collwise_segment_length(part->bytes, part->segment_bytes, segment), at->parent);
+static void start_step(char *data, collwise_edges *edges, size_t step, collwise_requests *requests) {
+    collwise_part received = collwise_edge_carries(&edges->parent, step);
+    if (received.count > 0) {
+        collwise_start_receive(requests, data + received.first, received.count, edges->parent.peer);
     }
-    for (int child = 0; child < at->child_count; child++) {
-        if (is_due(part, at->child_first_steps[child], step)) {
-            size_t segment = (step - (size_t)at->child_first_steps[child]) / 2;
-            start_send(requests, part->data + segment * collwise_segment_bytes(part->segment_bytes),
-                       collwise_segment_length(part->bytes, part->segment_bytes, segment), at->children[child]);
+    for (int child = 0; child < 2; child++) {
+        collwise_part sent = collwise_edge_carries(&edges->children[child], step);
+        if (sent.count > 0) {
+            edges->start_send(requests, data + sent.first, sent.count, edges->children[child].peer);
         }
     }
 }
 
 void collwise_bcast_two_tree(char *data, size_t bytes, int root, MPI_Comm comm, collwise_parameters with) {
-    size_t first_bytes = bytes - bytes / 2;
-    half first = make_half(0, data, first_bytes, root, comm, with.segment_bytes);
-    half second = make_half(1, data + first_bytes, bytes - first_bytes, root, comm, with.segment_bytes);
-    int procs;
-    MPI_Comm_size(comm, &procs);
-    size_t steps = 2 * (size_t)collwise_log2(procs - 1) + 2 * first.segments;
+    collwise_segment first = collwise_byte_segments(collwise_equal_part(bytes, 2, 0), with.segment_bytes);
+    collwise_segment second = collwise_byte_segments(collwise_equal_part(bytes, 2, 1), with.segment_bytes);
+    collwise_edges trees[] = {collwise_edges_in(0, root, first, 0, comm), collwise_edges_in(1, root, second, 0, comm)};
+    size_t steps = collwise_two_tree_steps(&first, comm);
     collwise_requests requests = collwise_requests_make(2, comm);
     for (size_t step = 0; step < steps; step++) {
-        start(&first, step, &requests);
-        start(&second, step, &requests);
+        start_step(data, &trees[0], step, &requests);
+        start_step(data, &trees[1], step, &requests);
         collwise_wait(&requests);
     }
     collwise_requests_free(&requests);

@@ -1,4 +1,4 @@
-/* The scan of that name, with the sums of all ranks before each kept along:
+/* Exclusive scan up and down a binomial tree (scan/binomial.c), which also keeps the sum of all ranks before each one:
  *     T = 2 floor(log2 P) (alpha + m beta + 2 m gamma)        at most */
 #include "internal.h"
 

@@ -1,4 +1,5 @@
-/* One process after another receives, adds its contribution on the right, and sends; the last one only receives:
+/* Exclusive scan along a chain: each process, in rank order, receives the sum of all before it, adds its contribution
+ * on the right, and sends the new sum to the next one; the last process only receives:
  *     T = (P - 1) (alpha + m beta) + (P - 2) m gamma */
 #include "internal.h"
 

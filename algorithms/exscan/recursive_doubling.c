@@ -1,4 +1,4 @@
-/* The scan of that name, where the result starts empty:
+/* Exclusive scan by recursive doubling (scan/recursive_doubling.c), whose result starts empty:
  *     T = ceil(log2 P) (alpha + m beta) + (2 ceil(log2 P) - 1) m gamma */
 #include "internal.h"
 

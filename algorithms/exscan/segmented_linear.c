@@ -1,4 +1,5 @@
-/* One process after another, as a pipeline of n_s segments of m_s bytes; the last process only receives:
+/* Exclusive scan along a pipeline of all processes in rank order, in n_s segments of m_s bytes; the last process only
+ * receives:
  *     T = (P + n_s - 2) (alpha + m_s beta) + (P + n_s - 3) m_s gamma        if P > 2 */
 #include "internal.h"
 

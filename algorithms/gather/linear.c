@@ -1,4 +1,5 @@
-/* The root receives from one process after another, formula (12):
+/* Gather up a linear (flat) tree, in which all other processes are children of the root: it receives from one after
+ * another. Formula (12):
  *     T = (P - 1) (alpha + m beta) */
 #include "internal.h"
 

@@ -1,9 +1,10 @@
-/* The root asks one process after another for its block, which comes in two parts; a receive is posted for each
- * before it can arrive. With rendezvous and with eager parts, formulas (13) and (14):
+/* Gather with synchronisation up a linear (flat) tree, in which all other processes are children of the root: it asks
+ * one process after another for its block, which the process sends in two parts. The receive of a part is started
+ * before the part can arrive. Formula (13), where the parts use rendezvous, and formula (14), where they are eager:
  *     T = (P - 1) (2 alpha + m beta)        T = (P - 1) (alpha + m / 2 beta) */
 #include "internal.h"
 
-/* The first `segment_bytes` of a block, or half of it for 0. */
+/* The size of the first part: `segment_bytes`, or half of the block for 0. */
 static size_t first_part(size_t block_bytes, size_t segment_bytes) {
     return collwise_least(segment_bytes == 0 ? block_bytes / 2 : segment_bytes, block_bytes);
 }

@@ -1,5 +1,6 @@
-/* Medium blocks, M1 <= m <= M2, whose linear gather overwhelms the root's link, come in the least number n of pieces
- * below M1. The barrier before each piece is essential: without it the pieces pile up as the whole blocks do.
+/* The LMO model's gather, up the linear tree of linear.c. Blocks of medium size, M1 <= m <= M2, congest the root's link
+ * in a linear gather. They are gathered in the smallest number n of parts below M1, each after a barrier, without which
+ * the parts would arrive all at once like the whole blocks:
  *     T(m) = n (T_barrier + T_linear(m / n)), m / n < M1        else T(m) = T_linear(m) */
 #include "internal.h"
 

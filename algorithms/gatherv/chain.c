@@ -1,11 +1,13 @@
-/* A pipeline towards the root: every process sends its own block ahead, then those from behind it, receiving one while
- * it sends the one before. The sizes travel first, for nobody else but the root knows them; m is the average block:
+/* Gather along a pipeline of all processes that ends at the root. The virtual rank is v = (rank - root) mod P, the
+ * parent of v is v - 1. Every process sends its own block to its parent, then those of the processes behind it, v + 1,
+ * v + 2, ..., while it receives the next one. The sizes are sent before, since only the root knows them all. With m for
+ * the average block:
  *     T = (P - 2) alpha + (P - 1) (alpha + m beta) */
 #include "internal.h"
 
 #include <stdlib.h>
 
-/* The sizes of this process's block and of all behind it, which are passed on to the process ahead. */
+/* Receives the sizes of the blocks of all processes behind, and sends these and its own to the parent. */
 static size_t *pass_on_sizes(size_t my_bytes, const collwise_tree *chain, MPI_Comm comm) {
     size_t behind = (size_t)(chain->procs - 1 - chain->virtual_rank);
     size_t *sizes = collwise_allocate((behind + 1) * sizeof *sizes, comm);

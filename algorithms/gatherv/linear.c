@@ -1,4 +1,5 @@
-/* The root receives from one process after another; m is the sum of all blocks but its own:
+/* Gather up a linear (flat) tree, in which all other processes are children of the root: it receives from one after
+ * another. With m for the sum of all blocks but its own:
  *     T = (P - 1) alpha + m beta */
 #include "internal.h"
 

@@ -1,4 +1,5 @@
-/* The root posts the receives from all others at once; m is the sum of all blocks but its own:
+/* Gather up a linear (flat) tree, in which all other processes are children of the root: it starts the receives from
+ * all of them at once. With m for the sum of all blocks but its own:
  *     T = alpha + m beta */
 #include "internal.h"
 

@@ -1,4 +1,10 @@
-/* Up a balanced binary tree, whose subtrees do not hold consecutive ranks:
+/* Reduction up a balanced binary tree, segment by segment; the tree is that of bcast/binary.c. The virtual rank is
+ * v = (rank - root) mod P; level l is the virtual ranks from 2^l - 1 to 2^(l+1) - 2:
+ *
+ *     children of v on level l:  v + 2^l and v + 2^(l+1), if below P
+ *     parent of v on level l:    v - 2^(l-1) if that is on level l - 1, else v - 2^l
+ *
+ * Subtrees do not hold consecutive ranks, so the operation has to commute:
  *     T = 2 (ceil(log2(P + 1)) + n_s - 2) (alpha + m_s beta + m_s gamma) */
 #include "internal.h"
 

@@ -1,5 +1,9 @@
-/* Up an in-order binomial tree. Operations that do not commute go to process 0, which passes the result on; without
- * that:
+/* Reduction up an in-order binomial tree, segment by segment. The virtual rank is v = (rank - root) mod P:
+ *
+ *     children of v:  v + 2^k for each 2^k below v's lowest bit (the root: for each 2^k), if below P, smallest k first
+ *     parent of v:    v without its lowest bit
+ *
+ * If the operation does not commute, the tree's root is process 0, which sends the result to the root. Without that:
  *     T = n_s ceil(log2 P) (alpha + m_s beta + m_s gamma) */
 #include "internal.h"
 

@@ -1,5 +1,11 @@
-/* K pipelines that end at the root, which receives from them by turns. Operations that do not commute go to process 0,
- * which passes the result on; without that:
+/* Reduction along K pipelines that end at the root, which receives each segment from one after another. The virtual
+ * rank is v = (rank - root) mod P. The virtual ranks 1 to P - 1 are cut into K chains of consecutive ones, the first (P
+ * - 1) mod K chains longer by one:
+ *
+ *     children of the root:    the first process of each chain
+ *     child, parent of others: the next process of the chain, and the previous one (of the first one: the root)
+ *
+ * If the operation does not commute, the tree's root is process 0, which sends the result to the root. Without that:
  *     T = (ceil((P - 1) / K) - 1 + K n_s) (alpha + m_s beta + m_s gamma) */
 #include "internal.h"
 

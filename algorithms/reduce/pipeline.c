@@ -1,5 +1,10 @@
-/* A pipeline through all processes that ends at the root. Operations that do not commute go to process 0, which passes
- * the result on; without that:
+/* Reduction along a pipeline of all processes that ends at the root, segment by segment. The virtual rank is
+ * v = (rank - root) mod P:
+ *
+ *     child of v:   v + 1, if below P
+ *     parent of v:  v - 1
+ *
+ * If the operation does not commute, the tree's root is process 0, which sends the result to the root. Without that:
  *     T = (P + n_s - 2) (alpha + m_s beta + m_s gamma) */
 #include "internal.h"
 

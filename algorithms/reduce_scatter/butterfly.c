@@ -1,6 +1,6 @@
-/* Partners, one process apart and then further and further, give each other half of what they still hold, which keeps
- * rank order; a last round brings the blocks to their places. Even ranks beyond a power of two first hand all their
- * data to the next rank:
+/* Reduce-scatter by a butterfly (halving.c): partners, one process apart and then further and further, take one half
+ * each of what they hold, which keeps rank order; a last round brings the blocks to the processes that they belong to.
+ * If P is not a power of two, even ranks below 2 (P - 2^floor(log2 P)) first send all their data to the next rank:
  *     T = (log2 P + 1) alpha + m beta + (P - 1) / P m gamma
  *     T = (floor(log2 P) + 2) alpha + (2 m + m / P) beta + 2 m gamma        at most, if P is not a power of two */
 #include "internal.h"

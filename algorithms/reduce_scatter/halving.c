@@ -1,74 +1,67 @@
-/* Reduce-scatter by vector halving, which recursive halving and the butterfly share. In each of log2 W rounds, partners
- * give each other the half of what they hold that the other keeps. They differ in who meets first: the furthest, or
- * the nearest, so that neighbours' contributions come together in rank order; then what a worker ends with is not its
- * own share but that of its mirror image, whose number has the bits of its own in reverse. */
+/* Reduce-scatter by recursive vector halving, which recursive halving and the butterfly share:
+ *
+ *     fold the processes into 2^k active ones, of which each acts for itself, or for its pair (fold.c)
+ *     held = the shares of all active processes; a share is the blocks of the processes that one acts for
+ *     for each of k rounds:
+ *         partner = the furthest process with which no exchange was made (recursive halving), or the nearest
+ * (butterfly) the one of lower rank takes the lower half of `held`, the other one the upper half exchange contributions
+ * with the partner, and combine those to the half taken, which is now `held` send the blocks of the share that is left
+ * to the processes that they belong to
+ *
+ * Between the furthest first, the share that is left is the process's own. Between the nearest first, where rank order
+ * is kept, it is that of the process whose new rank has the same bits in reverse order. */
 #include "internal.h"
 
-/* Of P = 2^k + E processes, the first 2 E make pairs, whose odd ranks work for both. That leaves 2^k workers. A share
- * is the blocks of all that a worker works for. */
-typedef struct {
-    int rank, workers, pairs;
-    const size_t *offsets;
-} team;
-
-static team team_of(const size_t *offsets, MPI_Comm comm) {
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
-    int workers = 1 << collwise_log2(procs);
-    return (team){.rank = rank, .workers = workers, .pairs = procs - workers, .offsets = offsets};
+/* The ranks that an active process acts for are from here to below that of the next new rank. */
+static int first_rank(const collwise_fold *fold, int new_rank) {
+    return collwise_fold_rank(fold, new_rank) - (new_rank < fold->extra);
 }
 
-static int worker_for(const team *team, int rank) { return rank < 2 * team->pairs ? rank / 2 : rank - team->pairs; }
+/* The elements in the shares of the new ranks `first` to `end` - 1. */
+static collwise_part shares(const collwise_fold *fold, const size_t *offsets, int first, int end) {
+    size_t start = offsets[first_rank(fold, first)];
+    return (collwise_part){.first = start, .count = offsets[first_rank(fold, end)] - start};
+}
 
-static int first_rank(const team *team, int worker) { return worker < team->pairs ? 2 * worker : worker + team->pairs; }
+static collwise_part block_of(const size_t *offsets, int rank) {
+    return (collwise_part){.first = offsets[rank], .count = offsets[rank + 1] - offsets[rank]};
+}
 
-static int rank_of(const team *team, int worker) { return first_rank(team, worker + 1) - 1; }
-
-static size_t share_start(const team *team, int worker) { return team->offsets[first_rank(team, worker)]; }
-
-static int mirror_image(const team *team, int worker) {
-    int mirrored = 0;
-    for (int bit = 1; bit < team->workers; bit *= 2) {
-        mirrored = 2 * mirrored + ((worker & bit) != 0);
+static int bits_reversed(int value, int bits) {
+    int reversed = 0;
+    for (int bit = 0; bit < bits; bit++) {
+        reversed = 2 * reversed + (value >> bit & 1);
     }
-    return mirrored;
+    return reversed;
 }
 
-static void halve(char *data, char *received, const collwise_operation *op, const team *team, int nearest_first,
-                  MPI_Comm comm) {
-    int worker = worker_for(team, team->rank), first = 0;
-    for (int shares = team->workers / 2; shares > 0; shares /= 2) {
-        int partner = worker ^ (nearest_first ? team->workers / (2 * shares) : shares);
-        int given = worker < partner ? first + shares : first;
-        first = worker < partner ? first : first + shares;
-        size_t give = share_start(team, given), give_elements = share_start(team, given + shares) - give;
-        size_t keep = share_start(team, first), keep_elements = share_start(team, first + shares) - keep;
-        collwise_sendrecv(data + give * op->element_bytes, give_elements * op->element_bytes, rank_of(team, partner),
-                          received, keep_elements * op->element_bytes, rank_of(team, partner), comm);
-        if (partner < worker) {
-            collwise_combine(op, received, data + keep * op->element_bytes, keep_elements);
+static void halve(char *data, const size_t *offsets, char *received, const collwise_operation *op,
+                  const collwise_fold *fold, int nearest_first) {
+    int active = 1 << fold->steps, first = 0; /* of the new ranks whose shares are held */
+    for (int half = active / 2; half > 0; half /= 2) {
+        int partner = fold->new_rank ^ (nearest_first ? active / (2 * half) : half);
+        collwise_part lower = shares(fold, offsets, first, first + half);
+        collwise_part upper = shares(fold, offsets, first + half, first + 2 * half);
+        int takes_lower = fold->new_rank < partner;
+        collwise_exchange_and_combine(data, takes_lower ? upper : lower, takes_lower ? lower : upper, received, op,
+                                      collwise_fold_rank(fold, partner), fold->comm);
+        first += takes_lower ? 0 : half;
+    }
+}
+
+/* Sends the blocks of `share` to the processes that they belong to, and receives the own block from `source`. */
+static void exchange_blocks(const char *data, const size_t *offsets, char *mine, size_t element_bytes,
+                            const collwise_fold *fold, int share, int source) {
+    collwise_requests requests = collwise_requests_make(3, fold->comm);
+    if (source != fold->rank) {
+        collwise_start_receive(&requests, mine, block_of(offsets, fold->rank).count * element_bytes, source);
+    }
+    for (int rank = first_rank(fold, share); rank < first_rank(fold, share + 1); rank++) {
+        collwise_part block = block_of(offsets, rank);
+        if (rank == fold->rank) {
+            collwise_copy(mine, data + block.first * element_bytes, block.count * element_bytes);
         } else {
-            collwise_combine_left(op, data + keep * op->element_bytes, received, keep_elements);
-        }
-    }
-}
-
-/* Each block of the share that lies here goes to the process that it is for. */
-static void deliver(const char *data, char *mine, size_t element_bytes, const team *team, int share, int source,
-                    MPI_Comm comm) {
-    collwise_requests requests = collwise_requests_make(3, comm);
-    if (source != team->rank) {
-        collwise_start_receive(&requests, mine,
-                               (team->offsets[team->rank + 1] - team->offsets[team->rank]) * element_bytes, source);
-    }
-    for (int rank = first_rank(team, share); rank < first_rank(team, share + 1); rank++) {
-        const char *block = data + team->offsets[rank] * element_bytes;
-        size_t block_bytes = (team->offsets[rank + 1] - team->offsets[rank]) * element_bytes;
-        if (rank == team->rank) {
-            collwise_copy(mine, block, block_bytes);
-        } else {
-            collwise_start_send(&requests, block, block_bytes, rank);
+            collwise_start_send(&requests, data + block.first * element_bytes, block.count * element_bytes, rank);
         }
     }
     collwise_wait(&requests);
@@ -77,22 +70,22 @@ static void deliver(const char *data, char *mine, size_t element_bytes, const te
 
 void collwise_reduce_scatter_by_halving(char *data, const size_t *offsets, char *mine, const collwise_operation *op,
                                         int nearest_first, MPI_Comm comm) {
-    team team = team_of(offsets, comm);
-    size_t elements = share_start(&team, team.workers), bytes = elements * op->element_bytes;
-    int worker = worker_for(&team, team.rank);
-    int share = nearest_first ? mirror_image(&team, worker) : worker;
-    if (rank_of(&team, worker) != team.rank) {
-        collwise_send(data, bytes, team.rank + 1, comm);
-        collwise_receive(mine, (offsets[team.rank + 1] - offsets[team.rank]) * op->element_bytes, rank_of(&team, share),
-                         comm);
+    collwise_fold fold = collwise_fold_of(COLLWISE_FOLD_INTO_ODD, 0, comm);
+    int new_rank = collwise_fold_new_rank(&fold, fold.rank); /* of the process that acts for this one */
+    int share = nearest_first ? bits_reversed(new_rank, fold.steps) : new_rank;
+    int source = collwise_fold_rank(&fold, share); /* reversing bits twice changes nothing */
+    size_t elements = offsets[collwise_size_of(comm)], bytes = elements * op->element_bytes;
+    if (fold.new_rank < 0) {
+        collwise_send(data, bytes, fold.partner, comm);
+        collwise_receive(mine, block_of(offsets, fold.rank).count * op->element_bytes, source, comm);
         return;
     }
     char *received = collwise_scratch(bytes, comm);
-    if (first_rank(&team, worker) != team.rank) {
-        collwise_receive(received, bytes, team.rank - 1, comm);
+    if (fold.partner >= 0) {
+        collwise_receive(received, bytes, fold.partner, comm);
         collwise_combine(op, received, data, elements);
     }
-    halve(data, received, op, &team, nearest_first, comm);
-    deliver(data, mine, op->element_bytes, &team, share, rank_of(&team, share), comm);
+    halve(data, offsets, received, op, &fold, nearest_first);
+    exchange_blocks(data, offsets, mine, op->element_bytes, &fold, share, source);
     collwise_scratch_free(received);
 }

@@ -1,13 +1,12 @@
-/* A reduction of everything to the first process, up an in-order binomial tree, and then a linear scatter:
+/* Reduce-scatter by a reduction of all blocks to process 0, up the in-order binomial tree of reduce/binomial.c, then a
+ * linear scatter:
  *     T = ceil(log2 P) (alpha + m beta + m gamma) + (P - 1) (alpha + m / P beta) */
 #include "internal.h"
 
 void collwise_reduce_scatter_non_overlapping(char *data, const size_t *offsets, char *mine,
                                              const collwise_operation *op, MPI_Comm comm, collwise_parameters with) {
     (void)with;
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
+    int procs = collwise_size_of(comm), rank = collwise_rank_in(comm);
     size_t my_bytes = (offsets[rank + 1] - offsets[rank]) * op->element_bytes;
     char *sum = rank == 0 ? collwise_scratch(offsets[procs] * op->element_bytes, comm) : NULL;
     collwise_reduce_binomial(data, sum, offsets[procs], op, 0, comm, (collwise_parameters){0});

@@ -1,5 +1,10 @@
-/* Groups of 1, 2, 4, ... consecutive ranks join in pairs: partners exchange their groups' partial results of all blocks
- * but those of the sender's group. Where the upper group, cut off at P, is smaller, its partners hand on what they got:
+/* Reduce-scatter by recursive doubling. For width = 1, 2, 4, ... below P:
+ *
+ *     groups of `width` consecutive ranks join in pairs
+ *     partners, which have the same place in the two groups, exchange their groups' reductions of all blocks but those
+ *     of the sender's group, and combine what they receive with their own
+ *     if the upper group is cut off at P: processes of the lower group without a partner get what others received
+ *
  *     T = log2 P alpha + (log2 P - (P - 1) / P) m (beta + gamma)        if P is a power of two */
 #include "internal.h"
 
@@ -9,8 +14,8 @@ typedef struct {
     size_t start_byte, end_byte, all_bytes;
 } group;
 
-static group group_from(int first, int ranks, int procs, const size_t *offsets, size_t element_bytes) {
-    int end = first + ranks < procs ? first + ranks : procs;
+static group group_from(int first, int width, int procs, const size_t *offsets, size_t element_bytes) {
+    int end = first + width < procs ? first + width : procs;
     return (group){.first = first,
                    .end = end,
                    .start_byte = offsets[first] * element_bytes,
@@ -25,9 +30,9 @@ static void copy_without(const group *group, char *to, const char *data) {
     collwise_copy(to + group->start_byte, data + group->end_byte, group->all_bytes - group->end_byte);
 }
 
-/* The first `holders` ranks of a group of `ranks` have something for all: pass it on, down a binomial tree. */
-static void hand_on(char *data, size_t bytes, int rank, int ranks, int holders, MPI_Comm comm) {
-    for (int distance = ranks / 2; distance > 0; distance /= 2) {
+/* Passes on what the first `holders` processes of a group received to all others, down a binomial tree. */
+static void pass_on(char *data, size_t bytes, int rank, int width, int holders, MPI_Comm comm) {
+    for (int distance = width / 2; distance > 0; distance /= 2) {
         int place = rank % (2 * distance);
         if (place < distance && place < holders && place + distance >= holders) {
             collwise_send(data, bytes, rank + distance, comm);
@@ -37,37 +42,34 @@ static void hand_on(char *data, size_t bytes, int rank, int ranks, int holders, 
     }
 }
 
-static void combine_part(const collwise_operation *op, char *received, char *data, size_t bytes, int from_below) {
-    if (from_below) {
-        collwise_combine(op, received, data, bytes / op->element_bytes);
-    } else {
-        collwise_combine_left(op, data, received, bytes / op->element_bytes);
-    }
+/* `received` has all blocks but those of the group that sent it. */
+static void combine_without(const group *sender, char *data, char *received, const collwise_operation *op,
+                            int sender_is_lower) {
+    size_t after = sender->all_bytes - sender->end_byte;
+    collwise_combine_received(op, data, received, sender->start_byte / op->element_bytes, sender_is_lower);
+    collwise_combine_received(op, data + sender->end_byte, received + sender->start_byte, after / op->element_bytes,
+                              sender_is_lower);
 }
 
 void collwise_reduce_scatter_recursive_doubling(char *data, const size_t *offsets, char *mine,
                                                 const collwise_operation *op, MPI_Comm comm, collwise_parameters with) {
     (void)with;
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
+    int procs = collwise_size_of(comm), rank = collwise_rank_in(comm);
     char *sent = collwise_scratch(offsets[procs] * op->element_bytes, comm);
     char *received = collwise_scratch(offsets[procs] * op->element_bytes, comm);
-    for (int ranks = 1; ranks < procs; ranks *= 2) {
-        int partner = rank ^ ranks, first = rank - rank % ranks, other_first = first ^ ranks;
+    for (int width = 1; width < procs; width *= 2) {
+        int partner = rank ^ width, first = rank - rank % width, other_first = first ^ width;
         if (other_first >= procs) {
             continue;
         }
-        group own = group_from(first, ranks, procs, offsets, op->element_bytes);
-        group other = group_from(other_first, ranks, procs, offsets, op->element_bytes);
+        group own = group_from(first, width, procs, offsets, op->element_bytes);
+        group other = group_from(other_first, width, procs, offsets, op->element_bytes);
         if (partner < procs) {
             copy_without(&own, sent, data);
             collwise_sendrecv(sent, bytes_without(&own), partner, received, bytes_without(&other), partner, comm);
         }
-        hand_on(received, bytes_without(&other), rank, ranks, other.end - other.first, comm);
-        combine_part(op, received, data, other.start_byte, partner < rank);
-        combine_part(op, received + other.start_byte, data + other.end_byte, other.all_bytes - other.end_byte,
-                     partner < rank);
+        pass_on(received, bytes_without(&other), rank, width, other.end - other.first, comm);
+        combine_without(&other, data, received, op, partner < rank);
     }
     collwise_copy(mine, data + offsets[rank] * op->element_bytes,
                   (offsets[rank + 1] - offsets[rank]) * op->element_bytes);

@@ -1,5 +1,6 @@
-/* Partners, half of the processes apart and then nearer and nearer, give each other half of what they still hold. Even
- * ranks beyond a power of two first hand all their data to the next rank, and get their block from it in the end:
+/* Reduce-scatter by recursive halving (halving.c): partners, half of the processes apart and then nearer and nearer,
+ * take one half each of what they hold. If P is not a power of two, even ranks below 2 (P - 2^floor(log2 P)) first send
+ * all their data to the next rank, and get their block from it in the end:
  *     T = log2 P alpha + (P - 1) / P m (beta + gamma)
  *     T = (floor(log2 P) + 2) alpha + (2 m + m / P) beta + 2 m gamma        at most, if P is not a power of two */
 #include "internal.h"

@@ -1,9 +1,13 @@
-/* Counting ranks from 1: in the sweep up, every multiple of 2 d gets the sum of the d ranks up to the one d below; in
- * the sweep down, it sends the sum of all ranks up to itself to the one d above:
+/* Scan up and down a binomial tree. Ranks are counted from 1 here:
+ *
+ *     up:    for d = 1, 2, 4, ...: each multiple of 2 d receives the sum of the d ranks up to the rank d below
+ *     down:  for d = ..., 4, 2, 1: each multiple of 2 d sends the sum of all ranks up to itself to the rank d above
+ *
  *     T = 2 floor(log2 P) (alpha + m beta + m gamma)        at most */
 #include "internal.h"
 
-/* What is to be sent lies in `through`; for an exclusive scan, `before` is the same without the own contribution. */
+/* The sum of the ranks so far, `through` this one, which is what is sent, and for an exclusive scan that `before`
+ * it. */
 typedef struct {
     char *before, *through, *received;
     int has_before;
@@ -21,9 +25,7 @@ static void receive_from_below(sums *sums, size_t elements, const collwise_opera
 }
 
 void collwise_binomial_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm) {
-    int procs, rank;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
+    int procs = collwise_size_of(comm), rank = collwise_rank_in(comm);
     size_t bytes = elements * op->element_bytes;
     char *scratch = exclusive ? collwise_scratch(bytes, comm) : NULL;
     sums sums = {.before = exclusive ? data : NULL,
@@ -32,7 +34,7 @@ void collwise_binomial_scan(char *data, size_t elements, const collwise_operatio
     if (exclusive) {
         collwise_copy(scratch, data, bytes);
     }
-    int own = (rank + 1) & -(rank + 1); /* the largest power of two that divides the number, counted from 1 */
+    int own = (rank + 1) & -(rank + 1); /* the largest power of two that divides the rank, counted from 1 */
     for (int distance = 1; distance < own; distance *= 2) {
         receive_from_below(&sums, elements, op, rank - distance, comm);
     }

@@ -1,4 +1,5 @@
-/* One process after another receives, adds its contribution on the right, and sends:
+/* Scan along a chain: each process, in rank order, receives the sum of all before it, adds its contribution on the
+ * right, and sends the new sum to the next one:
  *     T = (P - 1) (alpha + m beta + m gamma) */
 #include "internal.h"
 

@@ -1,28 +1,33 @@
-/* The reduction goes along all processes in rank order, segment by segment: a process puts what comes from below on the
- * left of its own contribution and passes that on, while it receives the next segment. */
+/* Scan along a pipeline of all processes in rank order, exclusive or not:
+ *
+ *     for each segment:
+ *         receive the sum of all ranks before this one from rank - 1
+ *         put it on the left of the own contribution
+ *         start to send that to rank + 1, when the send of the segment before has ended */
 #include "internal.h"
 
 void collwise_pipelined_scan(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,
                              int exclusive, MPI_Comm comm) {
-    collwise_tree chain = collwise_tree_of(COLLWISE_CHAIN, 0, comm, 0);
-    size_t at_once = collwise_segment_elements(op, elements, segment_bytes), bytes = elements * op->element_bytes;
+    int rank = collwise_rank_in(comm), is_first = rank == 0, is_last = rank == collwise_size_of(comm) - 1;
+    size_t unit = op->element_bytes, bytes = elements * unit;
     char *scratch = collwise_scratch(bytes, comm);
     char *before = exclusive ? data : scratch, *through = exclusive ? scratch : data;
     if (exclusive) {
         collwise_copy(through, data, bytes);
     }
     collwise_requests sends = collwise_requests_make(1, comm);
-    for (size_t first = 0; first < elements; first += at_once) {
-        size_t count = collwise_least(elements - first, at_once), place = first * op->element_bytes;
-        if (chain.parent >= 0) {
-            collwise_receive(before + place, count * op->element_bytes, chain.parent, comm);
+    for (collwise_segment segment = collwise_element_segments(collwise_whole(elements), op, segment_bytes);
+         segment.count > 0; collwise_next_segment(&segment)) {
+        size_t place = segment.first * unit;
+        if (!is_first) {
+            collwise_receive(before + place, segment.count * unit, rank - 1, comm);
         }
-        if (chain.parent >= 0 && (chain.child_count > 0 || !exclusive)) {
-            collwise_combine(op, before + place, through + place, count);
+        if (!is_first && !(is_last && exclusive)) {
+            collwise_combine(op, before + place, through + place, segment.count);
         }
         collwise_wait(&sends);
-        if (chain.child_count > 0) {
-            collwise_start_send(&sends, through + place, count * op->element_bytes, collwise_tree_child(&chain, 0));
+        if (!is_last) {
+            collwise_start_send(&sends, through + place, segment.count * unit, rank + 1);
         }
     }
     collwise_wait(&sends);

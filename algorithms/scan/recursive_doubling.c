@@ -1,13 +1,16 @@
-/* Groups of 1, 2, 4, ... consecutive ranks join in pairs: partners exchange their groups' totals, and the upper one
- * puts what it gets on the left of its result, too. Only totals of groups that hold the last process can miss
- * something, for want of a partner; nobody is above to need them:
+/* Scan by recursive doubling. Groups of 1, 2, 4, ... consecutive ranks join in pairs:
+ *
+ *     partners, in the same place of the two groups, exchange their groups' totals
+ *     both combine the two totals to that of the joined group
+ *     the upper one also puts the received total on the left of its result
+ *
+ * A process without a partner may miss a part of its group's total. That is only so in the last group, where no process
+ * of a higher rank needs the total:
  *     T = ceil(log2 P) (alpha + m beta + 2 m gamma) */
 #include "internal.h"
 
 void collwise_doubling_scan(char *data, size_t elements, const collwise_operation *op, int exclusive, MPI_Comm comm) {
-    int procs, rank, has_result = !exclusive;
-    MPI_Comm_size(comm, &procs);
-    MPI_Comm_rank(comm, &rank);
+    int procs = collwise_size_of(comm), rank = collwise_rank_in(comm), has_result = !exclusive;
     size_t bytes = elements * op->element_bytes;
     char *total = collwise_scratch(bytes, comm), *received = collwise_scratch(bytes, comm);
     collwise_copy(total, data, bytes);

@@ -1,4 +1,4 @@
-/* One process after another, as a pipeline of n_s segments of m_s bytes:
+/* Scan along a pipeline of all processes in rank order, in n_s segments of m_s bytes:
  *     T = (P + n_s - 2) (alpha + m_s beta + m_s gamma) */
 #include "internal.h"
 

@@ -1,9 +1,14 @@
-/* Blocks flow down an in-order binomial tree, whose subtrees hold consecutive ranks: each process sends every child the
- * blocks of its subtree, the largest subtree first:
+/* Scatter down an in-order binomial tree. The virtual rank is v = (rank - root) mod P:
+ *
+ *     children of v:            v + 2^k for each 2^k below v's lowest bit (the root: for each 2^k), if below P,
+ *                               largest k first
+ *     parent of v:              v without its lowest bit
+ *     subtree of child v + 2^k: v + 2^k to v + 2^(k+1) - 1, whose blocks v sends to the child
+ *
  *     T = ceil(log2 P) alpha + (P - 1) m beta */
 #include "internal.h"
 
-/* Virtual order starts at the root; the blocks lie in rank order. */
+/* The root sends the blocks in the order of virtual ranks, its own first. */
 static void put_in_virtual_order(char *by_virtual_rank, const char *all, size_t block_bytes, int procs, int root) {
     size_t until_last_rank = (size_t)(procs - root) * block_bytes;
     collwise_copy(by_virtual_rank, all + (size_t)root * block_bytes, until_last_rank);

@@ -1,4 +1,5 @@
-/* The root sends to one process after another, each send blocking:
+/* Scatter down a linear (flat) tree, in which all other processes are children of the root: it sends to one after
+ * another, with blocking sends:
  *     T = (P - 1) (alpha + m beta) */
 #include "internal.h"
 

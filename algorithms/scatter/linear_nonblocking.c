@@ -1,4 +1,5 @@
-/* The root starts the sends to all others at once:
+/* Scatter down a linear (flat) tree, in which all other processes are children of the root: it starts the sends to all
+ * of them at once:
  *     T = alpha + (P - 1) m beta */
 #include "internal.h"
 

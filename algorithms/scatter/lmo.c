@@ -1,4 +1,5 @@
-/* Large blocks, m >= S, from which on a linear scatter leaps, go out in the least number n of pieces below S:
+/* The LMO model's scatter, down the linear tree of linear.c. From S bytes on, the time of a linear scatter leaps;
+ * blocks of that size are scattered in the smallest number n of parts below S:
  *     T(m) = n T_linear(m / n), m / n < S        else T(m) = T_linear(m) */
 #include "internal.h"
 

@@ -1,13 +1,13 @@
-/* A pipeline away from the root: the farthest process's block leaves first, and every process keeps the last one that
- * it receives, sending one block while it receives the next. The sizes travel first, for only the root knows them all;
- * m is the average block:
+/* Scatter along a pipeline of all processes that starts at the root. The virtual rank is v = (rank - root) mod P, the
+ * child of v is v + 1. The root sends the block of the last process first. Every process sends on all blocks that it
+ * receives but the last one, its own, while it receives the next one. The sizes are sent before, since only the root
+ * knows them all. With m for the average block:
  *     T = (P - 2) alpha + (P - 1) (alpha + m beta) */
 #include "internal.h"
 
 #include <stdlib.h>
 
-/* Tells the process behind the sizes of all blocks that it will pass on; sizes[i] is that of the i-th process behind.
- */
+/* Sends the next process the sizes of all blocks that it will send on; sizes[i] is that of the i-th process behind. */
 static void pass_on_sizes(const size_t *sizes, int behind, const collwise_tree *chain, MPI_Comm comm) {
     if (behind > 1) {
         collwise_send((const char *)(sizes + 2), (size_t)(behind - 1) * sizeof *sizes, collwise_tree_child(chain, 0),

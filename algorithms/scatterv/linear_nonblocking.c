@@ -1,4 +1,5 @@
-/* The root starts the sends to all others at once; m is the sum of all blocks but its own:
+/* Scatter down a linear (flat) tree, in which all other processes are children of the root: it starts the sends to all
+ * of them at once. With m for the sum of all blocks but its own:
  *     T = alpha + m beta */
 #include "internal.h"
 

@@ -1,4 +1,4 @@
-/* Virtual topologies: which rank is whose parent and child. Pure arithmetic, no MPI.
+/* Virtual topologies: each rank's parent and children. Pure arithmetic, no MPI.
  *
  * Trees are defined on virtual ranks, where the root is 0; a real rank is (virtual + root) mod P. Those of the in-order
  * binary tree count downwards: (root - virtual) mod P. */
@@ -6,14 +6,14 @@
 #define COLLWISE_TOPOLOGY_H
 
 typedef enum {
-    COLLWISE_FLAT,              /* the root has every other process as child */
-    COLLWISE_CHAIN,             /* every process has one child, the next */
-    COLLWISE_K_CHAIN,           /* the root heads `fanout` chains of equal length, give or take one */
-    COLLWISE_BINARY,            /* balanced binary; odd virtual ranks are one subtree, even ones the other */
-    COLLWISE_BINOMIAL,          /* balanced binomial: children v + 2^k with 2^k > v */
-    COLLWISE_IN_ORDER_BINOMIAL, /* in-order binomial: a subtree holds consecutive virtual ranks */
-    COLLWISE_IN_ORDER_BINARY,   /* balanced binary, a subtree holds consecutive virtual ranks */
-    COLLWISE_KNOMIAL /* in-order k-nomial: the parent has the lowest nonzero digit cleared, in base `fanout` >= 2 */
+    COLLWISE_FLAT,     /* all others are children of the root */
+    COLLWISE_CHAIN,    /* child v + 1 */
+    COLLWISE_K_CHAIN,  /* the root's children head `fanout` chains of equal length, the first longer by one */
+    COLLWISE_BINARY,   /* children v + 2^l and v + 2^(l+1) on level l; odd v are one subtree, even ones the other */
+    COLLWISE_BINOMIAL, /* children v + 2^k for 2^k > v; the parent has the highest bit cleared */
+    COLLWISE_IN_ORDER_BINOMIAL, /* children v + 2^k below v's lowest bit; subtrees are consecutive virtual ranks */
+    COLLWISE_IN_ORDER_BINARY,   /* balanced binary; subtrees are consecutive virtual ranks */
+    COLLWISE_KNOMIAL /* the parent has the lowest nonzero digit cleared, in base `fanout` >= 2; subtrees as before */
 } collwise_topology;
 
 typedef struct {
@@ -26,27 +26,28 @@ typedef struct {
     int child_count;
 } collwise_tree;
 
-/* The place of `rank` in the tree of `procs` processes rooted at `root`. `fanout` is for K-chains and k-nomials. */
+/* The place of `rank` in the tree of `procs` processes rooted at `root`. `fanout` is used for K-chains and
+ * k-nomials. */
 collwise_tree collwise_tree_at(collwise_topology topology, int procs, int root, int rank, int fanout);
 
 /* The real rank of child `index`, 0 <= index < child_count, in the order in which a broadcast sends to them. */
 int collwise_tree_child(const collwise_tree *tree, int index);
 
-/* The same children, nearest first by virtual rank: the order in which a reduction receives from them. */
+/* The same children, lowest virtual rank first: the order in which a reduction receives from them. */
 int collwise_tree_source(const collwise_tree *tree, int index);
 
 /* How many processes the subtree of `rank`'s child `index` holds, in an in-order binomial tree. */
 int collwise_tree_child_size(const collwise_tree *tree, int index);
 
-/* How many processes hang at or below this one, in an in-order binomial tree. */
+/* How many processes the subtree below this one has, itself included, in an in-order binomial tree. */
 int collwise_tree_size(const collwise_tree *tree);
 
-/* In a binary tree: the real rank that holds the same place in the other subtree, or -1 (the root, and the last
- * process when their number is even). */
+/* In a binary tree: the real rank at the same place in the other subtree, or -1 (for the root, and for the last process
+ * if P is even). */
 int collwise_binary_partner(const collwise_tree *tree);
 
-/* A process's place in one of the two trees of the two-tree broadcast (two_tree.c). Time goes in steps: segment i comes
- * from the parent in step first_step + 2 i, and goes to a child in the child's step. */
+/* A process's place in one of the two trees of the two-tree broadcast (two_tree.c), which runs in steps: a process
+ * receives segment i from its parent in step first_step + 2 i, and sends it to a child in that child's step. */
 typedef struct {
     int parent; /* real rank; -1 at the root */
     int child_count;

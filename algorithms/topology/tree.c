@@ -10,8 +10,8 @@ int collwise_log2(int value) {
     return log;
 }
 
-/* K-chain: the P - 1 processes below the root are dealt to K chains of consecutive virtual ranks, the first
- * (P - 1) mod K of them one longer. */
+/* K-chain: the P - 1 processes below the root are cut into K chains of consecutive virtual ranks, the first (P - 1) mod
+ * K of them longer by one. */
 static int chain_start(int procs, int fanout, int chain) {
     int below = procs - 1;
     return 1 + chain * (below / fanout) + least(chain, below % fanout);
@@ -28,7 +28,7 @@ static int chain_of(int procs, int fanout, int virtual_rank) {
 /* Level l of the binary tree holds the virtual ranks 2^l - 1 to 2^(l+1) - 2. */
 static int binary_level(int virtual_rank) { return collwise_log2(virtual_rank + 1); }
 
-/* In-order binomial: the widest subtree that may start at a virtual rank, cut off at P by the callers. */
+/* In-order binomial: the size of the largest subtree that may start at a virtual rank; callers cut it off at P. */
 static int in_order_span(int virtual_rank, int procs) {
     int span = 1;
     while (span < procs && (virtual_rank & span) == 0) {
@@ -37,8 +37,8 @@ static int in_order_span(int virtual_rank, int procs) {
     return span;
 }
 
-/* In-order binary: a subtree is its head, then the lesser half of the others below one child, then the rest below
- * another; a single one is the first child's. Found on the way down from the root. */
+/* In-order binary: a subtree is its head, then the smaller half of the others below one child, then the rest below
+ * another; a single other process is the first child. A place is found by descending from the root. */
 typedef struct {
     int parent, size;
 } in_order_place;
@@ -61,8 +61,8 @@ static int in_order_binary_child(int virtual_rank, int procs, int index) {
     if (index > 1) {
         return procs;
     }
-    int behind = index == 0 ? 1 : second;
-    return behind < size ? virtual_rank + behind : procs;
+    int distance = index == 0 ? 1 : second;
+    return distance < size ? virtual_rank + distance : procs;
 }
 
 static int real_rank(const collwise_tree *tree, int virtual_rank) {
@@ -75,7 +75,7 @@ static int virtual_rank_of(const collwise_tree *tree, int rank) {
     return tree->topology == COLLWISE_IN_ORDER_BINARY ? (tree->procs - up) % tree->procs : up;
 }
 
-/* K-nomial: the weight of the lowest digit that is not 0, in base `radix`; for 0, the least power that reaches P. */
+/* K-nomial: the weight of the lowest nonzero digit, in base `radix`; for 0, the smallest power not below P. */
 static long knomial_weight(int virtual_rank, int procs, int radix) {
     long weight = 1;
     while (weight < procs && virtual_rank % (weight * radix) == 0) {
@@ -88,7 +88,7 @@ static int knomial_parent(int virtual_rank, int procs, int radix) {
     return virtual_rank - (int)(virtual_rank % (knomial_weight(virtual_rank, procs, radix) * radix));
 }
 
-/* One child for each value of each lower digit, those of high weight, who have most to pass on, first. */
+/* One child for each value of each lower digit, those of high weight, which have the largest subtrees, first. */
 static int knomial_child(int virtual_rank, int procs, int radix, int index) {
     for (long weight = knomial_weight(virtual_rank, procs, radix) / radix; weight > 0; weight /= radix) {
         int children = least(radix - 1, (int)((procs - 1 - virtual_rank) / weight));
@@ -103,11 +103,11 @@ static int knomial_child(int virtual_rank, int procs, int radix, int index) {
 /* The same children, those of low weight first. */
 static int knomial_nearest_child(const collwise_tree *tree, int index) {
     long weight = 1;
-    int behind = tree->procs - 1 - tree->virtual_rank, children = least(tree->fanout - 1, behind);
+    int after = tree->procs - 1 - tree->virtual_rank, children = least(tree->fanout - 1, after);
     while (index >= children) {
         index -= children;
         weight *= tree->fanout;
-        children = least(tree->fanout - 1, (int)(behind / weight));
+        children = least(tree->fanout - 1, (int)(after / weight));
     }
     return tree->virtual_rank + (index + 1) * (int)weight;
 }
@@ -172,7 +172,7 @@ static int virtual_child(const collwise_tree *tree, int index) {
     return tree->procs;
 }
 
-/* A k-nomial tree of radix P is flat, and one of radix 1 would have no digits. */
+/* A k-nomial tree of radix P is flat; there is none of radix 1. */
 static int fanout_in_use(collwise_topology topology, int procs, int fanout) {
     int most = topology == COLLWISE_KNOMIAL ? procs : procs - 1;
     int fewest = topology == COLLWISE_KNOMIAL ? 2 : 1;

@@ -1,9 +1,14 @@
-/* Sanders, Speck & Traeff 2009: two binary trees that together use every process's link both ways all the time.
+/* Sanders, Speck & Traeff 2009: two binary trees that together keep every process's link busy in both directions.
  *
  * The P - 1 processes below the root take places 1, 2, ... of an in-order binary tree, whose inner nodes are even
  * places. In the first tree a process's place is its virtual rank; in the second the places are mirrored, which turns
- * odd into even, so that nobody is an inner node twice. Where the places are odd in number, the last one stays out of
- * the mirror: it is a leaf below its neighbour in the first tree, and below that one's mirror image in the second.
+ * odd into even, so that no process is an inner node twice. If the number of places is odd, the last one is not
+ * mirrored: it is a leaf below its neighbour in the first tree, and below that one's mirror image in the second.
+ *
+ *     step:      the lowest bit of a place; leaves are the odd places, whose step is 1
+ *     parent:    place - step if place has the bit 2 step or place + step > P - 1, else place + step
+ *     children:  place - step / 2; place + step / 2, or place + step / 4, ... if that is above P - 1
+ *     the topmost place, the largest power of two, is the root's child
  *
  * Edges have one of two colours: a process's two incoming edges differ, and so do its two outgoing ones. An edge is
  * used in every other step, by its colour; in each step a process then sends once and receives once at most. */
@@ -13,13 +18,13 @@ static int mirrored(int place, int places) {
     return places % 2 == 1 && place == places ? place : places - places % 2 + 1 - place;
 }
 
-/* 0 above the topmost place. */
+/* 0, the root, for the topmost place. */
 static int parent_place(int place, int places) {
     int step = place & -place;
     return (place & (2 * step)) != 0 || place + step > places ? place - step : place + step;
 }
 
-/* The left child for index 0, the right one for 1; 0 where there is none. */
+/* The left child for index 0, the right one for 1; 0 if there is none. */
 static int child_place(int place, int places, int index) {
     int step = (place & -place) / 2;
     if (index == 0) {
@@ -55,7 +60,7 @@ static int colour_of(int place, int places) {
 }
 
 /* The first step in which a place of the first tree receives: the next one after its parent's that has its colour.
- * In the second tree everything comes a step later. */
+ * In the second tree everything is a step later. */
 static int first_step(int place, int places) {
     int parent = parent_place(place, places);
     if (parent == 0) {

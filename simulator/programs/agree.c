@@ -1,11 +1,11 @@
-/* Runs MPI's own collective and an algorithm of ours on the same data, and compares what arrives.
+/* Runs MPI's own collective and one of our algorithms on the same data, and compares the results.
  *
  *     agree COLLECTIVE ALGORITHM SEGMENT_BYTES FANOUT [MESSAGE_BYTES...]
  *
- * One call of each with each size and, where there is a root, with each of two roots. Every process prints one JSON
- * record: how many cases there were, and in which of them its buffers differ. Sums are of whole numbers, which are
- * exact in any order. Beside the calls there is only the making of the private communicator, which sends messages too:
- * without a size nothing else happens, so that those who count messages can take them off. */
+ * Both are called once with each size and, if the collective has a root, with each of two roots. Every process prints
+ * one JSON record: how many cases there were, and in which of them its buffers differ. Sums are of whole numbers, which
+ * are exact in any order. Besides the calls, only the private communicator is made, which sends messages, too: without
+ * a size nothing else happens, so that these messages can be counted and subtracted. */
 #include "workload.h"
 
 #include <stdint.h>
@@ -18,7 +18,7 @@ static void fail(const char *what, const char *detail) {
     MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
-/* A buffer knows its size, so that all of it can be compared. */
+/* A buffer with its size, so that all of it can be compared. */
 typedef struct {
     size_t bytes;
     _Alignas(max_align_t) unsigned char data[];
@@ -28,8 +28,8 @@ static buffer *buffer_of(const void *data) {
     return (buffer *)((unsigned char *)(uintptr_t)data - offsetof(buffer, data));
 }
 
-/* Filled with whole numbers that differ between processes and between places. A workload that sums bytes, whose
- * buffers hold no whole number of doubles and one byte, gets small ones: Open MPI's sums of bytes stop at 255. */
+/* Memory filled with whole numbers that differ between processes and between places. Buffers for sums of bytes, which
+ * are not a whole number of doubles and one byte long, get small ones: Open MPI's sums of bytes stop at 255. */
 static void *allocate_filled(size_t bytes) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -2,21 +2,21 @@
  *
  *     benchmark CASES [OPTION...]
  *
- * CASES is a text file, one case a line, fields by blanks:
+ * CASES is a text file, one case a line, fields separated by blanks:
  *     id experiment collective algorithm procs root message_bytes segment_bytes fanout gather_bytes limit_bytes
  * Experiments:
- *     collective    the collective itself, by an algorithm of ours
- *     builtin       MPI's own collective, after one untimed call; the algorithm's name is not looked at
+ *     collective    the collective itself, by one of our algorithms
+ *     builtin       MPI's own collective, after one untimed call; the algorithm's name is ignored
  *     bcast_gather  Nuriyev & Lastovetsky 2021, section IV-C: broadcast of message_bytes, a barrier, linear gather of
- *                   gather_bytes; meant to be read on the root's clock
- *     barrier       the barrier alone, to be taken off bcast_gather
+ *                   gather_bytes; to be timed on the root's clock
+ *     barrier       the barrier alone, whose time is subtracted from bcast_gather's
  *     exchange      the second phase of split-binary alone
  *     roundtrip     a message from the root to the last process and back
  * A case runs on the first `procs` processes; the others wait.
  *
- * In simulation all processes start a case at one instant of the simulated clock, which is global and exact;
- * "seconds" lasts until the last process is done, "root_seconds" until the root is. On real MPI the measuring library
- * takes the time; benchmark_method.h has the options, which simulation reads and does not use. */
+ * In simulation all processes start a case at one instant of the simulated clock, which is global and exact; "seconds"
+ * ends when the last process has finished, "root_seconds" when the root has. On real MPI the measuring library
+ * measures; benchmark_method.h has its options, which are read but not used in simulation. */
 #include "benchmark_method.h"
 #include "internal.h"
 #include "timing.h"
@@ -37,7 +37,7 @@ typedef struct {
 
 static const workload_memory payload_memory = {allocate_payload, free_payload};
 
-/* What a case runs on: the collective, and for bcast_gather the gather behind it. */
+/* What a case runs: the collective, and for bcast_gather the gather after it. */
 typedef struct {
     const collwise_algorithm *algorithm;
     workload work, gather;
@@ -45,7 +45,7 @@ typedef struct {
 
 static void fail(const char *what, const char *detail) {
     fprintf(stderr, "benchmark: %s %s\n", what, detail);
-    give_up();
+    abort_program();
 }
 
 static int parse_case(const char *line, bench_case *one) {
@@ -151,8 +151,8 @@ static void clean_up(preparation *ready) {
     workload_free(&ready->gather);
 }
 
-/* Processes that take no part, or are done early, wait in a meeting, which sends nothing: agreeing on the end would
- * share links with what still runs. */
+/* Processes that do not take part, or finish early, wait in the simulator's barrier, which sends no messages: those of
+ * an MPI barrier would share links with what is still running. */
 static void simulate(const bench_case *one, const preparation *ready, MPI_Comm comm, common_start *start) {
     int world_rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
@@ -163,13 +163,13 @@ static void simulate(const bench_case *one, const preparation *ready, MPI_Comm c
         ends[0] = MPI_Wtime();
         ends[1] = world_rank == one->root ? ends[0] : -INFINITY;
     }
-    meet(start);
-    largest(ends, 2, MPI_COMM_WORLD);
+    simulated_barrier(start);
+    allreduce_max(ends, 2, MPI_COMM_WORLD);
     if (world_rank == 0) {
         printf("{\"id\": %ld, \"seconds\": %.17g, \"root_seconds\": %.17g, \"repetitions\": 1}\n", one->id,
                ends[0] - start->seconds, ends[1] - start->seconds);
     }
-    ended_together(start, ends[0]);
+    schedule_next_start(start, ends[0]);
 }
 
 /* What the measuring library calls. */
@@ -184,21 +184,21 @@ static void operate(void *context) {
     run(all->one, &all->ready, all->comm);
 }
 
-/* What is kept from case to case: the communicator, its session, and t1 of the operation that had it estimated. */
+/* The state between cases: the communicator, its session, and t1 of the operation for which it was estimated last. */
 typedef struct {
-    first_processes kept;
+    cached_communicator communicator;
     cw_session *session;
     bench_case steady;
     double t1_seconds;
     common_start start;
 } bench_state;
 
-static MPI_Comm take_comm(bench_state *state, int procs) {
-    if (state->kept.procs != procs && state->session != NULL) {
+static MPI_Comm communicator_for(bench_state *state, int procs) {
+    if (state->communicator.procs != procs && state->session != NULL) {
         cw_close(state->session);
         state->session = NULL;
     }
-    MPI_Comm comm = take_first(&state->kept, procs);
+    MPI_Comm comm = communicator_of_first(&state->communicator, procs);
     if (!SIMULATED && comm != MPI_COMM_NULL && state->session == NULL) {
         state->session = cw_open(comm, NULL, NULL);
         if (state->session == NULL) {
@@ -253,7 +253,7 @@ static void measure(bench_state *state, const bench_case *one, MPI_Comm comm, co
     cw_result_free(&result);
 }
 
-/* Processes outside of `comm` only keep time. */
+/* In simulation, processes outside of `comm` take part in the common start and end only. */
 static void run_case(bench_state *state, const bench_case *one, MPI_Comm comm, const bench_options *options) {
     if (!SIMULATED) {
         if (comm != MPI_COMM_NULL) {
@@ -275,8 +275,8 @@ static void run_cases(char *text, const bench_options *options) {
     int world_procs, world_rank;
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    bench_state state = {.kept = {MPI_COMM_NULL, 0}, .start = common_start_make()};
-    char *rest; /* strtok itself keeps its place in the C library, which simulated processes share */
+    bench_state state = {.communicator = {MPI_COMM_NULL, 0}, .start = common_start_make()};
+    char *rest; /* strtok's state would be in the C library, which simulated processes share */
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
         bench_case one;
         if (!parse_case(line, &one)) {
@@ -288,7 +288,7 @@ static void run_cases(char *text, const bench_options *options) {
                 printf("{\"id\": %ld, \"error\": \"%s\"}\n", one.id, wrong);
             }
         } else {
-            run_case(&state, &one, take_comm(&state, one.procs), options);
+            run_case(&state, &one, communicator_for(&state, one.procs), options);
         }
         fflush(stdout);
     }

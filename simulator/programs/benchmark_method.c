@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An index into `names`, which ends in NULL; -1 if it is not there. */
+/* The index in `names`, which ends in NULL; -1 if it is not there. */
 static int choice(const char *const *names, const char *name) {
     for (int i = 0; names[i] != NULL; i++) {
         if (strcmp(names[i], name) == 0) {
@@ -32,8 +32,8 @@ static int read_count(const char *text, int least, int *count) {
     return 1;
 }
 
-/* Whether option and value make sense. */
-static int take(bench_options *options, const char *name, const char *value) {
+/* Whether the option is known and its value valid. */
+static int read_option(bench_options *options, const char *name, const char *value) {
     static const char *const timings[] = {"root", "maximum", "global", NULL};
     static const char *const synchronisations[] = {"barriers", "rounds", NULL};
     cw_method *method = &options->method;
@@ -78,7 +78,7 @@ const char *bench_options_read(bench_options *options, char **words) {
     for (; *words != NULL; words++) {
         if (strcmp(words[0], "--samples") == 0) {
             options->samples = 1;
-        } else if (words[1] == NULL || !take(options, words[0], words[1])) {
+        } else if (words[1] == NULL || !read_option(options, words[0], words[1])) {
             return words[0];
         } else {
             words++;
@@ -88,7 +88,7 @@ const char *bench_options_read(bench_options *options, char **words) {
     return cw_objection(&options->method);
 }
 
-/* JSON has no word for infinity. */
+/* JSON has neither infinity nor nan. */
 static void print_number(const char *name, double value) {
     if (isfinite(value)) {
         printf(", \"%s\": %.9g", name, value);
@@ -105,8 +105,8 @@ static void print_samples(const double *samples, int count) {
     printf("]");
 }
 
-/* To process 0, whose output lines stay whole. */
-static void bring_samples(int root, MPI_Comm comm, cw_result *result) {
+/* Process 0 prints all records, so that lines are never mixed. */
+static void send_samples_to_printer(int root, MPI_Comm comm, cw_result *result) {
     int rank;
     MPI_Comm_rank(comm, &rank);
     if (root != 0 && rank == root) {
@@ -152,7 +152,7 @@ void bench_report(long id, int root, MPI_Comm comm, const bench_options *options
     int rank;
     MPI_Comm_rank(comm, &rank);
     if (options->samples && result->status == CW_OK) {
-        bring_samples(root, comm, result);
+        send_samples_to_printer(root, comm, result);
     }
     if (rank == 0) {
         printf("{\"id\": %ld", id);

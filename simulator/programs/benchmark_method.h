@@ -6,10 +6,10 @@
 
 /*     --timing root|maximum|global     --synchronisation barriers|rounds
  *     --min-repetitions N  --max-repetitions N  --confidence C  --relative-error E
- *     --late-seconds S     by rounds: how far behind the start is late
- *     --limit-seconds S    of a case, 0 for none    --warmup N    at least 1
+ *     --late-seconds S     rounds only: a start skew above this is late
+ *     --limit-seconds S    limit for a case, 0 for none    --warmup N    at least 1
  *     --nrep RSE           repetitions by Hunold & Carpen-Amarie 2018, until the relative standard error RSE; K is the
- *                          least number of repetitions, and the most and the relative error do not count
+ *                          least number of repetitions; the largest number and the relative error are not used
  *     --samples            print every repetition */
 typedef struct {
     cw_method method;
@@ -18,7 +18,7 @@ typedef struct {
     int samples;
 } bench_options;
 
-/* Reads words up to a NULL. What is wrong with them, naming the option; NULL if nothing. */
+/* Reads arguments up to a NULL. Returns what is wrong with them, naming the option, or NULL. */
 const char *bench_options_read(bench_options *options, char **words);
 
 /* Process 0 of `comm` prints the record of a case, whose samples are on process `root`. Collective. */

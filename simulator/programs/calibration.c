@@ -2,23 +2,23 @@
  *
  *     calibration FILE
  *
- * One measurement a line, fields by blanks:
+ * One measurement a line, fields separated by blanks:
  *     id kind first second pairs message_bytes count delay_seconds repetitions
- * `first` and `second` are ranks; `first` keeps the time. `pairs` pairs do the same side by side, each
- * 2 * (second - first) ranks above the one before; only the first pair's times are told. All others wait in a receive,
- * as processes of a program do.
- * Receives are posted before anything can arrive, where nothing else is said. Kinds:
+ * `first` and `second` are ranks; `first` measures the time. `pairs` pairs do the same at the same time, each
+ * 2 * (second - first) ranks above the one before; only the first pair's times are printed. All other processes wait in
+ * a receive, like those of any program. Receives are posted before messages can arrive, unless the kind says otherwise.
+ * Kinds:
  *     clock      `first` reads the clock `count` times; the time of one reading
  *     send       the time in MPI_Send of a message
  *     isend      the time in MPI_Isend
- *     receive    the time in MPI_Recv of a message that has arrived while `first` was busy for `delay_seconds`
- *     ping_pong  there and back
+ *     receive    the time in MPI_Recv of a message that arrived while `first` was busy for `delay_seconds`
+ *     ping_pong  a message there and one back
  *     row        `count` MPI_Sends in a row until a byte comes back; "send_seconds" is the time in the sends alone
  *     exchange   `count` times MPI_Sendrecv with each other without pause; the time of one
  *     reduce     MPI_Reduce_local of doubles, a sum
- *     eager      the least size up to message_bytes whose MPI_Send waits for a receive that is posted delay_seconds
- *                late, by bisection; "bytes" is that size, 0 if none waits
- * Times are samples, one a repetition; a first repetition is not kept. */
+ *     eager      the smallest size up to message_bytes whose MPI_Send waits for a receive that is posted delay_seconds
+ *                later, by bisection; "bytes" is that size, 0 if none waits
+ * Times are samples, one for each repetition; a first repetition is not counted. */
 #include "internal.h"
 #include "timing.h"
 
@@ -28,11 +28,11 @@
 #include <string.h>
 
 #if SIMULATED
-static void be_busy(double seconds) { spend(seconds); }
+static void busy_wait_and_yield(double seconds) { busy_wait(seconds); }
 #else
 #include <sched.h>
-/* Outside MPI, and in nobody's way where processes share cores. */
-static void be_busy(double seconds) {
+/* Without calling MPI, and without keeping other processes of this core from running. */
+static void busy_wait_and_yield(double seconds) {
     double until = MPI_Wtime() + seconds;
     while (MPI_Wtime() < until) {
         sched_yield();
@@ -52,10 +52,10 @@ typedef struct {
     double delay_seconds;
 } measurement;
 
-/* One repetition: `seconds` is what the kind asks for. */
+/* The time of one repetition: `seconds` is what the kind measures. */
 typedef struct {
     double seconds, send_seconds;
-} lap;
+} repetition;
 
 /* What a process needs in all repetitions of a measurement. */
 typedef struct {
@@ -67,7 +67,7 @@ typedef struct {
 
 static void fail(const char *what, const char *detail) {
     fprintf(stderr, "calibration: %s %s\n", what, detail);
-    give_up();
+    abort_program();
 }
 
 static measurement parse(const char *line) {
@@ -88,13 +88,13 @@ static measurement parse(const char *line) {
     return one;
 }
 
-static char *touched(size_t bytes) {
+static char *allocate_touched(size_t bytes) {
     char *memory = allocate_payload(bytes + 1);
     if (memory == NULL) {
         fail("out of", "memory");
     }
     if (!SIMULATED) {
-        memset(memory, 1, bytes + 1); /* memory that nobody has touched would be quicker to send */
+        memset(memory, 1, bytes + 1); /* memory never touched would be faster to send */
     }
     return memory;
 }
@@ -107,14 +107,14 @@ static void receive_from(const part *mine, int bytes, int tag) {
     MPI_Recv(mine->in, bytes, MPI_BYTE, mine->other, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void post(const part *mine, int count) {
+static void post_receives(const part *mine, int count) {
     for (int i = 0; i < count; i++) {
         MPI_Irecv(mine->in, mine->one->bytes, MPI_BYTE, mine->other, TAG_DATA, MPI_COMM_WORLD, &mine->posted[i]);
     }
 }
 
-/* `first` goes on when the other one is ready. */
-static void meet_other(const part *mine) {
+/* `first` continues when the other process is ready. */
+static void synchronise(const part *mine) {
     if (mine->is_first) {
         receive_from(mine, 0, TAG_READY);
     } else {
@@ -122,35 +122,35 @@ static void meet_other(const part *mine) {
     }
 }
 
-static lap time_clock(const measurement *one) {
+static repetition time_clock(const measurement *one) {
     double start = MPI_Wtime(), end = start;
     for (int i = 0; i < one->count; i++) {
         end = MPI_Wtime();
     }
-    return (lap){(end - start) / one->count, 0};
+    return (repetition){(end - start) / one->count, 0};
 }
 
-/* In simulation the sum of numbers that nobody looks at costs what the platform says, elsewhere. */
-static lap time_reduce(const part *mine) {
+/* Simulated reductions are charged by the algorithms, not here: this is for real MPI. */
+static repetition time_reduce(const part *mine) {
     int elements = mine->one->bytes / (int)sizeof(double);
     memset(mine->in, 0, (size_t)mine->one->bytes);
     memset(mine->out, 0, (size_t)mine->one->bytes);
     double start = MPI_Wtime();
     MPI_Reduce_local(mine->out, mine->in, elements, MPI_DOUBLE, MPI_SUM);
-    return (lap){MPI_Wtime() - start, 0};
+    return (repetition){MPI_Wtime() - start, 0};
 }
 
 /* `count` messages one way, a byte back. */
-static lap time_row(const part *mine) {
+static repetition time_row(const part *mine) {
     const measurement *one = mine->one;
     if (!mine->is_first) {
-        post(mine, one->count);
-        meet_other(mine);
+        post_receives(mine, one->count);
+        synchronise(mine);
         MPI_Waitall(one->count, mine->posted, MPI_STATUSES_IGNORE);
         send_to(mine, 1, TAG_DONE);
-        return (lap){0, 0};
+        return (repetition){0, 0};
     }
-    meet_other(mine);
+    synchronise(mine);
     MPI_Request request = MPI_REQUEST_NULL;
     double start = MPI_Wtime();
     for (int i = 0; i < one->count; i++) {
@@ -163,25 +163,25 @@ static lap time_row(const part *mine) {
     double sent = MPI_Wtime();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     receive_from(mine, 1, TAG_DONE);
-    return (lap){(one->kind == ROW ? MPI_Wtime() : sent) - start, sent - start};
+    return (repetition){(one->kind == ROW ? MPI_Wtime() : sent) - start, sent - start};
 }
 
-static lap time_receive(const part *mine) {
+static repetition time_receive(const part *mine) {
     if (!mine->is_first) {
         receive_from(mine, 0, TAG_READY);
         send_to(mine, mine->one->bytes, TAG_DATA);
-        return (lap){0, 0};
+        return (repetition){0, 0};
     }
     send_to(mine, 0, TAG_READY);
-    be_busy(mine->one->delay_seconds);
+    busy_wait_and_yield(mine->one->delay_seconds);
     double start = MPI_Wtime();
     receive_from(mine, mine->one->bytes, TAG_DATA);
-    return (lap){MPI_Wtime() - start, 0};
+    return (repetition){MPI_Wtime() - start, 0};
 }
 
-static lap time_ping_pong(const part *mine) {
-    post(mine, 1);
-    meet_other(mine);
+static repetition time_ping_pong(const part *mine) {
+    post_receives(mine, 1);
+    synchronise(mine);
     double start = MPI_Wtime();
     if (mine->is_first) {
         send_to(mine, mine->one->bytes, TAG_DATA);
@@ -190,31 +190,31 @@ static lap time_ping_pong(const part *mine) {
     if (!mine->is_first) {
         send_to(mine, mine->one->bytes, TAG_DATA);
     }
-    return (lap){MPI_Wtime() - start, 0};
+    return (repetition){MPI_Wtime() - start, 0};
 }
 
-static lap time_exchange(const part *mine) {
+static repetition time_exchange(const part *mine) {
     int bytes = mine->one->bytes;
-    meet_other(mine);
+    synchronise(mine);
     double start = MPI_Wtime();
     for (int i = 0; i < mine->one->count; i++) {
         MPI_Sendrecv(mine->out, bytes, MPI_BYTE, mine->other, TAG_DATA, mine->in, bytes, MPI_BYTE, mine->other,
                      TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    return (lap){(MPI_Wtime() - start) / mine->one->count, 0};
+    return (repetition){(MPI_Wtime() - start) / mine->one->count, 0};
 }
 
-/* Whether MPI_Send of so many bytes waits for the receive; both processes hear it. */
+/* Whether MPI_Send of so many bytes waits for the receive; both processes get the answer. */
 static int send_waits(const part *mine, int bytes) {
     int waits = 0;
-    meet_other(mine);
+    synchronise(mine);
     if (mine->is_first) {
         double start = MPI_Wtime();
         send_to(mine, bytes, TAG_DATA);
         waits = MPI_Wtime() - start > mine->one->delay_seconds / 2;
         MPI_Send(&waits, 1, MPI_INT, mine->other, TAG_VERDICT, MPI_COMM_WORLD);
     } else {
-        be_busy(mine->one->delay_seconds);
+        busy_wait_and_yield(mine->one->delay_seconds);
         receive_from(mine, bytes, TAG_DATA);
         MPI_Recv(&waits, 1, MPI_INT, mine->other, TAG_VERDICT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
@@ -228,7 +228,7 @@ static int eager_limit(const part *mine) {
     }
     while (waits - returns > 1) {
         int middle = returns + (waits - returns) / 2, votes = 0;
-        /* A send may be late for other reasons, so one that is not late decides. */
+        /* A send may also be late for other reasons, so a single one in time decides. */
         for (votes = 0; votes < mine->one->repetitions && send_waits(mine, middle); votes++) {
         }
         *(votes == mine->one->repetitions ? &waits : &returns) = middle;
@@ -236,7 +236,7 @@ static int eager_limit(const part *mine) {
     return waits;
 }
 
-static lap repeat_once(const part *mine) {
+static repetition repeat_once(const part *mine) {
     switch (mine->one->kind) {
     case RECEIVE:
         return time_receive(mine);
@@ -249,77 +249,77 @@ static lap repeat_once(const part *mine) {
     }
 }
 
-/* Rank 0 prints, so that lines stay whole. */
-static void print_samples(const measurement *one, const lap *laps) {
+/* Rank 0 prints all records, so that lines are never mixed. */
+static void print_samples(const measurement *one, const repetition *times) {
     printf("{\"id\": %ld, \"seconds\": [", one->id);
     for (int i = 0; i < one->repetitions; i++) {
-        printf("%s%.17g", i > 0 ? ", " : "", laps[i].seconds);
+        printf("%s%.17g", i > 0 ? ", " : "", times[i].seconds);
     }
     if (one->kind == ROW) {
         printf("], \"send_seconds\": [");
         for (int i = 0; i < one->repetitions; i++) {
-            printf("%s%.17g", i > 0 ? ", " : "", laps[i].send_seconds);
+            printf("%s%.17g", i > 0 ? ", " : "", times[i].send_seconds);
         }
     }
     printf("]}\n");
 }
 
-static void report(const measurement *one, lap *laps, int rank) {
-    int bytes = one->repetitions * (int)sizeof *laps;
+static void report(const measurement *one, repetition *times, int rank) {
+    int bytes = one->repetitions * (int)sizeof *times;
     if (rank == one->first && rank != 0) {
-        MPI_Send(laps, bytes, MPI_BYTE, 0, TAG_RECORD, MPI_COMM_WORLD);
+        MPI_Send(times, bytes, MPI_BYTE, 0, TAG_RECORD, MPI_COMM_WORLD);
     }
     if (rank != 0) {
         return;
     }
     if (one->first != 0) {
-        MPI_Recv(laps, bytes, MPI_BYTE, one->first, TAG_RECORD, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(times, bytes, MPI_BYTE, one->first, TAG_RECORD, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     if (one->kind == EAGER) {
-        printf("{\"id\": %ld, \"bytes\": %.0f}\n", one->id, laps[0].seconds);
+        printf("{\"id\": %ld, \"bytes\": %.0f}\n", one->id, times[0].seconds);
     } else {
-        print_samples(one, laps);
+        print_samples(one, times);
     }
     fflush(stdout);
 }
 
-static void perform(const part *mine, lap *laps) {
+static void run_repetitions(const part *mine, repetition *times) {
     const measurement *one = mine->one;
     if (one->kind == EAGER) {
-        laps[0].seconds = eager_limit(mine);
+        times[0].seconds = eager_limit(mine);
         return;
     }
     int alone = one->kind == CLOCK || one->kind == REDUCE;
     for (int i = -1; i < one->repetitions; i++) {
-        lap own = {0, 0};
+        repetition own = {0, 0};
         if (!alone) {
             own = repeat_once(mine);
         } else if (mine->is_first) {
             own = one->kind == CLOCK ? time_clock(one) : time_reduce(mine);
         }
         if (i >= 0) {
-            laps[i] = own;
+            times[i] = own;
         }
     }
 }
 
 static void run(const measurement *one, int rank) {
-    lap *laps = collwise_allocate((size_t)one->repetitions * sizeof *laps, MPI_COMM_WORLD);
-    memset(laps, 0, (size_t)one->repetitions * sizeof *laps);
+    repetition *times = collwise_allocate((size_t)one->repetitions * sizeof *times, MPI_COMM_WORLD);
+    memset(times, 0, (size_t)one->repetitions * sizeof *times);
     int apart = one->second - one->first, pair = (rank - one->first) / (2 * apart);
     int place = (rank - one->first) % (2 * apart); /* within a pair: 0 is its first process, `apart` its second */
     if (rank >= one->first && pair < one->pairs && (place == 0 || place == apart)) {
         part mine = {.one = one, .is_first = place == 0, .other = place == 0 ? rank + apart : rank - apart};
-        mine.out = touched((size_t)one->bytes);
-        mine.in = touched((size_t)one->bytes);
+        mine.out = allocate_touched((size_t)one->bytes);
+        mine.in = allocate_touched((size_t)one->bytes);
         mine.posted = collwise_allocate((size_t)one->count * sizeof(MPI_Request), MPI_COMM_WORLD);
-        perform(&mine, laps);
+        run_repetitions(&mine, times);
         free(mine.posted);
         free_payload(mine.in);
         free_payload(mine.out);
     }
-    report(one, laps, rank);
-    free(laps);
+    report(one, times, rank);
+    free(times);
     collwise_barrier(MPI_COMM_WORLD);
 }
 

@@ -1,8 +1,8 @@
-/* One call of MPI's own collective, rooted at rank 0, for those who watch what an MPI library does with it.
+/* One call of MPI's own collective, rooted at rank 0, to observe what an MPI library does with it.
  *
  *     call COLLECTIVE BYTES
  *
- * BYTES as the catalogue defines them for the collective. */
+ * BYTES is the message size as the catalogue defines it for the collective. */
 #include "workload.h"
 
 #include <stdio.h>

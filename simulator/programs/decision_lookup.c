@@ -1,10 +1,10 @@
-/* Nanoseconds of a look-up in decision tables of growing size, for benchmarks/decision_lookup.py.
+/* The nanoseconds that a look-up takes in a decision table, for benchmarks/decision_lookup.py.
  *
  *     decision_lookup COLLECTIVES PROCS SIZES
  *
- * Prints one JSON object: of random queries, the median over blocks of the nanoseconds of a look-up by size in the row
- * that a communicator keeps ("row"), and of one through the whole table ("table"). What a loop over the same queries
- * takes without any look-up is taken off. */
+ * Prints one JSON object: for random queries, the median over blocks of the nanoseconds of a look-up by size in the row
+ * that is cached with a communicator ("row"), and of one in the whole table ("table"). The time of a loop over the same
+ * queries without any look-up is subtracted. */
 #include "interpose/decision.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ static int compare(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Each query waits for the one before it, as calls in a program do. */
+/* Each query depends on the result of the one before, like the calls in a program. */
 static double nanoseconds(looker *look, const decision_table *table, const decision_row *row, const query *queries) {
     double blocks[BLOCKS];
     volatile uint64_t sink;

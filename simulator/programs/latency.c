@@ -1,10 +1,10 @@
-/* Latency of MPI's own collectives by message size, as a user's program would measure it: nothing here knows of
+/* Latency of MPI's own collectives by message size, as a user's program would measure it: nothing here depends on
  * collwise's algorithms.
  *
  *     latency [--collectives bcast,allreduce,...|all] [--sizes MIN:MAX] [--iterations N] [--warmup N]
  *
- * Sizes are bytes as the catalogue defines them for each collective, doubled from MIN to MAX. Of each process's mean
- * over the iterations: average, minimum and maximum over the processes. */
+ * Sizes are bytes as the catalogue defines them for each collective, doubled from MIN to MAX. Printed are the average,
+ * the minimum and the maximum over the processes of each one's mean over the iterations. */
 #include "workload.h"
 
 #include <stdio.h>

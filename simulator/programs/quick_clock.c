@@ -1,8 +1,8 @@
-/* Preloaded into the simulator: CPU clocks that cost nothing to read.
+/* Preloaded into the simulator: CPU clocks that take no time to read.
  *
- * SMPI reads a process's CPU time twice in every MPI call, to charge computation to the simulated clock, and does so
- * also when told not to charge any. The two system calls are a fifth of a sweep. We run with
- * smpi/simulate-computation:no, where nobody uses the value. Other clocks stay as they are. */
+ * SMPI reads a process's CPU time twice in every MPI call, to charge computation to the simulated clock, even
+ * with smpi/simulate-computation:no, when the value is not used. The two system calls are a fifth of a sweep's time. We
+ * always run with that option. Other clocks are not changed. */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

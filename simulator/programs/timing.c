@@ -13,50 +13,50 @@
 #include <unistd.h>
 void *allocate_payload(size_t bytes) { return SMPI_SHARED_MALLOC(bytes); }
 void free_payload(void *memory) { SMPI_SHARED_FREE(memory); }
-void spend(double seconds) { sg_actor_sleep_for(seconds); }
-static void *new_meeting(int procs) { return sg_barrier_init((unsigned)procs); }
-void meet(const common_start *start) { sg_barrier_wait(start->meeting); }
+void busy_wait(double seconds) { sg_actor_sleep_for(seconds); }
+static void *new_barrier(int procs) { return sg_barrier_init((unsigned)procs); }
+void simulated_barrier(const common_start *start) { sg_barrier_wait(start->barrier); }
 /* MPI_Abort ends a simulation with exit code 0; all processes are threads of this one. */
-void give_up(void) { _exit(2); }
+void abort_program(void) { _exit(2); }
 #else
-/* Written to, because pages that nobody has touched are all the same page, and quicker to send. */
+/* The memory is written to: pages never touched are all the same physical page, which is faster to send. */
 void *allocate_payload(size_t bytes) {
     void *memory = malloc(bytes + 1);
     return memory == NULL ? NULL : memset(memory, 1, bytes + 1);
 }
 void free_payload(void *memory) { free(memory); }
-void spend(double seconds) {
+void busy_wait(double seconds) {
     double until = MPI_Wtime() + seconds;
     while (MPI_Wtime() < until) {
     }
 }
-static void *new_meeting(int procs) { return (void)procs, NULL; }
-void meet(const common_start *start) { (void)start; }
-void give_up(void) { MPI_Abort(MPI_COMM_WORLD, 2); }
+static void *new_barrier(int procs) { return (void)procs, NULL; }
+void simulated_barrier(const common_start *start) { (void)start; }
+void abort_program(void) { MPI_Abort(MPI_COMM_WORLD, 2); }
 #endif
 
-/* What is timed starts on a multiple of this many seconds, at least as long after what was before it ended; simulated
+/* Each case starts at a multiple of this many seconds, at least as long after the end of the case before; simulated
  * idle time costs nothing. The first starts at 2^14 s: up to 2^15 s all clock values have the same floating-point
- * spacing, so that times are rounded alike wherever they start. Otherwise near-ties between events, which a pipeline on
- * shared links is full of, would be decided differently from run to run. */
+ * spacing, so that rounding does not depend on the start. Otherwise near-ties between events, of which a pipeline on
+ * shared links has many, would be decided differently from run to run. */
 #define STEP_SECONDS 0.125
 #define FIRST_START_SECONDS 16384.0
 
-void largest(double *values, int count, MPI_Comm comm) {
+void allreduce_max(double *values, int count, MPI_Comm comm) {
     int procs, rank;
     MPI_Comm_size(comm, &procs);
     MPI_Comm_rank(comm, &rank);
     for (int distance = 1; distance < procs; distance *= 2) {
-        double heard[2];
-        MPI_Sendrecv(values, count, MPI_DOUBLE, (rank + distance) % procs, 0, heard, count, MPI_DOUBLE,
+        double received[2];
+        MPI_Sendrecv(values, count, MPI_DOUBLE, (rank + distance) % procs, 0, received, count, MPI_DOUBLE,
                      (rank - distance + procs) % procs, 0, comm, MPI_STATUS_IGNORE);
         for (int i = 0; i < count; i++) {
-            values[i] = fmax(values[i], heard[i]);
+            values[i] = fmax(values[i], received[i]);
         }
     }
 }
 
-/* Its length, and the content; -1 when it cannot be read. */
+/* The length of the file, and its content; -1 if it cannot be read. */
 static long read_file(const char *path, char **text) {
     FILE *file = fopen(path, "rb");
     long length = -1;
@@ -91,34 +91,34 @@ char *read_text(const char *path) {
     return text;
 }
 
-MPI_Comm take_first(first_processes *kept, int procs) {
-    if (procs != kept->procs) {
+MPI_Comm communicator_of_first(cached_communicator *cached, int procs) {
+    if (procs != cached->procs) {
         int rank;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        if (kept->comm != MPI_COMM_NULL) {
-            MPI_Comm_free(&kept->comm);
+        if (cached->comm != MPI_COMM_NULL) {
+            MPI_Comm_free(&cached->comm);
         }
-        MPI_Comm_split(MPI_COMM_WORLD, rank < procs ? 0 : MPI_UNDEFINED, rank, &kept->comm);
-        kept->procs = procs;
+        MPI_Comm_split(MPI_COMM_WORLD, rank < procs ? 0 : MPI_UNDEFINED, rank, &cached->comm);
+        cached->procs = procs;
     }
-    return kept->comm;
+    return cached->comm;
 }
 
 common_start common_start_make(void) {
     int procs, rank;
     MPI_Comm_size(MPI_COMM_WORLD, &procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    common_start start = {rank == 0 ? new_meeting(procs) : NULL, FIRST_START_SECONDS};
-    MPI_Bcast(&start.meeting, (int)sizeof start.meeting, MPI_BYTE, 0, MPI_COMM_WORLD);
+    common_start start = {rank == 0 ? new_barrier(procs) : NULL, FIRST_START_SECONDS};
+    MPI_Bcast(&start.barrier, (int)sizeof start.barrier, MPI_BYTE, 0, MPI_COMM_WORLD);
     return start;
 }
 
 void start_together(common_start *start) {
-    meet(start);
+    simulated_barrier(start);
     start->seconds = fmax(start->seconds, STEP_SECONDS * ceil(MPI_Wtime() / STEP_SECONDS));
-    spend(start->seconds - MPI_Wtime());
+    busy_wait(start->seconds - MPI_Wtime());
 }
 
-void ended_together(common_start *start, double end_seconds) {
+void schedule_next_start(common_start *start, double end_seconds) {
     start->seconds = STEP_SECONDS * ceil(end_seconds / STEP_SECONDS + 1);
 }

@@ -1,4 +1,4 @@
-/* What the programs that keep time share: whether time is simulated, a common start, memory, and the file they read. */
+/* What the programs that measure time share: whether time is simulated, a common start, memory, and input files. */
 #ifndef COLLWISE_TIMING_H
 #define COLLWISE_TIMING_H
 
@@ -11,42 +11,43 @@
 #define SIMULATED 0
 #endif
 
-/* Memory whose content nobody looks at: in simulation all processes share it. NULL if there is none. */
+/* Memory whose content is never read: in simulation all processes share it. NULL if there is none. */
 void *allocate_payload(size_t bytes);
 void free_payload(void *memory);
 
 /* Ends the program with exit code 2. */
-void give_up(void);
+void abort_program(void);
 
-/* Work that is no communication. */
-void spend(double seconds);
+/* Keeps the process busy without communication. */
+void busy_wait(double seconds);
 
-/* The whole file, on every process (a collective call); NULL when it cannot be read. Freed with free(). */
+/* The whole file, on every process (a collective call); NULL if it cannot be read. Freed with free(). */
 char *read_text(const char *path);
 
-/* Every process gets the largest of each value, in ceil(log2 P) rounds. At most two values. */
-void largest(double *values, int count, MPI_Comm comm);
+/* Every process gets the maximum of each value, in ceil(log2 P) rounds. At most two values. */
+void allreduce_max(double *values, int count, MPI_Comm comm);
 
-/* The communicator of the first `procs` processes, kept until another count is asked for; begins as {MPI_COMM_NULL, 0}.
- * MPI_COMM_NULL on the others. A collective call. */
+/* The communicator of the first `procs` processes, MPI_COMM_NULL on the others. It is cached until it is asked for with
+ * another number of processes; the cache begins as {MPI_COMM_NULL, 0}. A collective call. */
 typedef struct {
     MPI_Comm comm;
     int procs;
-} first_processes;
+} cached_communicator;
 
-MPI_Comm take_first(first_processes *kept, int procs);
+MPI_Comm communicator_of_first(cached_communicator *cached, int procs);
 
-/* Simulation only: where everybody meets, which sends nothing, and the instant at which all start. */
+/* Simulation only: a barrier of the simulator, which sends no messages, and the instant at which all processes
+ * start. */
 typedef struct {
-    void *meeting;
+    void *barrier;
     double seconds;
 } common_start;
 
 common_start common_start_make(void);
-void meet(const common_start *start);
-/* Meets, and waits for the instant. */
+void simulated_barrier(const common_start *start);
+/* Waits for all processes, then for the instant. */
 void start_together(common_start *start);
-/* What started together ended at `end_seconds`, the same value everywhere. */
-void ended_together(common_start *start, double end_seconds);
+/* Sets the instant of the next start, given when what started last ended: the same value on all processes. */
+void schedule_next_start(common_start *start, double end_seconds);
 
 #endif

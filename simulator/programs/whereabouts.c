@@ -1,6 +1,6 @@
-/* Prints where every process runs, by rank: {"rank": 0, "host": "...", "library": "..."} a line.
+/* Prints where every process runs, one line for each: {"rank": 0, "host": "...", "library": "..."}.
  *
- * The library's version is the first line of what the library itself says. */
+ * The library is the first line of MPI_Get_library_version. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { MOST = MPI_MAX_PROCESSOR_NAME };
 
-/* Text as a JSON string; control characters, of which names have none, are left out. */
+/* Prints text as a JSON string, without control characters, which names do not have. */
 static void print_quoted(const char *text) {
     putchar('"');
     for (; *text != '\0'; text++) {

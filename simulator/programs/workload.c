@@ -18,7 +18,7 @@ int workload_is_rooted(collwise_collective kind) {
 
 int workload_reduces(collwise_collective kind) { return kind >= COLLWISE_REDUCE; }
 
-/* How many messages each buffer holds: none, one, or one a process. */
+/* How many messages each buffer holds: none, one, or one for each process. */
 typedef struct {
     int send, receive;
 } shares;
@@ -48,11 +48,11 @@ static shares shares_of(collwise_collective kind, int procs, int is_root) {
     }
 }
 
-/* Counts and displacements for the collectives that take one a process. A reduce_scatter shares the message out. */
+/* Counts and displacements for the collectives that take one for each process. A reduce_scatter splits the message. */
 static void fill_counts(workload *made, int procs, int count) {
-    int shared_out = made->kind == COLLWISE_REDUCE_SCATTER;
+    int splits = made->kind == COLLWISE_REDUCE_SCATTER;
     for (int rank = 0, next = 0; rank < procs; rank++) {
-        made->counts[rank] = shared_out ? count / procs + (rank < count % procs) : count;
+        made->counts[rank] = splits ? count / procs + (rank < count % procs) : count;
         made->displacements[rank] = next;
         next += made->counts[rank];
     }

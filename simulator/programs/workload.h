@@ -1,10 +1,10 @@
-/* A call of any collective on data of a given size, through an algorithm of ours or through MPI's own function. */
+/* A call of any collective on data of a given size, by one of our algorithms or by MPI's own function. */
 #ifndef COLLWISE_WORKLOAD_H
 #define COLLWISE_WORKLOAD_H
 
 #include "collwise.h"
 
-/* Memory for `bytes` bytes, and the end of it. */
+/* How buffers are allocated and freed. */
 typedef struct {
     void *(*allocate)(size_t bytes);
     void (*release)(void *memory);
@@ -22,14 +22,15 @@ collwise_collective workload_kind(const char *collective);
 int workload_is_rooted(collwise_collective kind);
 int workload_reduces(collwise_collective kind);
 
-/* Buffers and arguments for a message of `message_bytes`, as the catalogue defines it for the collective. Equal blocks,
- * also where the collective takes one count a process; the sum of doubles where the message is a number of them, else
- * of bytes. Memory starts as zeros if it does so at all. The counts must fit an int. 0 if memory runs out. */
+/* Makes buffers and arguments for a message of `message_bytes`, as the catalogue defines it for the collective. Blocks
+ * are equal, also where the collective takes one count for each process; reductions sum doubles if the message is a
+ * whole number of them, else bytes. Buffers are as `memory` allocates them. The counts must fit an int. Returns 0 if
+ * memory runs out. */
 int workload_make(workload *made, collwise_collective kind, size_t message_bytes, int root, MPI_Comm comm,
                   workload_memory memory);
 void workload_free(workload *made);
 
-/* MPI's own collective. */
+/* Calls MPI's own collective. */
 void workload_call_mpi(const workload *made);
 
 #endif

@@ -82,7 +82,7 @@ static void lines(void) {
 static void composition(void) {
     const cw_line inner = {10, 0.01}, outer = {100, 0.02};
     const double inner_origin = 7, outer_origin = 15;
-    cw_line both = cw_after(outer, outer_origin, inner, inner_origin);
+    cw_line both = cw_compose(outer, outer_origin, inner, inner_origin);
     for (double own = 0; own < 50; own += 12.5) {
         double middle = own + inner.at_origin + inner.slope * (own - inner_origin);
         double global = middle + outer.at_origin + outer.slope * (middle - outer_origin);

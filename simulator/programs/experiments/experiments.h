@@ -4,9 +4,9 @@
 
 #include "workload.h"
 
-enum { MOST_NAMED = 3 };
+enum { MAX_NAMED = 3 };
 
-/* As in common/experiments.py; from SCATTER on, kinds on many. */
+/* As in common/experiments.py; collective kinds from SCATTER on, between two or three processes before. */
 typedef enum {
     ROUNDTRIP,
     SEND,
@@ -27,13 +27,13 @@ typedef struct {
     int message_bytes, reply_bytes;
     int count;
     double delay_seconds;
-    int procs, ranks[MOST_NAMED];
+    int procs, ranks[MAX_NAMED];
 } experiment;
 
 typedef struct {
     int least, most;
     double relative_error;
-    double *quantiles; /* quantiles[n]: of n repetitions */
+    double *quantiles; /* quantiles[n]: Student's t for n repetitions */
 } precision;
 
 typedef struct {
@@ -42,41 +42,42 @@ typedef struct {
     int count;
 } experiment_file;
 
-/* Cuts the text into lines. A malformed one ends the program. */
+/* Splits the text into lines. A malformed line ends the program. */
 experiment_file experiment_file_parse(char *text);
 void experiment_file_free(experiment_file *file);
 
-/* Whether it runs on the ranks 0 to procs - 1, of which only the root is named. */
-int is_on_many(const experiment *one);
+/* Whether the experiment is a collective, on the ranks 0 to procs - 1, of which the file names only the root. */
+int is_collective(const experiment *one);
 
-/* The place of a rank among the processes of an experiment, or -1; of those on many, 0 is the root and 1 the others. */
+/* The index of a rank among the processes of an experiment, or -1; in a collective, 0 for the root, 1 for all
+ * others. */
 int role_of(const experiment *one, int rank);
 
-/* What a process needs for the experiment it takes part in; `role` is -1 if there is none. */
+/* A process's part in an experiment; `role` is -1 if it has none. */
 typedef struct {
     const experiment *one;
     int role;
     char *out, *in;
     MPI_Request *posted;
-    const collwise_algorithm *algorithm; /* of kinds on many */
+    const collwise_algorithm *algorithm; /* of a collective kind, else NULL */
     workload work;
     MPI_Comm comm;
 } part;
 
-/* One repetition: the time that the kind asks for, and all of it until this process is done. */
+/* One repetition: the time that the kind measures, and the whole time until this process has finished. */
 typedef struct {
     double seconds, elapsed_seconds;
-} lap;
+} repetition;
 
-/* `comm` is that of the processes, for kinds on many. */
-part part_take(const experiment *one, int role, MPI_Comm comm);
+/* `comm` is the communicator of a collective kind's processes. */
+part part_make(const experiment *one, int role, MPI_Comm comm);
 void part_free(part *mine);
 
-/* Posts what is received in a repetition, where that is not the collective's own business. */
+/* Posts the receives of a repetition; a collective does so itself. */
 void part_post_receives(const part *mine);
-lap part_perform(const part *mine);
-/* Of kinds on many, the slowest process's time counts. */
-void part_agree_on(lap *own, const part *mine);
+repetition part_run(const part *mine);
+/* In a collective kind, the slowest process's time counts. */
+void part_take_slowest(repetition *own, const part *mine);
 
 enum { TAG_DATA = 1, TAG_READY, TAG_VERDICT, TAG_RECORD };
 

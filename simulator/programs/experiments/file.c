@@ -16,10 +16,10 @@ static experiment_kind kind_of(const char *name) {
     return kind;
 }
 
-int is_on_many(const experiment *one) { return one->kind >= SCATTER; }
+int is_collective(const experiment *one) { return one->kind >= SCATTER; }
 
 int role_of(const experiment *one, int rank) {
-    if (is_on_many(one)) {
+    if (is_collective(one)) {
         return rank == one->ranks[0] ? 0 : rank < one->procs ? 1 : -1;
     }
     for (int i = 0; i < one->procs; i++) {
@@ -57,11 +57,11 @@ static experiment parse_experiment(const char *line, int world_procs) {
                         &one.reply_bytes, &one.count, &one.delay_seconds, &one.procs, &used);
     one.kind = fields == 8 ? kind_of(kind) : KINDS;
     if (one.kind == KINDS || one.message_bytes < 0 || one.reply_bytes < 0 || one.count < 1 || one.procs > world_procs ||
-        one.procs < (is_on_many(&one) ? 1 : 2) || (!is_on_many(&one) && one.procs > MOST_NAMED)) {
+        one.procs < (is_collective(&one) ? 1 : 2) || (!is_collective(&one) && one.procs > MAX_NAMED)) {
         fail("malformed experiment:", line);
     }
     const char *rest = line + used;
-    for (int i = 0; i < (is_on_many(&one) ? 1 : one.procs); i++, rest += used) {
+    for (int i = 0; i < (is_collective(&one) ? 1 : one.procs); i++, rest += used) {
         if (sscanf(rest, "%d%n", &one.ranks[i], &used) != 1 || one.ranks[i] < 0 || one.ranks[i] >= world_procs) {
             fail("malformed experiment:", line);
         }
@@ -75,7 +75,7 @@ experiment_file experiment_file_parse(char *text) {
     for (const char *c = text; *c != '\0'; c++) {
         room += *c == '\n';
     }
-    char *rest; /* strtok itself keeps its place in the C library, which simulated processes share */
+    char *rest; /* strtok's state would be in the C library, which simulated processes share */
     char *line = strtok_r(text, "\n", &rest);
     experiment_file file = {.wanted = parse_precision(line == NULL ? "" : line)};
     file.list = collwise_allocate((size_t)room * sizeof *file.list, MPI_COMM_WORLD);

@@ -1,19 +1,19 @@
-/* Makes experiments between few processes, from which models are estimated, and prints one JSON record a line.
+/* Runs the experiments from which models are estimated, and prints one JSON record a line.
  *
  *     experiments FILE
  *
- * The first line of FILE says how exact measured means have to be:
+ * The first line of FILE says how precise measured means have to be:
  *     least_repetitions most_repetitions relative_error quantile...
- * the quantiles being those of Student's t for 1, 2, ... most_repetitions - 1 degrees of freedom. Then one experiment a
- * line, fields by blanks:
+ * The quantiles are those of Student's t for 1, 2, ... most_repetitions - 1 degrees of freedom. Then there is one
+ * experiment a line, fields separated by blanks:
  *     id round kind message_bytes reply_bytes count delay_seconds procs first [second [third]]
- * common/experiments.py defines the kinds; `first`, `second` and `third` are ranks. A kind on many takes the ranks from
- * 0 to procs - 1 and names only its root. Experiments of one round stand together, are on disjoint processes, and run
- * side by side; everybody meets between rounds.
+ * common/experiments.py defines the kinds; `first`, `second` and `third` are ranks. A collective kind runs on the ranks
+ * from 0 to procs - 1, and its line names only the root. Experiments of one round are on consecutive lines and on
+ * disjoint processes, and run at the same time; all processes synchronise between rounds.
  *
  * In simulation a round starts at one instant of the simulated clock, which is global and exact, and nothing is
- * repeated. On real MPI the processes of an experiment synchronise before each repetition; the first one keeps the time
- * and says whether to go on. "elapsed_seconds" is what the first process spent on all repetitions. */
+ * repeated. On real MPI the processes of an experiment synchronise before each repetition; the first one measures the
+ * time and decides whether to continue. "elapsed_seconds" is the first process's time for all repetitions. */
 #include "experiments.h"
 
 #include "internal.h"
@@ -25,32 +25,32 @@
 
 enum { WARMUP = 1 };
 
-/* What a record holds. */
+/* The content of a record. */
 typedef struct {
     double seconds, half_width_seconds, elapsed_seconds, repetitions;
 } outcome;
 
 void fail(const char *what, const char *detail) {
     fprintf(stderr, "experiments: %s %s\n", what, detail);
-    give_up();
+    abort_program();
 }
 
 /* --- In simulation ----------------------------------------------------------------------------------------------- */
 
-/* Processes without a part only keep time. */
+/* Processes without a part take part in the common start and end only. */
 static outcome simulate(const part *mine, common_start *start) {
-    lap own = {0, 0};
+    repetition own = {0, 0};
     if (mine->role >= 0) {
         part_post_receives(mine);
     }
     start_together(start);
     if (mine->role >= 0) {
-        own = part_perform(mine);
+        own = part_run(mine);
     }
-    meet(start);
-    ended_together(start, MPI_Wtime());
+    simulated_barrier(start);
+    schedule_next_start(start, MPI_Wtime());
     if (mine->role >= 0) {
-        part_agree_on(&own, mine);
+        part_take_slowest(&own, mine);
     }
     return (outcome){own.seconds, 0, own.elapsed_seconds, 1};
 }
@@ -59,7 +59,7 @@ static outcome simulate(const part *mine, common_start *start) {
 
 typedef struct {
     int repetitions;
-    double mean, squares; /* squares: of the differences from the mean, summed */
+    double mean, squares; /* squares: the sum of the squared differences from the mean */
 } sample;
 
 static void add(sample *all, double seconds) {
@@ -80,20 +80,20 @@ static int enough(const sample *all, const precision *wanted) {
 }
 
 /* The first process tells the others whether there is another repetition. */
-static int go_on(const part *mine, int more) {
+static int broadcast_continue(const part *mine, int more) {
     if (mine->role > 0) {
         MPI_Recv(&more, 1, MPI_INT, mine->one->ranks[0], TAG_VERDICT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         return more;
     }
     for (int i = 1; i < mine->one->procs; i++) {
-        /* Of kinds on many only the root is named. */
+        /* Of a collective kind the file names only the root. */
         int rank = mine->algorithm == NULL ? mine->one->ranks[i] : (mine->one->ranks[0] + i) % mine->one->procs;
         MPI_Send(&more, 1, MPI_INT, rank, TAG_VERDICT, MPI_COMM_WORLD);
     }
     return more;
 }
 
-/* The first process goes on when all others have posted their receives. */
+/* The first process continues when all others have posted their receives. */
 static void synchronise(const part *mine) {
     if (mine->algorithm != NULL) {
         collwise_barrier(mine->comm);
@@ -114,12 +114,12 @@ static outcome measure(const part *mine, const precision *wanted) {
     for (int i = -WARMUP; more; i++) {
         part_post_receives(mine);
         synchronise(mine);
-        lap own = part_perform(mine);
-        part_agree_on(&own, mine);
+        repetition own = part_run(mine);
+        part_take_slowest(&own, mine);
         if (i >= 0) {
             add(&all, own.seconds);
         }
-        more = go_on(mine, !enough(&all, wanted));
+        more = broadcast_continue(mine, !enough(&all, wanted));
     }
     double width = all.repetitions < 2 ? 0 : half_width(&all, wanted);
     return (outcome){all.mean, width, MPI_Wtime() - start, all.repetitions};
@@ -127,31 +127,32 @@ static outcome measure(const part *mine, const precision *wanted) {
 
 /* --- Rounds ------------------------------------------------------------------------------------------------------ */
 
-/* Rank 0 prints, so that lines stay whole. */
+/* Rank 0 prints all records, so that lines are never mixed. */
 static void report(const experiment *one, const outcome *own, int rank) {
-    outcome told = *own;
+    outcome printed = *own;
     if (one->ranks[0] != 0 && rank == one->ranks[0]) {
-        MPI_Send(&told, (int)sizeof told, MPI_BYTE, 0, TAG_RECORD, MPI_COMM_WORLD);
+        MPI_Send(&printed, (int)sizeof printed, MPI_BYTE, 0, TAG_RECORD, MPI_COMM_WORLD);
     }
     if (rank == 0) {
         if (one->ranks[0] != 0) {
-            MPI_Recv(&told, (int)sizeof told, MPI_BYTE, one->ranks[0], TAG_RECORD, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(&printed, (int)sizeof printed, MPI_BYTE, one->ranks[0], TAG_RECORD, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
         }
         printf("{\"id\": %ld, \"seconds\": %.17g, \"half_width_seconds\": %.17g, \"repetitions\": %d, "
                "\"elapsed_seconds\": %.17g}\n",
-               one->id, told.seconds, told.half_width_seconds, (int)told.repetitions, told.elapsed_seconds);
+               one->id, printed.seconds, printed.half_width_seconds, (int)printed.repetitions, printed.elapsed_seconds);
     }
 }
 
 static void run_round(const experiment *first, int count, const precision *wanted, common_start *start,
-                      first_processes *kept) {
+                      cached_communicator *cached) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     part mine = {.role = -1};
     for (int i = 0; i < count; i++) {
-        MPI_Comm comm = is_on_many(&first[i]) ? take_first(kept, first[i].procs) : MPI_COMM_NULL;
+        MPI_Comm comm = is_collective(&first[i]) ? communicator_of_first(cached, first[i].procs) : MPI_COMM_NULL;
         if (role_of(&first[i], rank) >= 0) {
-            mine = part_take(&first[i], role_of(&first[i], rank), comm);
+            mine = part_make(&first[i], role_of(&first[i], rank), comm);
         }
     }
     outcome own = {0, 0, 0, 0};
@@ -174,11 +175,11 @@ static void run_round(const experiment *first, int count, const precision *wante
 
 static void run_all(const experiment_file *file) {
     common_start start = common_start_make();
-    first_processes kept = {MPI_COMM_NULL, 0};
+    cached_communicator cached = {MPI_COMM_NULL, 0};
     for (int i = 0, next; i < file->count; i = next) {
         for (next = i + 1; next < file->count && file->list[next].round == file->list[i].round; next++) {
         }
-        run_round(&file->list[i], next - i, &file->wanted, &start, &kept);
+        run_round(&file->list[i], next - i, &file->wanted, &start, &cached);
     }
 }
 

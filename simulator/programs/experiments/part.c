@@ -8,7 +8,7 @@
 
 static const workload_memory payload_memory = {allocate_payload, free_payload};
 
-/* The collective behind a kind; NULL for kinds between two or three processes. */
+/* The algorithm of a collective kind; NULL for kinds between two or three processes. */
 static const collwise_algorithm *algorithm_of(experiment_kind kind) {
     switch (kind) {
     case SCATTER:
@@ -24,7 +24,7 @@ static const collwise_algorithm *algorithm_of(experiment_kind kind) {
     }
 }
 
-/* Bytes of what the first process sends, and of what it is answered. */
+/* The bytes of a message that the first process sends, and of the answer. */
 static int outward_bytes(const experiment *one) { return one->kind == RECEIVE ? one->reply_bytes : one->message_bytes; }
 static int answer_bytes(const experiment *one) { return one->kind == RECEIVE ? one->message_bytes : one->reply_bytes; }
 
@@ -34,15 +34,15 @@ static char *allocate_touched(size_t bytes) {
         fail("out of", "memory");
     }
     if (!SIMULATED) {
-        memset(message, 1, bytes + 1); /* memory that nobody has touched would be quicker to send */
+        memset(message, 1, bytes + 1); /* memory never touched would be faster to send */
     }
     return message;
 }
 
-/* Messages that a process receives in a repetition. */
+/* How many messages a process receives in a repetition. */
 static int receives(const part *mine) { return mine->role == 0 ? mine->one->procs - 1 : mine->one->count; }
 
-part part_take(const experiment *one, int role, MPI_Comm comm) {
+part part_make(const experiment *one, int role, MPI_Comm comm) {
     part mine = {.one = one, .role = role, .algorithm = algorithm_of(one->kind), .comm = comm};
     if (mine.algorithm != NULL) {
         if (!workload_make(&mine.work, mine.algorithm->kind, (size_t)one->message_bytes, one->ranks[0], comm,
@@ -86,12 +86,12 @@ static void send_to(const part *mine, int role) {
     MPI_Send(mine->out, bytes, MPI_BYTE, mine->one->ranks[role], TAG_DATA, MPI_COMM_WORLD);
 }
 
-static lap lead(const part *mine) {
+static repetition run_first(const part *mine) {
     const experiment *one = mine->one;
     double start = MPI_Wtime(), from = start, until = 0;
     for (int i = 0; i < one->count; i++) {
         if (i > 0 && one->delay_seconds > 0) {
-            spend(one->delay_seconds);
+            busy_wait(one->delay_seconds);
         }
         send_to(mine, 1);
     }
@@ -102,20 +102,20 @@ static lap lead(const part *mine) {
         until = MPI_Wtime();
     }
     if (one->kind == RECEIVE) {
-        spend(one->delay_seconds);
+        busy_wait(one->delay_seconds);
         from = MPI_Wtime();
     }
     for (int i = receives(mine) - 1; i >= 0; i--) {
         MPI_Wait(&mine->posted[i], MPI_STATUS_IGNORE);
     }
     double end = MPI_Wtime();
-    return (lap){(one->kind == SEND ? until : end) - from, end - start};
+    return (repetition){(one->kind == SEND ? until : end) - from, end - start};
 }
 
-lap part_perform(const part *mine) {
+repetition part_run(const part *mine) {
     double start = MPI_Wtime();
     if (mine->algorithm == NULL && mine->role == 0) {
-        return lead(mine);
+        return run_first(mine);
     }
     if (mine->algorithm != NULL) {
         collwise_run(mine->algorithm, &mine->work.call, (collwise_parameters){0});
@@ -126,12 +126,12 @@ lap part_perform(const part *mine) {
         send_to(mine, 0);
     }
     double seconds = MPI_Wtime() - start;
-    return (lap){seconds, seconds};
+    return (repetition){seconds, seconds};
 }
 
-void part_agree_on(lap *own, const part *mine) {
+void part_take_slowest(repetition *own, const part *mine) {
     if (mine->algorithm != NULL) {
-        largest(&own->seconds, 1, mine->comm);
+        allreduce_max(&own->seconds, 1, mine->comm);
         own->elapsed_seconds = own->seconds;
     }
 }

@@ -8,15 +8,16 @@
  *     cw_close(session);
  *
  * All functions that take a session are collective over its communicator unless said otherwise. Times are in seconds.
- * Nothing is kept but in the session. What the methods mean, and which to take when: docs/measuring.md.
+ * All state is in the session. docs/measuring.md explains the methods, and when to use which.
  *
- * The global clock is process 0's. Every other process learns the difference of its clock to one process that stands
- * nearer to process 0, in ceil(log2 P) rounds along a binomial tree. One point is the ping-pong with the least
- * roundtrip of some (Cristian 1989): the other clock's reading belongs to the middle of the roundtrip, give or take
- * half of it. Offset and drift are a linear regression over such points, as in Jones & Koenig (2013), and the lines are
- * put together along the tree, as in HCA of Hunold & Carpen-Amarie (2015). Here points are weighted by the inverse
- * square of their roundtrip, a drift that cannot be told from zero is taken for zero, and the last CW_CLOCK_POINTS
- * points count: a synchronisation that repeats itself as clocks grow old adds one point and sees further back. */
+ * The global clock is process 0's. Every other process measures the difference of its clock from that of its parent in
+ * a binomial tree with process 0 as root, in ceil(log2 P) rounds. One point is the ping-pong of the shortest roundtrip
+ * among several (Cristian 1989): the other clock's reading belongs to the middle of the roundtrip, plus or minus half
+ * of it. Offset and drift are a linear regression over such points, as in Jones & Koenig (2013), and the lines are
+ * composed along the tree, as in HCA of Hunold & Carpen-Amarie (2015). Here points are weighted by the inverse square
+ * of their roundtrip, a drift that does not differ significantly from zero is taken as zero, and the last
+ * CW_CLOCK_POINTS points are used: each further synchronisation adds one point, so that the points span a longer
+ * time. */
 #ifndef COLLWISE_MEASURING_H
 #define COLLWISE_MEASURING_H
 
@@ -29,9 +30,9 @@ typedef double (*cw_now)(void *context);
 typedef void (*cw_operation)(void *context);
 
 typedef enum {
-    CW_ROOT,    /* the root's clock, until it has left a closing barrier, which is in the time */
+    CW_ROOT,    /* on the root's clock, until it has left a closing barrier, whose time is included */
     CW_MAXIMUM, /* the slowest process's own time */
-    CW_GLOBAL   /* on the global clock: from the first start (by rounds: the announced one) to the last end */
+    CW_GLOBAL   /* on the global clock: from the first start (rounds: from the announced one) to the last end */
 } cw_timing;
 
 typedef enum {
@@ -52,50 +53,50 @@ typedef struct {
     int warmup;                           /* untimed repetitions before */
     int min_repetitions, max_repetitions; /* equal: a fixed number */
     double confidence;                    /* of the mean's interval */
-    double relative_error;                /* enough when the interval's half-width is below this share of the mean */
-    double limit_seconds;                 /* no repetition is begun after so long; 0: no limit */
-    double late_seconds;                  /* rounds: how far behind the announced start counts as late */
+    double relative_error;                /* reached when the interval's half-width is below this share of the mean */
+    double limit_seconds;                 /* no repetition starts after this time; 0: no limit */
+    double late_seconds;                  /* rounds: a start skew above this counts as late */
     double late_share;                    /* rounds: the largest share of repetitions that may be late */
-    double clock_age_seconds;             /* a global clock older than this is synchronised again */
+    double clock_age_seconds;             /* a global clock is synchronised again after this time */
 } cw_method;
 
 /* maximum, barriers, 1 untimed, 5 to 100 repetitions, 95 %, 2.5 %, 5 s, late by 10 us, at most half, 0.5 s. */
 cw_method cw_usual_method(void);
 
-/* What is wrong with a method, in a few words; NULL if nothing. Not collective. */
+/* What is wrong with a method, in a few words, or NULL. Not collective. */
 const char *cw_objection(const cw_method *method);
 
-/* The same on every process, but for the samples. */
+/* The same on every process, except for the samples. */
 typedef struct {
     cw_status status;
     double mean, median, least, greatest;
     double half_width;       /* of the mean's interval; infinite for one repetition */
-    int repetitions;         /* that count */
-    int late_starts;         /* that were discarded */
+    int repetitions;         /* those that count */
+    int late_starts;         /* repetitions that were discarded */
     int precise;             /* whether min_repetitions and the relative error were reached */
     double barrier_seconds;  /* mean of the closing barrier alone, timed by CW_ROOT; nan otherwise */
-    double clock_resolution; /* least difference that a process sees between readings; of all the largest */
-    double clock_tick;       /* what MPI_Wtick says; of all the largest */
-    double clock_offset;     /* largest that was left afterwards between global clocks; nan when not used */
-    double clock_bound;      /* which the largest true one is not above */
-    double *samples;         /* root: all repetitions that count, in order; NULL elsewhere */
+    double clock_resolution; /* the smallest difference between readings; the largest over all processes */
+    double clock_tick;       /* MPI_Wtick; the largest over all processes */
+    double clock_offset;     /* the largest difference between global clocks afterwards; nan if not used */
+    double clock_bound;      /* an upper bound of the true largest difference */
+    double *samples;         /* root: the time of each repetition that counts, in order; NULL elsewhere */
 } cw_result;
 
 typedef struct cw_session cw_session;
 
-/* `now` reads the clock that times are taken from; NULL: MPI_Wtime. NULL when memory runs out, on every process. */
+/* `now` reads the clock that measures; NULL: MPI_Wtime. Returns NULL on every process if memory runs out. */
 cw_session *cw_open(MPI_Comm comm, cw_now now, void *now_context);
 void cw_close(cw_session *session);
 
-/* One operation's time. Connections should be open: let one repetition at least be untimed. */
+/* Measures the time of one operation. Connections should be open: let at least one repetition be untimed. */
 cw_status cw_measure(cw_session *session, int root, cw_operation operation, void *context, const cw_method *method,
                      cw_result *result);
 void cw_result_free(cw_result *result);
 
 /* Hunold & Carpen-Amarie 2018, "NREP problem". */
 typedef struct {
-    double relative_standard_error; /* of messages of one byte: where t1 ends */
-    int first_batch, second_batch;  /* b1, and b2 more if the error of the first is not below batch_error */
+    double relative_standard_error; /* with messages of one byte: the threshold that ends t1 */
+    int first_batch, second_batch;  /* b1, and b2 if the error of the first batch is not below batch_error */
     double batch_error;
     int least; /* K */
 } cw_nrep;
@@ -104,8 +105,8 @@ typedef struct {
 cw_nrep cw_usual_nrep(void);
 
 /* t1, the sum of the latencies of the operation with one byte until their relative standard error is below the
- * threshold; negative when the method's limit in seconds came first. Its repetitions and relative error do not count.
- */
+ * threshold; negative if the method's limit in seconds was reached first. The method's repetitions and relative error
+ * are not used. */
 cw_status cw_nrep_seconds(cw_session *session, int root, cw_operation operation, void *context, const cw_method *method,
                           const cw_nrep *nrep, double *t1_seconds);
 
@@ -114,12 +115,12 @@ cw_status cw_nrep_seconds(cw_session *session, int root, cw_operation operation,
 cw_status cw_measure_nrep(cw_session *session, int root, cw_operation operation, void *context, const cw_method *method,
                           const cw_nrep *nrep, double t1_seconds, cw_result *result);
 
-/* Two processes leave this barrier as close together as messages can bring them: ceil(log2 P) rounds. */
+/* A dissemination barrier, ceil(log2 P) rounds: processes leave it with the skew of a message's time. */
 void cw_barrier(const cw_session *session);
 
 #define CW_CLOCK_POINTS 32
 
-/* Makes the global clock, or brings it up to date with another point. */
+/* Makes the global clock, or updates it with one more point. */
 void cw_clock_synchronise(cw_session *session);
 
 /* Not collective: the process's own clock; the global clock at that reading; the global clock now; and the time since
@@ -129,8 +130,8 @@ double cw_clock_at(const cw_session *session, double own_seconds);
 double cw_clock_seconds(const cw_session *session);
 double cw_clock_age(const cw_session *session);
 
-/* Asks every process in turn for its global clock: the largest difference from process 0's that is seen, and its bound,
- * the difference and half the roundtrip in which it was seen. Both on every process. */
+/* Compares every process's global clock with process 0's: the largest measured difference, and its upper bound, which
+ * is the difference plus half the roundtrip of its measurement. Both on every process. */
 void cw_clock_check(cw_session *session, double *offset_seconds, double *bound_seconds);
 
 #endif

@@ -1,4 +1,4 @@
-/* Repetitions until the mean is exact enough. The root alone decides, so that all processes decide the same. */
+/* Repeats an operation until the mean is precise enough. Only the root decides, so that all processes agree. */
 #include "session.h"
 
 #include <math.h>
@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rounds: the first time between announcement and start, and the bounds of what it adapts to. */
+/* Rounds: the first slack, the time between announcement and start, and the bounds within which it adapts. */
 #define FIRST_SLACK_SECONDS 1e-3
 #define LEAST_SLACK_SECONDS 2e-5
 #define MOST_SLACK_SECONDS 1.0
-/* So few late starts never end a measurement. */
+/* Fewer late starts than LATE_AT_LEAST never end a measurement. */
 enum { LATE_AT_LEAST = 10, BARRIERS_ALONE = 10, MOST_REPETITIONS = 1000000 };
 
-/* What the root has seen of a case. */
+/* The root's record of a series of repetitions. */
 typedef struct {
     cw_running times;
     double *samples;
@@ -24,18 +24,18 @@ typedef struct {
     double quantile;
 } series;
 
-/* Whether the series may end here; asked on the root only. */
-typedef int (*rule)(series *all, const void *wanted);
+/* Whether the series may end; called on the root only. */
+typedef int (*stop_rule)(series *all, const void *wanted);
 
 typedef enum { STOP, SYNCHRONISE, REPEAT } action;
 
-/* What the root tells everybody before each repetition. Rounds: on the global clock. */
+/* What the root broadcasts before each repetition. The times are for rounds, on the global clock. */
 typedef struct {
     action next;
     double announced, start;
-} order;
+} instruction;
 
-/* What processes report to the root after each repetition, of which it gets the largest. */
+/* What processes report to the root after each repetition; the root gets the maximum of each. */
 enum { LATE, OWN_TIME, END, MINUS_BEGIN, DELAY, REPORTED };
 
 cw_method cw_usual_method(void) {
@@ -81,7 +81,7 @@ static int needs_global_clock(const cw_method *method) {
 
 /* --- On the root ------------------------------------------------------------------------------------------------- */
 
-static void keep(series *all, double seconds) {
+static void add_sample(series *all, double seconds) {
     if (all->times.count == all->room) {
         int room = all->room == 0 ? 64 : 2 * all->room;
         double *samples = realloc(all->samples, (size_t)room * sizeof *samples);
@@ -96,36 +96,36 @@ static void keep(series *all, double seconds) {
     cw_running_add(&all->times, seconds);
 }
 
-/* The same slack for all late processes: twice what the slowest announcement took. */
+/* The slack becomes twice the time of the slowest announcement: at once if that is longer, gradually if not. */
 static void adapt_slack(cw_session *session, double delay) {
     double wanted = 2 * delay, slack = session->slack_seconds;
     slack = wanted > slack ? wanted : 0.8 * slack + 0.2 * wanted;
     session->slack_seconds = fmin(fmax(slack, LEAST_SLACK_SECONDS), MOST_SLACK_SECONDS);
 }
 
-static order decide(const cw_session *session, series *all, const cw_method *method, int warming, rule enough,
-                    const void *wanted) {
+static instruction decide(const cw_session *session, series *all, const cw_method *method, int warming,
+                          stop_rule enough, const void *wanted) {
     double now = cw_clock_own(session);
-    order told = {REPEAT, 0, 0};
+    instruction given = {REPEAT, 0, 0};
     if (all->late >= LATE_AT_LEAST && all->late > method->late_share * (all->late + all->times.count)) {
         all->status = CW_TOO_LATE;
     }
     int over = method->limit_seconds > 0 && now - all->started >= method->limit_seconds && all->times.count > 0;
     if (all->status != CW_OK || (!warming && (over || enough(all, wanted)))) {
-        told.next = STOP;
+        given.next = STOP;
     } else if (needs_global_clock(method) && cw_clock_age(session) > method->clock_age_seconds) {
-        told.next = SYNCHRONISE;
+        given.next = SYNCHRONISE;
     } else if (method->synchronisation == CW_ROUNDS) {
-        told.announced = cw_clock_at(session, now);
-        told.start = told.announced + session->slack_seconds;
+        given.announced = cw_clock_at(session, now);
+        given.start = given.announced + session->slack_seconds;
     }
-    return told;
+    return given;
 }
 
 /* --- On every process -------------------------------------------------------------------------------------------- */
 
-/* How far behind the start the process comes. Other processes of this core have their turn meanwhile. */
-static double wait_for(const cw_session *session, double start) {
+/* Waits until the start and returns the start skew. Other processes of this core may run meanwhile. */
+static double wait_until(const cw_session *session, double start) {
     double now = cw_clock_seconds(session);
     while (now < start) {
         sched_yield();
@@ -134,14 +134,14 @@ static double wait_for(const cw_session *session, double start) {
     return now - start;
 }
 
-/* One repetition; the root's time of it by the method, and the reports of all. */
+/* Makes one repetition. Returns, on the root, its time by the method; `reports` are the maxima over all processes. */
 static double repeat(cw_session *session, int root, cw_operation operation, void *context, const cw_method *method,
-                     const order *told, double reports[REPORTED]) {
+                     const instruction *given, double reports[REPORTED]) {
     int by_rounds = method->synchronisation == CW_ROUNDS;
     reports[LATE] = reports[DELAY] = 0;
     if (by_rounds) {
-        reports[DELAY] = cw_clock_seconds(session) - told->announced;
-        reports[LATE] = wait_for(session, told->start) > method->late_seconds;
+        reports[DELAY] = cw_clock_seconds(session) - given->announced;
+        reports[LATE] = wait_until(session, given->start) > method->late_seconds;
     } else {
         cw_barrier(session);
         cw_barrier(session);
@@ -155,40 +155,41 @@ static double repeat(cw_session *session, int root, cw_operation operation, void
     reports[OWN_TIME] = end - begin;
     reports[END] = cw_clock_at(session, end);
     reports[MINUS_BEGIN] = -cw_clock_at(session, begin);
-    cw_gather_largest(session, root, reports, REPORTED);
+    cw_reduce_maximum(session, root, reports, REPORTED);
     switch (method->timing) {
     case CW_ROOT:
         return end - begin;
     case CW_MAXIMUM:
         return reports[OWN_TIME];
     default:
-        return reports[END] - (by_rounds ? told->start : -reports[MINUS_BEGIN]);
+        return reports[END] - (by_rounds ? given->start : -reports[MINUS_BEGIN]);
     }
 }
 
-/* Repeats until the rule or a limit ends it. What the root has seen is in `all`; the status is known everywhere. */
+/* Repeats until the rule or a limit ends the series. `all` is complete on the root; its status is set
+ * everywhere. */
 static void run_series(cw_session *session, int root, cw_operation operation, void *context, const cw_method *method,
-                       rule enough, const void *wanted, series *all) {
+                       stop_rule enough, const void *wanted, series *all) {
     memset(all, 0, sizeof *all);
     all->started = cw_clock_own(session);
     if (session->slack_seconds == 0) {
         session->slack_seconds = FIRST_SLACK_SECONDS;
     }
-    order told;
+    instruction given;
     for (int warming = method->warmup;;) {
         if (session->rank == root) {
-            told = decide(session, all, method, warming > 0, enough, wanted);
+            given = decide(session, all, method, warming > 0, enough, wanted);
         }
-        cw_tell(session, root, &told, (int)sizeof told);
-        if (told.next == STOP) {
+        cw_broadcast(session, root, &given, (int)sizeof given);
+        if (given.next == STOP) {
             break;
         }
-        if (told.next == SYNCHRONISE) {
+        if (given.next == SYNCHRONISE) {
             cw_clock_synchronise(session);
             continue;
         }
         double reports[REPORTED];
-        double seconds = repeat(session, root, operation, context, method, &told, reports);
+        double seconds = repeat(session, root, operation, context, method, &given, reports);
         if (session->rank == root) {
             if (method->synchronisation == CW_ROUNDS) {
                 adapt_slack(session, reports[DELAY]);
@@ -197,18 +198,18 @@ static void run_series(cw_session *session, int root, cw_operation operation, vo
                 if (reports[LATE] > 0) {
                     all->late++;
                 } else {
-                    keep(all, seconds);
+                    add_sample(all, seconds);
                 }
             }
         }
         warming -= warming > 0;
     }
-    cw_tell(session, root, &all->status, (int)sizeof all->status);
+    cw_broadcast(session, root, &all->status, (int)sizeof all->status);
 }
 
 /* --- Rules -------------------------------------------------------------------------------------------------------- */
 
-static int exact(series *all, const cw_method *method) {
+static int is_precise(series *all, const cw_method *method) {
     int n = all->times.count;
     if (n < 2) {
         return 0;
@@ -221,21 +222,21 @@ static int exact(series *all, const cw_method *method) {
     return all->quantile * cw_standard_error(&all->times) < method->relative_error * all->times.mean;
 }
 
-static int until_exact(series *all, const void *wanted) {
+static int until_precise(series *all, const void *wanted) {
     const cw_method *method = wanted;
     int n = all->times.count;
-    return n >= method->max_repetitions || (n >= method->min_repetitions && exact(all, method));
+    return n >= method->max_repetitions || (n >= method->min_repetitions && is_precise(all, method));
 }
 
 static int until_count(series *all, const void *wanted) { return all->times.count >= *(const int *)wanted; }
 
-static int steady(const series *all, const cw_nrep *nrep) {
+static int is_steady(const series *all, const cw_nrep *nrep) {
     return all->times.count >= nrep->first_batch &&
            cw_standard_error(&all->times) < nrep->relative_standard_error * all->times.mean;
 }
 
 static int until_steady(series *all, const void *wanted) {
-    return all->times.count >= MOST_REPETITIONS || steady(all, wanted);
+    return all->times.count >= MOST_REPETITIONS || is_steady(all, wanted);
 }
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
@@ -253,7 +254,7 @@ static double barrier_alone(const cw_session *session) {
     return sum / BARRIERS_ALONE;
 }
 
-/* The root fills in what it has seen, and tells all. Takes the samples. */
+/* The root fills in the result and broadcasts it. The samples become the result's. */
 static cw_status conclude(cw_session *session, int root, const cw_method *method, series *all, int precise,
                           cw_result *result) {
     int n = all->times.count;
@@ -279,7 +280,7 @@ static cw_status conclude(cw_session *session, int root, const cw_method *method
     if (method->timing == CW_ROOT) {
         result->barrier_seconds = barrier_alone(session);
     }
-    cw_tell(session, root, result, (int)sizeof *result);
+    cw_broadcast(session, root, result, (int)sizeof *result);
     result->clock_resolution = session->resolution;
     result->clock_tick = session->tick;
     if (needs_global_clock(method)) {
@@ -295,8 +296,8 @@ cw_status cw_measure(cw_session *session, int root, cw_operation operation, void
         return CW_BAD_METHOD;
     }
     series all;
-    run_series(session, root, operation, context, method, until_exact, method, &all);
-    return conclude(session, root, method, &all, all.times.count >= method->min_repetitions && exact(&all, method),
+    run_series(session, root, operation, context, method, until_precise, method, &all);
+    return conclude(session, root, method, &all, all.times.count >= method->min_repetitions && is_precise(&all, method),
                     result);
 }
 
@@ -312,13 +313,13 @@ cw_status cw_nrep_seconds(cw_session *session, int root, cw_operation operation,
     }
     series all;
     run_series(session, root, operation, context, method, until_steady, nrep, &all);
-    *t1_seconds = steady(&all, nrep) ? all.times.mean * all.times.count : -1;
-    cw_tell(session, root, t1_seconds, (int)sizeof *t1_seconds);
+    *t1_seconds = is_steady(&all, nrep) ? all.times.mean * all.times.count : -1;
+    cw_broadcast(session, root, t1_seconds, (int)sizeof *t1_seconds);
     free(all.samples);
     return all.status;
 }
 
-/* The least latency of the batches; on the root. */
+/* The smallest latency of the batches; on the root. */
 static cw_status expected_latency(cw_session *session, int root, cw_operation operation, void *context,
                                   const cw_method *method, const cw_nrep *nrep, double *least) {
     cw_status status = CW_OK;
@@ -331,7 +332,7 @@ static cw_status expected_latency(cw_session *session, int root, cw_operation op
             *least = fmin(*least, all.samples[i]);
         }
         more = cw_standard_error(&all.times) >= nrep->batch_error * all.times.mean;
-        cw_tell(session, root, &more, (int)sizeof more);
+        cw_broadcast(session, root, &more, (int)sizeof more);
         free(all.samples);
         status = all.status;
     }

@@ -1,4 +1,5 @@
-/* Sessions, and the few collectives that measuring itself needs, made of messages so that their shape is known. */
+/* Sessions, and the collectives that measuring itself needs, of point-to-point messages, so that their trees are
+ * known. */
 #include "session.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 
 static double wtime(void *context) { return (void)context, MPI_Wtime(); }
 
-/* The least positive difference between readings; a clock that stands still gives 0. */
+/* The smallest positive difference between readings, or 0 if the clock does not move. */
 static double resolution(const cw_session *session) {
     enum { READINGS = 10000 };
     double least = INFINITY, before = cw_clock_own(session);
@@ -35,8 +36,8 @@ cw_session *cw_open(MPI_Comm comm, cw_now now, void *now_context) {
     session->now_context = now_context;
     session->synchronised = -INFINITY;
     double of_clock[] = {resolution(session), MPI_Wtick()};
-    cw_gather_largest(session, 0, of_clock, 2);
-    cw_tell(session, 0, of_clock, (int)sizeof of_clock);
+    cw_reduce_maximum(session, 0, of_clock, 2);
+    cw_broadcast(session, 0, of_clock, (int)sizeof of_clock);
     session->resolution = of_clock[0];
     session->tick = of_clock[1];
     return session;
@@ -55,8 +56,8 @@ void cw_barrier(const cw_session *session) {
     }
 }
 
-/* Down a binomial tree, larger subtrees first. */
-void cw_tell(const cw_session *session, int root, void *data, int bytes) {
+/* Down an in-order binomial tree, larger subtrees first. */
+void cw_broadcast(const cw_session *session, int root, void *data, int bytes) {
     int procs = session->procs, place = (session->rank - root + procs) % procs, distance = 1;
     while (distance < procs && place % (2 * distance) == 0) {
         distance *= 2;
@@ -73,7 +74,7 @@ void cw_tell(const cw_session *session, int root, void *data, int bytes) {
 }
 
 /* Up the same tree. */
-void cw_gather_largest(const cw_session *session, int root, double *values, int count) {
+void cw_reduce_maximum(const cw_session *session, int root, double *values, int count) {
     int procs = session->procs, place = (session->rank - root + procs) % procs;
     for (int distance = 1; distance < procs; distance *= 2) {
         if (place % (2 * distance) != 0) {
@@ -81,10 +82,11 @@ void cw_gather_largest(const cw_session *session, int root, double *values, int 
             return;
         }
         if (place + distance < procs) {
-            double heard[CW_MOST_VALUES];
-            MPI_Recv(heard, count, MPI_DOUBLE, (session->rank + distance) % procs, 0, session->comm, MPI_STATUS_IGNORE);
+            double received[CW_MOST_VALUES];
+            MPI_Recv(received, count, MPI_DOUBLE, (session->rank + distance) % procs, 0, session->comm,
+                     MPI_STATUS_IGNORE);
             for (int i = 0; i < count; i++) {
-                values[i] = fmax(values[i], heard[i]);
+                values[i] = fmax(values[i], received[i]);
             }
         }
     }

@@ -11,20 +11,20 @@ struct cw_session {
     cw_now now;
     void *now_context;
     double resolution, tick;
-    /* The clock of the process above in the tree minus this one's, at readings of this one since `origin`. */
+    /* The points: the parent's clock minus this process's, at readings of this process's clock since `origin`. */
     double origin;
     double own[CW_CLOCK_POINTS], difference[CW_CLOCK_POINTS], weight[CW_CLOCK_POINTS];
-    int points;           /* all that were ever taken */
-    cw_line to_global;    /* what is added to this clock, from `origin` on */
-    double synchronised;  /* reading of this clock; negative infinity: never */
-    double slack_seconds; /* root of rounds: between announcement and start */
+    int points;           /* all points ever taken */
+    cw_line to_global;    /* added to this clock, counted from `origin`, gives the global one */
+    double synchronised;  /* this clock's reading at the last synchronisation; negative infinity: never */
+    double slack_seconds; /* on the root, for rounds: the time between announcement and start */
 };
 
-/* Every process gets what process `root` has. */
-void cw_tell(const cw_session *session, int root, void *data, int bytes);
+/* Broadcasts process `root`'s data. */
+void cw_broadcast(const cw_session *session, int root, void *data, int bytes);
 
-/* Process `root` gets the largest of each value; at most CW_MOST_VALUES. */
+/* Process `root` gets the maximum of each value; at most CW_MOST_VALUES of them. */
 enum { CW_MOST_VALUES = 8 };
-void cw_gather_largest(const cw_session *session, int root, double *values, int count);
+void cw_reduce_maximum(const cw_session *session, int root, double *values, int count);
 
 #endif

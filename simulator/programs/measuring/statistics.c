@@ -89,7 +89,7 @@ cw_line cw_fit_line(const double *x, const double *y, const double *weight, int 
     return (cw_line){mean_y - slope * mean_x, slope};
 }
 
-cw_line cw_after(cw_line outer, double outer_origin, cw_line inner, double inner_origin) {
+cw_line cw_compose(cw_line outer, double outer_origin, cw_line inner, double inner_origin) {
     double then = outer.at_origin + outer.slope * (inner_origin + inner.at_origin - outer_origin);
     return (cw_line){inner.at_origin + then, inner.slope + outer.slope + inner.slope * outer.slope};
 }

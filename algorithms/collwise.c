@@ -37,27 +37,6 @@ const char *collwise_objection(const collwise_algorithm *algorithm, const collwi
 
 void collwise_barrier(MPI_Comm comm) { collwise_barrier_bruck(collwise_private(comm), (collwise_parameters){0}); }
 
-/* Puts user data into packed bytes elsewhere: MPI_Pack where it has another layout, a copy where it has not. */
-static void put(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
-    collwise_bytes view = collwise_bytes_of(buffer, count, type, comm);
-    if (view.copy == NULL) {
-        collwise_copy(packed, view.data, view.bytes);
-    } else {
-        collwise_pack(packed, buffer, count, type, comm);
-    }
-    collwise_bytes_release(&view);
-}
-
-static void take(const char *packed, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
-    collwise_bytes view = collwise_bytes_of(buffer, count, type, comm);
-    if (view.copy == NULL) {
-        collwise_copy(view.data, packed, view.bytes);
-    } else {
-        collwise_unpack(packed, buffer, count, type, comm);
-    }
-    collwise_bytes_release(&view);
-}
-
 static void run_bcast(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
     int rank = collwise_rank_in(call->comm);
     size_t count = (size_t)call->receive_count;
@@ -79,7 +58,8 @@ static void put_own_block(const collwise_blocks *receive, const collwise_call *c
     if (call->send == MPI_IN_PLACE) {
         collwise_blocks_pack(receive, rank);
     } else {
-        put(receive->data + receive->offsets[rank], call->send, (size_t)call->send_count, call->send_type, call->comm);
+        collwise_pack(receive->data + receive->offsets[rank], call->send, (size_t)call->send_count, call->send_type,
+                      call->comm);
     }
 }
 
@@ -137,8 +117,8 @@ static void run_gatherv(const collwise_algorithm *algorithm, const collwise_call
 
 static void scatter_own_block(const collwise_blocks *all, const collwise_call *call, int rank) {
     if (call->receive != MPI_IN_PLACE) {
-        take(all->data + all->offsets[rank], call->receive, (size_t)call->receive_count, call->receive_type,
-             call->comm);
+        collwise_unpack(all->data + all->offsets[rank], call->receive, (size_t)call->receive_count, call->receive_type,
+                        call->comm);
     }
 }
 
@@ -265,7 +245,7 @@ static void run_reduce(const collwise_algorithm *algorithm, const collwise_call 
     char *result = at_root ? call->receive : NULL;
     if (bytes > 0 && (!op.contiguous || call->send == MPI_IN_PLACE)) {
         data = own_copy = collwise_scratch(bytes, call->comm);
-        put(own_copy, own, count, call->receive_type, call->comm);
+        collwise_pack(own_copy, own, count, call->receive_type, call->comm);
     }
     if (bytes > 0 && at_root && !op.contiguous) {
         result = result_copy = collwise_scratch(bytes, call->comm);
@@ -289,7 +269,7 @@ static char *contribution(const collwise_call *call, const collwise_operation *o
     *copy = op->contiguous ? NULL : collwise_scratch(count * op->element_bytes, call->comm);
     char *data = *copy != NULL ? *copy : call->receive;
     if (data != own) {
-        put(data, own, count, call->receive_type, call->comm);
+        collwise_pack(data, own, count, call->receive_type, call->comm);
     }
     return data;
 }
@@ -322,7 +302,8 @@ static void run_exscan(const collwise_algorithm *algorithm, const collwise_call 
     char *copy = NULL, *data;
     if (is_first) {
         data = copy = collwise_scratch(bytes, call->comm);
-        put(copy, call->send == MPI_IN_PLACE ? call->receive : call->send, count, call->receive_type, call->comm);
+        collwise_pack(copy, call->send == MPI_IN_PLACE ? call->receive : call->send, count, call->receive_type,
+                      call->comm);
     } else {
         data = contribution(call, &op, &copy);
     }
@@ -346,9 +327,10 @@ static void run_reduce_scatter_by(const collwise_algorithm *algorithm, const col
     size_t elements = offsets[procs], my_elements = offsets[rank + 1] - offsets[rank];
     if (elements * op.element_bytes > 0) {
         char *data = collwise_scratch(elements * op.element_bytes, call->comm);
-        put(data, call->send == MPI_IN_PLACE ? call->receive : call->send, elements, call->receive_type, call->comm);
+        collwise_pack(data, call->send == MPI_IN_PLACE ? call->receive : call->send, elements, call->receive_type,
+                      call->comm);
         if (procs == 1) {
-            take(data, call->receive, elements, call->receive_type, call->comm);
+            collwise_unpack(data, call->receive, elements, call->receive_type, call->comm);
         } else {
             collwise_bytes mine = collwise_bytes_of(call->receive, my_elements, call->receive_type, call->comm);
             algorithm->reduce_scatter(data, offsets, mine.data, &op, collwise_private(call->comm), with);

@@ -265,12 +265,17 @@ void collwise_bytes_pack(collwise_bytes *view, const void *buffer, size_t count,
 void collwise_bytes_unpack(const collwise_bytes *view, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
 void collwise_bytes_release(collwise_bytes *view);
 
-/* Packs to and unpacks from packed bytes wherever they lie. */
+/* --- Layout and packed form (layout.c) --------------------------------------------------------------------------- */
+
+/* Packs `count` elements, or unpacks them; contiguous data is copied at once. */
 void collwise_pack(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
 void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
 
-/* Whether the packed form of `type` is also its own layout. */
+/* Whether the packed form of elements of `type` is also their own layout. */
 int collwise_is_contiguous(MPI_Datatype type);
+
+/* Where the data of an element begins and ends, in bytes from its address. */
+void collwise_true_bounds(MPI_Datatype type, MPI_Aint *low, MPI_Aint *high, MPI_Comm comm);
 
 /* --- One block a process (blocks.c) ------------------------------------------------------------------------------ */
 

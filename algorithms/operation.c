@@ -55,13 +55,14 @@ static void compute(const collwise_operation *op, const char *left, char *right,
 
 /* Memory for `elements` elements in the type's own layout; *first is where element 0 counts from. */
 static char *make_layout(const collwise_operation *op, size_t elements, char **first) {
-    MPI_Aint low, extent, true_low, true_extent;
+    MPI_Aint low, extent, true_low, true_high;
     MPI_Type_get_extent(op->type, &low, &extent);
-    MPI_Type_get_true_extent(op->type, &true_low, &true_extent);
+    collwise_true_bounds(op->type, &true_low, &true_high, op->comm);
     MPI_Aint span = (MPI_Aint)(elements - 1) * (extent < 0 ? -extent : extent);
-    char *memory = calloc((size_t)(span + true_extent) + 1, 1);
+    size_t bytes = (size_t)(span + true_high - true_low) + 1;
+    char *memory = calloc(bytes, 1);
     if (memory == NULL) {
-        memory = collwise_allocate((size_t)(span + true_extent) + 1, op->comm);
+        memory = collwise_allocate(bytes, op->comm);
     }
     *first = memory - true_low + (extent < 0 ? span : 0);
     return memory;

@@ -11,7 +11,7 @@ from tests.needs import need
 COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi"}
 
 
-def compiled(library: str, source: Path, target: Path) -> Path:
+def compiled(library: str, source: Path, target: Path, *link_options: str) -> Path:
     """The program `target`, for 'smpi' or 'openmpi'; the test is skipped where that is missing."""
     need(library)
     chosen = engine(library)
@@ -19,7 +19,7 @@ def compiled(library: str, source: Path, target: Path) -> Path:
     libraries = [str(chosen.build_directory / name) for name in ("libcollwise.a", "libcollwise_topology.a")]
     options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY / 'algorithms'}"]
     # Simulated programs are shared libraries, in which SimGrid's own MPI_Send would come first.
-    command = [COMPILERS[library], *options, str(source), *libraries, "-Wl,-Bsymbolic-functions", "-o", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = [COMPILERS[library], *options, str(source), *libraries, "-Wl,-Bsymbolic-functions", *link_options]
+    done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return target

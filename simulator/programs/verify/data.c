@@ -38,17 +38,30 @@ static const struct {
     [VERIFY_HINDEXED] = {"hindexed", 6, 48, RUNS({44, 4}, {0, 12}, {20, 8})},
     [VERIFY_NEGATIVE] = {"negative", 6, 44, RUNS({-8, 8}, {4, 4}, {12, 12})},
     [VERIFY_NESTED] = {"nested", 6, 40, RUNS({0, 4}, {8, 4}, {16, 4}, {20, 4}, {28, 4}, {36, 4})},
+    [VERIFY_ADJACENT] = {"adjacent", 6, 24, RUNS({16, 24})},
+    [VERIFY_ADJACENT_STRUCT] = {"adjacent_struct", 6, 24, RUNS({8, 24})},
+    [VERIFY_ADJACENT_BELOW] = {"adjacent_below", 6, 24, RUNS({-48, 24})},
+    [VERIFY_SPREAD] = {"spread", 6, 44, RUNS({-16, 8}, {0, 8}, {20, 8})},
+    [VERIFY_BACKWARDS] = {"backwards", 6, 40, RUNS({0, 8}, {-16, 8}, {-32, 8})},
+    [VERIFY_INTERLEAVED] = {"interleaved", 6, 24, RUNS({32, 8}, {16, 8}, {-24, 8})},
+    [VERIFY_DEEP] = {"deep", 6, 88, RUNS({24, 4}, {16, 4}, {-8, 4}, {68, 4}, {60, 4}, {36, 4})},
     [VERIFY_WHOLE] = {"whole", 1, 8, RUNS({0, 4})},
 };
+
+/* Frees the type that is resized. */
+static MPI_Datatype resized(MPI_Datatype type, MPI_Aint low, MPI_Aint extent) {
+    MPI_Datatype made;
+    MPI_Type_create_resized(type, low, extent, &made);
+    MPI_Type_free(&type);
+    return made;
+}
 
 /* A struct with the extent set, which SimGrid would not round up to the alignment. */
 static MPI_Datatype resized_struct(int members, const int *lengths, const MPI_Aint *places, const MPI_Datatype *types,
                                    MPI_Aint low, MPI_Aint extent) {
-    MPI_Datatype type, resized;
+    MPI_Datatype type;
     MPI_Type_create_struct(members, lengths, places, types, &type);
-    MPI_Type_create_resized(type, low, extent, &resized);
-    MPI_Type_free(&type);
-    return resized;
+    return resized(type, low, extent);
 }
 
 static MPI_Datatype pair(MPI_Aint double_place, MPI_Aint int_place) {
@@ -69,6 +82,34 @@ static MPI_Datatype nested(void) {
     MPI_Type_free(&vector);
     MPI_Type_free(&duplicate);
     return type;
+}
+
+/* SimGrid has the extent of a negative stride wrong: it is set. */
+static MPI_Datatype backwards(void) {
+    MPI_Datatype vector;
+    MPI_Type_vector(3, 2, -4, MPI_INT, &vector);
+    return resized(vector, -32, 40);
+}
+
+static MPI_Datatype interleaved(void) {
+    MPI_Datatype blocks;
+    MPI_Type_create_hindexed(3, (const int[]){2, 2, 2}, (const MPI_Aint[]){32, 16, -24}, MPI_INT, &blocks);
+    return resized(blocks, 0, 24);
+}
+
+static MPI_Datatype deep(void) {
+    MPI_Datatype indexed, duplicate, wide, type;
+    MPI_Type_indexed(2, (const int[]){1, 1}, (const int[]){2, 0}, MPI_INT, &indexed);
+    MPI_Type_dup(indexed, &duplicate);
+    MPI_Type_create_resized(MPI_INT, -4, 12, &wide);
+    MPI_Datatype three = resized_struct(2, (const int[]){1, 1}, (const MPI_Aint[]){16, -8},
+                                        (const MPI_Datatype[]){duplicate, wide}, -12, 40);
+    MPI_Type_create_hvector(2, 1, 44, three, &type);
+    MPI_Type_free(&indexed);
+    MPI_Type_free(&duplicate);
+    MPI_Type_free(&wide);
+    MPI_Type_free(&three);
+    return resized(type, -8, 88);
 }
 
 static bool is_named(verify_kind kind) { return kind <= VERIFY_DOUBLE_INT; }
@@ -111,12 +152,35 @@ static MPI_Datatype make_type(verify_kind kind, int ints) {
     case VERIFY_NESTED:
         type = nested();
         break;
+    case VERIFY_ADJACENT:
+        MPI_Type_indexed(3, (const int[]){2, 2, 2}, (const int[]){4, 6, 8}, MPI_INT, &type);
+        break;
+    case VERIFY_ADJACENT_STRUCT:
+        MPI_Type_create_struct(2, (const int[]){2, 4}, (const MPI_Aint[]){8, 16},
+                               (const MPI_Datatype[]){MPI_INT, MPI_INT}, &type);
+        break;
+    case VERIFY_ADJACENT_BELOW:
+        MPI_Type_create_indexed_block(3, 2, (const int[]){-12, -10, -8}, MPI_INT, &type);
+        break;
+    case VERIFY_SPREAD:
+        MPI_Type_create_indexed_block(3, 2, (const int[]){-4, 0, 5}, MPI_INT, &type);
+        break;
+    case VERIFY_BACKWARDS:
+        type = backwards();
+        break;
+    case VERIFY_INTERLEAVED:
+        type = interleaved();
+        break;
+    case VERIFY_DEEP:
+        type = deep();
+        break;
     case VERIFY_WHOLE:
         MPI_Type_vector(ints > 0 ? ints : 1, 1, 2, MPI_INT, &type);
         break;
     case VERIFY_KINDS:
         break;
     }
+    MPI_Type_set_name(type, maps[kind].name);
     MPI_Type_commit(&type);
     return type;
 }
@@ -142,25 +206,13 @@ size_t verify_message_bytes(verify_kind kind, int ints) {
 }
 
 verify_kind verify_kind_of_six(MPI_Datatype type) {
-    int integers, addresses, types, combiner;
-    MPI_Aint low, extent;
-    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    MPI_Type_get_extent(type, &low, &extent);
-    if (low < 0) { /* SimGrid has another combiner for resized types */
-        return VERIFY_NEGATIVE;
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length, kind = 0;
+    MPI_Type_get_name(type, name, &length);
+    while (kind < VERIFY_KINDS && (maps[kind].ints_per_element != VERIFY_SIX || strcmp(maps[kind].name, name) != 0)) {
+        kind++;
     }
-    switch (combiner) {
-    case MPI_COMBINER_CONTIGUOUS:
-        return extent == maps[VERIFY_CONTIGUOUS].extent ? VERIFY_CONTIGUOUS : VERIFY_NESTED;
-    case MPI_COMBINER_VECTOR:
-        return VERIFY_VECTOR;
-    case MPI_COMBINER_INDEXED:
-        return VERIFY_INDEXED;
-    case MPI_COMBINER_HINDEXED:
-        return VERIFY_HINDEXED;
-    default:
-        return VERIFY_KINDS;
-    }
+    return (verify_kind)kind;
 }
 
 void verify_places_of_six(verify_kind kind, ptrdiff_t places[VERIFY_SIX]) {

@@ -32,7 +32,7 @@ typedef struct {
 typedef enum { PLAIN, REVERSED, DUPLICATE, COMMUNICATORS } communicator;
 static const char *const communicator_names[] = {"ranks as started", "ranks reversed", "duplicated communicator"};
 
-/* What a case is made of. The lengths of these lists (3, 7, 8, 11, 13, 17, and 5 by twos for in place) have no common
+/* What a case is made of. The lengths of these lists (3, 7, 8, 11, 17, 19, and 5 by twos for in place) have no common
  * factor: case i takes entry i modulo the length of each, and any two lists are combined in full by as many cases in a
  * row as their product. */
 enum { ROOTS = 3 };
@@ -41,36 +41,39 @@ static const int int_counts[] = {0, 1, 2, 7, 1009, ONE_BELOW_PROCS, MOST_INTS};
 static const size_t segment_sizes[] = {0, 1, 7, 100, 1024, 4097, 8192, 10000000};
 static const size_t limits[] = {0, 4, 4035, 28, 0, 8072, 0, 100000, 4036, 0, 16144, 1, 0, 4037, 200000, 1000, 0};
 static const int fanouts[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 31, 100};
-#ifdef SMPI_SHARED_MALLOC /* SimGrid packs contiguous types of others with holes as if they had none */
-#define NESTED VERIFY_HINDEXED
-#else
-#define NESTED VERIFY_NESTED
-#endif
 static const verify_kind kinds[][2] = {
     {VERIFY_INT, VERIFY_INT},
     {VERIFY_BYTE, VERIFY_BYTE},
     {VERIFY_DOUBLE_INT, VERIFY_DOUBLE_INT},
-    {VERIFY_CONTIGUOUS, VERIFY_CONTIGUOUS},
+    {VERIFY_CONTIGUOUS, VERIFY_ADJACENT},
     {VERIFY_VECTOR, VERIFY_VECTOR},
+    {VERIFY_INTERLEAVED, VERIFY_DEEP},
     {VERIFY_INDEXED, VERIFY_INDEXED},
-    {VERIFY_HINDEXED, VERIFY_HINDEXED},
-    {VERIFY_NEGATIVE, VERIFY_NEGATIVE},
+    {VERIFY_ADJACENT_BELOW, VERIFY_HINDEXED},
     {VERIFY_PAIR, VERIFY_SWAPPED_PAIR},
+    {VERIFY_SPREAD, VERIFY_BACKWARDS},
+    {VERIFY_HINDEXED, VERIFY_ADJACENT_STRUCT},
+    {VERIFY_NEGATIVE, VERIFY_NEGATIVE},
+    {VERIFY_ADJACENT, VERIFY_ADJACENT_BELOW},
     {VERIFY_WHOLE, VERIFY_INT},
+    {VERIFY_DEEP, VERIFY_SPREAD},
+    {VERIFY_ADJACENT_STRUCT, VERIFY_INTERLEAVED},
     {VERIFY_INT, VERIFY_WHOLE},
-    {VERIFY_VECTOR, VERIFY_NEGATIVE},
-    {NESTED, VERIFY_INDEXED},
+    {VERIFY_VECTOR, VERIFY_CONTIGUOUS},
+    {VERIFY_NESTED, VERIFY_BACKWARDS},
 };
 /* As many as kinds, which reductions do not look at. */
 static const struct {
     verify_operation operation;
     verify_kind operand;
 } reductions[] = {
-    {VERIFY_SUM, VERIFY_INT},          {VERIFY_COMPOSE, VERIFY_CONTIGUOUS}, {VERIFY_MAXLOC, VERIFY_DOUBLE_INT},
-    {VERIFY_COMPOSE, VERIFY_NEGATIVE}, {VERIFY_ROUNDED_SUM, VERIFY_DOUBLE}, {VERIFY_CIRCLE, VERIFY_INT},
-    {VERIFY_COMPOSE, VERIFY_VECTOR},   {VERIFY_XOR, VERIFY_BYTE},           {VERIFY_CIRCLE, VERIFY_NEGATIVE},
-    {VERIFY_COMPOSE, VERIFY_INDEXED},  {VERIFY_MAX, VERIFY_DOUBLE},         {VERIFY_COMPOSE, VERIFY_HINDEXED},
-    {VERIFY_COMPOSE, NESTED},
+    {VERIFY_SUM, VERIFY_INT},          {VERIFY_COMPOSE, VERIFY_CONTIGUOUS},     {VERIFY_MAXLOC, VERIFY_DOUBLE_INT},
+    {VERIFY_COMPOSE, VERIFY_ADJACENT}, {VERIFY_ROUNDED_SUM, VERIFY_DOUBLE},     {VERIFY_CIRCLE, VERIFY_INTERLEAVED},
+    {VERIFY_COMPOSE, VERIFY_VECTOR},   {VERIFY_COMPOSE, VERIFY_SPREAD},         {VERIFY_XOR, VERIFY_BYTE},
+    {VERIFY_CIRCLE, VERIFY_NEGATIVE},  {VERIFY_COMPOSE, VERIFY_ADJACENT_BELOW}, {VERIFY_CIRCLE, VERIFY_INT},
+    {VERIFY_COMPOSE, VERIFY_INDEXED},  {VERIFY_CIRCLE, VERIFY_ADJACENT_STRUCT}, {VERIFY_COMPOSE, VERIFY_DEEP},
+    {VERIFY_MAX, VERIFY_DOUBLE},       {VERIFY_COMPOSE, VERIFY_HINDEXED},       {VERIFY_CIRCLE, VERIFY_BACKWARDS},
+    {VERIFY_COMPOSE, VERIFY_NESTED},
 };
 
 #define ENTRY(list, index) (list)[(index) % (sizeof(list) / sizeof *(list))]

@@ -24,8 +24,16 @@ typedef enum {
     VERIFY_HINDEXED, /* holes, and out of memory order */
     VERIFY_NEGATIVE, /* a struct resized to a negative lower bound */
     VERIFY_NESTED,   /* contiguous of a duplicate of a vector */
-    VERIFY_WHOLE,    /* one strided type for the whole message */
-    VERIFY_KINDS     /* how many there are */
+    /* Adjacent blocks, which start above 0: indexed and struct; and which start below 0: blocks of one length. */
+    VERIFY_ADJACENT,
+    VERIFY_ADJACENT_STRUCT,
+    VERIFY_ADJACENT_BELOW,
+    VERIFY_SPREAD,      /* blocks of one length with gaps, on both sides of 0 */
+    VERIFY_BACKWARDS,   /* a vector of negative stride */
+    VERIFY_INTERLEAVED, /* resized: an element's data lies on both sides of its extent, between that of others */
+    VERIFY_DEEP,        /* a struct of a duplicate of indexed and a resized vector, strided, resized */
+    VERIFY_WHOLE,       /* one strided type for the whole message */
+    VERIFY_KINDS        /* how many there are */
 } verify_kind;
 
 const char *verify_kind_name(verify_kind kind);

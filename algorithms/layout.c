@@ -1,0 +1,266 @@
+/* Data between the layout of its datatype and packed form: the bytes of the type signature, in its order. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifdef SMPI_SHARED_MALLOC
+
+/* SimGrid (3.32 to 4.1) hands out the program's own type, and MPI_Type_free would mark that as freed. */
+static void release(MPI_Datatype inner) { (void)inner; }
+
+#else
+
+static void release(MPI_Datatype inner) {
+    int integers, addresses, types, combiner;
+    MPI_Type_get_envelope(inner, &integers, &addresses, &types, &combiner);
+    if (combiner != MPI_COMBINER_NAMED) {
+        MPI_Type_free(&inner);
+    }
+}
+
+#endif
+
+/* Named types without holes are contiguous, and MPI_Type_contiguous and MPI_Type_dup of such. Size and extent alone
+ * would not do: they are equal, too, for a struct whose members are listed in another order than they lie. The lower
+ * bound counts because SimGrid describes blocks that follow one another as contiguous wherever they start. */
+int collwise_is_contiguous(MPI_Datatype type) {
+    int size, integers, addresses, types, combiner;
+    MPI_Aint low, extent;
+    MPI_Type_get_extent(type, &low, &extent);
+    MPI_Type_size(type, &size);
+    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    if (low != 0 || extent != size) {
+        return 0;
+    }
+    if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP) {
+        return combiner == MPI_COMBINER_NAMED;
+    }
+    int count;
+    MPI_Aint unused;
+    MPI_Datatype inner;
+    MPI_Type_get_contents(type, integers, addresses, 1, &count, &unused, &inner);
+    int contiguous = collwise_is_contiguous(inner);
+    release(inner);
+    return contiguous;
+}
+
+typedef enum { PACK, UNPACK } direction;
+
+#ifdef SMPI_SHARED_MALLOC
+
+/* SimGrid's MPI_Pack is wrong for the second element of indexed and struct types, for duplicates of indexed types and
+ * for types nested in others, and its true extent is the extent. What it says of a type's contents is right: so the
+ * layout is taken from there. */
+
+/* Bytes that lie together and follow one another in the signature. */
+typedef struct {
+    MPI_Aint offset;
+    size_t bytes;
+} run;
+
+/* The runs of one element, in signature order. */
+typedef struct {
+    run *runs;
+    size_t count, room;
+    MPI_Aint extent;
+    MPI_Comm comm;
+} layout;
+
+static void add_run(layout *to, MPI_Aint offset, size_t bytes) {
+    run *last = to->count > 0 ? &to->runs[to->count - 1] : NULL;
+    if (bytes == 0) {
+        return;
+    }
+    if (last != NULL && last->offset + (MPI_Aint)last->bytes == offset) {
+        last->bytes += bytes;
+        return;
+    }
+    if (to->count == to->room) {
+        size_t room = 2 * to->room + 8;
+        run *longer = collwise_allocate(room * sizeof *longer, to->comm);
+        for (size_t i = 0; i < to->count; i++) {
+            longer[i] = to->runs[i];
+        }
+        free(to->runs);
+        to->runs = longer;
+        to->room = room;
+    }
+    to->runs[to->count++] = (run){offset, bytes};
+}
+
+/* Adds a block of elements, of which the first counts from `start`. */
+static void add_block(layout *to, MPI_Aint start, size_t elements, const layout *element) {
+    const run *runs = element->runs;
+    if (element->count == 1 && (MPI_Aint)runs->bytes == element->extent) {
+        add_run(to, start + runs->offset, elements * runs->bytes);
+        return;
+    }
+    for (size_t i = 0; i < elements; i++, start += element->extent) {
+        for (size_t j = 0; j < element->count; j++) {
+            add_run(to, start + runs[j].offset, runs[j].bytes);
+        }
+    }
+}
+
+/* What MPI says of how a type was made. */
+typedef struct {
+    int combiner, integer_count, address_count, type_count;
+    int *integers;
+    MPI_Aint *addresses;
+    MPI_Datatype *types;
+} contents;
+
+static contents read_contents(MPI_Datatype type, MPI_Comm comm) {
+    contents of;
+    MPI_Type_get_envelope(type, &of.integer_count, &of.address_count, &of.type_count, &of.combiner);
+    of.integers = collwise_allocate((size_t)of.integer_count * sizeof *of.integers, comm);
+    of.addresses = collwise_allocate((size_t)of.address_count * sizeof *of.addresses, comm);
+    of.types = collwise_allocate((size_t)of.type_count * sizeof *of.types, comm);
+    if (of.combiner != MPI_COMBINER_NAMED) {
+        MPI_Type_get_contents(type, of.integer_count, of.address_count, of.type_count, of.integers, of.addresses,
+                              of.types);
+    }
+    return of;
+}
+
+static void free_contents(contents *of) {
+    for (int i = 0; i < of->type_count; i++) {
+        release(of->types[i]);
+    }
+    free(of->integers);
+    free(of->addresses);
+    free(of->types);
+}
+
+/* A type's block `index`: how many elements it has, and where it starts. Structs and resized types come as indexed
+ * types with addresses. */
+static size_t block_length(const contents *of, int index) {
+    switch (of->combiner) {
+    case MPI_COMBINER_DUP:
+        return 1;
+    case MPI_COMBINER_VECTOR:
+    case MPI_COMBINER_HVECTOR:
+        return (size_t)of->integers[1];
+    default:
+        return (size_t)of->integers[1 + index];
+    }
+}
+
+static MPI_Aint block_start(const contents *of, int index, MPI_Aint extent, MPI_Comm comm) {
+    switch (of->combiner) {
+    case MPI_COMBINER_DUP:
+        return 0;
+    case MPI_COMBINER_VECTOR:
+        return (MPI_Aint)index * of->integers[2] * extent;
+    case MPI_COMBINER_HVECTOR:
+        return (MPI_Aint)index * of->addresses[0];
+    case MPI_COMBINER_INDEXED:
+        return of->address_count > 0 ? of->addresses[index] : of->integers[1 + of->integers[0] + index] * extent;
+    case MPI_COMBINER_HINDEXED:
+        return of->addresses[index];
+    default:
+        fprintf(stderr, "collwise: this SimGrid has datatypes of another kind (combiner %d) than 3.32 to 4.1\n",
+                of->combiner);
+        MPI_Abort(comm, 1);
+        return 0;
+    }
+}
+
+static layout layout_of(MPI_Datatype type, MPI_Comm comm) {
+    MPI_Aint low;
+    int size;
+    layout made = {.comm = comm}, element = {.comm = comm};
+    MPI_Type_get_extent(type, &low, &made.extent);
+    contents of = read_contents(type, comm);
+    if (of.combiner == MPI_COMBINER_NAMED || of.combiner == MPI_COMBINER_CONTIGUOUS) {
+        MPI_Type_size(type, &size);
+        add_run(&made, low, (size_t)size);
+    } else {
+        int blocks = of.combiner == MPI_COMBINER_DUP ? 1 : of.integers[0];
+        for (int i = 0; i < blocks; i++) {
+            if (i < of.type_count) { /* one for each block, or one for all */
+                free(element.runs);
+                element = layout_of(of.types[i], comm);
+            }
+            add_block(&made, block_start(&of, i, element.extent, comm), block_length(&of, i), &element);
+        }
+    }
+    free(element.runs);
+    free_contents(&of);
+    return made;
+}
+
+static void move(direction way, char *packed, char *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    layout element = layout_of(type, comm);
+    for (size_t i = 0; i < count; i++, buffer += element.extent) {
+        for (const run *next = element.runs; next < element.runs + element.count; packed += next->bytes, next++) {
+            char *place = buffer + next->offset;
+            collwise_copy(way == PACK ? packed : place, way == PACK ? place : packed, next->bytes);
+        }
+    }
+    free(element.runs);
+}
+
+void collwise_true_bounds(MPI_Datatype type, MPI_Aint *low, MPI_Aint *high, MPI_Comm comm) {
+    layout element = layout_of(type, comm);
+    *low = *high = element.count > 0 ? element.runs[0].offset : 0;
+    for (size_t i = 0; i < element.count; i++) {
+        MPI_Aint start = element.runs[i].offset, end = start + (MPI_Aint)element.runs[i].bytes;
+        *low = start < *low ? start : *low;
+        *high = end > *high ? end : *high;
+    }
+    free(element.runs);
+}
+
+#else
+
+/* MPI_Pack counts bytes in an int: go by groups of elements that stay below that. */
+static void move(direction way, char *packed, char *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    int size;
+    MPI_Aint low, extent;
+    MPI_Type_size(type, &size);
+    MPI_Type_get_extent(type, &low, &extent);
+    size_t at_once = size == 0 ? COLLWISE_PIECE_BYTES : 1 + (COLLWISE_PIECE_BYTES - 1) / (size_t)size;
+    for (size_t first = 0; first < count; first += at_once) {
+        size_t elements = collwise_least(count - first, at_once);
+        char *piece = packed + first * (size_t)size, *place = buffer + (MPI_Aint)first * extent;
+        int position = 0, bytes = (int)(elements * (size_t)size);
+        if (way == PACK) {
+            MPI_Pack(place, (int)elements, type, piece, bytes, &position, comm);
+        } else {
+            MPI_Unpack(piece, bytes, &position, place, (int)elements, type, comm);
+        }
+    }
+}
+
+void collwise_true_bounds(MPI_Datatype type, MPI_Aint *low, MPI_Aint *high, MPI_Comm comm) {
+    MPI_Aint extent;
+    (void)comm;
+    MPI_Type_get_true_extent(type, low, &extent);
+    *high = *low + extent;
+}
+
+#endif
+
+static size_t contiguous_bytes(size_t count, MPI_Datatype type) {
+    int size;
+    MPI_Type_size(type, &size);
+    return count * (size_t)size;
+}
+
+void collwise_pack(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    if (collwise_is_contiguous(type)) {
+        collwise_copy(packed, buffer, contiguous_bytes(count, type));
+    } else {
+        move(PACK, packed, (char *)buffer, count, type, comm);
+    }
+}
+
+void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    if (collwise_is_contiguous(type)) {
+        collwise_copy(buffer, packed, contiguous_bytes(count, type));
+    } else {
+        move(UNPACK, (char *)packed, buffer, count, type, comm);
+    }
+}

@@ -1,0 +1,71 @@
+"""An MPI_Allgatherv of blocks with gaps in SMPI: processor time through libcollwise.so against SMPI's own.
+
+    .venv/bin/python benchmarks/blocks_with_gaps.py [--procs 64] [--bytes 65536] [--simgrid VERSION]
+
+Contiguous elements (chars), elements with holes (pairs of ints) and adjacent ones that start above 0, which SMPI itself
+copies as contiguous. The time of a run with empty blocks is subtracted; the least of three runs counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from collwise.simulator.execution.installations import smpi_installation
+
+SOURCE = Path(__file__).with_suffix(".c")
+KINDS = ("char", "pairs", "adjacent")
+# As SMPI's own by default.
+OURS = ["--algorithms", "allgatherv=linear"]
+RUNS = 3
+MOST_TIMES_SLOWER = 5.0
+
+
+def children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def cpu_seconds(options: argparse.Namespace, program: Path, how: list[str], kind: str, block_bytes: int) -> float:
+    command = [sys.executable, "-m", "collwise.studies", "run", "--engine", "smpi", "--platform", "gros", "--ppn", "1"]
+    if options.simgrid:
+        command += ["--simgrid", options.simgrid]
+    command += [*how, "--procs", str(options.procs), "--", str(program), kind, str(block_bytes)]
+    times = []
+    for _ in range(RUNS):
+        start = children_seconds()
+        subprocess.run(command, check=True)
+        times.append(children_seconds() - start)
+    return min(times)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--procs", type=int, default=64)
+    parser.add_argument("--bytes", type=int, default=64 * 1024)
+    parser.add_argument("--simgrid")
+    options = parser.parse_args()
+    compiler = smpi_installation(options.simgrid).launcher.with_name("smpicc")
+    worst = 0.0
+    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        program = Path(directory) / "blocks_with_gaps"
+        subprocess.run([str(compiler), "-std=gnu11", "-O2", str(SOURCE), "-o", str(program)], check=True)
+        print(f"P = {options.procs}, blocks of {options.bytes} bytes")
+        print(f"{'elements':<10} {'SMPI (s)':>9} {'ours (s)':>9} {'ratio':>6}")
+        for kind in KINDS:
+            own, ours = (
+                cpu_seconds(options, program, how, kind, options.bytes) - cpu_seconds(options, program, how, kind, 0)
+                for how in (["--plain"], OURS)
+            )
+            worst = max(worst, ours / own)
+            print(f"{kind:<10} {own:>9.2f} {ours:>9.2f} {ours / own:>6.1f}")
+    print(f"at most {worst:.1f} times SMPI's own; the aim is less than {MOST_TIMES_SLOWER:.0f}")
+    return 0 if worst < MOST_TIMES_SLOWER else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -320,6 +320,7 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
 # --- The command -----------------------------------------------------------------------------------------------------
 
 
+@needs("openmpi", "mpich", "smpi")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -434,6 +435,7 @@ def test_waiting_for_the_clock_ends_in_simulation(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@needs("openmpi")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_nothing_is_left_behind_when_it_is_ended(number: signal.Signals, tmp_path: Path) -> None:
     marker = f"{tmp_path}/sleeper"

@@ -30,14 +30,15 @@ import numpy as np
 
 from collwise.common.units import format_seconds, format_size
 from collwise.models.implementation_aware.estimation import Hockney
-from collwise.studies.figures import style as draw
-from collwise.studies.papers.notebook import study
+from collwise.studies.figures import picks as draw
 from collwise.studies.papers.nuriyev2021 import analysis as paper
 from collwise.studies.papers.nuriyev2021 import tables as published
+from collwise.studies.papers.nuriyev2021.figures import model_kinds
+from collwise.studies.papers.study import Study
 from collwise.studies.tuning import percent, table_columns, table_row
 from collwise.validation.selection.grid import SEGMENT_BYTES
 
-here = study("nuriyev2021")
+here = Study()
 titles = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
 
 # %% [markdown]
@@ -305,7 +306,7 @@ here.text(
 bcast_grisou = tables[0]
 sizes, panels = paper.traditional_and_ours(bcast_grisou, 90)
 here.figure(
-    draw.model_kinds(sizes, panels, "Binary and binomial broadcast on Grisou, P = 90"),
+    model_kinds(sizes, panels, "Binary and binomial broadcast on Grisou, P = 90"),
     "figure-3",
     "Figure 3: by traditional formulas, simulated, and by the fitted model by parts.",
 )
@@ -489,25 +490,27 @@ here.conclude(
 )
 
 # %%
-here.results |= {
-    "simulated_by": maker,
-    "matches_by_reading": {
-        title: [{"reading": reading, "gamma": gamma, "rows": rows} for (reading, gamma), rows in by_reading.items()]
-        for title, by_reading in matches.items()
-    },
-    "published_rows": {table.title: len(table.rows) for table in published.TABLES},
-    "alpha_beta_one_within_rounding": {"rows": len(ratios), "one": ones},
-    "degradation": {
-        name: {label: {"mean": mean, "worst": worst} for label, (mean, worst) in costs.items()}
-        for name, costs in degradations.items()
-    },
-    "degradation_over_procs": {
-        name: {"mean": float(values.mean()), "worst": float(values.max())} for name, values in over_procs_costs.items()
-    },
-    "all_points": {
-        name: {"points": len(values), "mean": float(values.mean()), "worst": float(values.max())}
-        for name, values in (("by parts", by_parts), ("as printed", as_printed), ("Open MPI 3.1", openmpi))
-    },
-    "agreement": agreement,
-    "conclusions": here.conclusions,
-}
+here.publish(
+    {
+        "simulated_by": maker,
+        "matches_by_reading": {
+            title: [{"reading": reading, "gamma": gamma, "rows": rows} for (reading, gamma), rows in by_reading.items()]
+            for title, by_reading in matches.items()
+        },
+        "published_rows": {table.title: len(table.rows) for table in published.TABLES},
+        "alpha_beta_one_within_rounding": {"rows": len(ratios), "one": ones},
+        "degradation": {
+            name: {label: {"mean": mean, "worst": worst} for label, (mean, worst) in costs.items()}
+            for name, costs in degradations.items()
+        },
+        "degradation_over_procs": {
+            name: {"mean": float(values.mean()), "worst": float(values.max())}
+            for name, values in over_procs_costs.items()
+        },
+        "all_points": {
+            name: {"points": len(values), "mean": float(values.mean()), "worst": float(values.max())}
+            for name, values in (("by parts", by_parts), ("as printed", as_printed), ("Open MPI 3.1", openmpi))
+        },
+        "agreement": agreement,
+    }
+)

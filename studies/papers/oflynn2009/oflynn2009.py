@@ -37,13 +37,13 @@ import numpy as np
 from collwise.common.units import format_size
 from collwise.models.estimators import cost
 from collwise.platforms import load
-from collwise.studies.figures.sizes import size_curves
-from collwise.studies.papers.notebook import study
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009 import estimates as estimating
 from collwise.studies.papers.oflynn2009 import tables as published
+from collwise.studies.papers.oflynn2009.figures import size_curves
+from collwise.studies.papers.study import Study
 
-here = study("oflynn2009")
+here = Study()
 platform = load(estimating.PLATFORM)
 limit = platform.eager_limit_bytes
 
@@ -604,7 +604,7 @@ here.conclude(
 )
 
 # %%
-here.results |= {
+here.publish({
     "simulated_by": found.lmo.made_by,
     "table_7_1": {
         f"{cell.types[0]}-{cell.types[1]}": {
@@ -651,5 +651,4 @@ here.results |= {
         "slowest_last_worst": exact.slowest_last.worst,
         "hockney_worst": exact.hockney_scatter.worst,
     },
-    "conclusions": here.conclusions,
-}  # fmt: skip
+})  # fmt: skip

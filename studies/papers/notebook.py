@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import jupytext
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
@@ -96,7 +97,7 @@ def _execute(document: NotebookNode, notebook: Path, settings: StudySettings, on
             kinds = {one.__name__: one for one in (CollwiseError, UsageError)}
             if problem.ename in kinds:
                 raise kinds[problem.ename](problem.evalue) from None
-            sys.stderr.write(f"{problem}\n")
+            click.echo(str(problem), err=True)
             raise CollwiseError(f"{notebook.name} failed: {problem.ename}: {problem.evalue}") from None
         except (AssertionError, RuntimeError) as problem:
             # After Ctrl-C the client ends the kernel, and then stumbles over its absence.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from IPython.display import display
 from matplotlib.figure import Figure
 
@@ -83,9 +84,10 @@ class Study:
         """Shows a paragraph."""
         display({"text/markdown": markdown, "text/plain": markdown}, raw=True)
 
-    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Shows a table."""
-        self.text(f"**{title}**\n\n{markdown_table(columns, rows)}".rstrip("\n"))
+    def table(self, title: str, table: pd.DataFrame) -> None:
+        """Shows a table without its index."""
+        rows = table.itertuples(index=False, name=None)
+        self.text(f"**{title}**\n\n{markdown_table(list(table.columns), rows)}".rstrip("\n"))
 
     def figure(self, figure: Figure, name: str, caption: str) -> None:
         """Shows a figure with its caption; `name` is that of its file, without the ending."""

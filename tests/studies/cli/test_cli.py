@@ -69,7 +69,7 @@ MAP = ("map", "--platform", "grisou", "--collective", "bcast")
         ((*SIMULATE, "--sizes", "8Kb2"), r"--sizes: malformed size '8Kb2': write a whole number"),
         ((*SIMULATE, "--sizes", "8KiB:1KiB:x2"), r"--sizes: size range '8KiB:1KiB:x2' never ends or is empty"),
         ((*SIMULATE, "--root", "4"), r"--root: rank 4 does not exist with P = 4"),
-        ((*SIMULATE, "--engine", "9.9"), r"SimGrid 9\.9 is not here; valid: "),
+        ((*SIMULATE, "--simgrid", "9.9"), r"SimGrid 9\.9 is not here; valid: "),
         ((*SIMULATE, "--store", "corrupt.sqlite"), r"corrupt\.sqlite is corrupted .* left untouched"),
         ((*SIMULATE, "--store", "/proc/none/x.sqlite"), r"store /proc/none/x\.sqlite cannot be used"),
         ((*SIMULATE, "--colour"), r"No such option '?--colour"),

@@ -10,39 +10,39 @@ import click
 
 from collwise.common.errors import CollwiseError, unknown_name
 
-# Command name -> (module below collwise.studies.cli, attribute). Modules load when their command is called, so
-# that a quick command does not wait for numpy or matplotlib.
+# Command name -> (module below collwise.studies.cli, attribute, line of `collwise --help`). A module is imported
+# when its command is called, so that a quick command does not wait for numpy, and `collwise --help` waits for none.
 _COMMANDS = {
-    "demo": ("demo", "demo"),
-    "test": ("maintenance", "test"),
-    "setup": ("maintenance", "setup"),
-    "studio": ("maintenance", "studio"),
-    "platforms": ("platforms", "platforms"),
-    "algorithms": ("algorithms", "algorithms"),
-    "verify": ("verify", "verify"),
-    "crosscheck": ("crosscheck", "crosscheck"),
-    "simulate": ("simulate", "simulate"),
-    "measure": ("measure", "measure"),
-    "testbed": ("testbed", "testbed"),
-    "import": ("importing", "import_times"),
-    "regions": ("regions", "regions"),
-    "gain": ("gain", "gain"),
-    "calibrate": ("calibrate", "calibrate"),
-    "experiment": ("experiment", "experiment"),
-    "run": ("run", "run"),
-    "models": ("coverage", "models"),
-    "fit": ("fit", "fit"),
-    "predict": ("predict", "predict"),
-    "evaluate": ("evaluation", "evaluate"),
-    "recover": ("evaluation", "recover"),
-    "compare": ("comparison", "compare"),
-    "select": ("comparison", "select"),
-    "map": ("maps", "maps"),
-    "mapping": ("mapping", "mapping"),
-    "export": ("comparison", "export"),
-    "report": ("comparison", "report"),
-    "validate": ("validate", "validate"),
-    "study": ("study", "study"),
+    "demo": ("demo", "demo", "The main job on two real clusters: choices, costs and rules"),
+    "test": ("maintenance", "test", "Runs the tests; more arguments go to pytest"),
+    "setup": ("maintenance", "setup", "Checks the set-up, or builds a newer SimGrid"),
+    "studio": ("maintenance", "studio", "Opens JupyterLab on the notebooks of the studies"),
+    "platforms": ("platforms", "platforms", "Clusters that are described here, and checks of your own"),
+    "algorithms": ("algorithms", "algorithms", "Every collective and algorithm, with parameters and requirements"),
+    "verify": ("verify", "verify", "Runs every algorithm on real data and checks the result"),
+    "crosscheck": ("crosscheck", "crosscheck", "Compares our algorithms with the same ones that others wrote"),
+    "simulate": ("simulate", "simulate", "Simulates every algorithm at every P, m and segment size"),
+    "measure": ("measure", "measure", "Measures algorithms under Open MPI or MPICH"),
+    "testbed": ("testbed", "testbed", "A cluster in this machine: real MPI over a real TCP network"),
+    "import": ("importing", "import_times", "Reads times that were measured elsewhere into the store"),
+    "regions": ("regions", "regions", "Looks for the escalation of linear gather, the leap of scatter"),
+    "gain": ("gain", "gain", "Measures a decision table against Open MPI's own decisions"),
+    "calibrate": ("calibrate", "calibrate", "Writes a platform from messages measured between two nodes"),
+    "experiment": ("experiment", "experiment", "Makes experiments between a few processes"),
+    "run": ("run", "run", "Runs an MPI program with our algorithms"),
+    "models": ("coverage", "models", "Every model of collectives, and what it has formulas for"),
+    "fit": ("fit", "fit", "Estimates the parameters of models from experiments"),
+    "predict": ("predict", "predict", "Evaluates models over arrays of P and m at once"),
+    "evaluate": ("evaluation", "evaluate", "Scores models: predicted against simulated times"),
+    "recover": ("evaluation", "recover", "Estimates by every procedure what a platform's description says"),
+    "compare": ("comparison", "compare", "For each P and m: the best algorithm, and what each choice costs"),
+    "select": ("comparison", "select", "Makes decision tables: which algorithm for each P and m"),
+    "map": ("maps", "maps", "The best method over m and P, by simulation and by models"),
+    "mapping": ("mapping", "mapping", "Finds the best mapping of nodes to ranks for a binomial tree"),
+    "export": ("comparison", "export", "Writes rules that an MPI library reads"),
+    "report": ("comparison", "report", "The main job for one platform: an HTML report and rules"),
+    "validate": ("validate", "validate", "Compares predicted, simulated and measured times on a test bed"),
+    "study": ("study", "study", "Runs a study's notebook"),
 }
 
 
@@ -53,10 +53,14 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             raise unknown_name("command", cmd_name, _COMMANDS, "see 'collwise --help'")
-        module_name, attribute = _COMMANDS[cmd_name]
+        module_name, attribute, _ = _COMMANDS[cmd_name]
         module = __import__(f"collwise.studies.cli.{module_name}", fromlist=[attribute])
         command: click.Command = getattr(module, attribute)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, _, summary) in _COMMANDS.items()])
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

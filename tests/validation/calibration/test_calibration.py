@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 from collections.abc import Iterator
@@ -11,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.platforms import Calibration, Platform, load
+from collwise.platforms import Calibration, Platform, load, write_description
+from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.targets import LaunchRequest, LocalMachine
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.studies.cli.main import main
 from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
 from collwise.validation.calibration.plan import (
     CalibrationGrid,
@@ -22,10 +26,10 @@ from collwise.validation.calibration.plan import (
     simulate_plan,
     size_plan,
 )
-from collwise.validation.calibration.points import EAGER, PING_PONG, CalibrationPoint, case_of_kind
+from collwise.validation.calibration.points import EAGER, PING_PONG, CalibrationPoint, case_of_kind, write_points
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
-from tests.needs import need
+from tests.needs import need, needs
 
 NOMINAL = Platform(
     "known", "Known", "site", 4, "n", "", 1, 1, 1e9, 12.5e6, 2e-5, 2e9, 1e-6, calibration=Calibration(tcp_window=False)
@@ -179,3 +183,63 @@ def test_a_test_bed_is_calibrated(bed: TestBed, context: SimulationContext) -> N
     assert 60_000 < result.platform.calibration.eager_limit_bytes < 65_537
     assert 10e6 < result.platform.link_bytes_per_second < 12.6e6
     assert result.median_error("ping_pong") < 0.2
+
+
+class TwoNodes(LocalMachine):
+    """This machine as if it had two processes on each node; the user gives up after `patience` measurements."""
+
+    def __init__(self, patience: int) -> None:
+        super().__init__("openmpi")
+        self.patience = patience
+
+    def processes_per_node(self, procs: int) -> int:
+        return 2
+
+    def launch(self, request: LaunchRequest) -> ProgramRun:
+        def take(line: str) -> None:
+            assert request.on_line is not None
+            if self.patience == 0:
+                raise KeyboardInterrupt
+            self.patience -= line.startswith('{"id"')
+            request.on_line(line)
+
+        return super().launch(replace(request, on_line=take))
+
+
+@needs("openmpi")
+def test_a_stopped_calibration_resumes(context: SimulationContext) -> None:
+    grid = CalibrationGrid(6, 4, 4, 4, most_bytes=1000, seconds_each=1e-4, most_repetitions=3)
+    nominal = replace(NOMINAL, nodes=2)
+    with pytest.raises(KeyboardInterrupt):
+        measure_points(TwoNodes(10), nominal, grid, context.store)
+    before = len(list(context.store.rows()))
+    assert before == 10
+    whole = 2 + 6 + 4 + 4 + 4 + 4 + 4 + 4 + 8
+    points = measure_points(TwoNodes(whole - before), nominal, grid, context.store)
+    assert len(points) == len(list(context.store.rows())) == whole
+    assert {point.within_node for point in points if point.kind == PING_PONG} == {True, False}
+    assert all(2 <= len(point.seconds) <= 15 for point in points if point.kind != EAGER)
+    assert measure_points(TwoNodes(0), nominal, grid, context.store) == points
+
+
+@needs("smpi")
+def test_points_of_a_file_are_fitted_again(
+    tmp_path: Path, context: SimulationContext, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = with_receives(simulated_points(TRUE, context), TRUE)
+    write_points(tmp_path / "known.csv", points)
+    (tmp_path / "nominal.toml").write_text(write_description(NOMINAL))
+    arguments = ["--nominal", str(tmp_path / "nominal.toml"), "--points", str(tmp_path / "known.csv")]
+    arguments += ["-o", str(tmp_path / "fitted.toml"), "--store", str(tmp_path / "cli.sqlite"), "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main(["calibrate", *arguments])
+    assert ended.value.code == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["points"] == str(tmp_path / "known.csv")
+    result = refit(points, NOMINAL, context)
+    assert (tmp_path / "fitted.toml").read_text() == write_description(result.platform)
+    assert [one["simulated_seconds"] for one in document["residuals"]] == [
+        one.simulated_seconds for one in result.residuals
+    ]
+    with Store(tmp_path / "cli.sqlite") as store:
+        assert len(list(store.rows(source="simulated"))) == len(result.residuals)

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.installations import engines_directory
+from collwise.simulator.execution.installations import simgrid_directory
 
 _CMAKE_OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",
@@ -40,7 +40,7 @@ _TOOLS = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++"}
 
 def engine_prefix(version: str) -> Path:
     """Where SimGrid `version` is installed, or would be."""
-    return engines_directory() / f"simgrid-{version}"
+    return simgrid_directory() / f"simgrid-{version}"
 
 
 def is_installed(version: str) -> bool:
@@ -67,7 +67,7 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
             console.print(f"SimGrid {version} is already in {prefix}", soft_wrap=True)
             return prefix
         _require_tools()
-        log, work = engines_directory() / f"simgrid-{version}.log", engines_directory() / f"build-simgrid-{version}"
+        log, work = simgrid_directory() / f"simgrid-{version}.log", simgrid_directory() / f"build-simgrid-{version}"
         log.write_bytes(b"")
         if not (work / "source").exists():
             console.print(f"downloading SimGrid {version} from PyPI")
@@ -169,10 +169,10 @@ def _run(
 def _lock(version: str, console: Console) -> Iterator[None]:
     """Keep a second build of the same version waiting until the first one has ended."""
     try:
-        engines_directory().mkdir(parents=True, exist_ok=True)
-        lock = (engines_directory() / f"simgrid-{version}.lock").open("w")
+        simgrid_directory().mkdir(parents=True, exist_ok=True)
+        lock = (simgrid_directory() / f"simgrid-{version}.lock").open("w")
     except OSError as error:
-        raise UsageError(f"cannot write to {engines_directory()}: {error.strerror}") from error
+        raise UsageError(f"cannot write to {simgrid_directory()}: {error.strerror}") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -23,14 +23,9 @@ from collwise.common.experiments import (
     Measurement,
 )
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
-from collwise.simulator.execution.processes import (
-    ProgramRun,
-    run_command,
-    smpi_command,
-    smpi_environment,
-    smpi_files,
-)
+from collwise.simulator.execution.installations import file_digest, smpi_installation
+from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.store import Store
@@ -167,7 +162,7 @@ class _ExperimentRunner:
             keep(Timing(case, record["seconds"], record["elapsed_seconds"] / repetitions, half_width, repetitions))
 
         text = self._precision.line() + experiment_lines(rounds)
-        with worklist(text, keep_record, self._target.folder() if self._target else None) as work:
+        with worklist(text, keep_record, self._target.shared_directory() if self._target else None) as work:
             run = self._launch(work.file_name, work.take, self._stop)
         if work.done < len(experiments):
             raise CollwiseError(
@@ -184,11 +179,11 @@ class ExperimentLaboratory:
     """
 
     def __init__(
-        self, engine: Installation, store: Store, procs: int, eager_limit_bytes: int, least_bytes: int, per_node: int
+        self, label: str, store: Store, procs: int, eager_limit_bytes: int, least_bytes: int, per_node: int
     ) -> None:
         self.procs, self.eager_limit_bytes, self.least_bytes = procs, eager_limit_bytes, least_bytes
         self.effort = Effort()
-        self.label = engine.label
+        self.label = label
         self._store, self._per_node = store, per_node
         self._runners: dict[bool, _ExperimentRunner] = {}
         self._known: dict[bool, dict[Case, Timing]] = {}
@@ -209,18 +204,15 @@ class ExperimentLaboratory:
         """
         count = len(platform.hosts) if procs is None else procs
         platform.hosts_for(count, 1)
-        engine = smpi_installation(simgrid, count)
+        installation = smpi_installation(simgrid, count)
 
         def launch(file_name: str, take: Callable[[str], None], stop: threading.Event) -> ProgramRun:
-            with smpi_files(platform, count, 1) as (platform_file, host_file):
-                program = engine.program("experiments")
-                command = smpi_command(engine, platform_file, host_file, count, program, [file_name])
-                return run_command(command, on_line=take, stop=stop, environment=smpi_environment(engine))
+            return run_smpi(installation, platform, "experiments", count, [file_name], on_line=take, stop=stop)
 
-        made = cls(engine, store, count, platform.eager_limit_bytes, 1, 1)
+        made = cls(installation.label, store, count, platform.eager_limit_bytes, 1, 1)
         for in_parallel in (True, False):
             configuration = simulated_configuration(
-                platform, engine, "experiments", side_by_side="yes" if in_parallel else "no"
+                platform, installation, "experiments", side_by_side="yes" if in_parallel else "no"
             )
             made._runners[in_parallel] = _ExperimentRunner(
                 configuration, EXACT, launch, in_parallel=in_parallel, jobs=jobs or os.cpu_count() or 1
@@ -251,16 +243,18 @@ class ExperimentLaboratory:
             left = max(0.0, deadline - time.monotonic())
             return target.run("experiments", procs, [file_name], timeout_seconds=left, on_line=take)
 
-        made = cls(target.engine, store, procs, target.eager_limit_bytes, 0, per_node)
+        made = cls(target.installation.label, store, procs, target.eager_limit_bytes, 0, per_node)
         for in_parallel in (True, False):
             details = {
-                "program_digest": file_digest(target.engine.program("experiments")),
+                "program_digest": file_digest(target.installation.program("experiments")),
                 "side_by_side": "yes" if in_parallel else "no",
                 **target.facts,
                 "procs": str(procs),
                 **wanted.details(),
             }
-            configuration = Configuration("measured", target.name, target.engine.label, tuple(sorted(details.items())))
+            configuration = Configuration(
+                "measured", target.name, target.installation.label, tuple(sorted(details.items()))
+            )
             made._runners[in_parallel] = _ExperimentRunner(
                 configuration, wanted, launch, in_parallel=in_parallel, target=target
             )

@@ -26,7 +26,13 @@ from collwise.studies.cli.options import (
     store_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import PLACES, Where, place_options, refuse_details, target_from
+from collwise.studies.cli.target_options import (
+    TARGET_OPTIONS,
+    TargetOptions,
+    refuse_target_details,
+    target_from,
+    target_options,
+)
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.reports.irregular_regions import (
     ALGORITHM_COLUMNS,
@@ -47,7 +53,7 @@ _BED = "regions"
 
 
 @click.command()
-@place_options
+@target_options
 @click.option("--nodes", "--procs", "nodes", type=COUNTS, default="8", show_default=True, help="Processes: 8,16.")
 @click.option(
     "--buffer", "buffers", type=SIZES, default="16KB", show_default=True, help="Of ports of its own beds: 16KB,64KB."
@@ -73,7 +79,7 @@ _BED = "regions"
 @click.pass_context
 def regions(
     context: click.Context,
-    where: Where,
+    where: TargetOptions,
     nodes: Sequence[int],
     buffers: Sequence[int],
     variants: Sequence[str],
@@ -94,9 +100,11 @@ def regions(
     switch buffer and TCP; or at the place that the options name, as it is. Everything is measured anew each time, since
     escalations happen or do not.
     """
-    refuse_details(where)
+    refuse_target_details(where)
     if where.named:
-        refuse_options(context, ("buffers", "variants", "rate"), f"beds that regions makes itself, without {PLACES}")
+        refuse_options(
+            context, ("buffers", "variants", "rate"), f"beds that regions makes itself, without {TARGET_OPTIONS}"
+        )
     if figures is not None:
         writable_folder(figures)
     for file in (output, report):

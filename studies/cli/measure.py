@@ -33,7 +33,7 @@ from collwise.studies.cli.options import (
     sweep_progress,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import Where, place_options, print_script, script_option, target_from
+from collwise.studies.cli.target_options import TargetOptions, print_script, script_option, target_from, target_options
 from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
 from collwise.validation.selection.grid import SIZES as USUAL_SIZES
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@place_options
+@target_options
 @collective_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 @store_option
 @json_option
 def measure(
-    where: Where,
+    where: TargetOptions,
     collective: str,
     algorithms: Sequence[str] | None,
     procs: Sequence[int],
@@ -112,7 +112,9 @@ def measure(
     if as_json:
         print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
     else:
-        title = f"{collective}, {place.engine.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
+        title = (
+            f"{collective}, {place.installation.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
+        )
         stdout_console().print(table(title, _COLUMNS, [_row(row) for row in timings], left=0, keys=3))
     failed = [row for row in timings if not row.ok]
     if failed:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, Wishes, words_of
+from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, LaunchOptions, split_arguments
 from collwise.simulator.execution.host_lists import read_hosts
 from collwise.simulator.execution.installations import MPI_LIBRARIES
+from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.mpirun import Mpirun
 from collwise.simulator.execution.oar import Oar
 from collwise.simulator.execution.srun import Srun
-from collwise.simulator.execution.targets import ExecutionTarget, LocalMachine
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.studies.cli.options import SIZE, FiniteRange, NamedChoice, file_option
 
 if TYPE_CHECKING:
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
 # Options that say more of a place that another one names.
 _DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args")
 LAUNCHERS = ("mpirun", "srun", "oar")
-PLACES = "--library, --hosts, --launcher or --testbed"
+TARGET_OPTIONS = "--library, --hosts, --launcher or --testbed"
 """The options that name a place, for messages."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Where:
-    """The options of `place_options` as given; None or empty where not."""
+class TargetOptions:
+    """The options of `target_options` as given; None or empty where not."""
 
     library: str | None = None
     hosts: str | None = None
@@ -79,12 +80,12 @@ _NAMES = ("library", "hosts", "launcher", "testbed", "ppn", "remote_shell", "tra
           "reach")  # fmt: skip
 
 
-def place_options(function: F) -> F:
+def target_options(function: F) -> F:
     """Options that name a place; the command gets them together as `where`, for `target_from`."""
 
     @functools.wraps(function)
     def collected(*arguments: Any, **given: Any) -> Any:
-        where = Where(**{name: given.pop(name) for name in _NAMES})
+        where = TargetOptions(**{name: given.pop(name) for name in _NAMES})
         return function(*arguments, where=where, **given)
 
     made: Any = collected
@@ -93,7 +94,7 @@ def place_options(function: F) -> F:
     return made
 
 
-def target_from(where: Where) -> ExecutionTarget:
+def target_from(where: TargetOptions) -> ExecutionTarget:
     """The place asked for: this machine if none is. Hosts are reached when it is made.
 
     Raises UsageError for options that do not go together and CollwiseError when hosts do not answer.
@@ -110,24 +111,24 @@ def target_from(where: Where) -> ExecutionTarget:
             raise UsageError("--launcher mpirun needs --hosts FILE|A,B,...")
         _refuse(where, _DETAILS, "other places")
         return LocalMachine(where.library or MPI_LIBRARIES[0])
-    wishes = Wishes(
+    options = LaunchOptions(
         where.library or MPI_LIBRARIES[0],
         where.ppn or 0,
         where.transport or TRANSPORTS[0],
-        words_of(where.mpirun_args, "--mpirun-args"),
+        split_arguments(where.mpirun_args, "--mpirun-args"),
         where.eager_limit or 0,
         where.reach,
     )
     if where.launcher == "srun":
         _refuse(where, ("remote_shell",), "mpirun")
-        return Srun(wishes)
+        return Srun(options)
     if where.launcher == "oar":
-        return Oar(wishes, where.remote_shell)
+        return Oar(options, where.remote_shell)
     assert where.hosts is not None
-    return Mpirun(read_hosts(where.hosts), wishes, where.remote_shell)
+    return Mpirun(read_hosts(where.hosts), options, where.remote_shell)
 
 
-def refuse_details(where: Where) -> None:
+def refuse_target_details(where: TargetOptions) -> None:
     """For commands that do not run on this machine unless asked to. Raises UsageError for details of no place."""
     if not where.named:
         _refuse(where, _DETAILS, "places")
@@ -139,19 +140,19 @@ def script_option(function: F) -> F:
     return file_option("--script", metavar="DIR|FILE", help=help_text)(function)
 
 
-def print_script(path: Path, cases: Sequence[Case], method: Method, where: Where) -> None:
+def print_script(path: Path, cases: Sequence[Case], method: Method, where: TargetOptions) -> None:
     """Writes the script and says what to do with it. Raises UsageError for options that name a place."""
     from collwise.validation.measurement.scripts import write_script
 
     if where.named and where.launcher not in ("mpirun", "srun"):
         raise UsageError("--script: where it runs is said there, by the variable LAUNCHER; only --launcher srun helps")
     _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit"), "places")
-    words = " ".join([where.launcher or "mpirun", *words_of(where.mpirun_args, "--mpirun-args")])
+    words = " ".join([where.launcher or "mpirun", *split_arguments(where.mpirun_args, "--mpirun-args")])
     file = write_script(path, cases, method, launcher=words)
     click.echo(f"{file}: {len(cases)} cases; run it there by: bash {shlex.quote(file.name)}")
 
 
-def _testbed(where: Where) -> ExecutionTarget:
+def _testbed(where: TargetOptions) -> ExecutionTarget:
     from collwise.validation.testbed.bed import running
     from collwise.validation.testbed.target import TestBed
 
@@ -161,7 +162,7 @@ def _testbed(where: Where) -> ExecutionTarget:
     return TestBed(running(str(where.testbed)), where.ppn)
 
 
-def _refuse(where: Where, names: tuple[str, ...], of: str) -> None:
+def _refuse(where: TargetOptions, names: tuple[str, ...], of: str) -> None:
     for name in names:
         if getattr(where, name):
             raise UsageError(f"--{name.replace('_', '-')} is for {of} (--hosts, --launcher srun or oar)")

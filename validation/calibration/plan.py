@@ -12,7 +12,8 @@ from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.platforms import HostPlatform, Platform
-from collwise.simulator.execution.processes import ProgramRun, run_program
+from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.execution.worklist import worklist
 from collwise.validation.calibration.points import (
@@ -169,7 +170,7 @@ def measure_plan(
     def run(file_name: str, take: Callable[[str], None]) -> ProgramRun:
         return place.run("calibration", procs, [file_name], timeout_seconds=_LIMIT_SECONDS, on_line=take)
 
-    return _made(plan, run, place.engine.label, on_progress, folder=place.folder())
+    return _made(plan, run, place.installation.label, on_progress, folder=place.shared_directory())
 
 
 def simulate_plan(

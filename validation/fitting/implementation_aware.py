@@ -159,7 +159,7 @@ def fit_measured(
         timeout_seconds=limit_seconds,
     )
     by_case = {timing.case: replace(timing, root_seconds=timing.seconds) for timing in timings}
-    return experiments.evaluate(by_case, place.name, f"measured, {place.engine.label}")
+    return experiments.evaluate(by_case, place.name, f"measured, {place.installation.label}")
 
 
 class _Experiments:

@@ -111,15 +111,15 @@ def run_time(
     UsageError where nothing is decided for a case or the library is not Open MPI, and CollwiseError when a launch fails
     or libcollwise did not run what it was to.
     """
-    if place.engine.library != "openmpi":
-        raise UsageError(f"{place.engine.label}: rules files are Open MPI's; valid library: openmpi")
+    if place.installation.library != "openmpi":
+        raise UsageError(f"{place.installation.label}: rules files are Open MPI's; valid library: openmpi")
     if launches < 2:
         raise UsageError(f"{launches} launches; an interval takes 2 at least")
     choices = {case: choice_for(decisions, case) for case in cases}
-    version = series(place.engine.version)
+    version = series(place.installation.version)
     used = [decisions[name] for name in dict.fromkeys(case.collective for case in cases)]
     notes = _notes(used, choices, version)
-    with place.folder() as folder:
+    with place.shared_directory() as folder:
         rules_file, table_file = Path(folder, "rules"), Path(folder, "table")
         rules_text = _rules_text(used, version)
         rules_file.write_text(rules_text, encoding="utf-8")
@@ -200,7 +200,7 @@ def following(file: Path) -> dict[str, str]:
 
 def _preloading(place: ExecutionTarget, table: Path) -> dict[str, str]:
     """What the processes are told; where need be, a link to the library is made beside the table."""
-    library = preloadable(place.engine.program(LIBRARY), table.parent)
+    library = preloadable(place.installation.program(LIBRARY), table.parent)
     return {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table)}
 
 

@@ -21,8 +21,8 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import KINDS, Effort, Experiment, Laboratory
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.execution.installations import MPI_LIBRARIES, REPOSITORY
-from collwise.simulator.execution.processes import run_command, run_program
-from collwise.simulator.execution.targets import LocalMachine
+from collwise.simulator.execution.local_machine import LocalMachine, run_program
+from collwise.simulator.execution.processes import run_command
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory, experiment_lines
 from collwise.simulator.sweeps.method import EXACT, Precision

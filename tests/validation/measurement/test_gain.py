@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.cluster import Wishes
+from collwise.simulator.execution.cluster import LaunchOptions
+from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.mpirun import Mpirun
-from collwise.simulator.execution.targets import LocalMachine
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case
 from collwise.studies.reports.gain import cells, gains_markdown, summary_lines
@@ -146,7 +146,7 @@ def test_a_file_that_a_host_cannot_read_is_named(tmp_path: Path, monkeypatch: py
 def test_rules_are_in_force_on_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the messages that Open MPI sends there: of a chain each rank sends to the next, without rules they differ."""
     stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
-    far = Mpirun({"far1": 4}, Wishes(reach_seconds=900), remote_shell="far-shell")
+    far = Mpirun({"far1": 4}, LaunchOptions(reach_seconds=900), remote_shell="far-shell")
     rules = tmp_path / "rules"
     rules.write_text(openmpi_rules([TABLES["bcast"]], "4.1", skip_inexpressible=True))
     monitoring = {"pml_monitoring_enable": "2", "pml_monitoring_enable_output": "3"}

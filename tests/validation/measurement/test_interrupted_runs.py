@@ -32,7 +32,7 @@ class Played(ExecutionTarget):
 
     def __init__(self, folder: Path, most: int = 10**6, wrong: int = -1) -> None:
         (folder / "benchmark").touch()
-        self.engine = Installation("openmpi", "9.9", Path("mpirun"), folder)
+        self.installation = Installation("openmpi", "9.9", Path("mpirun"), folder)
         self.most, self.wrong, self.orders, self.asked = most, wrong, [], []
 
     def processes_per_node(self, procs: int) -> int:

@@ -375,8 +375,8 @@ static runner *const runners[COLLWISE_COLLECTIVES] = {
 };
 
 void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
-    if (with.fanout == 0) {
-        with.fanout = algorithm->default_fanout;
+    if (with.count == 0) {
+        with.count = algorithm->default_count;
     }
     runners[algorithm->kind](algorithm, call, with);
 }

@@ -121,6 +121,7 @@ def run_command(
 
         threading.Thread(target=watch, daemon=True).start()
         try:
+            assert child.stdout is not None
             for line in child.stdout:
                 run.output_lines.append(line.rstrip("\n"))
                 if on_line is not None:

@@ -15,7 +15,7 @@ from collwise.common.units import format_size, parse_size
 from collwise.platforms import HostPlatform, Platform, write_description
 from collwise.studies.cli.options import PLATFORM, checked_new_file, file_option, json_option, parsed, print_json
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
+from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.validation.testbed.bed import running
 from collwise.validation.testbed.platform import simulated_platform
 
@@ -32,7 +32,7 @@ def _ends(text: str) -> tuple[int, int]:
 
 
 @click.command()
-@target_options
+@place_options
 @click.option("--nominal", type=PLATFORM, help="A description to start from: hosts, rate. Default: the test bed's.")
 @click.option("--name", help="The platform's name. Default: the nominal one's.")
 @click.option("--nodes", type=click.IntRange(2), help="Nodes that take part. Default: all of the nominal platform.")
@@ -44,7 +44,7 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option("--figures", type=click.Path(path_type=Path), help="A directory for figures of points and segments.")
 @json_option
 def calibrate(
-    where: TargetOptions,
+    where: Where,
     nominal: HostPlatform | None,
     name: str | None,
     nodes: int | None,
@@ -80,7 +80,7 @@ def calibrate(
         if sizes is not None:
             extent = replace(extent, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
-            raise UsageError(f"where to measure is missing: {TARGET_OPTIONS}; or --points FILE.csv, measured before")
+            raise UsageError(f"where to measure is missing: {PLACES}; or --points FILE.csv, measured before")
         kept = checked_new_file(file.with_suffix(".points.csv"))
         measured = measure_points(target_from(where), described, extent, together, _progress())
         write_points(kept, measured)
@@ -101,7 +101,7 @@ def calibrate(
         click.echo(str(path))
 
 
-def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:
+def _nominal(where: Where, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:
     chosen = nominal
     if chosen is None:
         if where.testbed is None:

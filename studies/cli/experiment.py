@@ -37,7 +37,7 @@ from collwise.studies.cli.options import (
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
+from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
 
@@ -45,7 +45,7 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 @click.command()
 @click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
 @click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
-@target_options
+@place_options
 @click.option("--procs", type=click.IntRange(2), help="Processes, one a node. Default: all; on this machine 4.")
 @click.option("--processes", help="Ranks, the first keeps the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.")
@@ -62,7 +62,7 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 def experiment(
     kind: str,
     platform: HostPlatform | None,
-    where: TargetOptions,
+    where: Where,
     procs: int | None,
     processes: str | None,
     sizes: Sequence[int] | None,
@@ -89,7 +89,7 @@ def experiment(
     }
     given = {name: value for name, value in wanted.items() if value is not None}
     if (platform is None) == (not where.named):
-        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {TARGET_OPTIONS}")
+        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
     with simulation.context() as context:
         if platform is not None:
             if given:

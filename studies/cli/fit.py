@@ -32,7 +32,7 @@ from collwise.studies.cli.options import (
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
+from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
     Plan,
@@ -64,7 +64,7 @@ _OF_ALGORITHMS = ("segment", "chains")
 
 @click.command()
 @click.option("--platform", type=PLATFORM, help="A known platform (see 'collwise platforms list') or a file.")
-@target_options
+@place_options
 @click.option(
     "--model",
     type=NamedChoice("model", [_IMPLEMENTATION_AWARE, *FAMILIES]),
@@ -102,7 +102,7 @@ _OF_ALGORITHMS = ("segment", "chains")
 def fit(
     context: click.Context,
     platform: HostPlatform | None,
-    where: TargetOptions,
+    where: Where,
     model: str,
     procs: Sequence[int] | None,
     procedure: str | None,
@@ -123,9 +123,9 @@ def fit(
     The others are models of messages, from experiments between two or three processes. Writes a TOML file.
     """
     if (platform is None) == (not where.named):
-        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {TARGET_OPTIONS}")
+        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
     if platform is not None:
-        refuse_options(context, _AT_A_PLACE, f"a place: {TARGET_OPTIONS}")
+        refuse_options(context, _AT_A_PLACE, f"a place: {PLACES}")
     else:
         refuse_options(context, _IN_SIMULATION, "--platform")
     precision = Precision(*repetitions, confidence, error)
@@ -142,7 +142,7 @@ def fit(
     started = time.perf_counter()
     if platform is not None:
         if where.ppn is not None:
-            raise UsageError(f"--ppn is for --model {_IMPLEMENTATION_AWARE}, and for a place: {TARGET_OPTIONS}")
+            raise UsageError(f"--ppn is for --model {_IMPLEMENTATION_AWARE}, and for a place: {PLACES}")
         file = _file(output, platform.name, model)
         with simulation.context() as simulations:
             fitted = simulated_parameters(platform, wanted, simulations, count)
@@ -180,7 +180,7 @@ def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -
 
 def _fit_algorithms(
     platform: HostPlatform | None,
-    where: TargetOptions,
+    where: Where,
     procs: Sequence[int] | None,
     cut: tuple[int, int],
     precision: Precision,

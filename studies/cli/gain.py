@@ -26,7 +26,7 @@ from collwise.studies.cli.options import (
     sweep_progress,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TargetOptions, target_from, target_options
+from collwise.studies.cli.target_options import Where, place_options, target_from
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
 from collwise.validation.measurement.gain import RunTime, builtin_case, run_time
 from collwise.validation.selection.decision_table import DecisionTable, decisions_from
@@ -37,7 +37,7 @@ _SIZES = "1KiB:256KiB:x4"
 
 
 @click.command()
-@target_options
+@place_options
 @click.option("--decisions", type=click.Path(path_type=Path), help="Tables to measure (collwise select -o FILE).")
 @click.option("--platform", type=PLATFORM, help="Or choose now, from simulation on this platform.")
 @click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: all in the file; {_COLLECTIVES}.")
@@ -52,7 +52,7 @@ _SIZES = "1KiB:256KiB:x4"
 @store_option
 @json_option
 def gain(
-    where: TargetOptions,
+    where: Where,
     decisions: Path | None,
     platform: HostPlatform | None,
     collectives: Sequence[str] | None,

@@ -25,11 +25,11 @@ from collwise.validation.measurement.imports.reading import MissingFacts
 @json_option
 def import_times(files: Sequence[Path], platform: str, procs: int | None, ppn: int, store: Path, as_json: bool) -> None:
     """See the command's help above: it names the formats."""
-    missing = MissingFacts(platform, procs or 0, ppn)
+    facts = MissingFacts(platform, procs or 0, ppn)
     rows = []
     with Store(store) as opened:
         for file in files:
-            imported = import_file(file, opened, missing)
+            imported = import_file(file, opened, facts)
             timings = imported.timings
             counts = Counter((timing.case.collective, timing.case.experiment, timing.case.procs) for timing in timings)
             failed = sum(not timing.ok for timing in timings)

@@ -26,13 +26,7 @@ from collwise.studies.cli.options import (
     store_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import (
-    TARGET_OPTIONS,
-    TargetOptions,
-    refuse_target_details,
-    target_from,
-    target_options,
-)
+from collwise.studies.cli.target_options import PLACES, Where, place_options, refuse_details, target_from
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.reports.irregular_regions import (
     ALGORITHM_COLUMNS,
@@ -53,7 +47,7 @@ _BED = "regions"
 
 
 @click.command()
-@target_options
+@place_options
 @click.option("--nodes", "--procs", "nodes", type=COUNTS, default="8", show_default=True, help="Processes: 8,16.")
 @click.option(
     "--buffer", "buffers", type=SIZES, default="16KB", show_default=True, help="Of ports of its own beds: 16KB,64KB."
@@ -79,7 +73,7 @@ _BED = "regions"
 @click.pass_context
 def regions(
     context: click.Context,
-    where: TargetOptions,
+    where: Where,
     nodes: Sequence[int],
     buffers: Sequence[int],
     variants: Sequence[str],
@@ -100,11 +94,9 @@ def regions(
     switch buffer and TCP; or at the place that the options name, as it is. Everything is measured anew each time, since
     escalations happen or do not.
     """
-    refuse_target_details(where)
+    refuse_details(where)
     if where.named:
-        refuse_options(
-            context, ("buffers", "variants", "rate"), f"beds that regions makes itself, without {TARGET_OPTIONS}"
-        )
+        refuse_options(context, ("buffers", "variants", "rate"), f"beds that regions makes itself, without {PLACES}")
     if figures is not None:
         writable_folder(figures)
     for file in (output, report):

@@ -33,7 +33,7 @@ from collwise.studies.cli.options import (
     sweep_progress,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TargetOptions, print_script, script_option, target_from, target_options
+from collwise.studies.cli.target_options import Where, place_options, print_script, script_option, target_from
 from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
 from collwise.validation.selection.grid import SIZES as USUAL_SIZES
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@target_options
+@place_options
 @collective_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 @store_option
 @json_option
 def measure(
-    where: TargetOptions,
+    where: Where,
     collective: str,
     algorithms: Sequence[str] | None,
     procs: Sequence[int],

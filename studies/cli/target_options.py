@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 # Options that say more of a place that another one names.
 _DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args")
 LAUNCHERS = ("mpirun", "srun", "oar")
-TARGET_OPTIONS = "--library, --hosts, --launcher or --testbed"
+PLACES = "--library, --hosts, --launcher or --testbed"
 """The options that name a place, for messages."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class TargetOptions:
-    """The options of `target_options` as given; None or empty where not."""
+class Where:
+    """The options of `place_options` as given; None or empty where not."""
 
     library: str | None = None
     hosts: str | None = None
@@ -80,12 +80,12 @@ _NAMES = ("library", "hosts", "launcher", "testbed", "ppn", "remote_shell", "tra
           "reach")  # fmt: skip
 
 
-def target_options(function: F) -> F:
+def place_options(function: F) -> F:
     """Options that name a place; the command gets them together as `where`, for `target_from`."""
 
     @functools.wraps(function)
     def collected(*arguments: Any, **given: Any) -> Any:
-        where = TargetOptions(**{name: given.pop(name) for name in _NAMES})
+        where = Where(**{name: given.pop(name) for name in _NAMES})
         return function(*arguments, where=where, **given)
 
     made: Any = collected
@@ -94,7 +94,7 @@ def target_options(function: F) -> F:
     return made
 
 
-def target_from(where: TargetOptions) -> ExecutionTarget:
+def target_from(where: Where) -> ExecutionTarget:
     """The place asked for: this machine if none is. Hosts are reached when it is made.
 
     Raises UsageError for options that do not go together and CollwiseError when hosts do not answer.
@@ -128,7 +128,7 @@ def target_from(where: TargetOptions) -> ExecutionTarget:
     return Mpirun(read_hosts(where.hosts), options, where.remote_shell)
 
 
-def refuse_target_details(where: TargetOptions) -> None:
+def refuse_details(where: Where) -> None:
     """For commands that do not run on this machine unless asked to. Raises UsageError for details of no place."""
     if not where.named:
         _refuse(where, _DETAILS, "places")
@@ -140,7 +140,7 @@ def script_option(function: F) -> F:
     return file_option("--script", metavar="DIR|FILE", help=help_text)(function)
 
 
-def print_script(path: Path, cases: Sequence[Case], method: Method, where: TargetOptions) -> None:
+def print_script(path: Path, cases: Sequence[Case], method: Method, where: Where) -> None:
     """Writes the script and says what to do with it. Raises UsageError for options that name a place."""
     from collwise.validation.measurement.scripts import write_script
 
@@ -152,7 +152,7 @@ def print_script(path: Path, cases: Sequence[Case], method: Method, where: Targe
     click.echo(f"{file}: {len(cases)} cases; run it there by: bash {shlex.quote(file.name)}")
 
 
-def _testbed(where: TargetOptions) -> ExecutionTarget:
+def _testbed(where: Where) -> ExecutionTarget:
     from collwise.validation.testbed.bed import running
     from collwise.validation.testbed.target import TestBed
 
@@ -162,7 +162,7 @@ def _testbed(where: TargetOptions) -> ExecutionTarget:
     return TestBed(running(str(where.testbed)), where.ppn)
 
 
-def _refuse(where: TargetOptions, names: tuple[str, ...], of: str) -> None:
+def _refuse(where: Where, names: tuple[str, ...], of: str) -> None:
     for name in names:
         if getattr(where, name):
             raise UsageError(f"--{name.replace('_', '-')} is for {of} (--hosts, --launcher srun or oar)")

@@ -9,7 +9,7 @@ import pytest
 
 from collwise.simulator.store import Store
 from collwise.studies.cli.main import main
-from collwise.studies.cli.target_options import TargetOptions, target_from
+from collwise.studies.cli.target_options import Where, target_from
 from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from collwise.validation.testbed.bed import Bed, Shape
@@ -184,8 +184,8 @@ def test_regions_refuse_more_processes_than_there_is_room_for(
 @needs("openmpi")
 def test_a_beds_own_ranks_per_node_hold_unless_ppn_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collwise.validation.testbed.bed.running", lambda name: Bed(name, Shape(4, ranks_per_node=2)))
-    place = target_from(TargetOptions(testbed="two"))
+    place = target_from(Where(testbed="two"))
     assert (place.usual_procs, place.processes_per_node(8)) == (8, 2)
-    place = target_from(TargetOptions(testbed="two", ppn=1))
+    place = target_from(Where(testbed="two", ppn=1))
     assert (place.usual_procs, place.processes_per_node(4)) == (4, 1)
-    assert target_from(TargetOptions(testbed="two", ppn=3)).usual_procs == 12
+    assert target_from(Where(testbed="two", ppn=3)).usual_procs == 12

@@ -8,7 +8,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from collwise.common.units import format_seconds, format_size
-from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, RunTime, WayTime
+from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeanTime, MeasuredGain
 
 COLUMNS = ("collective", "P", "m", "choice", "default", "rules", "libcollwise", "rules gain", "libcollwise gains")
 
@@ -26,7 +26,7 @@ def cells(row: GainRow) -> tuple[str, ...]:
     )
 
 
-def _time(time: WayTime | None) -> str:
+def _time(time: MeanTime | None) -> str:
     if time is None:
         return "-"
     return f"{format_seconds(time.seconds)} ± {time.half_width_seconds / time.seconds:.0%}"
@@ -39,7 +39,7 @@ def _gain(row: GainRow, way: str) -> str:
     return text if row.significant(way) else f"({text})"
 
 
-def summary_lines(found: RunTime) -> Iterator[str]:
+def summary_lines(found: MeasuredGain) -> Iterator[str]:
     """For each way the geometric mean of the speed-ups, and how many calls became faster or slower beyond doubt."""
     for way in (RULES, LIBCOLLWISE):
         rows = [row for row in found.rows if getattr(row, way) is not None]
@@ -55,12 +55,12 @@ def summary_lines(found: RunTime) -> Iterator[str]:
         yield f"{note} ({calls} calls)"
 
 
-def check_lines(found: RunTime) -> list[str]:
+def check_lines(found: MeasuredGain) -> list[str]:
     """What Open MPI did with the rules."""
     return [check.summary for check in found.checks]
 
 
-def gains_markdown(found: RunTime) -> str:
+def gains_markdown(found: MeasuredGain) -> str:
     """Tables for a report."""
     lines = [COLUMNS, ["---"] * len(COLUMNS), *(cells(row) for row in found.rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import psutil
-
 _NOISE = (
     "[WARNING]",
     "/INFO]",
@@ -165,6 +163,8 @@ def _session(
 
 def _end_session(child: subprocess.Popen[Any], grace_seconds: float) -> None:
     """Ends all processes of the session: launchers put what they start into groups, but leave it in their session."""
+    import psutil
+
     gone = (ProcessLookupError, PermissionError)
     try:
         if grace_seconds > 0 and child.poll() is None:

@@ -171,7 +171,7 @@ def test_nothing_is_made_twice(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     some = first.run(asked[:5])
     assert first.run([*asked, asked[0]])[:5] == some
     second = simulated(store)
-    monkeypatch.setattr("collwise.simulator.sweeps.laboratory.run_command", None)
+    monkeypatch.setattr("collwise.simulator.sweeps.laboratory.run_smpi", None)
     measurements = second.run(asked)
     assert first.effort == Effort(5 + len(asked), pytest.approx(first.effort.seconds))
     assert second.effort.measurements == len(asked)

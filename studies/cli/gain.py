@@ -17,11 +17,12 @@ from collwise.studies.cli.options import (
     COLLECTIVES,
     COUNTS,
     PLATFORM,
-    SEGMENTS,
     SIZES,
     file_option,
     json_option,
     print_json,
+    repetitions_option,
+    segments_option,
     store_option,
     sweep_progress,
 )
@@ -43,9 +44,9 @@ _SIZES = "1KiB:256KiB:x4"
 @click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: all in the file; {_COLLECTIVES}.")
 @click.option("--procs", type=COUNTS, required=True, help="Process counts: 4,8.")
 @click.option("--sizes", type=SIZES, default=_SIZES, show_default=True, help="Message sizes.")
-@click.option("--segments", type=SEGMENTS, default="8KiB:64KiB:x2", show_default=True, help="For --platform.")
+@segments_option("8KiB:64KiB:x2", "For --platform.")
 @click.option("--launches", type=click.IntRange(2), default=5, show_default=True, help="Of each of the three ways.")
-@click.option("--repetitions", type=click.IntRange(1), default=5, show_default=True, help="Of a call in a launch.")
+@repetitions_option(5)
 @click.option("--check/--no-check", default=True, show_default=True, help="See whether Open MPI follows the rules.")
 @file_option("--figure", help="Write the map of gains (PNG or SVG) here.")
 @file_option("--report", help="Write the tables (Markdown) here.")

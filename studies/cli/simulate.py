@@ -25,6 +25,7 @@ from collwise.studies.cli.options import (
     ppn_option,
     print_json,
     processes_per_node,
+    segments_option,
     several,
     simulation_options,
 )
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--algorithms", type=NAMES, help="Names by commas, of one collective. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 10:90:+10.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
-@click.option("--segments", type=SIZES, default="8KiB", show_default=True, help="Segment sizes; 0 is unsegmented.")
+@segments_option("8KiB")
 @click.option("--fanout", type=click.IntRange(1), help="Of algorithms that take one. Default: the algorithm's.")
 @thresholds_option
 @click.option("--root", type=click.IntRange(0), default=0, show_default=True, help="The root's rank.")
@@ -143,7 +144,7 @@ def _print_table(
         (
             p,
             format_size(m),
-            *([format_size(segment) if segment else "none"] if len(segments) > 1 else []),
+            *([format_size(segment)] if len(segments) > 1 else []),
             *(_cell(times.get((name, p, m, segment))) for name in names),
         )
         for p, m, segment in points

@@ -12,6 +12,7 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
+from collwise.studies.cli.commands import CommandGroup
 from collwise.studies.cli.options import SIZE, FiniteRange, NamedChoice, json_option, parsed, print_json
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
@@ -28,7 +29,7 @@ _USUAL = Shape()
 _name_option = click.option("--name", default=beds.USUAL_NAME, show_default=True, help="Several beds can be up.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def testbed() -> None:
     """A cluster in this machine: real MPI over a real TCP network of limited rate, made of network namespaces.
 

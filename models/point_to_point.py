@@ -189,7 +189,7 @@ class PointToPointModel:
             formula = PRINTED[self.family].get(collective, {}).get(algorithm, formula)
         entry = Catalogue.load().algorithm(collective, algorithm)
         segments = segment_bytes if entry.pipelined else np.zeros(np.shape(segment_bytes))
-        fanout = fanout or entry.default_fanout
+        fanout = fanout or entry.default_count
         points = Points.of(procs, message_bytes, segments, fanout, self.reduce_seconds_per_byte)
         known = (points.procs > 1) & (points.procs <= self._most_procs)
         # Formulas are for two processes and more, of those that there are parameters for.

@@ -56,7 +56,7 @@ _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PRO
 _IN_SIMULATION = ("engine", "simgrid", "jobs")
 _AT_A_PLACE = (*PRECISION, "thorough")
 _OF_MESSAGES = ("procedure", "heterogeneous", "thorough")
-_OF_ALGORITHMS = ("segments", "fanout")
+_OF_ALGORITHMS = ("segments", "chains")
 
 
 @click.command()
@@ -86,7 +86,7 @@ _OF_ALGORITHMS = ("segments", "fanout")
 @segments_option(
     None, "The least is the common one.", default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware"
 )
-@click.option("--fanout", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
+@click.option("--chains", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
 @simulation_options
 @file_option("-o", "--output", help="Default: results/PLATFORM[.MODEL].parameters.toml")
 @json_option
@@ -102,7 +102,7 @@ def fit(
     precision: Precision,
     thorough: bool,
     segments: Sequence[int] | None,
-    fanout: int | None,
+    chains: int | None,
     simulation: SimulationOptions,
     output: Path | None,
     as_json: bool,
@@ -120,7 +120,7 @@ def fit(
         refuse_options(context, _IN_SIMULATION, "--platform")
     if model == _IMPLEMENTATION_AWARE:
         refuse_options(context, _OF_MESSAGES, f"--model {', '.join(FAMILIES)}")
-        _fit_algorithms(platform, where, procs, (segments, fanout or 0), precision, simulation, output, as_json)
+        _fit_algorithms(platform, where, procs, (segments, chains or 0), precision, simulation, output, as_json)
         return
     refuse_options(context, _OF_ALGORITHMS, f"--model {_IMPLEMENTATION_AWARE}")
     if procs is not None and len(procs) != 1:
@@ -177,12 +177,12 @@ def _fit_algorithms(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """`cut`: segment sizes, if any were given, and the K-chain tree's fanout."""
-    segments, fanout = cut
+    """`cut`: segment sizes, if any were given, and the K-chain tree's chains."""
+    segments, chains = cut
     common, *more = fitted_segments(segments or (SEGMENT_BYTES,))
     if platform is not None:
         ppn = processes_per_node(platform, where.ppn)
-        plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, common, fanout)
+        plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, common, chains)
         if segments:
             plan = replace(plan, more_segments=tuple(more))
         file, title = _file(output, platform.name, _IMPLEMENTATION_AWARE), platform.title
@@ -190,7 +190,7 @@ def _fit_algorithms(
             parameters = run_fit(platform, plan, context)
     else:
         place = target_from(where)
-        plan = measured_plan(place, procs or measured_procs(place.usual_procs), common, fanout)
+        plan = measured_plan(place, procs or measured_procs(place.usual_procs), common, chains)
         if segments:
             plan = replace(plan, more_segments=tuple(more))
         file, title = _file(output, place.name, _IMPLEMENTATION_AWARE), place.name

@@ -39,7 +39,7 @@ BAD = [
     ("fit --platform exact --heterogeneous", "--heterogeneous is for --model hockney, "),
     ("fit --platform exact --confidence 0.9", "--confidence is for a place: --library"),
     (f"{FIT} hockney --segments 1KiB", "--segments is for --model implementation-aware"),
-    (f"{FIT} hockney --fanout 2", "--fanout is for --model implementation-aware"),
+    (f"{FIT} hockney --chains 2", "--chains is for --model implementation-aware"),
     (f"{FIT} hockney --ppn 2", "--ppn is for --model implementation-aware"),
     (f"{FIT} hockney --repetitions 5:7", "--repetitions is for a place: --library"),
     (f"{FIT} hockney --relative-error 0.5", "--relative-error is for a place: --library"),
@@ -58,15 +58,15 @@ BAD = [
     ("fit --library openmpi --model hockney --jobs 2", "--jobs is for --platform"),
     (
         "fit --library openmpi --model hockney --repetitions 5:x",
-        "--repetitions: malformed '5:x': write one number, or LEAST:MOST",
+        "--repetitions: malformed '5:x': write one number, or L",
     ),
     (
         "fit --library openmpi --model hockney --repetitions 5:6:7",
-        "--repetitions: malformed '5:6:7': write one number, or LEAST:MOST",
+        "--repetitions: malformed '5:6:7': write one number, or L",
     ),
     (
         "fit --library openmpi --model hockney --repetitions ²",
-        "--repetitions: malformed '²': write one number, or LEAST:MOST",
+        "--repetitions: malformed '²': write one number, or L",
     ),
     ("fit --library openmpi --model hockney --repetitions 7:5", "7 to 5 repetitions; valid: from 1 to"),
     ("fit --library openmpi --model hockney --confidence 1.5", r"confidence 1\.5; valid: between 0 and 1"),

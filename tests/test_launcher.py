@@ -206,10 +206,8 @@ def every_call() -> list[tuple[tuple[str, ...], set[str]]]:
     for name in COMMANDS:
         needs = needs_of(name)
         for given in dict.fromkeys(["", *(condition.lstrip("!") for condition, _ in needs)]):
-            hold = {"", given} | {condition for condition, _ in needs if condition[:1] == "!"} - {
-                f"!{given}",
-                f"!{given.partition('=')[0]}",
-            }
+            absent = {f"!{given}", f"!{given.partition('=')[0]}"}
+            hold = {"", given} | {condition for condition, _ in needs if condition[:1] == "!"} - absent
             groups = (found for condition, found in needs if condition in hold)
             calls.append(((name, *given.split()), set().union(*groups)))
     return calls

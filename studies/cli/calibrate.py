@@ -13,6 +13,7 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
 from collwise.platforms import HostPlatform, Platform, load_description, write_description
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     PLATFORM,
     checked_new_file,
@@ -44,7 +45,7 @@ def _ends(text: str) -> tuple[int, int]:
     return parse_size(least), parse_size(most)
 
 
-@click.command()
+@click.command(epilog=example("calibrate --testbed -o bed.toml --figures figures"))
 @click.option("--published", is_flag=True, help="Fit --platform to its published figures, by simulation.")
 @click.option("--platform", type=_DESCRIPTION, help="For --published: a known platform whose figures a paper gives.")
 @click.option(

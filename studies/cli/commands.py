@@ -179,6 +179,11 @@ COMMANDS = {name: command for section in SECTIONS.values() for name, command in 
 """Every command by name, in the order of the help."""
 
 
+def example(words: str) -> str:
+    """The last line of a command's help, for its `epilog`. tests/studies/cli/test_examples.py runs or parses it."""
+    return f"\b\nExample: collwise {words}"
+
+
 class CommandGroup(click.Group):
     """A command with subcommands, which names the near ones for a name that it does not have."""
 

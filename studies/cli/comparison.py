@@ -17,6 +17,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COLLECTIVES,
     COUNTS,
@@ -68,7 +69,7 @@ _MOST_ROWS = 200
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 
-@click.command()
+@click.command(epilog=example("compare --platform gros --collective bcast --procs 16,64"))
 @platform_option
 @collective_option
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90.")
@@ -158,7 +159,7 @@ def _row_record(row: Comparison) -> dict[str, object]:
     }
 
 
-@click.command()
+@click.command(epilog=example("select --collective bcast --parameters mine.parameters.toml --procs 4,8 -o bcast.json"))
 @collectives_option
 @click.option(
     "--by", type=NamedChoice("source of times", ("predicted", "simulated")), default="predicted", show_default=True,
@@ -337,7 +338,7 @@ def _print_decisions(decisions: DecisionTable) -> None:
 _FORMATS = {"openmpi": "classic dynamic rules", "collwise": "the table of collwise run"}
 
 
-@click.command()
+@click.command(epilog=example("export bcast.json --openmpi-version 4.1 -o mine.rules"))
 @click.argument("decisions", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
@@ -387,7 +388,7 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
             raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
 
 
-@click.command()
+@click.command(epilog=example("report --platform gros --procs 16,32,64"))
 @platform_option
 @click.option("--procs", required=True, type=COUNTS, help="Process counts to compare: 50,80,90.")
 @click.option(

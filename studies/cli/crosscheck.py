@@ -12,6 +12,7 @@ from rich.console import Console
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import COUNTS, PLATFORM, SIZES, NamedChoice, json_option, print_json, simgrid_option
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.correctness import crosscheck as judge
@@ -36,7 +37,7 @@ OPENMPI_COLUMNS = (
 )
 
 
-@click.command()
+@click.command(epilog=example("crosscheck --library smpi --collective gather --procs 4 --sizes 64KiB"))
 @click.option(
     "--library", type=NamedChoice("MPI library", ("smpi", "openmpi")), help="Only with this one's. Default: with both."
 )

@@ -13,6 +13,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import writable_folder
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
@@ -41,7 +42,9 @@ from collwise.validation.selection.grid import SWEEP_SIZES
 from collwise.validation.selection.maps import DecisionMaps, decision_maps, method_name
 
 
-@click.command("decision-map")
+@click.command(
+    "decision-map", epilog=example("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
+)
 @platform_option
 @collective_option
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 3:32:+1.")

@@ -13,6 +13,7 @@ from collwise.models.point_to_point import AS_PRINTED
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COLLECTIVES,
     COUNTS,
@@ -45,7 +46,7 @@ from collwise.validation.selection.evaluation import evaluate as run_evaluation
 _SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
 
 
-@click.command()
+@click.command(epilog=example("evaluate --platforms boba,grisou"))
 @click.option("--platforms", required=True, type=NAMES, help="Names by commas: boba,frodo,grisou,gros.")
 @click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: {','.join(MODELLED)}.")
 @click.option(
@@ -129,7 +130,7 @@ def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:
     return run_evaluation(plan.platform, models, list(plan.grids), plan.grids, context)
 
 
-@click.command()
+@click.command(epilog=example("recover --platform exact"))
 @click.option("--platform", type=PLATFORM, help="A description. Default: the synthetic ones, which are made for this.")
 @simulation_options
 @json_option

@@ -26,6 +26,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     PLATFORM,
     PRECISION,
@@ -45,7 +46,7 @@ from collwise.studies.cli.target_options import PLACES, Where, place_options, ta
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
 
 
-@click.command()
+@click.command(epilog=example("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4"))
 @click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
 @click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
 @place_options

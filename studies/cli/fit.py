@@ -18,6 +18,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import LOCAL_PROCS
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
     PLATFORM,
@@ -59,7 +60,7 @@ _OF_MESSAGES = ("procedure", "heterogeneous", "thorough")
 _OF_ALGORITHMS = ("segments", "chains")
 
 
-@click.command()
+@click.command(epilog=example("fit --platform mine.toml -o mine.parameters.toml"))
 @click.option("--platform", type=PLATFORM, help="A known platform (see 'collwise platforms list') or a file.")
 @place_options
 @click.option(

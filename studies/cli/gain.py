@@ -13,6 +13,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COLLECTIVES,
     COUNTS,
@@ -37,7 +38,7 @@ _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
 _SIZES = "1KiB:256KiB:x4"
 
 
-@click.command()
+@click.command(epilog=example("gain --platform gros --collective bcast --procs 4 --library openmpi"))
 @place_options
 @click.option("--decisions", type=click.Path(path_type=Path), help="Tables to measure (collwise select -o FILE).")
 @click.option("--platform", type=PLATFORM, help="Or choose now, from simulation on this platform.")

@@ -14,6 +14,7 @@ from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.models.thresholds_file import thresholds_text
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
     SIZE,
@@ -47,7 +48,7 @@ from collwise.validation.testbed.tcp_counters import tcp_counts
 _BED = "regions"
 
 
-@click.command("irregular-regions")
+@click.command("irregular-regions", epilog=example("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml"))
 @place_options
 @click.option("--nodes", "--procs", "nodes", type=COUNTS, default="8", show_default=True, help="Processes: 8,16.")
 @click.option(

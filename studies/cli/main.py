@@ -11,12 +11,16 @@ from collections.abc import Sequence
 import click
 
 from collwise.common.errors import CollwiseError
-from collwise.studies.cli.commands import AllCommands
+from collwise.studies.cli.commands import AllCommands, example
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-@click.group(cls=AllCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=AllCommands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=example("demo"),
+)
 @click.version_option(package_name="collwise", message="collwise %(version)s")
 def collwise() -> None:
     """Chooses MPI collective algorithms before the hardware run.

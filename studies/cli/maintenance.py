@@ -15,13 +15,13 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.installations import REPOSITORY
-from collwise.studies.cli.commands import CommandGroup
+from collwise.studies.cli.commands import CommandGroup, example
 
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(context_settings={"ignore_unknown_options": True}, epilog=example("test -q tests/platforms"))
 @click.argument("pytest_arguments", nargs=-1, type=click.UNPROCESSED)
 def test(pytest_arguments: tuple[str, ...]) -> None:
     """Runs the tests; more arguments go to pytest (-m slow runs the long ones)."""
@@ -31,7 +31,7 @@ def test(pytest_arguments: tuple[str, ...]) -> None:
         raise CollwiseError(f"pytest ended with exit code {done.returncode}")
 
 
-@click.command()
+@click.command(epilog=example("setup --simgrid 4.1"))
 @click.option("--simgrid", "simgrid_version", metavar="VERSION", help="Build this SimGrid beside the system's: 4.1.")
 @click.option("--jobs", type=click.IntRange(1), help="Compilations side by side. Default: the number of cores.")
 def setup(simgrid_version: str | None, jobs: int | None) -> None:
@@ -59,7 +59,7 @@ def setup(simgrid_version: str | None, jobs: int | None) -> None:
         raise CollwiseError(f"{missing} of 3 engines are missing")
 
 
-@click.command()
+@click.command(epilog=example("studio --port 8890 --no-browser"))
 @click.option("--port", type=click.IntRange(1, 65535), help="Listen here. Default: the first free port from 8888 on.")
 @click.option("--browser/--no-browser", default=True, help="Whether to open a browser window. Default: open one.")
 def studio(port: int | None, browser: bool) -> None:
@@ -117,7 +117,7 @@ def _free_port(asked: int | None) -> int:
     raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one: --port NUMBER")
 
 
-@click.command("help")
+@click.command("help", epilog=example("help simulate"))
 @click.argument("words", nargs=-1, metavar="[COMMAND [SUBCOMMAND]]")
 @click.pass_context
 def show_help(context: click.Context, words: tuple[str, ...]) -> None:

@@ -18,6 +18,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Case, Timing
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.method_options import method_options
 from collwise.studies.cli.options import (
     COUNTS,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command()
+@click.command(epilog=example("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2"))
 @place_options
 @collective_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")

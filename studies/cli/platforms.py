@@ -23,17 +23,17 @@ from collwise.platforms import (
     write_description,
 )
 from collwise.platforms.hosts import MOST_HOSTS
-from collwise.studies.cli.commands import CommandGroup
+from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.options import PLATFORM, FiniteRange, checked_new_file, file_option, json_option, print_json
 from collwise.studies.cli.tables import stdout_console, table
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=CommandGroup, epilog=example("platforms list"))
 def platforms() -> None:
     """The clusters that are described here, and checks of your own."""
 
 
-@platforms.command("list")
+@platforms.command("list", epilog=example("platforms list --json"))
 @json_option
 def list_platforms(as_json: bool) -> None:
     """The known platforms."""
@@ -49,7 +49,7 @@ def list_platforms(as_json: bool) -> None:
     stdout_console().print(table("Platforms (a node: processes by default)", columns, rows, left=2, keys=1))
 
 
-@platforms.command("show")
+@platforms.command("show", epilog=example("platforms show grisou"))
 @click.argument("platform", type=PLATFORM)
 @json_option
 def show(platform: HostPlatform, as_json: bool) -> None:
@@ -62,7 +62,7 @@ def show(platform: HostPlatform, as_json: bool) -> None:
         click.echo(platform.xml_text(), nl=False)
 
 
-@platforms.command("check")
+@platforms.command("check", epilog=example("platforms check mine.toml"))
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def check(file: Path, as_json: bool) -> None:
@@ -88,7 +88,7 @@ def check(file: Path, as_json: bool) -> None:
         raise CollwiseError(f"{file}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")
 
 
-@platforms.command("write")
+@platforms.command("write", epilog=example("platforms write grisou -o grisou.xml"))
 @click.argument("platform", type=PLATFORM)
 @file_option("-o", "--output", help="The XML file. Default: standard output.")
 def write(platform: HostPlatform, output: Path | None) -> None:
@@ -163,7 +163,7 @@ def _understood(platform: HostPlatform) -> str:
     )
 
 
-@platforms.command("new")
+@platforms.command("new", epilog=example("platforms new mine --nodes 8 --gbits 25 --latency-us 12"))
 @click.argument("name")
 @click.option("--nodes", required=True, type=click.IntRange(1, MOST_HOSTS))
 @click.option("--gbits", required=True, type=FiniteRange(0, min_open=True), help="A node's link in Gbit/s.")

@@ -18,6 +18,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model, models_of
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
@@ -44,7 +45,7 @@ def _pair(text: str) -> tuple[int, int]:
     return int(ranks[0]), int(ranks[1])
 
 
-@click.command()
+@click.command(epilog=example("predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1"))
 @click.option("--parameters", required=True, type=click.Path(path_type=Path), help="A file that 'collwise fit' wrote.")
 @click.option("--collective", help="A name (see 'collwise algorithms').")
 @click.option(

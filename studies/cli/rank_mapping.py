@@ -11,6 +11,7 @@ from collwise.common.errors import UsageError
 from collwise.common.files import writable_file, write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     SIZES,
     NamedChoice,
@@ -34,7 +35,9 @@ from collwise.validation.selection.rank_mapping import (
 )
 
 
-@click.command("rank-mapping")
+@click.command(
+    "rank-mapping", epilog=example("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
+)
 @platform_option
 @click.option("--collective", required=True, help=" or ".join(COLLECTIVES) + ", by the binomial algorithm.")
 @click.option("--sizes", type=SIZES, default="1KiB:64KiB:x4", show_default=True, help="Of each process's block.")

@@ -12,6 +12,7 @@ import click
 from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.interposed import ENGINES, LibraryOptions, run_interposed
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import PLATFORM, NamedChoice, ppn_option, processes_per_node, simgrid_option
 from collwise.studies.cli.thresholds import thresholds_option, with_bounds
 
@@ -19,14 +20,17 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog=example("run --library smpi --platform gros --procs 4 --algorithms bcast=chain --report -- latency"),
+)
 @click.option("--library", required=True, type=NamedChoice("MPI library", ENGINES), help="Which MPI runs it.")
 @click.option("--procs", required=True, type=click.IntRange(1), help="How many processes.")
 @click.option("--platform", type=PLATFORM, help="For smpi: a known platform or a .toml or .xml file.")
 @ppn_option
 @simgrid_option
 @click.option("--table", type=click.Path(path_type=Path), help="A decision table (collwise export --format collwise).")
-@click.option("--algorithms", default="", help="bcast=k_chain,fanout=3;barrier=bruck: overrides the table.")
+@click.option("--algorithms", default="", help="bcast=k_chain,chains=3;barrier=bruck: overrides the table.")
 @thresholds_option
 @click.option("--report", is_flag=True, help="Print at the end how often each algorithm ran, by message size.")
 @click.option("--plain", is_flag=True, help="Run without the library, to compare.")

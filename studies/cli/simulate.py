@@ -13,6 +13,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.timing import Case, Timing
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command()
+@click.command(epilog=example("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2"))
 @platform_option
 @collectives_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, of one collective. Default: all that can be chosen.")

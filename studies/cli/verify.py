@@ -10,6 +10,7 @@ from rich.console import Console
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import NamedChoices, json_option, print_json, simgrid_option
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.correctness.verification import PROCS as ENGINES
@@ -32,7 +33,7 @@ def show(results: Sequence[VerificationResult]) -> None:
     console.print(f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable")
 
 
-@click.command()
+@click.command(epilog=example("verify --library smpi --collective barrier --quick"))
 @click.option(
     "--library", "libraries", type=NamedChoices("MPI library", ENGINES), default=",".join(ENGINES), show_default=True,
     help="Names by commas.",

@@ -159,7 +159,11 @@ def _row_record(row: Comparison) -> dict[str, object]:
     }
 
 
-@click.command(epilog=example("select --collective bcast --parameters mine.parameters.toml --procs 4,8 -o bcast.json"))
+@click.command(
+    epilog=example(
+        "select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json"
+    )
+)
 @collectives_option
 @click.option(
     "--by", type=NamedChoice("source of times", ("predicted", "simulated")), default="predicted", show_default=True,

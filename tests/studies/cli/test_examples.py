@@ -111,7 +111,7 @@ def test_the_other_examples_are_read(name: str, folder: Path) -> None:
     context = collwise.make_context("collwise", example_of(name))
     command: click.Command = collwise
     while isinstance(command, click.Group):
-        remaining = [*context.protected_args, *context.args]
+        remaining = [*context._protected_args, *context.args]
         found, inner, rest = command.resolve_command(context, remaining)
         assert inner is not None
         command, context = inner, inner.make_context(found, rest, parent=context)

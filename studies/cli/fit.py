@@ -35,7 +35,7 @@ from collwise.studies.cli.options import (
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
+from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
     MEASURED_PRECISION,
@@ -55,14 +55,14 @@ _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PRO
 
 
 _IN_SIMULATION = ("engine", "simgrid", "jobs")
-_AT_A_PLACE = (*PRECISION, "thorough")
+_ON_A_TARGET = (*PRECISION, "thorough")
 _OF_MESSAGES = ("procedure", "heterogeneous", "thorough")
 _OF_ALGORITHMS = ("segments", "chains")
 
 
 @click.command(epilog=example("fit --platform mine.toml -o mine.parameters.toml"))
 @click.option("--platform", type=PLATFORM, help="A known platform (see 'collwise platforms list') or a file.")
-@place_options
+@target_options
 @click.option(
     "--model",
     type=NamedChoice("model", [_IMPLEMENTATION_AWARE, *FAMILIES]),
@@ -74,7 +74,7 @@ _OF_ALGORITHMS = ("segments", "chains")
     "--procs",
     type=COUNTS,
     help="P of the experiments. Default: five nodes, a quarter and half of all; for models of messages one number, "
-    f"six, all where nodes differ. At a place: all, {LOCAL_PROCS} on this machine.",
+    f"six, all where nodes differ. On a target: all, {LOCAL_PROCS} on this machine.",
 )
 @click.option("--procedure", help=f"For models of messages; the first is the default. {_PROCEDURES}.")
 @click.option(
@@ -83,7 +83,7 @@ _OF_ALGORITHMS = ("segments", "chains")
     help="For models of messages: parameters of each pair and processor, or their means. Default: as the nodes are.",
 )
 @precision_options(MEASURED_PRECISION)
-@click.option("--thorough", is_flag=True, help="At a place: as many sizes and messages as in simulation.")
+@click.option("--thorough", is_flag=True, help="On a target: as many sizes and messages as in simulation.")
 @segments_option(
     None, "The least is the common one.", default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware"
 )
@@ -95,7 +95,7 @@ _OF_ALGORITHMS = ("segments", "chains")
 def fit(
     context: click.Context,
     platform: HostPlatform | None,
-    where: Where,
+    where: TargetOptions,
     model: str,
     procs: Sequence[int] | None,
     procedure: str | None,
@@ -114,9 +114,9 @@ def fit(
     The others are models of messages, from experiments between two or three processes. Writes a TOML file.
     """
     if (platform is None) == (not where.named):
-        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
+        raise UsageError(f"name either --platform, to simulate, or a target to measure on: {TARGET_OPTIONS}")
     if platform is not None:
-        refuse_options(context, _AT_A_PLACE, f"a place: {PLACES}")
+        refuse_options(context, _ON_A_TARGET, f"a target: {TARGET_OPTIONS}")
     else:
         refuse_options(context, _IN_SIMULATION, "--platform")
     if model == _IMPLEMENTATION_AWARE:
@@ -132,24 +132,29 @@ def fit(
     started = time.perf_counter()
     if platform is not None:
         if where.ppn is not None:
-            raise UsageError(f"--ppn is for --model {_IMPLEMENTATION_AWARE}, and for a place: {PLACES}")
+            raise UsageError(f"--ppn is for --model {_IMPLEMENTATION_AWARE}, and for a target: {TARGET_OPTIONS}")
         file = _file(output, platform.name, model)
         with simulation.context() as simulations:
             fitted = simulated_parameters(platform, wanted, simulations, count)
     else:
-        place = target_from(where)
-        file = _file(output, place.name, model)
-        most = place.usual_procs
+        target = target_from(where)
+        file = _file(output, target.name, model)
+        most = target.usual_procs
         with Store(simulation.store) as opened:
             fitted = measured_parameters(
-                place, wanted, opened, count or most_useful_procs(wanted, most), precision, CLOSE if thorough else QUICK
+                target,
+                wanted,
+                opened,
+                count or most_useful_procs(wanted, most),
+                precision,
+                CLOSE if thorough else QUICK,
             )
     _save(fitted, file, time.perf_counter() - started, as_json)
 
 
-def _file(output: Path | None, place: str, model: str) -> Path:
+def _file(output: Path | None, name: str, model: str) -> Path:
     kind = "" if model == _IMPLEMENTATION_AWARE else f".{model}"
-    return writable_file(output or Path("results") / f"{place}{kind}.parameters.toml")
+    return writable_file(output or Path("results") / f"{name}{kind}.parameters.toml")
 
 
 def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -> None:
@@ -170,7 +175,7 @@ def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -
 
 def _fit_algorithms(
     platform: HostPlatform | None,
-    where: Where,
+    where: TargetOptions,
     procs: Sequence[int] | None,
     cut: tuple[Sequence[int] | None, int],
     precision: Precision,
@@ -190,13 +195,13 @@ def _fit_algorithms(
         with simulation.context() as context:
             parameters = run_fit(platform, plan, context)
     else:
-        place = target_from(where)
-        plan = measured_plan(place, procs or measured_procs(place.usual_procs), common, chains)
+        target = target_from(where)
+        plan = measured_plan(target, procs or measured_procs(target.usual_procs), common, chains)
         if segments:
             plan = replace(plan, more_segments=tuple(more))
-        file, title = _file(output, place.name, _IMPLEMENTATION_AWARE), place.name
+        file, title = _file(output, target.name, _IMPLEMENTATION_AWARE), target.name
         with Store(simulation.store) as opened:
-            parameters = fit_measured(place, plan, opened, precision=precision)
+            parameters = fit_measured(target, plan, opened, precision=precision)
     parameters.save(file)
     if as_json:
         print_json({"file": str(file), **parameters.as_document()})

@@ -34,7 +34,7 @@ from collwise.studies.cli.options import (
     sweep_progress,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import Where, place_options, print_script, script_option, target_from
+from collwise.studies.cli.target_options import TargetOptions, print_script, script_option, target_from, target_options
 from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
 from collwise.validation.selection.grid import SIZES as USUAL_SIZES
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=example("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2"))
-@place_options
+@target_options
 @collective_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 @store_option
 @json_option
 def measure(
-    where: Where,
+    where: TargetOptions,
     collective: str,
     algorithms: Sequence[str] | None,
     procs: Sequence[int],
@@ -71,7 +71,7 @@ def measure(
 ) -> None:
     """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
 
-    Without a place, times are of this machine's shared memory and cores, not of a cluster's network. docs/measuring.md
+    Without a target, times are of this machine's shared memory and cores, not of a cluster's network. docs/measuring.md
     says which method to take when.
     """
     catalogue = Catalogue.load()
@@ -83,7 +83,7 @@ def measure(
         else [(segment, 0) for segment in (segments if algorithm.pipelined else (0,))]
         for algorithm in map(catalogue.collective(collective).algorithms.__getitem__, names)
     }
-    place = None if script is not None else target_from(where)
+    target = None if script is not None else target_from(where)
     cases = [
         Case(
             collective,
@@ -91,7 +91,7 @@ def measure(
             p,
             m,
             segment,
-            processes_per_node=place.processes_per_node(p) if place else 1,
+            processes_per_node=target.processes_per_node(p) if target else 1,
             limit_bytes=limit,
         )
         for p in procs
@@ -103,11 +103,11 @@ def measure(
     if not cases:
         raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, procs))}")
     method = replace(method, keep_samples=raw is not None)
-    if place is None:
+    if target is None:
         print_script(Path(str(script)), cases, method, where)
         return
-    with Store(store) as opened, sweep_progress(f"{collective}, {place.name}") as advance:
-        launches = measure_launches(place, cases, opened, method=method, on_progress=advance)
+    with Store(store) as opened, sweep_progress(f"{collective}, {target.name}") as advance:
+        launches = measure_launches(target, cases, opened, method=method, on_progress=advance)
     timings = [combine(each, method.precision.confidence) for each in zip(*launches, strict=True)]
     if raw is not None:
         write_text(raw, samples_csv(launches))
@@ -115,10 +115,9 @@ def measure(
         print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
     else:
         several_segments = len(segments) > 1
-        title = (
-            f"{collective}, {place.installation.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
-        )
-        stdout_console().print(table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3))
+        how = f"{target.installation.label}, {target.name}, timing {method.timing}, {method.synchronisation}"
+        rows = [_row(row, several_segments) for row in timings]
+        stdout_console().print(table(f"{collective}, {how}", _COLUMNS, rows, 0, keys=3))
     failed = [row for row in timings if not row.ok]
     if failed:
         raise CollwiseError(f"{len(failed)} of {len(cases)} cases failed; first: {failed[0].error}")

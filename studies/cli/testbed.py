@@ -173,8 +173,8 @@ def down(name: str | None, all_beds: bool) -> None:
 def run(name: str, procs: int | None, time_limit: float | None, program: str, arguments: Sequence[str]) -> None:
     """Runs an Open MPI program on a test bed: collwise testbed run -- PROGRAM ARGUMENTS."""
     bed = beds.running(name)
-    place = TestBed(bed)
-    ended = place.run(
+    target = TestBed(bed)
+    ended = target.run(
         _program(program),
         procs or bed.shape.nodes * bed.shape.ranks_per_node,
         arguments,

@@ -160,7 +160,7 @@ def _find(
         else:
             for buffer in buffers:
                 for variant in variants:
-                    # As MPI comes: what is looked for is what befalls those who do nothing about it.
+                    # Open MPI's own settings: escalations are looked for as users meet them.
                     shape = Shape(plan.procs, rate, buffer, transport="default")
                     yield regions_on_bed(shape, variant, plan, store, name=_BED, run=run)
 
@@ -172,6 +172,6 @@ def _stem(found: Regions) -> str:
 def _print(found: Regions) -> None:
     console = stdout_console()
     console.print(table(title_of(found), SUMMARY_COLUMNS, [summary_cells(found)], left=2))
-    title = "Times over those of linear gather without escalation"
+    title = "Slowdown against linear gather without escalation"
     console.print(table(title, ALGORITHM_COLUMNS, algorithm_cells(found), left=2))
     click.echo(verdict(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -80,8 +80,6 @@ _OPTIONS = (
         help="Seconds for hosts to answer in.",
     ),
 )
-_NAMES = ("library", "hosts", "launcher", "testbed", "ppn", "remote_shell", "transport", "eager_limit", "mpirun_args",
-          "reach")  # fmt: skip
 
 
 def target_options(function: F) -> F:
@@ -89,7 +87,7 @@ def target_options(function: F) -> F:
 
     @functools.wraps(function)
     def collected(*arguments: Any, **given: Any) -> Any:
-        where = TargetOptions(**{name: given.pop(name) for name in _NAMES})
+        where = TargetOptions(**{one.name: given.pop(one.name) for one in fields(TargetOptions)})
         return function(*arguments, where=where, **given)
 
     made: Any = collected

@@ -1,9 +1,9 @@
-"""One look-up in a decision table, for tables of growing size; random queries, medians of 101 blocks.
+"""Time of one look-up in decision tables of growing size, for random queries; medians of 101 blocks.
 
 .venv/bin/python benchmarks/decision_lookup.py
 
-"row" is the look-up that a call makes, by size in what its communicator keeps; "table" goes through collective,
-processes and processes per node first, as the first call on a communicator does.
+"row" is the look-up of a usual call, by message size in the rules that are stored with its communicator. "table" first
+finds collective, process count and processes per node, as the first call on a communicator does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 
 from collwise.simulator.execution.installations import MPI_LIBRARIES, mpi_installation
 
-# Collectives, process counts, sizes.
+# (collectives, process counts, message sizes)
 TABLES = [(10, 30, 30), (10, 300, 30), (10, 30, 300), (16, 30, 3000)]
 AIM_NANOSECONDS = 20
 

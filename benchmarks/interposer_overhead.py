@@ -1,8 +1,8 @@
-"""What libcollwise.so adds to an MPI_Allreduce of 8 bytes between two processes, against PMPI_Allreduce in one run.
+"""Time that libcollwise.so adds to an MPI_Allreduce of 8 bytes between two processes, against PMPI_Allreduce.
 
 .venv/bin/python benchmarks/interposer_overhead.py [openmpi|mpich]
 
-Blocks of 2000 calls of both take turns; medians of 400 such pairs. Processes are bound to cores.
+In one run, blocks of 2000 calls of both alternate; times are medians of 400 such pairs. Processes are bound to cores.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.execution.installations import Installation, mpi_installation
 
 AIM_PERCENT = 3.0
-# MPI's own for 8 bytes, looked up by size among 30; the largest messages are where ours would run.
+# Rules for 29 message sizes, all of which leave the call to MPI.
 SOME_RULES = "".join(f"allreduce 2 1 {2**bits if bits else 0} default\n" for bits in range(29))
 
 
 def tables() -> dict[str, str]:
-    """Tables by what they are for."""
+    """Decision tables by title."""
     known = Catalogue.load().collectives
     made = {
         "no table": "",

@@ -1,6 +1,6 @@
-"""Experiments between a few processes, from which the parameters of point-to-point models are estimated.
+"""Experiments between a few processes, from which the parameters of platforms and point-to-point models are estimated.
 
-Estimators of models request them; the simulator and real MPI libraries run them.
+They belong to the lowest floor because models ask for them while the simulator and real MPI libraries run them.
 """
 
 from __future__ import annotations
@@ -11,31 +11,48 @@ from typing import Protocol
 
 ROUNDTRIP = "roundtrip"
 SEND = "send"
+ISEND = "isend"
 RECEIVE = "receive"
+UNEXPECTED_RECEIVE = "unexpected_receive"
 SATURATION = "saturation"
 PRTT = "prtt"
+SENDRECV = "sendrecv"
+EAGER_LIMIT = "eager_limit"
+CLOCK = "clock"
+REDUCE = "reduce"
 ONE_TO_TWO = "one_to_two"
 SCATTER = "scatter"
 GATHER = "gather"
 CHAIN_BCAST = "chain_bcast"
 LINEAR_BARRIER = "linear_barrier"
 
-POINT_TO_POINT = (ROUNDTRIP, SEND, RECEIVE, SATURATION, PRTT)
+POINT_TO_POINT = (ROUNDTRIP, SEND, ISEND, RECEIVE, UNEXPECTED_RECEIVE, SATURATION, PRTT, SENDRECV, CLOCK, REDUCE)
 ON_MANY = (SCATTER, GATHER, CHAIN_BCAST, LINEAR_BARRIER)
 KINDS = (*POINT_TO_POINT, ONE_TO_TWO, *ON_MANY)
+"""The kinds that a Laboratory has, which are those with a time: all but 'eager_limit'."""
+WITH_COUNT = (SATURATION, PRTT, SENDRECV, CLOCK)
+WITH_DELAY = (PRTT, RECEIVE, UNEXPECTED_RECEIVE)
+WITHOUT_REPLY = (SENDRECV, CLOCK, REDUCE, *ON_MANY)
 
 
 @dataclass(frozen=True, order=True)
 class Experiment:
-    """One experiment between `processes`, given by rank; the first one, i, measures the time. Sizes are in bytes.
+    """One experiment between `processes`, named by rank; the first one, i, takes the time. Sizes in bytes.
 
-    Every receive is posted before its message can arrive. The kinds are:
+    Receives are posted before anything can arrive, unless the kind says otherwise. The kinds are
     - 'roundtrip': i sends `message_bytes` to j, which replies with `reply_bytes`;
-    - 'send': the time that i spends in sending `message_bytes` within such a roundtrip;
-    - 'receive': i sends `reply_bytes` to j, which replies with `message_bytes`; i is busy for `delay_seconds`, within
-      which the reply arrives, and then completes its receive: the time of that receive alone;
+    - 'send', 'isend': the time that i spends in MPI_Send or MPI_Isend of `message_bytes` within such a roundtrip;
+    - 'receive': i sends `reply_bytes` to j, which answers with `message_bytes`; i is busy for `delay_seconds`, within
+      which the answer arrives, and then completes its receive: the time of that alone;
+    - 'unexpected_receive': the same, but i posts the receive only after the delay;
     - 'saturation': i sends `count` messages in a row to j, which replies with `reply_bytes` after the last;
     - 'prtt': the same with `delay_seconds` of other work between two sends, PRTT(count, delay, message_bytes);
+    - 'sendrecv': i and j call MPI_Sendrecv with each other `count` times without a pause; the time of one call;
+    - 'eager_limit': the smallest size up to `message_bytes` whose MPI_Send waits, `count` times out of `count`, for a
+      receive that j posts `delay_seconds` later. Its single sample is that size in bytes, 0 if none waits; it has no
+      time;
+    - 'clock': i reads its clock `count` times; the time of one reading;
+    - 'reduce': MPI_Reduce_local of doubles, a sum, on i alone; free in simulation;
     - 'one_to_two': i sends `message_bytes` to j, then to k; both reply with `reply_bytes`; i completes the receive from
       k first, so that it processes both replies after the later one has arrived if k is no faster than j;
     - 'scatter', 'gather': the linear algorithm with blocks of `message_bytes`, root i, until the last process is done;
@@ -84,7 +101,7 @@ class Laboratory(Protocol):
     eager_limit_bytes: int
     """Rendezvous threshold: messages of this size and larger use the rendezvous protocol."""
     effort: Effort
-    """Effort of all experiments requested so far, including those whose results were stored already."""
+    """The effort of all experiments so far, those included whose times were known before."""
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
         """Returns one measurement per experiment, in their order.

@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/blocks_with_gaps.py [--procs 64] [--bytes 65536] [--simgrid VERSION]
 
-The elements are contiguous (chars), have holes (pairs of ints), or are adjacent and start above 0; SMPI itself copies the
-last kind as contiguous. The time of a run with empty blocks is subtracted, and the least time of three runs is used.
+The elements are contiguous (chars), have holes (pairs of ints), or are adjacent and start above 0; SMPI itself copies
+the last kind as contiguous. The time of a run with empty blocks is subtracted, and the least time of three runs is used.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main() -> int:
             )
             worst = max(worst, ours / own)
             print(f"{kind:<10} {own:>9.2f} {ours:>9.2f} {ours / own:>6.1f}")
-    print(f"at most {worst:.1f} times SMPI's own; the aim is less than {MOST_TIMES_SLOWER:.0f}")
+    print(f"at most {worst:.1f} times SMPI's own; the limit is {MOST_TIMES_SLOWER:.0f}")
     return 0 if worst < MOST_TIMES_SLOWER else 1
 
 

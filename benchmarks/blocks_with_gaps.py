@@ -3,7 +3,8 @@
     .venv/bin/python benchmarks/blocks_with_gaps.py [--procs 64] [--bytes 65536] [--simgrid VERSION]
 
 The elements are contiguous (chars), have holes (pairs of ints), or are adjacent and start above 0; SMPI itself copies
-the last kind as contiguous. The time of a run with empty blocks is subtracted, and the least time of three runs is used.
+the last kind as contiguous. The time of a run with empty blocks is subtracted, and the least time of three runs is
+used.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/nothing_to_compute.py [--demo]
 
 The columns are the processor seconds (user and system) of `./collwise` and its children, the wall seconds, each the
-least of three runs, and the ratio of the processor seconds to those of `python -c 'import click'`, which differs less between
-machines and loads. The limits are wall seconds on two idle cores. With --demo, a first run of `collwise demo` fills the
-default store, which can take minutes, and a second one is timed.
+least of three runs, and the ratio of the processor seconds to those of `python -c 'import click'`, which differs less
+between machines and loads. The limits are wall seconds on two idle cores. With --demo, a first run of `collwise demo`
+fills the default store, which can take minutes, and a second one is timed.
 """
 
 from __future__ import annotations

@@ -207,9 +207,9 @@ def crosscheck_page() -> str:
         "\nThe following are not compared, although SMPI has similar algorithms:\n\n",
         *(f"- {' '.join(key)}: {text}\n" for key, text in crosscheck.NOT_IN_SMPI.items()),
         "\n## Open MPI\n\nEach algorithm is forced by `coll_tuned_COLLECTIVE_algorithm` and runs on the same data as "
-        "ours. *agree*: all results are equal, byte by byte. Open MPI's monitoring counts the messages and bytes of both, "
-        "over calls of these sizes with each of two roots. *same*: every process sends as many messages and bytes to every "
-        "other one, which shows that the forced algorithm ran.\n\n",
+        "ours. *agree*: all results are equal, byte by byte. Open MPI's monitoring counts the messages and bytes of "
+        "both, over calls of these sizes with each of two roots. *same*: every process sends as many messages and "
+        "bytes to every other one, which shows that the forced algorithm ran.\n\n",
         markdown_table(OPENMPI_COLUMNS, [openmpi_cells(row) for row in openmpi]),
         "\nReasons for the differences:\n\n",
         *(f"- {name}: {text}\n" for name, text in crosscheck.explained(openmpi, crosscheck.OPENMPI)),

@@ -96,13 +96,13 @@ class Laboratory(Protocol):
     """A platform on which experiments run: simulated, real, or a model that replaces one in a test."""
 
     procs: int
-    """Number of processes, one per node."""
+    """Number of processes."""
     least_bytes: int
     """Size of the smallest message that has overheads: 1 in simulation, where empty messages have none."""
     eager_limit_bytes: int
     """Rendezvous threshold: messages of this size and larger use the rendezvous protocol."""
     effort: Effort
-    """The effort of all experiments so far, those included whose times were known before."""
+    """Effort of all experiments so far, including those whose times were stored before."""
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
         """Returns one measurement per experiment, in their order.

@@ -78,7 +78,7 @@ def evaluation_page() -> str:
         + ",".join(EVALUATED)
         + "` ([models.md](models.md) explains the columns): one process per node, P from 3 to all nodes, "
         "message sizes from 8 B by factors of 4, broadcast and reduce with whole messages, 1 KiB and 8 KiB segments. "
-        "Parameters are estimated in simulation as well. The least mean cost of each collective is bold.\n",
+        "Parameters are estimated in simulation as well. The least mean slowdown of each collective is bold.\n",
     ]
     for collective in dict.fromkeys(score["collective"] for score in scores):
         parts.append(f"\n## {collective}\n\n")
@@ -116,17 +116,17 @@ def validation() -> tuple[str, dict[str, Any]]:
 
 
 def measured_block(found: dict[str, Any]) -> str:
-    """The result of the comparison on the main test bed."""
+    """What the comparison on the main test bed came to."""
     of = {(one["collective"], one["quantity"]): percent_text(one["found"]) for one in found["verdicts"]}
     main = found["rows"][0]["point"]["place"]
     cases = sum(row["point"]["place"] == main for row in found["rows"])
     own = [cost["cost"] for cost in found["costs"] if cost["source"] == OWN and cost["point"]["place"] == main]
     minutes = math.ceil(sum(stage["seconds"] for stage in found["stages"]) / 60)
     text = (
-        f"On 8 nodes at 100 Mbit/s the median error of simulation, calibrated only by messages between two nodes, was "
-        f"{of[ALL, MEDIAN_ERROR]} over {cases} cases. Its choices had a slowdown against the best measured ones of "
-        f"{of[ALL, MEAN_COST]} on average and {of[ALL, WORST_COST]} at worst (from 8 KiB on {of[LARGE, MEAN_COST]} and "
-        f"{of[LARGE, WORST_COST]}), those of {found['maker']} {percent_text(sum(own) / len(own))} on average: "
+        f"On 8 nodes at 100 Mbit/s simulation, calibrated by messages between two nodes alone, was off by "
+        f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; its choices cost {of[ALL, MEAN_COST]} over the best "
+        f"measured ones on average and {of[ALL, WORST_COST]} at worst (from 8 KiB on {of[LARGE, MEAN_COST]} and "
+        f"{of[LARGE, WORST_COST]}), {found['maker']}'s own {percent_text(sum(own) / len(own))} on average: "
         f"[docs/validation.md](docs/validation.md), {minutes} minutes."
     )
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"

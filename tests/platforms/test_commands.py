@@ -9,10 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from collwise import platforms as package
-from collwise.common.errors import UsageError
 from collwise.platforms import known, load
 from collwise.platforms.reader import read_description
-from collwise.studies.cli.calibrate import calibrate
 from collwise.studies.cli.platforms import platforms
 from tests.needs import needs
 
@@ -76,9 +74,3 @@ def test_check_says_what_it_understood(name: str, understood: str) -> None:
     first, second = printed("check", str(file)).splitlines()
     assert first.startswith(f"{file}: sound, {len(load(name).hosts)} hosts, simulated by SimGrid ")
     assert second.startswith(understood)
-
-
-def test_heterogeneous_platforms_are_not_calibrated_to_published_figures() -> None:
-    error = CliRunner().invoke(calibrate, ["--published", "--platform", "hcl16"]).exception
-    assert isinstance(error, UsageError)
-    assert str(error) == "--platform: platform 'hcl16' is heterogeneous (valid: a platform of equal nodes)"

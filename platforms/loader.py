@@ -34,7 +34,7 @@ def load_description(name_or_path: str | Path) -> Platform:
     """Like `load`, for homogeneous descriptions only. Raises UsageError for platform XML and heterogeneous clusters."""
     platform = load(name_or_path)
     if isinstance(platform, HeterogeneousPlatform):
-        raise UsageError(f"platform '{name_or_path}' is heterogeneous (valid: a platform of equal nodes)")
+        raise UsageError(f"platform '{name_or_path}' has nodes that differ (valid: a platform of equal nodes)")
     if not isinstance(platform, Platform):
         raise UsageError(f"platform '{name_or_path}' has no description (valid: a .toml file or {', '.join(known())})")
     return platform

@@ -155,7 +155,7 @@ def test_a_heterogeneous_description_is_not_a_homogeneous_one(tmp_path: Path) ->
     assert load(file).hosts == ("n1", "n2", "n3")
     with pytest.raises(UsageError) as error:
         load_description(file)
-    assert str(error.value) == f"platform '{file}' is heterogeneous (valid: a platform of equal nodes)"
+    assert str(error.value) == f"platform '{file}' has nodes that differ (valid: a platform of equal nodes)"
 
 
 def test_no_node_types_at_all(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""A sweep by `collwise simulate` against a shell loop with one smpirun a case: same cases, empty store, one run.
+"""Wall time of a sweep by `collwise simulate` against a shell loop with one smpirun per case, with an empty store.
 
     .venv/bin/python benchmarks/sweep_against_loop.py [--platform grisou] [--collective bcast] [--procs 90]
 
-Prints both wall times, their ratio, and the largest difference between simulated times.
+Prints both times, their ratio, and the largest difference between the simulated times of the same cases.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> int:
         sweep_seconds, by_sweep = sweep(options, cases, Path(folder))
     worst = max(abs(by_loop[case] - by_sweep[case]) for case in cases)
     print(f"{options.collective} on {options.platform}, P = {options.procs}: {len(cases)} cases")
-    print(f"shell loop, one smpirun a case: {loop_seconds:.2f} s")
+    print(f"shell loop, one smpirun per case: {loop_seconds:.2f} s")
     print(f"collwise simulate, empty store: {sweep_seconds:.2f} s")
     print(f"ratio: {loop_seconds / sweep_seconds:.2f}")
     print(f"largest difference of simulated times: {worst:.3g} s (timing precision of the engine: 1e-9 s)")

@@ -16,7 +16,6 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,21 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.algorithms import ids_text, parameters_text, requirements_text, reservation_text
 from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.cli.demo import CLUSTERS, SHOWN
 from collwise.studies.figures import style as draw
+from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.studies.reports.validation_report import OWN
-from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.correctness import crosscheck
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
+from collwise.validation.selection.defaults import PAPER_SIZES
+from collwise.validation.selection.tuning import Tuning, tune
 from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_COST, MEDIAN_ERROR, WORST_COST
 
 DOCS = Path(__file__).resolve().parent
@@ -53,7 +55,7 @@ def main() -> int:
     page.write_text(replaced(page.read_text(encoding="utf-8"), "validation", report), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         tunings = [
-            tune(load(name), ("bcast", "gather"), procs, store, progress=lambda _: nullcontext(lambda *_: None))
+            tune(load(name), ("bcast", "gather"), procs, SimulationContext(store), sizes=PAPER_SIZES)
             for name, procs in CLUSTERS.items()
         ]
     for tuning in tunings:
@@ -77,16 +79,16 @@ def evaluation_page() -> str:
         + ",".join(EVALUATED)
         + "` prints ([models.md](models.md) says what the columns are): one process a node, P from 3 to all nodes, "
         "message sizes from 8 B by factors of 4, broadcast and reduce with whole messages, 1 KiB and 8 KiB segments. "
-        "Parameters are estimated in simulation as well. The least mean cost of each collective is bold.\n",
+        "Parameters are estimated in simulation as well. The least mean slowdown of each collective is bold.\n",
     ]
     for collective in dict.fromkeys(score["collective"] for score in scores):
         parts.append(f"\n## {collective}\n\n")
         mine = [score for score in scores if score["collective"] == collective and score["picks"]]
         least = {
-            platform: min(score["mean_cost"] for score in mine if score["platform"] == platform)
+            platform: min(score["mean_slowdown"] for score in mine if score["platform"] == platform)
             for platform in dict.fromkeys(score["platform"] for score in mine)
         }
-        errors, costs = ("mean error", "worst error"), ("mean cost", "worst cost", "worst at")
+        errors, costs = ("mean error", "worst error"), ("mean slowdown", "worst slowdown", "worst at")
         columns = ["platform", "model", *errors, "best picked", *costs]
         parts.append(markdown(columns, [score_row(score, least[score["platform"]]) for score in mine]))
     parts.append(
@@ -140,12 +142,12 @@ def printed_by(arguments: Sequence[str]) -> Any:
 
 
 def score_row(score: dict[str, Any], least_cost: float) -> tuple[object, ...]:
-    cost = percent_text(score["mean_cost"])
+    cost = percent_text(score["mean_slowdown"])
     return (
         *(score["platform"], score["model"], percent_text(score["mean_error"]), percent_text(score["worst_error"])),
         f"{score['best_picks']} of {score['picks']}",
-        f"**{cost}**" if score["mean_cost"] == least_cost else cost,
-        *(percent_text(score["worst_cost"]), score["worst_at"] if score["worst_cost"] > 0 else "-"),
+        f"**{cost}**" if score["mean_slowdown"] == least_cost else cost,
+        *(percent_text(score["worst_slowdown"]), score["worst_at"] if score["worst_slowdown"] > 0 else "-"),
     )
 
 

@@ -17,12 +17,11 @@ from collwise.common.units import format_seconds, format_size
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
-from collwise.simulator.timing import Case, Timing
+from collwise.simulator.timing import Timing
 from collwise.studies.cli.method_options import method_options
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
-    SIZE,
     SIZES,
     algorithm_names,
     collective_option,
@@ -34,8 +33,9 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import Where, place_options, print_script, script_option, target_from
-from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
-from collwise.validation.selection.grid import SIZES as USUAL_SIZES
+from collwise.studies.cli.thresholds import check_thresholds_matter, thresholds_option, with_thresholds
+from collwise.validation.selection.cases import candidates, cases
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 @collective_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's, or 12 by doubling.")
-@click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="Segment size, where messages are cut.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
+@click.option("--segments", type=SIZES, default=SEGMENTS_TEXT, show_default=True, help="Segment sizes; 0: unsegmented.")
 @thresholds_option
 @method_options
 @file_option("--raw", help="Write every repetition to a CSV file.")
@@ -60,7 +60,7 @@ def measure(
     algorithms: Sequence[str] | None,
     procs: Sequence[int],
     sizes: Sequence[int] | None,
-    segment: int,
+    segments: Sequence[int],
     thresholds: Thresholds | None,
     raw: Path | None,
     method: Method,
@@ -76,36 +76,22 @@ def measure(
     catalogue = Catalogue.load()
     names = algorithm_names(collective, algorithms)
     check_thresholds_matter([catalogue.algorithm(collective, name) for name in names], thresholds)
-    cuts = {
-        algorithm.name: bounds_of(algorithm, thresholds)
-        if algorithm.bounded
-        else (segment if algorithm.pipelined else 0, 0)
-        for algorithm in map(catalogue.collective(collective).algorithms.__getitem__, names)
-    }
+    choices = with_thresholds(collective, candidates(collective, segments, names), thresholds)
     place = None if script is not None else target_from(where)
-    cases = [
-        Case(
-            collective,
-            name,
-            p,
-            m,
-            cuts[name][0],
-            processes_per_node=place.processes_per_node(p) if place else 1,
-            limit_bytes=cuts[name][1],
-        )
-        for p in procs
-        for m in sizes or USUAL_SIZES[collective]
-        for name in names
-        if not catalogue.algorithm(collective, name).objection(p)
+    sizes = sizes_of(collective, sizes)
+    asked = [
+        case
+        for count in procs
+        for case in cases(collective, choices, [count], sizes, place.processes_per_node(count) if place else 1)
     ]
-    if not cases:
+    if not asked:
         raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, procs))}")
     method = replace(method, keep_samples=raw is not None)
     if place is None:
-        print_script(Path(str(script)), cases, method, where)
+        print_script(Path(str(script)), asked, method, where)
         return
     with Store(store) as opened, sweep_progress(f"{collective}, {place.name}") as advance:
-        launches = measure_launches(place, cases, opened, method=method, on_progress=advance)
+        launches = measure_launches(place, asked, opened, method=method, on_progress=advance)
     timings = [combine(each, method.precision.confidence) for each in zip(*launches, strict=True)]
     if raw is not None:
         write_text(raw, samples_csv(launches))
@@ -113,19 +99,21 @@ def measure(
         print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
     else:
         title = f"{collective}, {place.engine.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
-        stdout_console().print(table(title, _COLUMNS, [_row(row) for row in timings], left=0, keys=3))
+        rows = [_row(row, len(segments) > 1) for row in timings]
+        stdout_console().print(table(title, _COLUMNS, rows, left=0, keys=3))
     failed = [row for row in timings if not row.ok]
     if failed:
-        raise CollwiseError(f"{len(failed)} of {len(cases)} cases failed; first: {failed[0].error}")
+        raise CollwiseError(f"{len(failed)} of {len(asked)} cases failed; first: {failed[0].error}")
 
 
 _COLUMNS = ("P", "m", "algorithm", "mean", "median", "minimum", "maximum", "+-", "repetitions", "late starts")
 
 
-def _row(timing: Timing) -> tuple[object, ...]:
+def _row(timing: Timing, with_segment: bool) -> tuple[object, ...]:
     """A star marks a mean that is not as exact as was asked for."""
     case = timing.case
-    start = (case.procs, format_size(case.message_bytes), case.algorithm)
+    segment = f", {format_size(case.segment_bytes)}" if with_segment and case.segment_bytes else ""
+    start = (case.procs, format_size(case.message_bytes), case.algorithm + segment)
     if not timing.ok:
         return (*start, "failed", *("-" for _ in range(len(_COLUMNS) - 4)))
     times = (timing.seconds, timing.median_seconds, timing.least_seconds, timing.greatest_seconds)

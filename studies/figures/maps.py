@@ -1,4 +1,4 @@
-"""Decision maps and penalty maps as figures 6 and 7 of Pješivac-Grbović et al. 2007 have them, over (m, P).
+"""Decision maps and maps of slowdowns as figures 6 and 7 of Pješivac-Grbović et al. 2007 have them, over (m, P).
 
 Colours tell algorithms apart (Okabe and Ito's palette), hatches segment sizes.
 """
@@ -20,8 +20,8 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.figures.style import PALETTE, edges, size_axis
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.selection.maps import DecisionMaps, method_name
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.maps import DecisionMaps
 
 _HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo")
 _MOST_COLUMNS = 3
@@ -31,10 +31,10 @@ _PERCENT_TICKS = (5, 10, 20, 50, 100, 200, 300)
 
 def decision_figure(maps: DecisionMaps, title: str) -> Figure:
     """The best method at every (m, P): a panel for simulation and one for each model."""
-    methods = list(maps.methods.values())
+    methods = maps.methods
     panels = {"simulation": maps.best} | {f"model {name}": found.winners for name, found in maps.models.items()}
     found = {int(index) for winners in panels.values() for index in np.unique(winners)} - {NOBODY}
-    names = maps.plan.names()
+    names = maps.grid.names
     used = sorted(found, key=lambda index: (names.index(methods[index].algorithm), methods[index].segment_bytes))
     styles = _styles([methods[index] for index in used])
     figure, axes = _panels(len(panels), maps)
@@ -43,7 +43,7 @@ def decision_figure(maps: DecisionMaps, title: str) -> Figure:
         for index, style in zip(used, styles, strict=True):
             _fill(axis, maps, winners == index, *style)
     handles = [
-        Patch(facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0, label=method_name(methods[index]))
+        Patch(facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0, label=methods[index].label)
         for index, (colour, hatch, ink) in zip(used, styles, strict=True)
     ]
     figure.legend(
@@ -54,14 +54,14 @@ def decision_figure(maps: DecisionMaps, title: str) -> Figure:
     return figure
 
 
-def penalty_figure(maps: DecisionMaps, title: str) -> Figure:
-    """What each model's picks cost against the best method, in percent of its time: a panel a model."""
+def slowdown_figure(maps: DecisionMaps, title: str) -> Figure:
+    """The slowdown of each model's picks against the best method, in percent: a panel for each model."""
     figure, axes = _panels(len(maps.models), maps)
     colours = plt.get_cmap("viridis_r").with_extremes(under="white", bad="#BBBBBB")
     mesh = None
     for axis, (name, found) in zip(axes, maps.models.items(), strict=False):
         axis.set_title(f"model {name}")
-        percent = np.where(np.isnan(found.penalty), np.nan, np.maximum(found.penalty * 100, 1e-9))
+        percent = np.where(np.isnan(found.slowdown), np.nan, np.maximum(found.slowdown * 100, 1e-9))
         mesh = axis.pcolormesh(
             *_grid(maps), percent, cmap=colours, norm=LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT), linewidth=0
         )
@@ -69,7 +69,7 @@ def penalty_figure(maps: DecisionMaps, title: str) -> Figure:
         bar = figure.colorbar(mesh, ax=axes, extend="both", ticks=_PERCENT_TICKS)
         bar.ax.set_yticklabels([str(value) for value in _PERCENT_TICKS])
         bar.ax.yaxis.set_minor_locator(NullLocator())
-        bar.set_label(f"penalty in percent\n(white: below {_WHITE_BELOW_PERCENT}; grey: no pick)", fontsize=9)
+        bar.set_label(f"slowdown in percent\n(white: below {_WHITE_BELOW_PERCENT}; grey: no pick)", fontsize=9)
     figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
@@ -104,11 +104,11 @@ def _panels(count: int, maps: DecisionMaps) -> tuple[Figure, list[Axes]]:
         sizes, procs = _grid(maps)
         axis.set_xlim(sizes[0], sizes[-1])
         axis.set_ylim(procs[0], procs[-1])
-        size_axis(axis, maps.plan.message_bytes, keep_scale=True)
+        size_axis(axis, maps.grid.message_bytes, keep_scale=True)
         axis.tick_params(labelbottom=number + columns >= count)
         axis.set_xlabel("message size m" if number + columns >= count else "")
         axis.set_ylabel("processes P" if number % columns == 0 else "")
-    counts = _count_ticks(maps.plan.procs)
+    counts = _count_ticks(maps.grid.procs)
     axes[0].set_yticks(counts, [str(count) for count in counts])
     axes[0].yaxis.set_minor_formatter(NullFormatter())
     axes[0].yaxis.set_minor_locator(NullLocator())
@@ -122,7 +122,7 @@ def _count_ticks(procs: Sequence[int]) -> list[int]:
 
 
 def _grid(maps: DecisionMaps) -> tuple[Array, Array]:
-    return edges(np.array(maps.plan.message_bytes), log=True), edges(np.array(maps.plan.procs), log=True)
+    return edges(np.array(maps.grid.message_bytes), log=True), edges(np.array(maps.grid.procs), log=True)
 
 
 def _fill(axis: Axes, maps: DecisionMaps, where: Indices, colour: str, hatch: str, ink: str) -> None:

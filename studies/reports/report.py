@@ -15,11 +15,12 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.files import writable_folder, write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.figures import style as draw
-from collwise.studies.tuning import Tuning, chooses_segments, summary_line, table_columns, table_row
+from collwise.studies.reports.comparison_table import chooses_segments, summary_line, table_columns, table_row
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.comparison import Comparison, ComparisonResult
 from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.grid import DECISION_SIZES
+from collwise.validation.selection.defaults import DECISION_SIZES
+from collwise.validation.selection.tuning import Tuning
 
 RULES_VERSIONS = ("4.1", "5.0")
 _TITLES = {"bcast": "Broadcast", "gather": "Gather"}
@@ -128,7 +129,7 @@ def _bad_cells(row: Comparison) -> list[bool]:
     picks = (
         [row.model, row.openmpi_shipped] if chooses_segments([row]) else [row.model, row.openmpi, row.openmpi_shipped]
     )
-    return [False] * (len(table_row(row)) - len(picks)) + [pick.degradation > 0.1 for pick in picks]
+    return [False] * (len(table_row(row)) - len(picks)) + [pick.slowdown > 0.1 for pick in picks]
 
 
 def _map(decisions: DecisionTable, tuning: Tuning, title: str) -> Figure:

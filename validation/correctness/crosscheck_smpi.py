@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
@@ -12,6 +13,8 @@ from collwise.simulator.execution.processes import run_program
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.timing import Case
+from collwise.validation.selection.cases import BUILTIN, cases
+from collwise.validation.selection.choice import Choice
 
 # An odd count, a power of two, and neither. Sizes on both sides of the eager limit that every one of these counts, and
 # the 8 bytes of an element, divide: libraries treat what is left over differently.
@@ -76,7 +79,7 @@ def compare_with_smpi(
 ) -> list[SmpiRow]:
     """Rows by algorithm, process count and size; none where an algorithm does not apply.
 
-    SMPI's own algorithms combine for nothing, so ours do, too. A run that fails leaves its word in the rows.
+    SMPI's own algorithms combine for nothing, so ours do, too. The rows of a run that fails have its problem.
     Raises UsageError when the engine is missing or the platform is too small.
     """
     platform = without_reduction_costs(platform)
@@ -85,20 +88,15 @@ def compare_with_smpi(
         if algorithms is not None and algorithm.name not in algorithms:
             continue
         tell(f"{algorithm.collective} {algorithm.name}")
-        cases = [
-            _case(algorithm, count, size)
-            for count in procs or PROCS
-            if not algorithm.objection(count)
-            for size in _sizes(algorithm, sizes)
-        ]
-        if not cases:
+        ours = cases(algorithm.collective, partial(_smpi_choices, algorithm), procs or PROCS, _sizes(algorithm, sizes))
+        if not ours:
             continue
-        theirs = [replace(case, experiment="builtin") for case in cases]
+        theirs = [replace(case, experiment=BUILTIN) for case in ours]
         option = f"--cfg=smpi/{algorithm.collective}:{algorithm.smpi}"
         rows += _rows(
             algorithm,
-            cases,
-            _seconds(cases, platform, engine_version, ()),
+            ours,
+            _seconds(ours, platform, engine_version, ()),
             _seconds(theirs, platform, engine_version, (option,)),
         )
     return rows
@@ -115,11 +113,6 @@ def without_reduction_costs(platform: HostPlatform) -> HostPlatform:
     if not isinstance(platform, Platform | HeterogeneousPlatform):
         return platform
     return replace(platform, calibration=replace(platform.calibration, reduce_seconds_per_byte=0.0))
-
-
-def _case(algorithm: Algorithm, procs: int, message_bytes: int) -> Case:
-    segment_bytes, fanout = _parameters(algorithm, procs, message_bytes)
-    return Case(algorithm.collective, algorithm.name, procs, message_bytes, segment_bytes, fanout)
 
 
 def _rows(
@@ -165,13 +158,14 @@ def _seconds(
     return seconds, errors[0] if errors else run.problem
 
 
-def _parameters(algorithm: Algorithm, procs: int, message_bytes: int) -> tuple[int, int]:
-    """The segment size and fan-out that SMPI's algorithm chooses for itself, in its source code.
+def _smpi_choices(algorithm: Algorithm, procs: int, message_bytes: int) -> tuple[Choice]:
+    """The algorithm with the segment size and fan-out that SMPI's chooses for itself, in its source code.
 
     Fixed segment sizes are in the catalogue; here are those that depend on the call.
     """
-    choice = _CHOICES.get((algorithm.collective, algorithm.smpi))
-    return choice(procs, message_bytes) if choice else (algorithm.smpi_segment_bytes, 0)
+    decide = _DECISIONS.get((algorithm.collective, algorithm.smpi))
+    parameters = decide(procs, message_bytes) if decide else (algorithm.smpi_segment_bytes, 0)
+    return (Choice(algorithm.name, *parameters),)
 
 
 def _bcast_pipeline(procs: int, message_bytes: int) -> tuple[int, int]:
@@ -198,7 +192,7 @@ def _reduce_binomial(procs: int, message_bytes: int) -> tuple[int, int]:
     return (1024, 0) if procs > 0.6016 / 1024 * message_bytes + 1.3496 else (0, 0)
 
 
-_CHOICES: dict[tuple[str, str], Callable[[int, int], tuple[int, int]]] = {
+_DECISIONS: dict[tuple[str, str], Callable[[int, int], tuple[int, int]]] = {
     ("bcast", "ompi_pipeline"): _bcast_pipeline,
     ("gather", "ompi_linear_sync"): lambda _, size: (32768 if size > 92160 else 1024, 0),
     ("reduce", "ompi_pipeline"): _reduce_pipeline,

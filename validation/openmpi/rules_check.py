@@ -14,9 +14,9 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import engine
-from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.openmpi.monitoring import Traffic, monitored
-from collwise.validation.openmpi.rules import Rule, parse_rules
+from collwise.validation.openmpi.rules_file import Rule, parse_rules
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import rule_message, series
 
 # Algorithms whose messages are known here.

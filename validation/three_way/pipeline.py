@@ -198,7 +198,7 @@ class Comparison:
         with self._stage(f"{bed.name}: {len(cases)} cases measured"):
             measured = self._measured(bed, cases, self._method(scenario))
         with self._stage(f"{bed.name}: MPI's own collectives measured"):
-            own = self._measured(bed, scenario.own_cases(), self._method(scenario))
+            own = self._measured(bed, scenario.builtin_cases(), self._method(scenario))
         with self._stage(f"{bed.name}: simulated and predicted"):
             swept = SimulationContext(self._store).simulate(platform, cases)
             self._failed += swept.failed

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.timing import Case
-from collwise.validation.selection.grid import SEGMENT_BYTES
+from collwise.validation.selection.cases import builtin_cases, candidates, cases
+from collwise.validation.selection.defaults import SEGMENT_BYTES
 from collwise.validation.testbed.shape import TRANSPORTS
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
-BUILTIN = "builtin"
-"""The experiment of MPI's own collective."""
 
 NODES = 8
 BITS_PER_SECOND = 100e6
@@ -40,28 +38,17 @@ class Scenario:
     transport: str = TRANSPORTS[0]
 
     def cases(self) -> list[Case]:
-        """Every algorithm that runs on so many processes at every size; segments of 8 KiB where messages are cut."""
-        catalogue = Catalogue.load()
+        """Every algorithm that runs on so many processes, at every size; segments of 8 KiB where messages are cut."""
         return [
-            Case(
-                collective,
-                algorithm.name,
-                self.nodes,
-                size,
-                SEGMENT_BYTES if algorithm.pipelined else 0,
-            )
+            case
             for collective, sizes in self.sizes.items()
-            for size in sizes
-            for algorithm in catalogue.collective(collective).algorithms.values()
-            if algorithm.selectable and not algorithm.objection(self.nodes)
+            for case in cases(collective, candidates(collective, [SEGMENT_BYTES]), [self.nodes], sizes)
         ]
 
-    def own_cases(self) -> list[Case]:
+    def builtin_cases(self) -> list[Case]:
         """MPI's own collective at every size."""
         return [
-            Case(collective, "-", self.nodes, size, experiment=BUILTIN)
-            for collective, sizes in self.sizes.items()
-            for size in sizes
+            case for collective, sizes in self.sizes.items() for case in builtin_cases(collective, [self.nodes], sizes)
         ]
 
 

@@ -38,8 +38,10 @@ from collwise.studies.papers.nuriyev2021.tables import (
 )
 from collwise.validation.fitting.implementation_aware import Plan, fit
 from collwise.validation.openmpi.builtin_decisions import decide_as_listed
-from collwise.validation.selection.comparison import Comparison, ComparisonPlan, ComparisonResult, compare
-from collwise.validation.selection.grid import BCAST_SIZES, PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.comparison import Comparison, ComparisonResult, compare
+from collwise.validation.selection.defaults import BCAST_SIZES, PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.slowdown import slowdown
 
 # (a) What the printed formulas choose with the printed parameters.
 
@@ -149,12 +151,12 @@ class PublishedChoice:
     @property
     def excess_of_printed(self) -> float:
         """How much longer the printed choice is predicted to take than the formulas' own (0.1: 10 %)."""
-        return self.predicted[self.row.model] / self.predicted[self.choice] - 1
+        return float(slowdown(self.predicted[self.row.model], self.predicted[self.choice]))
 
     @property
-    def predicted_openmpi_degradation(self) -> float:
+    def predicted_openmpi_slowdown(self) -> float:
         """What the formulas say that Open MPI's printed choice costs against the measured best."""
-        return self.predicted[self.row.openmpi] / self.predicted[self.row.best] - 1
+        return float(slowdown(self.predicted[self.row.openmpi], self.predicted[self.row.best]))
 
 
 def predict_published(
@@ -346,8 +348,8 @@ class FittedTable:
         return [row for row in self.by_model[model].rows if procs in (None, row.procs)]
 
     def mean_and_worst(self, model: str = BY_PARTS, source: str = "model") -> tuple[float, float]:
-        """Mean and worst degradation of a source's picks over all rows."""
-        values = self.by_model[model].degradations(source)
+        """Mean and worst slowdown of a source's picks over all rows."""
+        values = self.by_model[model].slowdowns(source)
         return float(np.mean(values)), float(np.max(values))
 
 
@@ -372,7 +374,7 @@ def fitted_tables(
         parameters = fit(platform, plan_of(cluster), context)
         for collective, sizes in PAPER_SIZES.items():
             names = PAPER_ALGORITHMS[collective]
-            plan = ComparisonPlan(collective, cluster.procs, sizes, cluster.processes_per_node, SEGMENT_BYTES, names)
+            plan = CaseGrid(collective, cluster.procs, sizes, cluster.processes_per_node, (SEGMENT_BYTES,), names)
             by_model = {
                 model: compare(platform, plan, ImplementationAware(parameters, model), context)
                 for model in COMPARED_MODELS
@@ -396,8 +398,8 @@ def picks_over_procs(
 ) -> ComparisonResult:
     """Figure 6: broadcast with m fixed and P varying. Raises CollwiseError when a case fails."""
     cluster = table.cluster
-    plan = ComparisonPlan(
-        "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, SEGMENT_BYTES,
+    plan = CaseGrid(
+        "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, (SEGMENT_BYTES,),
         PAPER_ALGORITHMS["bcast"],
     )  # fmt: skip
     result = compare(load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), context)
@@ -440,27 +442,27 @@ class Agreement:
         """Whether the simulated best is one that the paper's measurements cannot tell from the best."""
         return self.simulated.best.choice.algorithm in self.row.indistinguishable
 
-    def simulated_degradation(self, algorithm: str) -> float:
+    def simulated_slowdown(self, algorithm: str) -> float:
         """What an algorithm costs in simulation against the simulated best."""
-        return self.simulated.simulated[algorithm] / self.simulated.best.seconds - 1
+        return float(slowdown(self.simulated.simulated[algorithm], self.simulated.best.seconds))
 
     @property
-    def degradation_of_measured_best(self) -> float:
+    def slowdown_of_measured_best(self) -> float:
         """What the paper's best costs in simulation."""
-        return self.simulated_degradation(self.row.best)
+        return self.simulated_slowdown(self.row.best)
 
     @property
     def openmpi_same_way(self) -> bool:
         """Whether Open MPI's printed choice is near optimal (10 %) in both or in neither."""
         return (self.row.openmpi_percent <= NEAR_OPTIMAL * 100) == (
-            self.simulated_degradation(self.row.openmpi) <= NEAR_OPTIMAL
+            self.simulated_slowdown(self.row.openmpi) <= NEAR_OPTIMAL
         )
 
     @property
     def model_same_way(self) -> bool:
         """Whether the model's printed choice is near optimal (10 %) in both or in neither."""
         return (self.row.model_percent <= NEAR_OPTIMAL * 100) == (
-            self.simulated_degradation(self.row.model) <= NEAR_OPTIMAL
+            self.simulated_slowdown(self.row.model) <= NEAR_OPTIMAL
         )
 
 

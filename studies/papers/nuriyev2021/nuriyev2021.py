@@ -34,8 +34,8 @@ from collwise.studies.figures import style as draw
 from collwise.studies.papers.notebook import study
 from collwise.studies.papers.nuriyev2021 import analysis as paper
 from collwise.studies.papers.nuriyev2021 import tables as published
-from collwise.studies.tuning import percent, table_columns, table_row
-from collwise.validation.selection.grid import SEGMENT_BYTES
+from collwise.studies.reports.comparison_table import percent, table_columns, table_row
+from collwise.validation.selection.defaults import SEGMENT_BYTES
 
 here = study("nuriyev2021")
 titles = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
@@ -94,7 +94,7 @@ def row_by_row(table: published.PublishedTable, reading: paper.Reading, gamma: s
             "" if choice.matches else f"{percent(choice.excess_of_printed)} %",
             "" if choice.matches else ("yes" if choice.within_rounding else "no"),
             f"{choice.row.openmpi} ({choice.row.openmpi_percent})",
-            percent(choice.predicted_openmpi_degradation),
+            percent(choice.predicted_openmpi_slowdown),
         )
         for choice in paper.published_choices(table, reading, gamma)
     ]
@@ -241,7 +241,7 @@ for fitted in tables:
     )
 sources = (("by_parts", "model"), ("as_printed", "model"), ("by_parts", "openmpi"), ("by_parts", "openmpi_shipped"))
 labels = ("by parts", "as printed", "Open MPI 3.1", "Open MPI 3.1, its segments")
-degradations = {
+slowdowns = {
     f"{fitted.cluster.name} {fitted.collective}": {
         label: fitted.mean_and_worst(model, source) for label, (model, source) in zip(labels, sources, strict=True)
     }
@@ -256,15 +256,15 @@ here.table(
             ", ".join(map(str, fitted.cluster.procs)),
             *(f"{100 * mean:.1f} / {100 * worst:.1f}" for mean, worst in costs.values()),
         )
-        for (name, costs), fitted in zip(degradations.items(), tables, strict=True)
+        for (name, costs), fitted in zip(slowdowns.items(), tables, strict=True)
     ],
 )
 costly = [
     (fitted.cluster.name, row.procs, format_size(row.message_bytes), row.best.choice.algorithm,
-     f"{row.model.choice.algorithm} ({percent(row.model.degradation)})")
+     f"{row.model.choice.algorithm} ({percent(row.model.slowdown)})")
     for fitted in tables
     for row in fitted.rows("as_printed")
-    if row.model.degradation > published.NEAR_OPTIMAL
+    if row.model.slowdown > published.NEAR_OPTIMAL
 ]  # fmt: skip
 here.table(
     "Rows where the pick of the model as printed is more than 10 % off",
@@ -290,7 +290,7 @@ for fitted in tables:
 for name, result in over_procs.items():
     title = f"bcast on {name.capitalize()}, simulated"
     here.figure(draw.picks_by_procs(result.rows, title), f"figure-6-{name}", f"Figure 6: {title}.")
-over_procs_costs = {name: result.degradations("model") for name, result in over_procs.items()}
+over_procs_costs = {name: result.slowdowns("model") for name, result in over_procs.items()}
 here.text(
     "Degradation of the model by parts where P varies: "
     + "; ".join(f"{n} {100 * d.mean():.1f} % mean, {100 * d.max():.1f} % worst" for n, d in over_procs_costs.items())
@@ -329,7 +329,7 @@ here.text(
 # ## (c) The simulated best against the measured best
 #
 # Each row of tables 2 and 3 beside the simulation of the same point. "Indistinguishable" counts the simulated best as
-# agreeing when the paper prints it with at most 3 % degradation: its means are precise to 2.5 %.
+# agreeing when the paper prints it with at most 3 % slowdown: its means are precise to 2.5 %.
 
 # %%
 agreements = paper.agreement_with_measured_best(tables)
@@ -345,9 +345,9 @@ for printed in published.TABLES[:4]:
             (
                 a.row.message_kib, a.row.best, a.simulated.best.choice.algorithm,
                 "yes" if a.same_best else "no", "yes" if a.best_within_precision else "no",
-                percent(a.degradation_of_measured_best),
-                f"{a.row.openmpi} ({a.row.openmpi_percent})", percent(a.simulated_degradation(a.row.openmpi)),
-                f"{a.row.model} ({a.row.model_percent})", percent(a.simulated_degradation(a.row.model)),
+                percent(a.slowdown_of_measured_best),
+                f"{a.row.openmpi} ({a.row.openmpi_percent})", percent(a.simulated_slowdown(a.row.openmpi)),
+                f"{a.row.model} ({a.row.model_percent})", percent(a.simulated_slowdown(a.row.model)),
             )
             for a in agreements
             if a.table is printed
@@ -361,7 +361,7 @@ def counts(rows: list[paper.Agreement]) -> dict[str, float]:
         "rows": len(rows),
         "same_best": sum(a.same_best for a in rows),
         "best_within_precision": sum(a.best_within_precision for a in rows),
-        "worst_degradation_of_measured_best": max(a.degradation_of_measured_best for a in rows),
+        "worst_slowdown_of_measured_best": max(a.slowdown_of_measured_best for a in rows),
         "openmpi_same_way": sum(a.openmpi_same_way for a in rows),
         "model_same_way": sum(a.model_same_way for a in rows),
     }
@@ -378,7 +378,7 @@ here.table(
     [
         (
             name, c["rows"], c["same_best"], c["best_within_precision"],
-            percent(c["worst_degradation_of_measured_best"]), c["openmpi_same_way"], c["model_same_way"],
+            percent(c["worst_slowdown_of_measured_best"]), c["openmpi_same_way"], c["model_same_way"],
         )
         for name, c in agreement.items()
     ],
@@ -409,10 +409,10 @@ chain, k_chain = segment_times["gros", "chain"], segment_times["gros", "k_chain"
 at_512 = next(a for a in agreements if a.table is gros and a.row.message_kib == 512)
 by_formula = next(
     c for c in paper.published_choices(gros, paper.LITERAL) if c.row.message_kib == 512
-).predicted_openmpi_degradation
+).predicted_openmpi_slowdown
 here.text(
     f"**Chain on Gros.** At 512 KB the paper measures Open MPI's chain {at_512.row.openmpi_percent} % over the best; "
-    f"simulated, it costs {percent(at_512.simulated_degradation('chain'))} %. The published segment time of the chain "
+    f"simulated, it costs {percent(at_512.simulated_slowdown('chain'))} %. The published segment time of the chain "
     f"is {chain[0] / k_chain[0]:.1f} times that of the K-chain, though past the root both do the same; simulated, it "
     f"is {chain[1] / k_chain[1]:.2f} times. The published parameters themselves give {percent(by_formula)} %. Whatever "
     "slowed the chain on that cluster lies neither in its schedule nor in the sharing of links, which is all that "
@@ -420,7 +420,7 @@ here.text(
     f"{gather_gros[2].openmpi_percent} % between {gather_gros[1].openmpi_percent} and {gather_gros[3].openmpi_percent}."
 )
 large = [a for a in agreements if a.table.collective == "bcast" and a.row.message_kib >= 512]
-binary_costs = [a.simulated_degradation("binary") for a in large]
+binary_costs = [a.simulated_slowdown("binary") for a in large]
 steps = bcast_grisou.parameters.fits["by_parts"]["bcast"]["chain"].parameters["steady/eager"]
 here.text(
     "**Binary and split-binary.** From 512 KB on, the binary tree is at most "
@@ -436,7 +436,7 @@ here.text(
 small = [a for a in agreements if a.table.collective == "bcast" and a.row.message_kib <= 32 and not a.same_best]
 differing = [
     f"{titles[a.table.platform]} {a.row.message_kib} KB ({a.row.best} measured, {a.simulated.best.choice.algorithm} "
-    f"simulated, {percent(a.degradation_of_measured_best)} % apart)"
+    f"simulated, {percent(a.slowdown_of_measured_best)} % apart)"
     for a in small
 ]
 binomial = [format_seconds(seconds) for seconds in segment_times["gros", "binomial"]]
@@ -449,9 +449,9 @@ here.text(
 # ## Conclusions
 
 # %%
-by_parts = np.concatenate([fitted.by_model["by_parts"].degradations("model") for fitted in tables])
-as_printed = np.concatenate([fitted.by_model["as_printed"].degradations("model") for fitted in tables])
-openmpi = np.concatenate([fitted.by_model["by_parts"].degradations("openmpi") for fitted in tables])
+by_parts = np.concatenate([fitted.by_model["by_parts"].slowdowns("model") for fitted in tables])
+as_printed = np.concatenate([fitted.by_model["as_printed"].slowdowns("model") for fitted in tables])
+openmpi = np.concatenate([fitted.by_model["by_parts"].slowdowns("openmpi") for fitted in tables])
 here.conclude(
     f"(a) The published formulas and parameters make the published choice in {gathered} of {gather_rows} rows of "
     "gather."
@@ -497,11 +497,11 @@ here.results |= {
     },
     "published_rows": {table.title: len(table.rows) for table in published.TABLES},
     "alpha_beta_one_within_rounding": {"rows": len(ratios), "one": ones},
-    "degradation": {
+    "slowdown": {
         name: {label: {"mean": mean, "worst": worst} for label, (mean, worst) in costs.items()}
-        for name, costs in degradations.items()
+        for name, costs in slowdowns.items()
     },
-    "degradation_over_procs": {
+    "slowdown_over_procs": {
         name: {"mean": float(values.mean()), "worst": float(values.max())} for name, values in over_procs_costs.items()
     },
     "all_points": {

@@ -52,6 +52,40 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
+HEAVY = {"http.client", "jinja2", "matplotlib", "pandas", "ruptures", "scipy"}
+
+# Prints, for every command and subcommand, a line of JSON: its words and the packages of those above that were imported
+# once its help was printed.
+ALL_HELP = f"""
+import json, sys
+import click
+from collwise.studies.cli.main import collwise
+
+def imported(packages):
+    return sorted(packages & sys.modules.keys())
+
+def show(command, words):
+    context = click.Context(command)
+    help = command.get_help(context)
+    print(json.dumps([words, imported({{'numpy', 'collwise.studies.cli.options'}} if not words else {HEAVY!r})]))
+    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
+        show(command.get_command(context, name), [*words, name])
+
+show(collwise, [])
+"""
+
+
+def test_help_imports_nothing_that_takes_long(tmp_path: Path) -> None:
+    """The list of commands imports none of them, and no command's help what computes or draws."""
+    command = [sys.executable, "-P", "-c", ALL_HELP]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [words for words, imported in lines if imported] == []
+    shown = [" ".join(words) for words, _ in lines]
+    assert shown[0] == ""
+    assert {"demo", "predict", "platforms check", "testbed up", "validate"} <= set(shown)
+
+
 SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "4")
 
 MAP = ("map", "--platform", "grisou", "--collective", "bcast")

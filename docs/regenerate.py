@@ -38,7 +38,7 @@ from collwise.validation.correctness.verification import verify
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune
-from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_COST, MEDIAN_ERROR, WORST_COST
+from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
@@ -119,15 +119,16 @@ def validation() -> tuple[str, dict[str, Any]]:
 def measured_block(found: dict[str, Any]) -> str:
     """What the comparison on the main test bed came to."""
     of = {(one["collective"], one["quantity"]): percent_text(one["found"]) for one in found["verdicts"]}
-    main = found["rows"][0]["point"]["place"]
-    cases = sum(row["point"]["place"] == main for row in found["rows"])
-    own = [cost["cost"] for cost in found["costs"] if cost["source"] == OWN and cost["point"]["place"] == main]
+    main = found["rows"][0]["point"]["target"]
+    cases = sum(row["point"]["target"] == main for row in found["rows"])
+    own = [one["slowdown"] for one in found["slowdowns"] if one["source"] == OWN and one["point"]["target"] == main]
     minutes = math.ceil(sum(stage["seconds"] for stage in found["stages"]) / 60)
     text = (
         f"On 8 nodes at 100 Mbit/s simulation, calibrated by messages between two nodes alone, was off by "
-        f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; its choices cost {of[ALL, MEAN_COST]} over the best "
-        f"measured ones on average and {of[ALL, WORST_COST]} at worst (from 8 KiB on {of[LARGE, MEAN_COST]} and "
-        f"{of[LARGE, WORST_COST]}), {found['maker']}'s own {percent_text(sum(own) / len(own))} on average: "
+        f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; the slowdown of its choices against the best "
+        f"measured ones was {of[ALL, MEAN_SLOWDOWN]} on average and {of[ALL, WORST_SLOWDOWN]} at worst (from 8 KiB on "
+        f"{of[LARGE, MEAN_SLOWDOWN]} and {of[LARGE, WORST_SLOWDOWN]}), that of {found['maker']}'s own choices "
+        f"{percent_text(sum(own) / len(own))} on average: "
         f"[docs/validation.md](docs/validation.md), {minutes} minutes."
     )
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"

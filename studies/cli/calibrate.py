@@ -13,7 +13,16 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
 from collwise.platforms import HostPlatform, Platform, write_description
-from collwise.studies.cli.options import PLATFORM, checked_new_file, file_option, json_option, parsed, print_json
+from collwise.studies.cli.options import (
+    PLATFORM,
+    SimulationOptions,
+    checked_new_file,
+    file_option,
+    json_option,
+    parsed,
+    print_json,
+    simulation_options,
+)
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.validation.testbed.bed import running
@@ -21,7 +30,6 @@ from collwise.validation.testbed.platform import simulated_platform
 
 if TYPE_CHECKING:
     from collwise.validation.calibration.calibration import CalibrationResult
-    from collwise.validation.calibration.plan import Progress
 
 
 def _ends(text: str) -> tuple[int, int]:
@@ -42,6 +50,7 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option("--points", type=click.Path(path_type=Path), help="Fit points of a CSV file again; measures nothing.")
 @file_option("-o", "--output", help="The description. Default: NAME.toml")
 @click.option("--figures", type=click.Path(path_type=Path), help="A directory for figures of points and segments.")
+@simulation_options
 @json_option
 def calibrate(
     where: Where,
@@ -54,12 +63,14 @@ def calibrate(
     points: Path | None,
     output: Path | None,
     figures: Path | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
     """Measures messages between two nodes and writes the platform that simulates them.
 
     Fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend, MPI_Recv
-    and ping-pongs, never to collectives. The points are kept beside the description, as CSV.
+    and ping-pongs, never to collectives. Finished measurements are in the store, so that a command that was stopped
+    resumes; all points are written beside the description, as CSV.
     'collwise platforms calibrate' is another thing: for clusters that one cannot measure, it fits three numbers to
     figures that a paper gives.
     """
@@ -73,18 +84,24 @@ def calibrate(
     if points is not None:
         if quick or sizes is not None:
             raise UsageError("--quick and --sizes are about measuring; --points measures nothing")
-        kept = points
+        points_file = points
         measured = read_points(points)
     else:
-        extent = QUICK if quick else USUAL
+        grid = QUICK if quick else USUAL
         if sizes is not None:
-            extent = replace(extent, least_bytes=sizes[0], most_bytes=sizes[1])
+            grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
             raise UsageError(f"where to measure is missing: {PLACES}; or --points FILE.csv, measured before")
-        kept = checked_new_file(file.with_suffix(".points.csv"))
-        measured = measure_points(target_from(where), described, extent, together, _progress())
-        write_points(kept, measured)
-    result = refit(measured, described)
+        points_file = checked_new_file(file.with_suffix(".points.csv"))
+    with simulation.context() as context:
+        if points is None:
+            target = target_from(where)
+            with context.progress(f"calibration, {target.name}") as advance:
+                measured = measure_points(
+                    target, described, grid, context.store, together=together, on_progress=advance
+                )
+            write_points(points_file, measured)
+        result = refit(measured, described, context)
     write_text(file, write_description(result.platform))
     drawn = []
     if figures is not None:
@@ -92,11 +109,11 @@ def calibrate(
 
         drawn = write_figures(result, figures)
     if as_json:
-        print_json(_document(result, file, kept, drawn))
+        print_json(_document(result, file, points_file, drawn))
         return
     stdout_console().print(_table(result))
     took = time.monotonic() - start
-    click.echo(f"{file}: {_understood(result.platform)}; points in {kept}; {took:.0f} s")
+    click.echo(f"{file}: {_understood(result.platform)}; points in {points_file}; {took:.0f} s")
     for path in drawn:
         click.echo(str(path))
 
@@ -111,18 +128,6 @@ def _nominal(where: Where, nominal: HostPlatform | None, name: str | None, nodes
         raise UsageError(f"--nominal {chosen.name}: valid: a description of equal nodes behind one switch, in TOML")
     name = name or chosen.name
     return replace(chosen, name=name, title=chosen.title if name == chosen.name else name, nodes=nodes or chosen.nodes)
-
-
-def _progress() -> Progress:
-    told = time.monotonic()
-
-    def tell(done: int, of: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > 5 or done == of:
-            told = time.monotonic()
-            click.echo(f"collwise: calibrating: {done} of {of} measurements", err=True)
-
-    return tell
 
 
 def _table(result: CalibrationResult) -> object:
@@ -148,11 +153,11 @@ def _understood(platform: Platform) -> str:
     )
 
 
-def _document(result: CalibrationResult, file: Path, kept: Path, drawn: list[Path]) -> dict[str, object]:
+def _document(result: CalibrationResult, file: Path, points_file: Path, drawn: list[Path]) -> dict[str, object]:
     return {
         "platform": result.platform.name,
         "file": str(file),
-        "points": str(kept),
+        "points": str(points_file),
         "figures": [str(path) for path in drawn],
         "link_bytes_per_second": result.platform.link_bytes_per_second,
         "link_latency_seconds": result.platform.link_latency_seconds,

@@ -98,7 +98,9 @@ def measure(
     if as_json:
         print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
     else:
-        title = f"{collective}, {place.engine.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
+        title = (
+            f"{collective}, {place.installation.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
+        )
         rows = [_row(row, len(segments) > 1) for row in timings]
         stdout_console().print(table(title, _COLUMNS, rows, left=0, keys=3))
     failed = [row for row in timings if not row.ok]

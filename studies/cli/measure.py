@@ -18,6 +18,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Timing
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.method_options import method_options
 from collwise.studies.cli.options import (
     COUNTS,
@@ -28,6 +29,7 @@ from collwise.studies.cli.options import (
     file_option,
     json_option,
     print_json,
+    segments_option,
     store_option,
     sweep_progress,
 )
@@ -41,13 +43,13 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command()
+@click.command(epilog=example("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2"))
 @place_options
 @collective_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
-@click.option("--segments", type=SIZES, default=SEGMENTS_TEXT, show_default=True, help="Segment sizes; 0: unsegmented.")
+@segments_option(SEGMENTS_TEXT)
 @thresholds_option
 @method_options
 @file_option("--raw", help="Write every repetition to a CSV file.")
@@ -98,11 +100,11 @@ def measure(
     if as_json:
         print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
     else:
+        several_segments = len(segments) > 1
         title = (
             f"{collective}, {place.installation.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
         )
-        rows = [_row(row, len(segments) > 1) for row in timings]
-        stdout_console().print(table(title, _COLUMNS, rows, left=0, keys=3))
+        stdout_console().print(table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3))
     failed = [row for row in timings if not row.ok]
     if failed:
         raise CollwiseError(f"{len(failed)} of {len(asked)} cases failed; first: {failed[0].error}")
@@ -114,8 +116,8 @@ _COLUMNS = ("P", "m", "algorithm", "mean", "median", "minimum", "maximum", "+-",
 def _row(timing: Timing, with_segment: bool) -> tuple[object, ...]:
     """A star marks a mean that is not as exact as was asked for."""
     case = timing.case
-    segment = f", {format_size(case.segment_bytes)}" if with_segment and case.segment_bytes else ""
-    start = (case.procs, format_size(case.message_bytes), case.algorithm + segment)
+    cut = f", {format_size(case.segment_bytes)}" if with_segment and case.segment_bytes else ""
+    start = (case.procs, format_size(case.message_bytes), case.algorithm + cut)
     if not timing.ok:
         return (*start, "failed", *("-" for _ in range(len(_COLUMNS) - 4)))
     times = (timing.seconds, timing.median_seconds, timing.least_seconds, timing.greatest_seconds)

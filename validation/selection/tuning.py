@@ -10,7 +10,7 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.validation.fitting.implementation_aware import Plan, default_procs, fit
+from collwise.validation.fitting.models_by_name import implementation_aware
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import ComparisonResult, compare
 from collwise.validation.selection.consumers import CONSUMERS, algorithms_for, needs_one_choice
@@ -54,10 +54,7 @@ def tune(
     segments = tuple(sorted(segments))
     for count in procs:
         platform.hosts_for(count, ppn)
-    fit_plan = Plan(
-        default_procs(platform, ppn), ppn, segments[0], more_segments=segments[1:], collectives=tuple(collectives)
-    )
-    parameters = fit(platform, fit_plan, context)
+    parameters = implementation_aware(platform, ppn, segments, context, collectives)
     model = ImplementationAware(parameters, BY_PARTS)
     every_count = tuple(range(2, platform.max_procs(ppn) + 1))
     comparisons, decisions = {}, {}

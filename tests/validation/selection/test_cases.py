@@ -110,7 +110,7 @@ def test_select_and_compare_use_what_simulate_filled_with_its_defaults(runner: F
     point: Sequence[str] = ("--platform", "grisou", "--procs", "4,6")
     run("simulate", "--collective", "all", *point)
     assert runner.processes_started == 1
-    run("select", "--by", BY_SIMULATED, "--collective", "all", *point, "-o", "decisions.json")
+    run("select", "--by", "simulated", "--collective", "all", *point, "-o", "decisions.json")
     run("simulate", "--collective", "bcast", *point)
     assert runner.processes_started == 1
     filled = {
@@ -122,6 +122,3 @@ def test_select_and_compare_use_what_simulate_filled_with_its_defaults(runner: F
         listed = cases(name, lambda p, m, grid=grid: [grid.at_common_segment(decide_as_listed(grid.collective, p, m))],
                        (4, 6), SIZES[name], 2)  # fmt: skip
         assert set(listed) <= filled
-
-
-BY_SIMULATED = "simulation"

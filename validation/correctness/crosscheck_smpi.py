@@ -1,4 +1,4 @@
-"""Our algorithms against the same ones inside SMPI: both simulated on one platform, by one program."""
+"""Compares our algorithms with the same ones inside SMPI: simulated times on one platform, by one program."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import BUILTIN, cases
 from collwise.validation.selection.choice import Choice
 
-# An odd count, a power of two, and neither. Sizes on both sides of the eager limit that every one of these counts, and
-# the 8 bytes of an element, divide: libraries treat what is left over differently.
+# An odd count, a power of two, and an even one. Sizes on both sides of the eager limit, multiples of each of these
+# counts and of the 8 bytes of an element: libraries treat remainders differently.
 PROCS = (15, 16, 30)
 SIZES = (1920, 19200, 245760)
-# Messages below a segment a process take SMPI's other ring.
+# For messages below one segment per process SMPI uses its other ring.
 _LONGER_SIZES = {("allreduce", "ompi_ring_segmented"): (31457280,)}
 TOLERANCE = 0.02
 
@@ -29,7 +29,7 @@ _TIME_LIMIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SmpiRow:
-    """One call on both sides: simulated seconds until the last process is done. `problem` says why there are none."""
+    """Simulated seconds of one call, ours and SMPI's, until the last process is done, or the `problem` of the run."""
 
     collective: str
     algorithm: str
@@ -51,7 +51,7 @@ class SmpiRow:
 
     @property
     def results_agree(self) -> bool:
-        """True: in such simulations data has no values."""
+        """Always true: the data has no values in these simulations."""
         return True
 
     @property
@@ -61,7 +61,7 @@ class SmpiRow:
 
 
 def compared_algorithms(collective: str | None = None) -> list[Algorithm]:
-    """The algorithms that SMPI has, too."""
+    """The algorithms that SMPI has as well."""
     catalogue = Catalogue.load()
     collectives = catalogue.collectives.values() if collective is None else [catalogue.collective(collective)]
     return [algorithm for entry in collectives for algorithm in entry.algorithms.values() if algorithm.smpi]
@@ -75,19 +75,19 @@ def compare_with_smpi(
     *,
     algorithms: Sequence[str] | None = None,
     simgrid: str | None = None,
-    tell: Callable[[str], object] = lambda _: None,
+    on_algorithm: Callable[[str], object] = lambda _: None,
 ) -> list[SmpiRow]:
     """Rows by algorithm, process count and size; none where an algorithm does not apply.
 
-    SMPI's own algorithms combine for nothing, so ours do, too. The rows of a run that fails have its problem.
-    Raises UsageError when the engine is missing or the platform is too small.
+    The reduction's computation is free in SMPI's own algorithms, so here also in ours. Rows of a run that fails have
+    its problem. Raises UsageError when SimGrid is missing or the platform is too small.
     """
     platform = without_reduction_costs(platform)
     rows: list[SmpiRow] = []
     for algorithm in compared_algorithms(collective):
         if algorithms is not None and algorithm.name not in algorithms:
             continue
-        tell(f"{algorithm.collective} {algorithm.name}")
+        on_algorithm(f"{algorithm.collective} {algorithm.name}")
         ours = cases(algorithm.collective, partial(_smpi_choices, algorithm), procs or PROCS, _sizes(algorithm, sizes))
         if not ours:
             continue
@@ -109,7 +109,7 @@ def _sizes(algorithm: Algorithm, asked: Sequence[int] | None) -> Sequence[int]:
 
 
 def without_reduction_costs(platform: HostPlatform) -> HostPlatform:
-    """The same platform, on which combining takes no time; one read from an XML file is left as it is."""
+    """The same platform with free reductions; a platform from an XML file is returned unchanged."""
     if not isinstance(platform, Platform | HeterogeneousPlatform):
         return platform
     return replace(platform, calibration=replace(platform.calibration, reduce_seconds_per_byte=0.0))

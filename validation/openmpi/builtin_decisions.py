@@ -1,4 +1,4 @@
-"""Open MPI's fixed decisions for broadcast and gather: what it runs when nobody tunes it."""
+"""Open MPI's built-in decisions for broadcast and gather: what it runs untuned."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SMALL_COMMUNICATOR = 10
 
 
 def decide(collective: str, procs: int, message_bytes: int, *, count_is_one: bool = False) -> Choice:
-    """What Open MPI 3.1 runs untuned, with its own segment sizes, by the catalogue's names.
+    """The choice that Open MPI 3.1 makes untuned, with its own segment sizes, by the catalogue's names.
 
     Raises UsageError for a collective whose decision is not here.
     """

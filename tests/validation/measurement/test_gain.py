@@ -187,7 +187,7 @@ def test_choices_are_in_force_on_a_test_bed(tmp_path: Path, target: TestBed) -> 
     assert [one.rules is None for one in found.rows] == [False, True, False]
     assert "two_tree" in found.rows[1].note
     assert len(found.checks) == 2
-    assert all(one.matches and one.telling for one in found.checks)
+    assert all(one.matches and one.changes_something for one in found.checks)
     assert all(0 < one.libcollwise.seconds < 10 for one in found.rows)
     assert len(kept) == 3 * 2 * 3
 

@@ -496,7 +496,7 @@ def test_outside_the_table_openmpi_decides(rules: Path, collective: str, procs: 
     check = check_rules(rules, collective, procs, size)
     assert check.expected is None
     assert check.matches
-    assert not check.telling
+    assert not check.changes_something
     inside = next(made for made in example() if made.collective == collective).choose(max(procs, 5), size)
     assert dict(check.observed) != dict(traffic(collective, inside, procs, size))
 
@@ -504,7 +504,7 @@ def test_outside_the_table_openmpi_decides(rules: Path, collective: str, procs: 
 def test_check(rules: Path) -> None:
     check = check_rules(rules, "bcast", 8, 64 * KIB)
     assert check.matches
-    assert check.telling
+    assert check.changes_something
     assert check.expected == Choice("binary", 8 * KIB)
     assert "ran binary for bcast of 64 KiB on 8 processes (without them: " in check.summary
     assert recognise("bcast", 8, 64 * KIB, check.without_rules) != "binary"

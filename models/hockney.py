@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.common.experiments import Laboratory
 from collwise.models.piecewise import Array, PiecewiseLinear
 
 
@@ -27,13 +26,6 @@ class Hockney:
     def heterogeneous(self) -> bool:
         """Whether every pair has its own parameters."""
         return np.ndim(self.alpha_seconds) == 2
-
-    @classmethod
-    def fit(cls, lab: Laboratory, heterogeneous: bool = False) -> Hockney:
-        """Estimated from roundtrips by regression; other procedures are in estimators/hockney.py."""
-        from collwise.models.estimators.hockney import hockney_by_regression
-
-        return hockney_by_regression(lab, heterogeneous=heterogeneous)
 
     def homogeneous(self) -> Hockney:
         """The mean over all pairs."""
@@ -70,13 +62,6 @@ class HockneyBySize:
     def homogeneous(self) -> HockneyBySize:
         """The model itself."""
         return self
-
-    @classmethod
-    def fit(cls, lab: Laboratory) -> HockneyBySize:
-        """Estimated from roundtrips at adaptively chosen sizes."""
-        from collwise.models.estimators.hockney import hockney_by_size
-
-        return hockney_by_size(lab)
 
     @classmethod
     def through(cls, message_bytes: Sequence[float], seconds: Sequence[float]) -> HockneyBySize:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.common.experiments import Laboratory
 from collwise.models.hockney import Hockney, mean_of_pairs, of_pair
 from collwise.models.piecewise import Array
 
@@ -61,13 +60,6 @@ class LMO:
     def heterogeneous(self) -> bool:
         """Whether processors and pairs have parameters of their own."""
         return np.ndim(self.latency_seconds) == 2
-
-    @classmethod
-    def fit(cls, lab: Laboratory) -> LMO:
-        """Estimated from roundtrips, one-to-two experiments, and series of scatter and gather for the thresholds."""
-        from collwise.models.estimators import lmo, thresholds
-
-        return lmo.estimate(lab, thresholds.estimate(lab))
 
     def homogeneous(self) -> LMO:
         """The means over processors and pairs."""

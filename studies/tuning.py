@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
-from collwise.models.implementation_aware.estimation import BY_PARTS
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.registry import BY_PARTS
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.validation.fitting.implementation_aware import Plan, default_procs, fit
+from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, fit
 from collwise.validation.selection.comparison import (
     Comparison,
     ComparisonPlan,
@@ -62,7 +62,7 @@ def tune(
     more = tuple(others)
     for count in procs:
         platform.hosts_for(count, ppn)
-    fit_plan = Plan(
+    fit_plan = FitPlan(
         default_procs(platform, ppn), ppn, segment_bytes, more_segments=more, collectives=tuple(collectives)
     )
     parameters = fit(platform, fit_plan, context)

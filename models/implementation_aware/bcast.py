@@ -28,27 +28,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import (
-    Array,
-    Formula,
-    Gamma,
-    Part,
-    Points,
-    ceil_log2,
-    floor_log2,
-)
+from collwise.models.implementation_aware.parts import Formula, Gamma, Part, ceil_log2, floor_log2
 from collwise.models.implementation_aware.trees import (
     binary_subtrees,
     binomial_subtrees,
     fill_steps,
     knomial_subtrees,
 )
-from collwise.models.interface import segment_count
+from collwise.models.interface import Points, segment_count
+from collwise.models.piecewise import Array
 
 
 def _printed(points: Points, steps: Array) -> list[Part]:
     """`steps` messages of one segment each; none for a single process."""
-    return [Part("main", np.where(points.procs > 1, steps, 0.0), points.message_bytes / points.segments)]
+    return [Part("main", np.where(points.procs > 1, steps, 0.0), points.bytes_each)]
 
 
 def _pipeline(procs: Array, fill: Array, steady: Array, segment_bytes: Array) -> list[Part]:
@@ -74,7 +67,7 @@ def linear(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 def linear_nonblocking(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (3): gamma(P) (alpha + m beta), for each segment."""
-    return _printed(points, points.segments * gamma(points.procs, points.message_bytes / points.segments))
+    return _printed(points, points.segments * gamma(points.procs, points.bytes_each))
 
 
 def chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
@@ -84,7 +77,7 @@ def chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 def chain(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (8): P - 1 steps to fill the chain, then n_s - 1."""
-    segment = points.message_bytes / points.segments
+    segment = points.bytes_each
     return _pipeline(points.procs, points.procs - 1, points.segments - 1, segment)
 
 
@@ -96,7 +89,7 @@ def k_chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 def k_chain(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (11): the root's first step and the longest chain fill it, then gamma(K + 1) (n_s - 1)."""
-    segment = points.message_bytes / points.segments
+    segment = points.bytes_each
     fanout = np.minimum(points.fanout, np.maximum(points.procs - 1, 1))
     length = np.ceil((points.procs - 1) / fanout)
     root_step = gamma(fanout + 1, segment)
@@ -110,7 +103,7 @@ def binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 def binary(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (10): the slowest way down the tree to fill, then gamma(3) (n_s - 1)."""
-    segment = points.message_bytes / points.segments
+    segment = points.bytes_each
     step = gamma(np.minimum(points.procs, 3), segment)
     fill = fill_steps(points, gamma, binary_subtrees, segment)
     return _pipeline(points.procs, fill, step * (points.segments - 1), segment)
@@ -130,7 +123,7 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. Where it comes to one after another, the first of
     them has the largest subtree, and the way takes less.
     """
-    segment = points.message_bytes / points.segments
+    segment = points.bytes_each
     fill = fill_steps(points, gamma, binomial_subtrees, segment)
     return _pipeline(points.procs, fill, gamma(ceil_log2(points.procs) + 1, segment) * (points.segments - 1), segment)
 
@@ -170,7 +163,7 @@ def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 def knomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     """K-nomial tree: the slowest way down to fill, then gamma(c + 1) (n_s - 1) for the root's c children."""
-    segment = points.message_bytes / points.segments
+    segment = points.bytes_each
     subtrees = knomial_subtrees(max(points.fanout, 2))
     counts, which = np.unique(points.procs, return_inverse=True)
     children = np.array([float(len(subtrees(int(procs)))) for procs in counts])[which.reshape(points.procs.shape)]

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from collwise.models.interface import segment_count
-
-Array = NDArray[np.float64]
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
 
 EAGER, RENDEZVOUS = "eager", "rendezvous"
-DEFAULT_EAGER_LIMIT_BYTES = 65536
 
 
 @dataclass(frozen=True)
@@ -77,42 +75,6 @@ class Gamma:
 def _extended(procs: Array, positions: Array, known: Array, slope: float) -> Array:
     beyond = np.maximum(procs - positions[-1], 0.0)
     return np.asarray(np.interp(procs, positions, known) + slope * beyond)
-
-
-@dataclass(frozen=True)
-class Points:
-    """Where formulas are evaluated: arrays of one shape. Sizes in bytes.
-
-    `procs` P, `message_bytes` m, `segment_bytes` m_s (0: unsegmented), `fanout` K of the K-chain.
-    """
-
-    procs: Array
-    message_bytes: Array
-    segment_bytes: Array
-    fanout: int = 4
-    eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES
-
-    @classmethod
-    def of(
-        cls,
-        procs: ArrayLike,
-        message_bytes: ArrayLike,
-        segment_bytes: ArrayLike = 0,
-        fanout: int = 4,
-        eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES,
-    ) -> Points:
-        """Points from anything array-like, broadcast to one shape."""
-        p, m, s = np.broadcast_arrays(
-            np.asarray(procs, dtype=float),
-            np.asarray(message_bytes, dtype=float),
-            np.asarray(segment_bytes, dtype=float),
-        )
-        return cls(p, m, s, fanout or 4, eager_limit_bytes)
-
-    @property
-    def segments(self) -> Array:
-        """n_s, at least 1."""
-        return segment_count(self.message_bytes, self.segment_bytes)
 
 
 Formula = Callable[[Points, Gamma], Sequence[Part]]

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import Array, Formula, Gamma, Part, Points, ceil_log2, floor_log2
+from collwise.models.implementation_aware.parts import Formula, Gamma, Part, ceil_log2, floor_log2
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
 
 
 def linear(points: Points, gamma: Gamma) -> Sequence[Part]:

@@ -9,7 +9,8 @@ from functools import cache
 import numpy as np
 
 from collwise.models.implementation_aware.bcast import linear
-from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Formula, Gamma, Part, Points
+from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Formula, Gamma, Part
+from collwise.models.interface import Points
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,9 @@ from functools import cache
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import Array, Gamma, Points
+from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
 
 Subtrees = Callable[[int], tuple[int, ...]]
 """Of a tree of P processes: how many are in each subtree below the root."""

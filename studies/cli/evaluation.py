@@ -8,8 +8,8 @@ from functools import partial
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
-from collwise.models.point_to_point import AS_PRINTED
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.models.registry import MODELS, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
@@ -27,13 +27,7 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
-from collwise.validation.fitting.models_by_name import (
-    HETEROGENEOUS,
-    MODEL_NAMES,
-    covers,
-    models_on,
-    simulated_parameters,
-)
+from collwise.validation.fitting.models_by_name import models_on, simulated_parameters
 from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, Recovered, objection, requests
 from collwise.validation.fitting.recovery import recover as run_recovery
 from collwise.validation.selection.evaluation import COLLECTIVES as MODELLED
@@ -68,10 +62,8 @@ def evaluate(
     """
     if not platforms:
         raise UsageError("--platforms: names by commas, for example boba,frodo")
-    for name in models or ():
-        if name not in MODEL_NAMES:
-            raise unknown_name("model", name, MODEL_NAMES)
-    plans = [_planned(load(name), collectives, models, procs, sizes) for name in platforms]
+    kinds = [ModelKind.parse(name) for name in models or ()]
+    plans = [_planned(load(name), collectives, kinds, procs, sizes) for name in platforms]
     with simulation.context() as context:
         results = [_evaluated(plan, context) for plan in plans]
     scores = [score for result in results for score in result.scores]
@@ -89,29 +81,27 @@ def evaluate(
 @dataclass(frozen=True)
 class _Plan:
     platform: HostPlatform
-    models: Sequence[str]
+    models: Sequence[ModelKind]
     grids: Mapping[str, Grid]
 
 
 def _planned(
     platform: HostPlatform,
     collectives: Sequence[str] | None,
-    models: Sequence[str] | None,
+    models: Sequence[ModelKind],
     procs: Sequence[int] | None,
     sizes: Sequence[int] | None,
 ) -> _Plan:
     """What to evaluate on a platform. Raises UsageError for what nothing covers and for processes beyond its nodes."""
     chosen = models or [
-        name
-        for name in MODEL_NAMES
-        if not name.endswith(AS_PRINTED) and (platform.heterogeneous or not name.endswith(HETEROGENEOUS))
+        kind for kind in MODELS.values() if not kind.printed and (platform.heterogeneous or not kind.heterogeneous)
     ]
     for count in procs or ():
         platform.hosts_for(count, 1)
-    covered = [name for name in collectives or MODELLED if any(covers(model, name) for model in chosen)]
+    covered = [name for name in collectives or MODELLED if any(name in kind.formulas for kind in chosen)]
     for name in collectives or MODELLED:
         if name not in covered:
-            why = f"none of the models {', '.join(chosen)} has a formula for {name}"
+            why = f"none of the models {', '.join(map(str, chosen))} has a formula for {name}"
             if collectives:
                 raise UsageError(why)
             click.echo(f"collwise: {why}; left out", err=True)
@@ -125,7 +115,7 @@ def _planned(
 
 
 def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:
-    models = models_on(plan.platform, plan.models, 1, _SEGMENTS, context, list(plan.grids))
+    models = models_on(plan.platform, list(map(str, plan.models)), 1, _SEGMENTS, context, list(plan.grids))
     return run_evaluation(plan.platform, models, list(plan.grids), plan.grids, context)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
+from collwise.models.fitting.procedures import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import LOCAL_PROCS
@@ -35,7 +36,7 @@ from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
-    Plan,
+    FitPlan,
     default_procs,
     fit_measured,
     measured_plan,
@@ -43,7 +44,6 @@ from collwise.validation.fitting.implementation_aware import (
 )
 from collwise.validation.fitting.implementation_aware import fit as run_fit
 from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
-from collwise.validation.fitting.point_to_point import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
 
 _IMPLEMENTATION_AWARE = "implementation-aware"
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
@@ -192,7 +192,7 @@ def _fit_algorithms(
     segment, fanout = cut
     if platform is not None:
         ppn = processes_per_node(platform, where.ppn)
-        plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, segment, fanout)
+        plan = FitPlan(tuple(procs or default_procs(platform, ppn)), ppn, segment, fanout)
         file, title = _file(output, platform.name, _IMPLEMENTATION_AWARE), platform.title
         with simulation.context() as context:
             parameters = run_fit(platform, plan, context)

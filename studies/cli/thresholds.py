@@ -23,7 +23,7 @@ _NAMES: dict[str, tuple[str, str | None]] = {
 
 
 def _read(text: str) -> Thresholds:
-    from collwise.models.thresholds_file import read_thresholds
+    from collwise.models.parameter_file import read_thresholds
 
     return read_thresholds(Path(text))
 

@@ -86,7 +86,7 @@ def _cluster(tuning: Tuning, folder: Path) -> _Cluster:
         ("Processes per node", str(parameters.processes_per_node)),
         ("Simulated by", parameters.made_by),
         ("gamma(3..7)", ", ".join(f"{value:.3f}" for value in gamma)),
-        ("Point to point", f"{format_seconds(parameters.hockney.alpha_seconds)} + m x "
+        ("Point to point", f"{format_seconds(float(parameters.hockney.alpha_seconds))} + m x "
                            f"{parameters.hockney.beta_seconds_per_byte:.3g} s/byte"),
     ]  # fmt: skip
     sections = [

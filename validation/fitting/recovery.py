@@ -12,6 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
+from collwise.models.fitting.procedures import PROCEDURES, FitRequest
 from collwise.models.hockney import Hockney, HockneyBySize, of_pair
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
@@ -19,7 +20,6 @@ from collwise.models.parameter_file import FittedParameters
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from collwise.platforms import HostPlatform
 from collwise.platforms.truth import PointToPoint, point_to_point
-from collwise.validation.fitting.point_to_point import PROCEDURES, Request
 
 # Eager sizes at which functions of the message size are compared; the first stands for an empty message.
 SIZES = (1, 1024, 65536)
@@ -56,7 +56,7 @@ class Recovered:
         return self.worst_error <= (LMO_TOLERANCE if self.family == "lmo" else TOLERANCE)
 
 
-def objection(wanted: Request, truth: PointToPoint) -> str:
+def objection(wanted: FitRequest, truth: PointToPoint) -> str:
     """What the procedure assumes and the platform is not; empty where they suit each other."""
     equal_ends = np.allclose(truth.send_seconds, truth.receive_seconds, rtol=_NEGLIGIBLE) and np.allclose(
         truth.send_seconds_per_byte, truth.receive_seconds_per_byte, rtol=_NEGLIGIBLE
@@ -85,18 +85,18 @@ def _gap_bends(truth: PointToPoint) -> bool:
     return bool(np.any(by_base * by_byte < 0))
 
 
-def requests(heterogeneous: bool) -> list[Request]:
+def requests(heterogeneous: bool) -> list[FitRequest]:
     """Every procedure, or every one that has a heterogeneous form."""
     return [
-        Request(family, name, heterogeneous)
+        FitRequest(family, name, heterogeneous)
         for family, procedures in PROCEDURES.items()
         for name, procedure in procedures.items()
-        if not heterogeneous or procedure.heterogeneous is not None
+        if not heterogeneous or procedure.fit_pairs is not None
     ]
 
 
 def recover(
-    platform: HostPlatform, wanted: Sequence[Request], fit: Callable[[Request], FittedParameters]
+    platform: HostPlatform, wanted: Sequence[FitRequest], fit: Callable[[FitRequest], FittedParameters]
 ) -> list[Recovered]:
     """The parameters that `fit` finds for each request that suits the platform, beside the true ones.
 

@@ -18,11 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.common.errors import CollwiseError
+from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
-from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS, FORMULAS, Hockney
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import TRADITIONAL, ModelParameters
-from collwise.models.implementation_aware.parts import Array, Formula, Gamma, Part, Points
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parts import Formula, Gamma, Part
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
+from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
 from collwise.platforms import load
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.nuriyev2021.tables import (
@@ -36,7 +39,7 @@ from collwise.studies.papers.nuriyev2021.tables import (
     PublishedTable,
     gammas_for,
 )
-from collwise.validation.fitting.implementation_aware import Plan, fit
+from collwise.validation.fitting.implementation_aware import FitPlan, fit
 from collwise.validation.openmpi.builtin_decisions import decide_as_listed
 from collwise.validation.selection.comparison import Comparison, ComparisonPlan, ComparisonResult, compare
 from collwise.validation.selection.grid import BCAST_SIZES, PAPER_SIZES, SEGMENT_BYTES
@@ -54,7 +57,7 @@ class Reading:
 
     def formula(self, algorithm: str) -> Formula:
         """The algorithm's formula under this reading."""
-        return self.replaced.get(algorithm, FORMULAS[AS_PRINTED][self.collective][algorithm])
+        return self.replaced.get(algorithm, MODELS[AS_PRINTED].formulas[self.collective][algorithm])
 
 
 PLUS, PRODUCT = "plus", "product"
@@ -168,9 +171,11 @@ def predict_published(
     seconds = {}
     for algorithm, pair in PARAMETERS[table.platform][table.collective].items():
         own_segments = 0 if algorithm == "linear" else segments
-        points = Points.of(table.procs, np.array(message_bytes), own_segments, 0, EAGER_LIMIT_BYTES)
-        alpha = pair.alpha_seconds + rounding * half_digit(pair.alpha_seconds)
-        beta = pair.beta_seconds_per_byte + rounding * half_digit(pair.beta_seconds_per_byte)
+        points = Points.of(table.procs, np.array(message_bytes), own_segments, eager_limit_bytes=EAGER_LIMIT_BYTES)
+        alpha, beta = (
+            printed + rounding * half_digit(printed)
+            for printed in (float(pair.alpha_seconds), float(pair.beta_seconds_per_byte))
+        )
         parts = reading.formula(algorithm)(points, gamma)
         seconds[algorithm] = np.asarray(sum(part.count * (alpha + part.bytes_each * beta) for part in parts))
     return seconds
@@ -239,7 +244,7 @@ def segment_ratios_that_match(
 
 def segment_seconds(platform: str, algorithm: str) -> float:
     """alpha + m_s beta of a broadcast algorithm with the published parameters."""
-    return float(PARAMETERS[platform]["bcast"][algorithm](np.array(float(SEGMENT_BYTES))))
+    return float(PARAMETERS[platform]["bcast"][algorithm].predict(SEGMENT_BYTES))
 
 
 def openmpi_contradictions() -> list[tuple[PublishedTable, PublishedRow, str]]:
@@ -280,7 +285,7 @@ def alpha_beta_ratios() -> list[AlphaBetaRatio]:
     ratios = []
     for platform, collectives in PARAMETERS.items():
         for algorithm, pair in collectives["bcast"].items():
-            alpha, beta = pair.alpha_seconds, pair.beta_seconds_per_byte
+            alpha, beta = float(pair.alpha_seconds), float(pair.beta_seconds_per_byte)
             ratios.append(
                 AlphaBetaRatio(
                     platform, algorithm, SEGMENT_BYTES * alpha / beta,
@@ -327,7 +332,7 @@ CLUSTERS = (
 )
 COMPARED_MODELS = (BY_PARTS, AS_PRINTED)
 # The algorithms of the paper, by collective; the catalogue has more.
-PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in FORMULAS[AS_PRINTED].items()}
+PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in MODELS[AS_PRINTED].formulas.items()}
 # The paper's figure 6 does not say its message size. One where segments are few, one where they are many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
 
@@ -351,9 +356,9 @@ class FittedTable:
         return float(np.mean(values)), float(np.max(values))
 
 
-def plan_of(cluster: Cluster) -> Plan:
+def plan_of(cluster: Cluster) -> FitPlan:
     """The experiments of the paper's fit, for its algorithms."""
-    return Plan(
+    return FitPlan(
         cluster.fit_procs, cluster.processes_per_node, SEGMENT_BYTES,
         more_segments=(), broadcasts=PAPER_ALGORITHMS["bcast"],
     )  # fmt: skip
@@ -410,10 +415,9 @@ def traditional_and_ours(table: FittedTable, procs: int) -> tuple[list[int], dic
     rows = table.rows(BY_PARTS, procs)
     sizes = [row.message_bytes for row in rows]
     names = tuple(bcast.TRADITIONAL)
+    traditional = ImplementationAware(table.parameters, TRADITIONAL)
     return sizes, {
-        "traditional": {
-            name: table.parameters.predict("bcast", name, procs, np.array(sizes), model=TRADITIONAL) for name in names
-        },
+        "traditional": {name: traditional.predict("bcast", name, procs, np.array(sizes)) for name in names},
         "simulated": {name: np.array([row.simulated[name] for row in rows]) for name in names},
         "by parts": {name: np.array([row.predicted[name] for row in rows]) for name in names},
     }

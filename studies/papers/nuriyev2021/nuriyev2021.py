@@ -29,7 +29,7 @@
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
-from collwise.models.implementation_aware.estimation import Hockney
+from collwise.models.hockney import Hockney
 from collwise.studies.figures import style as draw
 from collwise.studies.papers.notebook import study
 from collwise.studies.papers.nuriyev2021 import analysis as paper
@@ -187,8 +187,8 @@ here.table(
         (
             name, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}",
             f"{SEGMENT_BYTES * pair.alpha_seconds / pair.beta_seconds_per_byte:.3g}",
-            format_seconds(float(pair(np.array(SEGMENT_BYTES)))),
-            format_seconds(float(true(np.array(SEGMENT_BYTES)))),
+            format_seconds(float(pair.predict(SEGMENT_BYTES))),
+            format_seconds(float(true.predict(SEGMENT_BYTES))),
         )
         for name, pair in recovered.items()
     ],
@@ -397,7 +397,7 @@ for fitted in tables:
     name = fitted.cluster.name
     for algorithm in published.TABLE_4_GRISOU["bcast"]:
         pair = fitted.parameters.fits["as_printed"]["bcast"][algorithm].parameters["main/eager"]
-        ours = float(pair(np.array(SEGMENT_BYTES)))
+        ours = float(pair.predict(SEGMENT_BYTES))
         segment_times[name, algorithm] = (paper.segment_seconds(name, algorithm), ours)
 here.table(
     "Time of a segment of 8 KiB, alpha + m_s beta, of the model as printed",
@@ -427,8 +427,8 @@ here.text(
     f"{max(a.row.model_percent for a in large)} % over the best as measured, and {percent(min(binary_costs))} to "
     f"{percent(max(binary_costs))} % as simulated. In SMPI, as run here, an eager message starts to flow when its "
     "receive is posted, and a process asks for a segment when it has the one before, so each segment costs a whole "
-    f"latency: along the chain on Grisou {format_seconds(float(steps(np.array(8192))))} a segment, where half a "
-    f"roundtrip takes {format_seconds(float(bcast_grisou.parameters.hockney(np.array(8192))))}. Split-binary gives "
+    f"latency: along the chain on Grisou {format_seconds(float(steps.predict(8192)))} a segment, where half a "
+    f"roundtrip takes {format_seconds(float(bcast_grisou.parameters.hockney.predict(8192)))}. Split-binary gives "
     "every process half as many segments, hence about half the time. On a real network eager segments are under way "
     f"before they are asked for, which fits the published {format_seconds(segment_times['grisou', 'chain'][0])}. How "
     "much of the difference this explains cannot be said without the paper's raw measurements."

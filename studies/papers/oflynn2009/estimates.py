@@ -9,9 +9,10 @@ from itertools import combinations
 import numpy as np
 
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Laboratory, Measurement
-from collwise.models.estimators import lmo as lmo_estimator
-from collwise.models.estimators.cost import with_effort
-from collwise.models.estimators.hockney import hockney_by_regression
+from collwise.models.fitting.cost import with_effort
+from collwise.models.fitting.hockney import hockney_by_regression
+from collwise.models.fitting.lmo import lmo_by_triplets
+from collwise.models.fitting.procedures import request
 from collwise.models.hockney import Hockney, mean_of_pairs
 from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO, Thresholds
@@ -29,7 +30,6 @@ from collwise.studies.papers.oflynn2009.tables import (
     TABLE_7_1_MICROSECONDS,
 )
 from collwise.validation.fitting.models_by_name import simulated_parameters
-from collwise.validation.fitting.point_to_point import request
 
 PLATFORM = "hcl16"
 PROCS = 16
@@ -215,7 +215,7 @@ def effort_of_lmo_without_thresholds(
 ) -> Effort:
     """What C, t, L and 1 / beta take, once the thresholds are known."""
     lab = context.laboratory(platform)
-    return with_effort(lab, lambda: lmo_estimator.estimate(lab, thresholds))[1]
+    return with_effort(lab, lambda: lmo_by_triplets(lab, thresholds))[1]
 
 
 # Single messages: figure 5.2.

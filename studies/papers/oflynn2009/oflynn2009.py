@@ -35,7 +35,7 @@ from itertools import combinations
 import numpy as np
 
 from collwise.common.units import format_size
-from collwise.models.estimators import cost
+from collwise.models.fitting import cost
 from collwise.platforms import load
 from collwise.studies.figures.sizes import size_curves
 from collwise.studies.papers.notebook import study

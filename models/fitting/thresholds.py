@@ -155,7 +155,7 @@ def escalations(seconds: Sequence[float]) -> NDArray[np.bool_]:
     return np.asarray(times >= ESCALATION * np.minimum.accumulate(times[::-1])[::-1])
 
 
-def estimate(
+def fit_thresholds(
     lab: Laboratory,
     stride_bytes: int = STRIDE_BYTES,
     largest_bytes: int = LARGEST_BYTES,

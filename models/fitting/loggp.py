@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.common.experiments import Laboratory
-from collwise.models.estimators.rounds import Pair, by_processor, symmetric
+from collwise.models.fitting.rounds import Pair, by_processor, symmetric
 from collwise.models.loggp import LogGP
 
 # An answer is under way for about a roundtrip; whoever wants it to have come is busy for twice that.

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import RECEIVE, ROUNDTRIP, SEND, Experiment, Laboratory
-from collwise.models.estimators.loggp import DELAY_ROUNDTRIPS, PairTimes, directions, largest_eager, loggp
-from collwise.models.estimators.rounds import Pair, Procedure, chosen_pairs, together
-from collwise.models.estimators.saturation import Doubling, saturated_gap
+from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS, PairTimes, directions, largest_eager, loggp
+from collwise.models.fitting.rounds import Pair, Procedure, chosen_pairs, together
+from collwise.models.fitting.saturation import Doubling, saturated_gap
 from collwise.models.loggp import LogGP
 
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.common.experiments import RECEIVE, ROUNDTRIP, SEND, Experiment, Laboratory
-from collwise.models.estimators.loggp import DELAY_ROUNDTRIPS, directions
-from collwise.models.estimators.regression import Sizes, from_last_two
-from collwise.models.estimators.rounds import Pair, Procedure, chosen_pairs, together
-from collwise.models.estimators.saturation import Doubling, saturated_gap
+from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS, directions
+from collwise.models.fitting.regression import Sizes, from_last_two
+from collwise.models.fitting.rounds import Pair, Procedure, chosen_pairs, together
+from collwise.models.fitting.saturation import Doubling, saturated_gap
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.estimators.rounds import Procedure, alongside
+from collwise.models.fitting.rounds import Procedure, alongside
 from collwise.models.piecewise import PiecewiseLinear
 
 Predictor = Callable[[Sequence[int], Sequence[float], int], float]

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import PRTT, Experiment, Laboratory
-from collwise.models.estimators.loggp import PairTimes, directions, largest_eager, loggp
-from collwise.models.estimators.regression import line
-from collwise.models.estimators.rounds import Pair, Procedure, chosen_pairs, together
+from collwise.models.fitting.loggp import PairTimes, directions, largest_eager, loggp
+from collwise.models.fitting.regression import line
+from collwise.models.fitting.rounds import Pair, Procedure, chosen_pairs, together
 from collwise.models.loggp import LogGP
 
 

@@ -25,7 +25,7 @@ BELOW_THRESHOLD = 15 / 16
 LARGEST_MESSAGE_BYTES = 65536
 
 
-def estimate(
+def lmo_by_triplets(
     lab: Laboratory,
     thresholds: Thresholds = NO_THRESHOLDS,
     message_bytes: int | None = None,

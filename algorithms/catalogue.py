@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,9 @@ _CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
     "power_of_two": (lambda procs: procs & (procs - 1) == 0, "needs P to be a power of two"),
     "even": (lambda procs: procs % 2 == 0, "needs an even P"),
 }
+
+PART_PARAMETERS = ("segment_bytes", "first_bytes", "bound_bytes")
+COUNT_PARAMETERS = ("chains", "radix", "max_requests")
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
 
@@ -34,14 +37,29 @@ class Algorithm:
     selectable: bool
     openmpi: Mapping[str, int]
     reference: str
-    default_fanout: int = 0
+    defaults: Mapping[str, int] = field(default_factory=dict)
     smpi: str = ""
     smpi_segment_bytes: int = 0
 
     @property
-    def segmented(self) -> bool:
-        """Whether a segment size can be chosen, be it only that of a first part, or a bound."""
-        return self.pipelined or self.bounded or "first_bytes" in self.parameters
+    def part_parameter(self) -> str:
+        """The name of the size that can be chosen (`segment_bytes`, `first_bytes` or `bound_bytes`), or nothing."""
+        return next((name for name in self.parameters if name in PART_PARAMETERS), "")
+
+    @property
+    def count_parameter(self) -> str:
+        """The name of the number that can be chosen (`chains`, `radix` or `max_requests`), or nothing."""
+        return next((name for name in self.parameters if name in COUNT_PARAMETERS), "")
+
+    @property
+    def default_count(self) -> int:
+        """The default of `count_parameter`, 0 where there is none."""
+        return self.defaults.get(self.count_parameter, 0)
+
+    def named_parameters(self, part_bytes: int, count: int = 0, limit_bytes: int = 0) -> dict[str, int]:
+        """The parameters of a choice that are not their defaults, by the names that they have for this algorithm."""
+        values = {self.part_parameter: part_bytes, "limit_bytes": limit_bytes, self.count_parameter: count}
+        return {name: value for name, value in values.items() if name in self.parameters and value}
 
     @property
     def pipelined(self) -> bool:

@@ -1,4 +1,4 @@
-/* The calls of collwise.h: user arguments to bytes, the private communicator, then the algorithm. */
+/* The functions of collwise.h: user buffers become bytes, then the algorithm runs on the private communicator. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static void run_gather(const collwise_algorithm *algorithm, const collwise_call 
     collwise_blocks_release(&all);
 }
 
-/* Here nobody but the root knows whether there is anything to send. */
+/* Runs the algorithm even if there is nothing to send, which only the root knows. */
 static void run_gatherv(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
     int rank = collwise_rank_in(call->comm), procs = collwise_size_of(call->comm);
     if (rank != call->root) {
@@ -183,7 +183,7 @@ static void run_allgatherv(const collwise_algorithm *algorithm, const collwise_c
     collwise_blocks_release(&all);
 }
 
-/* In place, `receive` holds what is to be sent: it is sent from a copy. */
+/* In place, `receive` holds the data to be sent, which is sent from a copy. */
 static collwise_blocks alltoall_send_blocks(const collwise_call *call, const collwise_blocks *receive, char **sent) {
     if (call->send != MPI_IN_PLACE) {
         collwise_blocks send = send_blocks(call);
@@ -262,7 +262,7 @@ static void run_reduce(const collwise_algorithm *algorithm, const collwise_call 
     collwise_scratch_free(result_copy);
 }
 
-/* Reductions that end where they start: each process's contribution is in `data`, then its result. */
+/* Reductions in which `data` holds each process's contribution first and its result in the end. */
 static char *contribution(const collwise_call *call, const collwise_operation *op, char **copy) {
     size_t count = (size_t)call->receive_count;
     const void *own = call->send == MPI_IN_PLACE ? call->receive : call->send;
@@ -290,7 +290,7 @@ static void run_allreduce(const collwise_algorithm *algorithm, const collwise_ca
     collwise_scratch_free(copy);
 }
 
-/* The first process's result of exscan is undefined: its buffer stays as it is. */
+/* The result of exscan is undefined on the first process, whose buffer is not written. */
 static void run_exscan(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
     size_t count = (size_t)call->receive_count;
     collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
@@ -375,8 +375,8 @@ static runner *const runners[COLLWISE_COLLECTIVES] = {
 };
 
 void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
-    if (with.fanout == 0) {
-        with.fanout = algorithm->default_fanout;
+    if (with.count == 0) {
+        with.count = algorithm->default_count;
     }
     runners[algorithm->kind](algorithm, call, with);
 }

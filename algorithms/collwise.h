@@ -16,10 +16,22 @@
 #include <mpi.h>
 #include <stddef.h>
 
+/* What can be chosen for an algorithm. One uses at most one size, one number and a limit; catalogue.toml says by which
+ * names. */
 typedef struct {
-    size_t segment_bytes; /* 0: the message is not segmented */
-    int fanout;           /* 0: the algorithm's default */
-    size_t limit_bytes;   /* size up to which messages are cut; 0: no limit */
+    union {
+        size_t part_bytes;    /* any of the following */
+        size_t segment_bytes; /* the segments of the message; 0: it is not segmented */
+        size_t first_bytes;   /* the first of two parts of a block; 0: the algorithm's choice */
+        size_t bound_bytes;   /* the parts of a block stay below it; 0: blocks are not cut */
+    };
+    union {
+        int count;        /* any of the following; 0: the algorithm's default */
+        int chains;       /* below the root */
+        int radix;        /* of the tree */
+        int max_requests; /* exchanges under way at a time */
+    };
+    size_t limit_bytes; /* size up to which blocks are cut; 0: no limit */
 } collwise_parameters;
 
 /* The arguments of one call of any collective; those that MPI's own call does not have are left out. The one buffer
@@ -120,7 +132,10 @@ typedef struct {
     collwise_collective kind;
     const char *collective; /* the kind's name: "bcast" */
     const char *name;
-    int default_fanout;
+    const char *part_parameter;  /* the name of its size parameter, NULL if it has none */
+    const char *count_parameter; /* the name of its number, NULL if it has none */
+    int default_count;
+    int has_limit;
     unsigned needs;
     union {
         collwise_bcast_function *bcast;

@@ -13,6 +13,23 @@ NEEDS = {
 }
 
 
+PART_PARAMETERS = ("segment_bytes", "first_bytes", "bound_bytes")
+COUNT_PARAMETERS = ("chains", "radix", "max_requests")
+
+
+def parameters(algorithm: dict) -> str:
+    """The initialisers that say which parameters an algorithm has, and what its number's default is."""
+    text = ""
+    for name in algorithm["parameters"]:
+        if name in PART_PARAMETERS:
+            text += f'.part_parameter = "{name}", '
+        elif name in COUNT_PARAMETERS:
+            text += f'.count_parameter = "{name}", .default_count = {algorithm["defaults"][name]}, '
+        else:
+            text += ".has_limit = 1, "
+    return text
+
+
 def registry_source(catalogue: dict) -> str:
     """C source that defines `collwise_registry`, one designated initialiser an algorithm."""
     declarations, entries = [], []
@@ -24,7 +41,7 @@ def registry_source(catalogue: dict) -> str:
             entries.append(
                 f"    {{.kind = COLLWISE_{collective.upper()}, "
                 f'.collective = "{collective}", .name = "{algorithm["name"]}", '
-                f".default_fanout = {algorithm.get('default_fanout', 0)}, .needs = {needs}, "
+                f"{parameters(algorithm)}.needs = {needs}, "
                 f".{collective} = {function}}},"
             )
     return "\n".join(

@@ -67,8 +67,11 @@ typedef struct {
     size_t size, end;    /* of all segments but the last; of the message */
 } collwise_segment;
 
-/* A segment size of 0 means an unsegmented message. Segments in bytes are cut where a message would be cut into pieces
- * anyway; segments in elements have at least one element. */
+/* Segments of `size` bytes or elements. */
+collwise_segment collwise_segments_of(collwise_part message, size_t size);
+
+/* The segments that an algorithm is asked for; 0 means an unsegmented message. Segments in bytes are cut where a
+ * message would be cut into pieces anyway; segments in elements have at least one element. */
 collwise_segment collwise_byte_segments(collwise_part message, size_t segment_bytes);
 collwise_segment collwise_element_segments(collwise_part message, const collwise_operation *op, size_t segment_bytes);
 void collwise_next_segment(collwise_segment *segment);

@@ -69,17 +69,16 @@ static char *make_layout(const collwise_operation *op, size_t elements, char **f
 }
 
 static void compute_in_layout(const collwise_operation *op, const char *left, char *right, size_t elements) {
-    size_t at_once = collwise_least(elements, ELEMENTS_AT_ONCE);
+    collwise_segment group = collwise_segments_of(collwise_whole(elements), ELEMENTS_AT_ONCE);
     char *left_layout, *right_layout;
-    char *left_memory = make_layout(op, at_once, &left_layout);
-    char *right_memory = make_layout(op, at_once, &right_layout);
-    for (size_t first = 0; first < elements; first += at_once) {
-        size_t count = collwise_least(elements - first, at_once);
-        size_t place = first * op->element_bytes;
-        collwise_unpack(left + place, left_layout, count, op->type, op->comm);
-        collwise_unpack(right + place, right_layout, count, op->type, op->comm);
-        MPI_Reduce_local(left_layout, right_layout, (int)count, op->type, op->op);
-        collwise_pack(right + place, right_layout, count, op->type, op->comm);
+    char *left_memory = make_layout(op, group.count, &left_layout);
+    char *right_memory = make_layout(op, group.count, &right_layout);
+    for (; group.count > 0; collwise_next_segment(&group)) {
+        size_t place = group.first * op->element_bytes;
+        collwise_unpack(left + place, left_layout, group.count, op->type, op->comm);
+        collwise_unpack(right + place, right_layout, group.count, op->type, op->comm);
+        MPI_Reduce_local(left_layout, right_layout, (int)group.count, op->type, op->op);
+        collwise_pack(right + place, right_layout, group.count, op->type, op->comm);
     }
     free(left_memory);
     free(right_memory);
@@ -90,10 +89,11 @@ static void compute(const collwise_operation *op, const char *left, char *right,
         compute_in_layout(op, left, right, elements);
         return;
     }
-    size_t at_once = COLLWISE_PIECE_BYTES; /* counts are ints */
-    for (size_t first = 0; first < elements; first += at_once) {
-        size_t count = collwise_least(elements - first, at_once), place = first * op->element_bytes;
-        MPI_Reduce_local(left + place, right + place, (int)count, op->type, op->op);
+    /* Counts are ints. */
+    collwise_segment group = collwise_segments_of(collwise_whole(elements), COLLWISE_PIECE_BYTES);
+    for (; group.count > 0; collwise_next_segment(&group)) {
+        size_t place = group.first * op->element_bytes;
+        MPI_Reduce_local(left + place, right + place, (int)group.count, op->type, op->op);
     }
 }
 

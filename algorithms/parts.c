@@ -1,7 +1,7 @@
 /* Parts of a message: segments, parts of equal size, and one block a process. */
 #include "internal.h"
 
-static collwise_segment segments_of(collwise_part message, size_t size) {
+collwise_segment collwise_segments_of(collwise_part message, size_t size) {
     return (collwise_segment){.first = message.first,
                               .count = collwise_least(size, message.count),
                               .size = size,
@@ -10,15 +10,15 @@ static collwise_segment segments_of(collwise_part message, size_t size) {
 
 collwise_segment collwise_byte_segments(collwise_part message, size_t segment_bytes) {
     size_t size = segment_bytes == 0 ? COLLWISE_PIECE_BYTES : collwise_least(segment_bytes, COLLWISE_PIECE_BYTES);
-    return segments_of(message, size);
+    return collwise_segments_of(message, size);
 }
 
 collwise_segment collwise_element_segments(collwise_part message, const collwise_operation *op, size_t segment_bytes) {
     if (segment_bytes == 0 || op->element_bytes == 0) {
-        return segments_of(message, message.count);
+        return collwise_segments_of(message, message.count);
     }
     size_t elements = segment_bytes / op->element_bytes;
-    return segments_of(message, elements > 0 ? elements : 1);
+    return collwise_segments_of(message, elements > 0 ? elements : 1);
 }
 
 void collwise_next_segment(collwise_segment *segment) {

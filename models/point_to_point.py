@@ -68,7 +68,7 @@ class PointToPointModel:
             procs,
             message_bytes,
             segment_bytes if entry.pipelined else np.zeros(np.shape(segment_bytes)),
-            fanout or entry.default_fanout,
+            fanout or entry.default_count,
             reduce_seconds_per_byte=self.reduce_seconds_per_byte,
         )
         known = (points.procs > 1) & (points.procs <= self._most_procs)

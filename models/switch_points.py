@@ -158,9 +158,10 @@ def _settled(
         halved: list[_Ranges] = []
         for part in ranges.parts(len(candidates)):
             probes = _probes(part.starts, part.ends)
-            seconds = _evaluated(candidates, part, probes, near[:, part.home])
+            wanted = near[:, part.home]
+            seconds = _evaluated(candidates, part, probes, wanted)
             winners = fastest(seconds)
-            one = _one_winner(seconds, winners, probes)
+            one = _one_winner(seconds, wanted, winners, probes)
             yield part.procs[one], part.starts[one], winners[one, 0]
             known = ~one & (part.ends - part.starts < len(_PROBES))
             yield np.repeat(part.procs[known], len(_PROBES)), probes[known].ravel(), winners[known].ravel()
@@ -179,21 +180,26 @@ def _probes(starts: Indices, ends: Indices) -> Indices:
     return np.where(width < len(_PROBES), every, spread)
 
 
-def _one_winner(seconds: Array, winners: Indices, probes: Indices) -> NDArray[np.bool_]:
-    """Whether the winner of a range's probes surely wins in between, too; seconds (candidates, ranges, probes)."""
+def _one_winner(seconds: Array, wanted: NDArray[np.bool_], winners: Indices, probes: Indices) -> NDArray[np.bool_]:
+    """Whether the winner of a range's probes surely wins in between, too; seconds (candidates, ranges, probes).
+
+    Candidates that are not wanted in a range have no time there.
+    """
     winner = winners[:, 0]
-    same = np.all(winners == winner[:, None], axis=1)
-    best = np.take_along_axis(seconds, winner[None, :, None], axis=0)
-    index = np.arange(len(seconds))[:, None]
-    with np.errstate(invalid="ignore"):
-        # How far the winner is ahead: an earlier one with the same time would have won.
-        ahead = seconds - best + np.where(index > winner, TIE, -TIE)[:, :, None] * np.abs(best)
-        along = (probes - probes[:, :1]) / np.maximum(probes[:, -1:] - probes[:, :1], 1)
-        straight = ahead[:, :, :1] + (ahead[:, :, -1:] - ahead[:, :, :1]) * along
-        bend = np.max(np.abs(ahead - straight), axis=2)
-        clear = np.min(ahead, axis=2) >= _BEND * bend
-    never = np.all(np.isinf(seconds), axis=2)
-    return np.asarray(same & np.all(clear | never | (index == winner), axis=0))
+    one = np.all(winners == winner[:, None], axis=1)
+    best = np.take_along_axis(seconds, winner[None, :, None], axis=0)[0]
+    along = (probes - probes[:, :1]) / np.maximum(probes[:, -1:] - probes[:, :1], 1)
+    for index, here in enumerate(wanted):
+        which = np.flatnonzero(here & one & (winner != index))
+        times, least = seconds[index, which], best[which]
+        with np.errstate(invalid="ignore"):
+            # How far the winner is ahead: an earlier one with the same time would have won.
+            ahead = times - least + np.where(index > winner[which], TIE, -TIE)[:, None] * np.abs(least)
+            straight = ahead[:, :1] + (ahead[:, -1:] - ahead[:, :1]) * along[which]
+            bend = np.max(np.abs(ahead - straight), axis=1)
+            clear = np.min(ahead, axis=1) >= _BEND * bend
+        one[which] = clear | np.all(np.isinf(times), axis=1)
+    return one
 
 
 def _merged(procs: Indices, starts: Indices, winners: Indices) -> dict[int, tuple[tuple[int, int], ...]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import quoteattr
 
 from collwise.platforms.smpi import overhead_list
 
@@ -45,10 +44,10 @@ def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
             wire = platform.wire(one, other)
             lines.append(_link(_wire_id(platform, one, other), wire.bytes_per_second, wire.latency_seconds, "FATPIPE"))
     for host in hosts:
-        lines.append(f'<route src={quoteattr(host)} dst={quoteattr(host)} symmetrical="NO">')
+        lines.append(f'<route src={_quoted(host)} dst={_quoted(host)} symmetrical="NO">')
         lines += [f"  {_tag('link_ctn', id='loopback')}", "</route>"]
     for (one_host, one), (other_host, other) in combinations(zip(hosts, kinds, strict=True), 2):
-        lines.append(f"<route src={quoteattr(one_host)} dst={quoteattr(other_host)}>")
+        lines.append(f"<route src={_quoted(one_host)} dst={_quoted(other_host)}>")
         lines.append(f"  {_tag('link_ctn', id=f'{one_host}_link', direction='UP')}")
         lines.append(f"  {_tag('link_ctn', id=_wire_id(platform, one, other))}")
         lines += [f"  {_tag('link_ctn', id=f'{other_host}_link', direction='DOWN')}", "</route>"]
@@ -58,7 +57,7 @@ def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
 def _document(site: str, options: dict[str, str], lines: list[str]) -> str:
     written = [_HEAD, '  <config id="smpi">']
     written += [f"    {_tag('prop', id=name, value=value)}" for name, value in options.items()]
-    written += ["  </config>", f'  <zone id={quoteattr(site)} routing="Full">']
+    written += ["  </config>", f'  <zone id={_quoted(site)} routing="Full">']
     written += [f"    {line}" for line in lines]
     written += ["  </zone>", "</platform>"]
     return "\n".join(written) + "\n"
@@ -113,4 +112,12 @@ def _cluster_lines(platform: Platform) -> list[str]:
 
 
 def _tag(tag: str, **attributes: str) -> str:
-    return f"<{tag} {' '.join(f'{name}={quoteattr(value)}' for name, value in attributes.items())}/>"
+    return f"<{tag} {' '.join(f'{name}={_quoted(value)}' for name, value in attributes.items())}/>"
+
+
+def _quoted(value: str) -> str:
+    """An attribute's value, in quotes."""
+    # It brings Python's HTTP client along, which no command needs that only reads a description.
+    from xml.sax.saxutils import quoteattr
+
+    return quoteattr(value)

@@ -1,6 +1,6 @@
-/* All-to-all by exchanges with the processes 1, 2, ... ranks away, of which at most F, the fanout, are under way at a
+/* All-to-all by exchanges with the processes 1, 2, ... ranks away, of which at most R, max_requests, are under way at a
  * time; the next one starts when the oldest has ended:
- *     T = ceil((P - 1) / F) gamma(F + 1) (alpha + m beta) */
+ *     T = ceil((P - 1) / R) gamma(R + 1) (alpha + m beta) */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 void collwise_alltoall_linear_sync(const char *send, char *receive, size_t block_bytes, MPI_Comm comm,
                                    collwise_parameters with) {
     int procs = collwise_size_of(comm), rank = collwise_rank_in(comm);
-    int window = with.fanout < procs ? with.fanout : procs - 1;
+    int window = with.max_requests < procs ? with.max_requests : procs - 1;
     collwise_requests *exchanges = collwise_allocate((size_t)window * sizeof *exchanges, comm);
     for (int i = 0; i < window; i++) {
         exchanges[i] = collwise_requests_make(2, comm);

@@ -1,5 +1,5 @@
 /* Linear barrier, over a flat tree in which all other processes are children of process 0: they signal process 0, which
- * signals one after another back when it has heard from all:
+ * signals one after another back when it has the signals of all:
  *     T = P alpha */
 #include "internal.h"
 

@@ -10,6 +10,6 @@
 #include "internal.h"
 
 void collwise_bcast_knomial(char *data, size_t bytes, int root, MPI_Comm comm, collwise_parameters with) {
-    collwise_tree tree = collwise_tree_of(COLLWISE_KNOMIAL, root, comm, with.fanout);
+    collwise_tree tree = collwise_tree_of(COLLWISE_KNOMIAL, root, comm, with.radix);
     collwise_tree_bcast(data, bytes, &tree, with.segment_bytes, comm);
 }

@@ -29,7 +29,7 @@ static void send_part(const char *part, size_t bytes, int root, MPI_Comm comm) {
 void collwise_gather_linear_sync(const char *mine, char *all, size_t block_bytes, int root, MPI_Comm comm,
                                  collwise_parameters with) {
     collwise_tree tree = collwise_tree_of(COLLWISE_FLAT, root, comm, 0);
-    size_t first = first_part(block_bytes, with.segment_bytes);
+    size_t first = first_part(block_bytes, with.first_bytes);
     if (tree.parent >= 0) {
         collwise_receive(NULL, 0, root, comm);
         send_part(mine, first, root, comm);

@@ -6,7 +6,7 @@
 
 void collwise_gather_lmo(const char *mine, char *all, size_t block_bytes, int root, MPI_Comm comm,
                          collwise_parameters with) {
-    size_t m = block_bytes, M1 = with.segment_bytes, M2 = with.limit_bytes;
+    size_t m = block_bytes, M1 = with.bound_bytes, M2 = with.limit_bytes;
     int is_medium = M1 > 1 && M1 <= m && (m <= M2 || M2 == 0);
     if (!is_medium) {
         collwise_gather_linear(mine, all, m, root, comm, with);

@@ -11,8 +11,8 @@ enum { DECISION_DEFAULT = -1 };
 
 typedef struct {
     int algorithm; /* index in the list of algorithms that the rules were read with, or DECISION_DEFAULT */
-    int fanout;
-    size_t segment_bytes, limit_bytes;
+    int count;     /* the algorithm's number: chains, radix or max_requests */
+    size_t part_bytes, limit_bytes; /* its size: segment_bytes, first_bytes or bound_bytes */
 } decision_choice;
 
 typedef struct {

@@ -55,7 +55,9 @@ static outcome decide(const interpose_state *state, collwise_collective kind, co
     if (objection != NULL) {
         return mpis_own(objection, bit_length(bytes));
     }
-    return (outcome){algorithm, {choice->segment_bytes, choice->fanout, choice->limit_bytes}, NULL, bit_length(bytes)};
+    collwise_parameters with = {
+        .part_bytes = choice->part_bytes, .count = choice->count, .limit_bytes = choice->limit_bytes};
+    return (outcome){algorithm, with, NULL, bit_length(bytes)};
 }
 
 int interpose_run(collwise_collective kind, const collwise_call *call) {

@@ -106,7 +106,9 @@ static int make_names(table_names *names) {
     }
     table_algorithm *algorithms = malloc(((size_t)count + 1) * sizeof *algorithms);
     for (int i = 0; algorithms != NULL && i < count; i++) {
-        algorithms[i] = (table_algorithm){(int)collwise_registry[i].kind, collwise_registry[i].name};
+        const collwise_algorithm *entry = &collwise_registry[i];
+        algorithms[i] = (table_algorithm){(int)entry->kind, entry->name, entry->part_parameter, entry->count_parameter,
+                                          entry->has_limit};
     }
     *names = (table_names){collwise_collective_names, COLLWISE_COLLECTIVES, algorithms, count};
     return algorithms != NULL;

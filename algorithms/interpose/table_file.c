@@ -155,34 +155,42 @@ static int read_number(reader with, span word, const char *what, uint64_t low, u
     return 1;
 }
 
-/* segment_bytes=N, limit_bytes=N or fanout=N. */
+static int is_named(span word, const char *name) { return name != NULL && equals(word, name); }
+
+/* NAME=N, a parameter that the algorithm has. */
 static int read_parameter(reader with, span word, decision_choice *choice) {
+    static const char limit[] = "limit_bytes";
+    static const table_algorithm none = {0};
+    const table_algorithm *algorithm =
+        choice->algorithm == DECISION_DEFAULT ? &none : &with.names->algorithms[choice->algorithm];
     span value = word;
     span name = cut(&value, '=');
     uint64_t number = 0;
-    if (equals(name, "segment_bytes")) {
-        if (!read_number(with, value, "segment_bytes", 0, LLONG_MAX, &number)) {
-            return 0;
-        }
-        choice->segment_bytes = (size_t)number;
-        return 1;
+    if (is_named(name, algorithm->part_parameter)) {
+        int valid = read_number(with, value, algorithm->part_parameter, 0, LLONG_MAX, &number);
+        choice->part_bytes = (size_t)number;
+        return valid;
     }
-    if (equals(name, "limit_bytes")) {
-        if (!read_number(with, value, "limit_bytes", 0, LLONG_MAX, &number)) {
-            return 0;
-        }
+    if (algorithm->has_limit && equals(name, limit)) {
+        int valid = read_number(with, value, limit, 0, LLONG_MAX, &number);
         choice->limit_bytes = (size_t)number;
-        return 1;
+        return valid;
     }
-    if (equals(name, "fanout")) {
-        if (!read_number(with, value, "fanout", 1, INT_MAX, &number)) {
-            return 0;
+    if (is_named(name, algorithm->count_parameter)) {
+        int valid = read_number(with, value, algorithm->count_parameter, 1, INT_MAX, &number);
+        choice->count = (int)number;
+        return valid;
+    }
+    const char *names[] = {algorithm->part_parameter, algorithm->has_limit ? limit : NULL, algorithm->count_parameter};
+    char valid[80] = "";
+    for (int i = 0; i < 3; i++) {
+        if (names[i] != NULL) {
+            strcat(strcat(valid, valid[0] == '\0' ? "" : ", "), names[i]);
         }
-        choice->fanout = (int)number;
-        return 1;
     }
-    const char *near = nearer(name, nearer(name, NULL, "segment_bytes"), "limit_bytes");
-    return unknown(with, "parameter", name, nearer(name, near, "fanout"));
+    const char *algorithm_name = algorithm == &none ? "default" : algorithm->name;
+    return wrong(with, "%s has no parameter '%.*s'; valid: %s", algorithm_name, shown(name), name.first,
+                 valid[0] == '\0' ? "none" : valid);
 }
 
 static int append(reader with, table_rules *rules, decision_rule rule) {
@@ -212,7 +220,7 @@ static int read_rule(reader with, span line, table_rules *rules) {
     if (found < COLUMNS) {
         return wrong(with,
                      "%d of 5 columns; a rule is: collective procs processes_per_node message_bytes algorithm "
-                     "[segment_bytes=N] [limit_bytes=N] [fanout=N]",
+                     "[PARAMETER=N]...",
                      found);
     }
     if (!read_number(with, words[1], "procs", 1, INT_MAX, &rule.procs) ||

@@ -1,6 +1,6 @@
 /* Reads decision tables. This file and table_file.c use no MPI.
  *
- *     # collective procs processes_per_node message_bytes algorithm [segment_bytes=N] [limit_bytes=N] [fanout=N]
+ *     # collective procs processes_per_node message_bytes algorithm [PARAMETER=N]...
  *     bcast  2  1     0  default
  *     bcast  2  1  8192  split_binary  segment_bytes=8192
  *
@@ -12,10 +12,13 @@
 
 #include "decision.h"
 
-/* The names that rules may use. */
+/* The names that rules may use; those of parameters that an algorithm does not have are NULL. */
 typedef struct {
     int collective;
     const char *name;
+    const char *part_parameter;  /* segment_bytes, first_bytes or bound_bytes */
+    const char *count_parameter; /* chains, radix or max_requests */
+    int has_limit;               /* limit_bytes */
 } table_algorithm;
 
 typedef struct {

@@ -11,6 +11,6 @@
 
 void collwise_reduce_chain(const char *data, char *result, size_t elements, const collwise_operation *op, int root,
                            MPI_Comm comm, collwise_parameters with) {
-    collwise_tree tree = collwise_tree_of(COLLWISE_K_CHAIN, op->commutative ? root : 0, comm, with.fanout);
+    collwise_tree tree = collwise_tree_of(COLLWISE_K_CHAIN, op->commutative ? root : 0, comm, with.chains);
     collwise_tree_reduce(data, result, elements, op, &tree, root, with.segment_bytes, comm);
 }

@@ -11,6 +11,6 @@
 
 void collwise_reduce_knomial(const char *data, char *result, size_t elements, const collwise_operation *op, int root,
                              MPI_Comm comm, collwise_parameters with) {
-    collwise_tree tree = collwise_tree_of(COLLWISE_KNOMIAL, op->commutative ? root : 0, comm, with.fanout);
+    collwise_tree tree = collwise_tree_of(COLLWISE_KNOMIAL, op->commutative ? root : 0, comm, with.radix);
     collwise_tree_reduce(data, result, elements, op, &tree, root, with.segment_bytes, comm);
 }

@@ -5,7 +5,7 @@
 
 void collwise_scatter_lmo(const char *all, char *mine, size_t block_bytes, int root, MPI_Comm comm,
                           collwise_parameters with) {
-    size_t m = block_bytes, S = with.segment_bytes;
+    size_t m = block_bytes, S = with.bound_bytes;
     int is_large = S > 1 && m >= S;
     if (!is_large) {
         collwise_scatter_linear(all, mine, m, root, comm, with);

@@ -49,14 +49,14 @@ class Gamma:
     def __call__(self, procs: ArrayLike, message_bytes: ArrayLike = 0.0) -> Array:
         """gamma at every (p, m), arrays that broadcast against each other; 1 for p <= 2."""
         p, m = np.asarray(procs, dtype=float), np.asarray(message_bytes, dtype=float)
-        table = np.stack([_extended(p.ravel(), *line) for line in self._lines])
-        column = np.arange(p.size).reshape(p.shape)
+        table = np.stack([_extended(p, *line) for line in self._lines])
         if len(table) == 1:
-            return np.asarray(table[0, column] + np.zeros_like(m))
+            return np.asarray(table[0] + np.zeros_like(m))
         sizes = np.asarray(self.message_bytes)
         position = np.interp(m, sizes, np.arange(len(sizes), dtype=float))
         below = np.minimum(position.astype(int), len(sizes) - 2)
-        low, high = table[below, column], table[below + 1, column]
+        flat, here = table.ravel(), below * p.size + np.arange(p.size).reshape(p.shape)
+        low, high = flat[here], flat[here + p.size]
         return np.asarray(low + (high - low) * (position - below))
 
     @cached_property

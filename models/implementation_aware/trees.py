@@ -10,11 +10,12 @@ processes, so that a tree is told by the sizes of the subtrees below its root, i
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.interface import Points
@@ -25,7 +26,7 @@ Subtrees = Callable[[int], tuple[int, ...]]
 
 _CELLS_A_POINT = 4
 # Otherwise so many neighbouring P share a table: their trees have most of their subtrees in common.
-_PROCS_AT_ONCE = 16
+_PROCS_AT_ONCE = 32
 
 
 @cache
@@ -57,21 +58,30 @@ def knomial_subtrees(radix: int) -> Subtrees:
 
 def fill_steps(points: Points, gamma: Gamma, subtrees: Subtrees, message_bytes: Array) -> Array:
     """Steps until the last process has a segment of that size, at every point; 0 for one process."""
-    procs = np.unique(points.procs)
+    procs, row = _distinct(points.procs)
+    sizes, column = _distinct(message_bytes)
     # A table of every P and size is the fastest way where the points are one, too.
-    is_grid = len(procs) * len(np.unique(message_bytes)) <= _CELLS_A_POINT * points.procs.size
+    if len(procs) * len(sizes) <= _CELLS_A_POINT * points.procs.size:
+        return _slowest(procs, gamma, subtrees, sizes)[row, column]
     steps = np.zeros(points.procs.shape)
-    tables = 1 if is_grid else math.ceil(len(procs) / _PROCS_AT_ONCE)
-    for group in np.array_split(procs, tables):
-        here = np.isin(points.procs, group)
-        sizes, which = np.unique(message_bytes[here], return_inverse=True)
-        table = _slowest([int(one) for one in group], gamma, subtrees, sizes)
-        steps[here] = table[np.searchsorted(group, points.procs[here]), which]
+    for first in range(0, len(procs), _PROCS_AT_ONCE):
+        here = (row >= first) & (row < first + _PROCS_AT_ONCE)
+        group = procs[first : first + _PROCS_AT_ONCE]
+        used, column_here = _distinct(column[here])
+        steps[here] = _slowest(group, gamma, subtrees, sizes[used])[row[here] - first, column_here]
     return steps
 
 
-def _slowest(wanted: Sequence[int], gamma: Gamma, subtrees: Subtrees, message_bytes: Array) -> Array:
+def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The distinct values, ascending, and at every point which of them stands there."""
+    distinct, which = np.unique(values, return_inverse=True)
+    # The shape of `which` differs between versions of NumPy.
+    return distinct, which.reshape(values.shape)
+
+
+def _slowest(counts: Array, gamma: Gamma, subtrees: Subtrees, message_bytes: Array) -> Array:
     """For each number of processes, a row with the steps for each size."""
+    wanted = [int(procs) for procs in counts]
     known = _all_below(wanted, subtrees)
     most = max((len(subtrees(procs)) for procs in known), default=0)
     # Row i: what the i-th child, from 0, waits for.

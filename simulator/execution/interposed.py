@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import COUNT_PARAMETERS, Catalogue
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, engine
@@ -37,10 +37,7 @@ _OPTIONS = {name: value for name, value in SMPI_OPTIONS.items() if name != "smpi
 _GRACE_SECONDS = 10.0
 # The shared library that programs built for an engine depend on.
 _BUILT_FOR = {"smpi": "libsimgrid.so", "openmpi": "libmpi.so.40", "mpich": "libmpich.so"}
-_COLUMNS = "collective procs processes_per_node message_bytes algorithm [segment_bytes=N] [limit_bytes=N] [fanout=N]"
-
-# The parameters that a rule may give, and their smallest values.
-_LEAST = {"segment_bytes": 0, "limit_bytes": 0, "fanout": 1}
+_COLUMNS = "collective procs processes_per_node message_bytes algorithm [PARAMETER=N]..."
 
 
 @dataclass(frozen=True)
@@ -112,11 +109,12 @@ def _check_choice(collective: str, algorithm: str, parameters: Sequence[str]) ->
     known = Catalogue.load().collective(collective).algorithms
     if algorithm not in ("default", *known):
         raise unknown_name(f"{collective} algorithm", algorithm, ("default", *known))
+    valid = known[algorithm].parameters if algorithm in known else ()
     for parameter in parameters:
         name, _, value = parameter.partition("=")
-        if name not in _LEAST:
-            raise unknown_name("parameter", name, _LEAST)
-        _check_number(name, value, _LEAST[name])
+        if name not in valid:
+            raise UsageError(f"{algorithm} has no parameter '{name}'; valid: {', '.join(valid) or 'none'}")
+        _check_number(name, value, int(name in COUNT_PARAMETERS))
 
 
 def _check_number(name: str, word: str, least: int) -> None:

@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     if (algorithm == NULL) {
         fail("usage:", "agree COLLECTIVE ALGORITHM SEGMENT_BYTES FANOUT [MESSAGE_BYTES...]");
     }
-    collwise_parameters with = {.segment_bytes = number(argv[3]), .fanout = (int)number(argv[4])};
+    collwise_parameters with = {.part_bytes = number(argv[3]), .count = (int)number(argv[4])};
     collwise_private(MPI_COMM_WORLD);
     int roots = workload_is_rooted(algorithm->kind) && procs > 1 ? 2 : 1;
     char *wrong = calloc((size_t)argc * 64, 1);

@@ -3,7 +3,7 @@
  *     benchmark CASES [OPTION...]
  *
  * CASES is a text file, one case a line, fields separated by blanks:
- *     id experiment collective algorithm procs root message_bytes segment_bytes fanout gather_bytes limit_bytes
+ *     id experiment collective algorithm procs root message_bytes part_bytes count gather_bytes limit_bytes
  * Experiments:
  *     collective    the collective itself, by one of our algorithms
  *     builtin       MPI's own collective, after one untimed call; the algorithm's name is ignored
@@ -31,8 +31,8 @@ typedef struct {
     long id;
     char experiment[32], collective[32], algorithm[64];
     int procs, root;
-    long long message_bytes, segment_bytes, gather_bytes, limit_bytes;
-    int fanout;
+    long long message_bytes, part_bytes, gather_bytes, limit_bytes;
+    int count;
 } bench_case;
 
 static const workload_memory payload_memory = {allocate_payload, free_payload};
@@ -50,7 +50,7 @@ static void fail(const char *what, const char *detail) {
 
 static int parse_case(const char *line, bench_case *one) {
     return sscanf(line, "%ld %31s %31s %63s %d %d %lld %lld %d %lld %lld", &one->id, one->experiment, one->collective,
-                  one->algorithm, &one->procs, &one->root, &one->message_bytes, &one->segment_bytes, &one->fanout,
+                  one->algorithm, &one->procs, &one->root, &one->message_bytes, &one->part_bytes, &one->count,
                   &one->gather_bytes, &one->limit_bytes) == 11;
 }
 
@@ -64,7 +64,7 @@ static const char *objection(const bench_case *one, int world_procs) {
     if (one->root < 0 || one->root >= one->procs) {
         return "root is not a rank";
     }
-    if (one->message_bytes < 0 || one->segment_bytes < 0 || one->gather_bytes < 0 || one->limit_bytes < 0 ||
+    if (one->message_bytes < 0 || one->part_bytes < 0 || one->gather_bytes < 0 || one->limit_bytes < 0 ||
         one->message_bytes > 1 << 30) {
         return "sizes must be between 0 and 1 GiB";
     }
@@ -120,9 +120,8 @@ static void run(const bench_case *one, const preparation *ready, MPI_Comm comm) 
     } else if (is(one, "builtin")) {
         workload_call_mpi(&ready->work);
     } else {
-        collwise_parameters with = {.segment_bytes = (size_t)one->segment_bytes,
-                                    .fanout = one->fanout,
-                                    .limit_bytes = (size_t)one->limit_bytes};
+        collwise_parameters with = {
+            .part_bytes = (size_t)one->part_bytes, .count = one->count, .limit_bytes = (size_t)one->limit_bytes};
         collwise_run(ready->algorithm, &ready->work.call, with);
         if (is(one, "bcast_gather")) {
             collwise_barrier(comm);
@@ -212,7 +211,7 @@ static MPI_Comm communicator_for(bench_state *state, int procs) {
 static int differ_by_size_only(bench_case left, bench_case right) {
     return strcmp(left.experiment, right.experiment) == 0 && strcmp(left.collective, right.collective) == 0 &&
            strcmp(left.algorithm, right.algorithm) == 0 && left.procs == right.procs && left.root == right.root &&
-           left.segment_bytes == right.segment_bytes && left.fanout == right.fanout &&
+           left.part_bytes == right.part_bytes && left.count == right.count &&
            left.gather_bytes == right.gather_bytes && left.limit_bytes == right.limit_bytes;
 }
 

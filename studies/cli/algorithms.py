@@ -48,9 +48,9 @@ def reservation_text(algorithm: Algorithm) -> str:
 
 
 def parameters_text(algorithm: Algorithm) -> str:
-    """'segment_bytes, fanout=4': what can be chosen, with defaults."""
-    named = [f"{name}={algorithm.default_fanout}" if name == "fanout" else name for name in algorithm.parameters]
-    return ", ".join(named) or "-"
+    """'segment_bytes, chains=4': what can be chosen, with defaults."""
+    defaults = algorithm.defaults
+    return ", ".join(f"{name}={defaults[name]}" if name in defaults else name for name in algorithm.parameters) or "-"
 
 
 def requirements_text(algorithm: Algorithm) -> str:

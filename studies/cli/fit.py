@@ -59,7 +59,7 @@ def _repetitions(text: str) -> tuple[int, int]:
 _IN_SIMULATION = ("engine", "jobs")
 _AT_A_PLACE = ("repetitions", "confidence", "error", "thorough")
 _OF_MESSAGES = ("procedure", "heterogeneous", "thorough")
-_OF_ALGORITHMS = ("segment", "fanout")
+_OF_ALGORITHMS = ("segment", "chains")
 
 
 @click.command()
@@ -94,7 +94,7 @@ _OF_ALGORITHMS = ("segment", "fanout")
 @click.option(
     "--segment", type=SEGMENT, default="8KiB", show_default=True, help="Implementation-aware: of the broadcasts."
 )
-@click.option("--fanout", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
+@click.option("--chains", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
 @simulation_options
 @file_option("-o", "--output", help="Default: results/PLATFORM[.MODEL].parameters.toml")
 @json_option
@@ -112,7 +112,7 @@ def fit(
     error: float,
     thorough: bool,
     segment: int,
-    fanout: int | None,
+    chains: int | None,
     simulation: SimulationOptions,
     output: Path | None,
     as_json: bool,
@@ -131,7 +131,7 @@ def fit(
     precision = Precision(*repetitions, confidence, error)
     if model == _IMPLEMENTATION_AWARE:
         refuse_options(context, _OF_MESSAGES, f"--model {', '.join(FAMILIES)}")
-        _fit_algorithms(platform, where, procs, (segment, fanout or 0), precision, simulation, output, as_json)
+        _fit_algorithms(platform, where, procs, (segment, chains or 0), precision, simulation, output, as_json)
         return
     refuse_options(context, _OF_ALGORITHMS, f"--model {_IMPLEMENTATION_AWARE}")
     if procs is not None and len(procs) != 1:
@@ -188,17 +188,17 @@ def _fit_algorithms(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """`cut`: segment bytes and the K-chain tree's fanout; `simulation`: engine and jobs."""
-    segment, fanout = cut
+    """`cut`: segment bytes and the K-chain tree's chains; `simulation`: engine and jobs."""
+    segment, chains = cut
     if platform is not None:
         ppn = processes_per_node(platform, where.ppn)
-        plan = FitPlan(tuple(procs or default_procs(platform, ppn)), ppn, segment, fanout)
+        plan = FitPlan(tuple(procs or default_procs(platform, ppn)), ppn, segment, chains)
         file, title = _file(output, platform.name, _IMPLEMENTATION_AWARE), platform.title
         with simulation.context() as context:
             parameters = run_fit(platform, plan, context)
     else:
         place = target_from(where)
-        plan = measured_plan(place, procs or measured_procs(place.usual_procs), segment, fanout)
+        plan = measured_plan(place, procs or measured_procs(place.usual_procs), segment, chains)
         file, title = _file(output, place.name, _IMPLEMENTATION_AWARE), place.name
         with Store(simulation.store) as opened:
             parameters = fit_measured(place, plan, opened, precision=precision)

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 10:90:+10.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
 @click.option("--segments", type=SIZES, default="8KiB", show_default=True, help="Segment sizes; 0 is unsegmented.")
-@click.option("--fanout", type=click.IntRange(1), help="Of algorithms that take one. Default: the algorithm's.")
+@click.option("--chains", type=click.IntRange(1), help="Chains of K-chain trees. Default: 4.")
+@click.option("--radix", type=click.IntRange(2), help="Radix of k-nomial trees. Default: 4.")
+@click.option("--max-requests", type=click.IntRange(1), help="Exchanges at a time of alltoall linear_sync. Default: 4.")
 @thresholds_option
 @click.option("--root", type=click.IntRange(0), default=0, show_default=True, help="The root's rank.")
 @ppn_option
@@ -56,7 +58,9 @@ def simulate(
     procs: Sequence[int],
     sizes: Sequence[int] | None,
     segments: Sequence[int],
-    fanout: int | None,
+    chains: int | None,
+    radix: int | None,
+    max_requests: int | None,
     thresholds: Thresholds | None,
     root: int,
     ppn: int | None,
@@ -77,7 +81,8 @@ def simulate(
     chosen = [algorithm for name in collectives for algorithm in _algorithms(name, algorithms)]
     check_thresholds_matter(chosen, thresholds)
     for algorithm in chosen:
-        name, taken = algorithm.collective, (fanout or 0) if "fanout" in algorithm.parameters else 0
+        counts = {"chains": chains, "radix": radix, "max_requests": max_requests}
+        name, taken = algorithm.collective, counts.get(algorithm.count_parameter) or 0
         cuts = [(segment, 0) for segment in segments] if algorithm.pipelined else [(0, 0)]
         if algorithm.bounded:
             cuts = [bounds_of(algorithm, thresholds)]

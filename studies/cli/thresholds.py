@@ -69,4 +69,5 @@ def _entry_with_bounds(entry: str, thresholds: Thresholds | None) -> str:
     if algorithm is None or not algorithm.bounded or parameters:
         return entry
     bound, limit = bounds_of(algorithm, thresholds)
-    return f"{entry},segment_bytes={bound},limit_bytes={limit}" if bound else entry
+    named = algorithm.named_parameters(bound, limit_bytes=limit)
+    return ",".join([entry, *(f"{name}={value}" for name, value in named.items())])

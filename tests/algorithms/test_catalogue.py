@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.algorithms.catalogue import COUNT_PARAMETERS, PART_PARAMETERS, Algorithm, Catalogue
 from collwise.algorithms.generate_wrappers import PARAMETERS, wrapper
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,10 +69,13 @@ def test_function_is_defined_in_the_file_of_that_name(collective: str, entry: di
 @each_algorithm
 def test_entry_is_complete(collective: str, entry: dict) -> None:
     assert set(entry["topology"].split(", ")) <= TOPOLOGIES
-    assert set(entry["parameters"]) <= {"segment_bytes", "first_bytes", "bound_bytes", "limit_bytes", "fanout"}
+    parameters = set(entry["parameters"])
+    assert parameters <= {*PART_PARAMETERS, *COUNT_PARAMETERS, "limit_bytes"}
+    assert len(parameters & set(PART_PARAMETERS)) <= 1
+    assert len(parameters & set(COUNT_PARAMETERS)) <= 1
     assert len({"segment_bytes", "first_bytes", "bound_bytes"} & set(entry["parameters"])) <= 1  # passed as one
     assert "limit_bytes" not in entry["parameters"] or "bound_bytes" in entry["parameters"]
-    assert ("fanout" in entry["parameters"]) == ("default_fanout" in entry)
+    assert set(entry.get("defaults", {})) == parameters & set(COUNT_PARAMETERS)
     assert isinstance(entry["selectable"], bool)
     assert entry["title"]
     assert entry["reference"]
@@ -124,8 +127,8 @@ def test_requirements_on_the_number_of_processes() -> None:
 def test_first_parts_are_no_segments() -> None:
     catalogue = Catalogue.load()
     chain, sync = catalogue.algorithm("bcast", "chain"), catalogue.algorithm("gather", "linear_sync")
-    assert (chain.segmented, chain.pipelined) == (True, True)
-    assert (sync.segmented, sync.pipelined) == (True, False)
+    assert (chain.part_parameter, chain.pipelined) == ("segment_bytes", True)
+    assert (sync.part_parameter, sync.pipelined) == ("first_bytes", False)
 
 
 def test_registry_holds_every_algorithm_and_is_closed(tmp_path: Path) -> None:

@@ -36,4 +36,4 @@ def test_pieces(library: str, tmp_path: Path) -> None:
 def test_they_are_not_offered_as_choices() -> None:
     for collective in ("gather", "scatter"):
         lmo = Catalogue.load().algorithm(collective, "lmo")
-        assert (lmo.bounded, lmo.segmented, lmo.pipelined, lmo.selectable) == (True, True, False, False)
+        assert (lmo.part_parameter, lmo.pipelined, lmo.selectable) == ("bound_bytes", False, False)

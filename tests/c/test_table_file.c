@@ -6,7 +6,12 @@
 #include <string.h>
 
 static const char *const collectives[] = {"bcast", "gather", "allreduce"};
-static const table_algorithm algorithms[] = {{0, "binomial"}, {0, "split_binary"}, {1, "binomial"}, {2, "ring"}};
+static const table_algorithm algorithms[] = {
+    {0, "binomial", "segment_bytes", NULL, 0},
+    {0, "k_chain", "segment_bytes", "chains", 0},
+    {1, "lmo", "bound_bytes", NULL, 1},
+    {2, "ring", NULL, NULL, 0},
+};
 static const table_names names = {collectives, 3, algorithms, 4};
 
 typedef int reader(const char *text, const table_names *names, table_rules *rules, table_problem *problem);
@@ -31,8 +36,8 @@ static long right(reader *read, const char *text, size_t count, decision_rule ex
             last->collective == expected.collective && last->procs == expected.procs &&
             last->processes_per_node == expected.processes_per_node && last->message_bytes == expected.message_bytes &&
             last->choice.algorithm == expected.choice.algorithm &&
-            last->choice.segment_bytes == expected.choice.segment_bytes &&
-            last->choice.limit_bytes == expected.choice.limit_bytes && last->choice.fanout == expected.choice.fanout;
+            last->choice.part_bytes == expected.choice.part_bytes &&
+            last->choice.limit_bytes == expected.choice.limit_bytes && last->choice.count == expected.choice.count;
         failures = same ? 0 : complain(text, "another rule");
     }
     free(rules.list);
@@ -54,20 +59,20 @@ static long malformed(reader *read, const char *text, int line, const char *said
 
 static long check_tables(void) {
     decision_rule none = {0};
-    decision_rule rule = {0, 2, 1, 8192, {1, 0, 8192, 0}}, wide = {2, 4, 2, 0, {3, 5, 0, 0}};
+    decision_rule rule = {0, 2, 1, 8192, {1, 0, 8192, 0}}, wide = {0, 4, 2, 0, {1, 5, 0, 0}};
     decision_rule own = {1, 2, 1, 0, {DECISION_DEFAULT, 0, 0, 0}};
     decision_rule large = {0, 1, 1, 9223372036854775807u, {0, 0, 0, 0}};
     decision_rule limited = {1, 2, 1, 0, {2, 0, 5120, 65536}};
     return right(table_read, "", 0, none) + right(table_read, "# nothing\n\n  \t\r\n", 0, none) +
-           right(table_read, "bcast 2 1 8192 split_binary segment_bytes=8192", 1, rule) +
-           right(table_read, "# a\r\nbcast 2 1 8192 split_binary segment_bytes=8192 # why\r\n", 1, rule) +
-           right(table_read, "gather 2 1 0 default\n\tallreduce\t4 2 0 ring fanout=5\n", 2, wide) +
+           right(table_read, "bcast 2 1 8192 k_chain segment_bytes=8192", 1, rule) +
+           right(table_read, "# a\r\nbcast 2 1 8192 k_chain segment_bytes=8192 # why\r\n", 1, rule) +
+           right(table_read, "gather 2 1 0 default\n\tbcast\t4 2 0 k_chain chains=5\n", 2, wide) +
            right(table_read, "gather 2 1 0 default", 1, own) +
            right(table_read, "bcast 1 1 9223372036854775807 binomial", 1, large) +
-           right(table_read, "gather 2 1 0 binomial segment_bytes=5120 limit_bytes=65536", 1, limited) +
+           right(table_read, "gather 2 1 0 lmo bound_bytes=5120 limit_bytes=65536", 1, limited) +
            malformed(table_read, "bcst 2 1 0 default", 1, "unknown collective 'bcst'; did you mean bcast?") +
-           malformed(table_read, "\n\nbcast 2 1 0 split_binry", 3, "did you mean split_binary?") +
-           malformed(table_read, "gather 2 1 0 split_binary", 1, "unknown gather algorithm 'split_binary'") +
+           malformed(table_read, "\n\nbcast 2 1 0 k_chan", 3, "did you mean k_chain?") +
+           malformed(table_read, "gather 2 1 0 k_chain", 1, "unknown gather algorithm 'k_chain'") +
            malformed(table_read, "bcast 2 1 default", 1, "4 of 5 columns") +
            malformed(table_read, "bcast", 1, "1 of 5 columns") +
            malformed(table_read, "bcast two 1 0 default", 1, "procs is 'two'") +
@@ -78,11 +83,13 @@ static long check_tables(void) {
            malformed(table_read, "bcast 2 1 9223372036854775808 default", 1, "message_bytes is") +
            malformed(table_read, "bcast 2 1 99999999999999999999999 default", 1, "message_bytes is") +
            malformed(table_read, "bcast 3000000000 1 0 default", 1, "procs is '3000000000'") +
-           malformed(table_read, "bcast 2 1 0 binomial segmnt_bytes=1", 1, "did you mean segment_bytes?") +
+           malformed(table_read, "bcast 2 1 0 binomial segmnt_bytes=1", 1,
+                     "binomial has no parameter 'segmnt_bytes'; valid: segment_bytes") +
            malformed(table_read, "bcast 2 1 0 binomial segment_bytes", 1, "segment_bytes is ''") +
-           malformed(table_read, "bcast 2 1 0 binomial limt_bytes=1", 1, "did you mean limit_bytes?") +
-           malformed(table_read, "bcast 2 1 0 binomial limit_bytes=-1", 1, "limit_bytes is '-1'") +
-           malformed(table_read, "bcast 2 1 0 binomial fanout=0", 1, "fanout is '0'") +
+           malformed(table_read, "gather 2 1 0 lmo limt_bytes=1", 1, "valid: bound_bytes, limit_bytes") +
+           malformed(table_read, "gather 2 1 0 lmo limit_bytes=-1", 1, "limit_bytes is '-1'") +
+           malformed(table_read, "bcast 2 1 0 k_chain chains=0", 1, "chains is '0'") +
+           malformed(table_read, "bcast 2 1 0 default chains=2", 1, "default has no parameter 'chains'; valid: none") +
            malformed(table_read,
                      "\x7f"
                      "ELF\x02\x01",
@@ -93,12 +100,12 @@ static long check_algorithms(void) {
     decision_rule ring = {2, 1, 1, 0, {3, 0, 0, 0}}, split = {0, 1, 1, 0, {1, 2, 64, 0}};
     return right(table_read_algorithms, "allreduce=ring", 1, ring) +
            right(table_read_algorithms, " ; allreduce = ring ; ", 1, ring) +
-           right(table_read_algorithms, "allreduce=ring;bcast=split_binary,segment_bytes=64,fanout=2", 2, split) +
-           right(table_read_algorithms, "bcast=binomial;bcast=split_binary,segment_bytes=64,fanout=2", 1, split) +
+           right(table_read_algorithms, "allreduce=ring;bcast=k_chain,segment_bytes=64,chains=2", 2, split) +
+           right(table_read_algorithms, "bcast=binomial;bcast=k_chain,segment_bytes=64,chains=2", 1, split) +
            malformed(table_read_algorithms, "bcast", 1, "'bcast' is not COLLECTIVE=ALGORITHM") +
            malformed(table_read_algorithms, "bcast=binomial;bcast=", 2, "unknown bcast algorithm ''") +
            malformed(table_read_algorithms, "allreduce=rng", 1, "did you mean ring?") +
-           malformed(table_read_algorithms, "bcast=binomial,64", 1, "unknown parameter '64'");
+           malformed(table_read_algorithms, "bcast=binomial,64", 1, "binomial has no parameter '64'");
 }
 
 /* A list goes before the table for the collectives that it names, and for no others. */
@@ -106,8 +113,8 @@ static long check_precedence(void) {
     table_rules rules = {0};
     table_problem problem = {0};
     long failures =
-        !table_read("bcast 2 1 0 default\ngather 2 1 0 binomial\nbcast 9 1 0 binomial", &names, &rules, &problem) +
-        !table_read_algorithms("bcast=split_binary", &names, &rules, &problem);
+        !table_read("bcast 2 1 0 default\ngather 2 1 0 lmo\nbcast 9 1 0 binomial", &names, &rules, &problem) +
+        !table_read_algorithms("bcast=k_chain", &names, &rules, &problem);
     failures += rules.count != 2 || rules.list[0].collective != 1 || rules.list[1].choice.algorithm != 1;
     free(rules.list);
     return failures;
@@ -115,7 +122,7 @@ static long check_precedence(void) {
 
 /* Any one byte of a table changed: read or refused, never worse (the sanitizers watch). */
 static long check_damage(void) {
-    static const char whole[] = "bcast 2 1 8192 split_binary segment_bytes=8192 fanout=3\ngather 2 1 0 default # x\n";
+    static const char whole[] = "bcast 2 1 8192 k_chain segment_bytes=8192 chains=3\ngather 2 1 0 default # x\n";
     char text[sizeof whole];
     long failures = 0;
     for (size_t place = 0; place + 1 < sizeof whole; place++) {

@@ -100,7 +100,9 @@ def chosen_algorithms(pick: int) -> list[Algorithm]:
 
 
 def as_list(algorithms: Sequence[Algorithm]) -> str:
-    return ";".join(f"{a.collective}={a.name}" + (",segment_bytes=1024" if a.segmented else "") for a in algorithms)
+    return ";".join(
+        f"{a.collective}={a.name}" + (f",{a.part_parameter}=1024" if a.part_parameter else "") for a in algorithms
+    )
 
 
 def most_algorithms() -> int:
@@ -192,7 +194,7 @@ MALFORMED = [
     ("bcast 2 1 0 binomal", r"unknown bcast algorithm 'binomal'; did you mean binomial\?"),
     ("bcast 2 1 default", r"4 of 5 columns"),
     ("bcast 2 one 0 default", r"processes_per_node is 'one'"),
-    ("bcast 2 1 0 binomial segment=1", r"unknown parameter 'segment'"),
+    ("bcast 2 1 0 binomial segment=1", r"binomial has no parameter 'segment'; valid: segment_bytes"),
     ("gather 2 1 0 lmo limit_bytes=no", r"limit_bytes is 'no'"),
 ]
 
@@ -320,6 +322,7 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
 # --- The command -----------------------------------------------------------------------------------------------------
 
 
+@needs("openmpi", "mpich", "smpi")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -347,8 +350,8 @@ def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
         "",
         "bcast=default",
         " bcast = binomial ,segment_bytes=64; gather=linear;",
-        "bcast=k_chain,fanout=3",
-        "gather=lmo,segment_bytes=5120,limit_bytes=65536",
+        "bcast=k_chain,chains=3",
+        "gather=lmo,bound_bytes=5120,limit_bytes=65536",
     ],
 )
 def test_lists_that_are_right(algorithms: str) -> None:
@@ -434,6 +437,7 @@ def test_waiting_for_the_clock_ends_in_simulation(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@needs("openmpi")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_nothing_is_left_behind_when_it_is_ended(number: signal.Signals, tmp_path: Path) -> None:
     marker = f"{tmp_path}/sleeper"

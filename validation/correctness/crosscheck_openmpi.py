@@ -134,7 +134,7 @@ def compare_with_openmpi(
         if algorithms is not None and algorithm.name not in algorithms:
             continue
         tell(f"{algorithm.collective} {algorithm.name}")
-        for segment_bytes in _SEGMENTS if algorithm.segmented else (0,):
+        for segment_bytes in _SEGMENTS if algorithm.part_parameter else (0,):
             rows += [
                 _compare(algorithm, version, count, segment_bytes, some)
                 for count, some in _calls(algorithm, procs, sizes)
@@ -209,11 +209,11 @@ def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[st
     """Open MPI's options that force an algorithm."""
     prefix = f"coll_tuned_{algorithm.collective}_algorithm"
     settings = {"coll_tuned_use_dynamic_rules": "1", prefix: str(algorithm.openmpi[version])}
-    if algorithm.segmented:
+    if algorithm.part_parameter:
         settings[f"{prefix}_segmentsize"] = str(segment_bytes)
-    if algorithm.default_fanout:
+    if algorithm.default_count:
         fanout = _FANOUTS[algorithm.name]
-        settings[f"{prefix}_{fanout}"] = str(algorithm.default_fanout)
+        settings[f"{prefix}_{fanout}"] = str(algorithm.default_count)
     return settings
 
 
@@ -228,7 +228,7 @@ def _run(
     algorithm: Algorithm, procs: int, segment_bytes: int, sizes: Sequence[int], settings: dict[str, str]
 ) -> tuple[list[dict], Monitored, str]:
     """The processes' records, what was sent, and what went wrong."""
-    args = [algorithm.collective, algorithm.name, *map(str, (segment_bytes, algorithm.default_fanout, *sizes))]
+    args = [algorithm.collective, algorithm.name, *map(str, (segment_bytes, algorithm.default_count, *sizes))]
     seen = monitored("agree", procs, args, settings)
     records = [json.loads(line) for line in seen.run.output_lines if line.startswith('{"rank"')]
     problem = ""

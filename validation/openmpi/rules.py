@@ -272,7 +272,7 @@ def inexpressible(collective: str, choice: Choice, version: str) -> str:
 
 
 def _fanout(algorithm: Algorithm, choice: Choice) -> int:
-    return (choice.fanout or algorithm.default_fanout) if "fanout" in algorithm.parameters else 0
+    return (choice.fanout or algorithm.default_count) if algorithm.count_parameter else 0
 
 
 def collwise_rules(tables: Sequence[DecisionTable]) -> str:
@@ -308,10 +308,9 @@ def _collwise_lines(table: DecisionTable, procs: int) -> Iterator[str]:
     if not row or row[0][0] > 0:
         yield f"{where} 0 default"
     for start, choice in row:
-        segment = f" segment_bytes={choice.segment_bytes}" if choice.segment_bytes else ""
-        limit = f" limit_bytes={choice.limit_bytes}" if choice.limit_bytes else ""
-        fanout = f" fanout={choice.fanout}" if choice.fanout else ""
-        yield f"{where} {start} {choice.algorithm}{segment}{limit}{fanout}"
+        algorithm = Catalogue.load().algorithm(table.collective, choice.algorithm)
+        named = algorithm.named_parameters(choice.segment_bytes, choice.fanout, choice.limit_bytes)
+        yield " ".join([where, str(start), choice.algorithm, *(f"{name}={value}" for name, value in named.items())])
 
 
 def parse_rules(text: str, source: str = "rules") -> RulesFile:

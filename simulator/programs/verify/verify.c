@@ -38,9 +38,9 @@ static const char *const communicator_names[] = {"ranks as started", "ranks reve
 enum { ROOTS = 3 };
 enum { ONE_BELOW_PROCS = -1, MOST_INTS = 50000 };
 static const int int_counts[] = {0, 1, 2, 7, 1009, ONE_BELOW_PROCS, MOST_INTS};
-static const size_t segment_sizes[] = {0, 1, 7, 100, 1024, 4097, 8192, 10000000};
+static const size_t part_sizes[] = {0, 1, 7, 100, 1024, 4097, 8192, 10000000};
 static const size_t limits[] = {0, 4, 4035, 28, 0, 8072, 0, 100000, 4036, 0, 16144, 1, 0, 4037, 200000, 1000, 0};
-static const int fanouts[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 31, 100};
+static const int counts[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 31, 100};
 static const verify_kind kinds[][2] = {
     {VERIFY_INT, VERIFY_INT},
     {VERIFY_BYTE, VERIFY_BYTE},
@@ -100,12 +100,12 @@ static verify_call call_of(const collwise_algorithm *algorithm, unsigned index, 
                         .operation = ENTRY(reductions, index).operation,
                         .operand = ENTRY(reductions, index).operand,
                         .in_place = index % 5 < 2,
-                        .with = {.segment_bytes = ENTRY(segment_sizes, index),
-                                 .fanout = ENTRY(fanouts, index),
+                        .with = {.part_bytes = ENTRY(part_sizes, index),
+                                 .count = ENTRY(counts, index),
                                  .limit_bytes = ENTRY(limits, index)}};
-    if (call.with.segment_bytes > 0) { /* tiny segments of a large message would take minutes to simulate */
+    if (call.with.part_bytes > 0) { /* tiny segments of a large message would take minutes to simulate */
         size_t bytes = verify_message_bytes(call.kinds[0], call.ints);
-        call.with.segment_bytes = largest(call.with.segment_bytes, bytes / MOST_SEGMENTS);
+        call.with.part_bytes = largest(call.with.part_bytes, bytes / MOST_SEGMENTS);
     }
     return call;
 }
@@ -123,9 +123,9 @@ static void describe(const verify_call *call, int procs, communicator kind, char
         snprintf(data, sizeof data, "%s and %s", verify_kind_name(call->kinds[0]), verify_kind_name(call->kinds[1]));
     }
     snprintf(text, VERIFY_TEXT,
-             "P = %d (%s), case %u, root %d, %d items, %s, segments of %zu bytes, limit %zu, fanout %d%s", procs,
-             communicator_names[kind], call->serial, call->root, call->ints, data, call->with.segment_bytes,
-             call->with.limit_bytes, call->with.fanout, call->in_place ? ", in place" : "");
+             "P = %d (%s), case %u, root %d, %d items, %s, parts of %zu bytes, limit %zu, count %d%s", procs,
+             communicator_names[kind], call->serial, call->root, call->ints, data, call->with.part_bytes,
+             call->with.limit_bytes, call->with.count, call->in_place ? ", in place" : "");
 }
 
 /* A duplicate outlives its original, which has a private duplicate already. */

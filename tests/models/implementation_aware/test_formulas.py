@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from collwise.models.implementation_aware import bcast, gather, reduce, scatter, trees
 from collwise.models.implementation_aware.parts import Formula, Gamma
@@ -583,6 +584,26 @@ def test_points_that_are_no_grid_have_the_same_fill() -> None:
     for p, m, steps in zip(procs.ravel(), sizes.ravel(), together.ravel(), strict=True):
         alone = trees.fill_steps(Points.of(p, m), gamma, trees.binary_subtrees, np.array(m))
         assert steps == pytest.approx(float(alone), rel=1e-12)
+
+
+class CountedGamma(Gamma):
+    """Counts how often it is evaluated."""
+
+    calls = 0
+
+    def __call__(self, procs: ArrayLike, message_bytes: ArrayLike = 0.0) -> np.ndarray:
+        CountedGamma.calls += 1
+        return super().__call__(procs, message_bytes)
+
+
+def test_points_that_are_no_grid_share_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every P has sizes of its own, as bisection asks for; still there are fewer evaluations than P."""
+    monkeypatch.setattr(CountedGamma, "calls", 0)
+    gamma = CountedGamma((1024.0, 65536.0), ((1.0, 1.1, 1.2), (1.0, 1.9, 2.8)))
+    procs = np.repeat(np.arange(2, 200), 5)
+    sizes = np.arange(len(procs)) * 37.0
+    trees.fill_steps(Points.of(procs, sizes), gamma, trees.binomial_subtrees, sizes)
+    assert CountedGamma.calls < 198 / 4
 
 
 # Reduce and scatter, which the papers have no formulas for.

@@ -79,6 +79,22 @@ def test_gamma_over_arrays_is_gamma_one_by_one(gamma: Gamma) -> None:
             assert together[i, j] == float(gamma(p, m))
 
 
+def test_gamma_fits_each_slope_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = []
+    polyfit = np.polyfit
+
+    def counted(x: np.ndarray, y: np.ndarray, degree: int) -> np.ndarray:
+        fitted.append(y)
+        return polyfit(x, y, degree)
+
+    monkeypatch.setattr(np, "polyfit", counted)
+    gamma = Gamma(THREE_SIZES.message_bytes, THREE_SIZES.values)
+    for procs in range(2, 50):
+        gamma(procs, 3000)
+    assert len(fitted) == len(gamma.values)
+    assert gamma == THREE_SIZES
+
+
 def test_logarithms_of_whole_numbers_are_exact() -> None:
     values = [*range(1, 5001), *(2**k + d for k in range(13, 41) for d in (-1, 0, 1))]
     floors, ceilings = floor_log2(np.array(values, dtype=float)), ceil_log2(np.array(values, dtype=float))

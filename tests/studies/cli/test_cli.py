@@ -52,6 +52,40 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
+HEAVY = {"http.client", "jinja2", "matplotlib", "pandas", "ruptures", "scipy"}
+
+# Prints, for every command and subcommand, a line of JSON: its words and the packages of those above that were imported
+# once its help was printed.
+ALL_HELP = f"""
+import json, sys
+import click
+from collwise.studies.cli.main import collwise
+
+def imported(packages):
+    return sorted(packages & sys.modules.keys())
+
+def show(command, words):
+    context = click.Context(command)
+    help = command.get_help(context)
+    print(json.dumps([words, imported({{'numpy', 'collwise.studies.cli.options'}} if not words else {HEAVY!r})]))
+    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
+        show(command.get_command(context, name), [*words, name])
+
+show(collwise, [])
+"""
+
+
+def test_help_imports_nothing_that_takes_long(tmp_path: Path) -> None:
+    """The list of commands imports none of them, and no command's help what computes or draws."""
+    command = [sys.executable, "-P", "-c", ALL_HELP]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [words for words, imported in lines if imported] == []
+    shown = [" ".join(words) for words, _ in lines]
+    assert shown[0] == ""
+    assert {"demo", "predict", "platforms check", "testbed up", "validate"} <= set(shown)
+
+
 SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "4")
 
 MAP = ("map", "--platform", "grisou", "--collective", "bcast")
@@ -69,7 +103,7 @@ MAP = ("map", "--platform", "grisou", "--collective", "bcast")
         ((*SIMULATE, "--sizes", "8Kb2"), r"--sizes: malformed size '8Kb2': write a whole number"),
         ((*SIMULATE, "--sizes", "8KiB:1KiB:x2"), r"--sizes: size range '8KiB:1KiB:x2' never ends or is empty"),
         ((*SIMULATE, "--root", "4"), r"--root: rank 4 does not exist with P = 4"),
-        ((*SIMULATE, "--engine", "9.9"), r"SimGrid 9\.9 is not here; valid: "),
+        ((*SIMULATE, "--simgrid", "9.9"), r"SimGrid 9\.9 is not here; valid: "),
         ((*SIMULATE, "--store", "corrupt.sqlite"), r"corrupt\.sqlite is corrupted .* left untouched"),
         ((*SIMULATE, "--store", "/proc/none/x.sqlite"), r"store /proc/none/x\.sqlite cannot be used"),
         ((*SIMULATE, "--colour"), r"No such option '?--colour"),

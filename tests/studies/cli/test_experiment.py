@@ -90,7 +90,7 @@ def test_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ),
         ("--library mpich", "--platform grisou", "name either --platform"),
         ("--confidence 0.9", "--platform grisou", "simulated time is exact"),
-        ("--engine 4.1", "--library openmpi", "go with --platform"),
+        ("--simgrid 4.1", "--library openmpi", "go with --platform"),
         ("--error 2", "--library openmpi", "relative error 2.0; valid: between 0 and 1"),
         ("--processes 0,b", "--platform grisou", "--processes: malformed '0,b': write ranks by commas"),
         ("--processes 0,51", "--platform grisou", "processes 0,51: valid ranks are 0 to 50"),

@@ -21,11 +21,11 @@ KNOWN = Thresholds(65536, 5120, 60000)
     [
         (KNOWN, "", ""),
         (KNOWN, "gather=linear;bcast=default", "gather=linear;bcast=default"),
-        (KNOWN, "gather=lmo", "gather=lmo,segment_bytes=5120,limit_bytes=59999"),
+        (KNOWN, "gather=lmo", "gather=lmo,bound_bytes=5120,limit_bytes=59999"),
         (KNOWN, " scatter = lmo ;bcast=chain,segment_bytes=3",
-         " scatter = lmo ,segment_bytes=65536,limit_bytes=0;bcast=chain,segment_bytes=3"),
+         " scatter = lmo ,bound_bytes=65536;bcast=chain,segment_bytes=3"),
         (KNOWN, "gather=lmo,segment_bytes=7", "gather=lmo,segment_bytes=7"),
-        (Thresholds(gather_irregular_from_bytes=9), "gather=lmo", "gather=lmo,segment_bytes=9,limit_bytes=0"),
+        (Thresholds(gather_irregular_from_bytes=9), "gather=lmo", "gather=lmo,bound_bytes=9"),
     ],
 )  # fmt: skip
 def test_lists(thresholds: Thresholds, asked: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,7 +103,7 @@ def test_every_choice_is_in_the_catalogue_and_can_be_chosen(collective: str, pro
     choice = decide(collective, procs, message_bytes)
     entry = Catalogue.load().algorithm(collective, choice.algorithm)
     assert entry.selectable
-    assert entry.segmented or choice.segment_bytes == 0
+    assert entry.part_parameter or choice.segment_bytes == 0
     assert decide_as_listed(collective, procs, message_bytes) in Catalogue.load().collective(collective).selectable
 
 

@@ -21,7 +21,7 @@ from collwise.validation.selection.consumers import OPENMPI_VERSIONS, candidates
 from collwise.validation.selection.decision_table import DecisionTable
 from tests.needs import need, needs
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 KIB = 1024
 BCAST, GATHER = 7, 9
 LARGEST = 20
@@ -178,7 +178,19 @@ def all_collectives(monkeypatch: pytest.MonkeyPatch) -> None:
         algorithms = [
             Algorithm(name, "linear", "-", "f", "flat", (), (), True, ids, "-"),
             Algorithm(name, "new", "-", "f", "ring", (), ("commutative",), True, {"5.0": 2} if ids else {}, "-"),
-            Algorithm(name, "linear_sync", "-", "f", "flat", ("fanout",), (), True, {"4.1": 4} if ids else {}, "-", 4),
+            Algorithm(
+                name,
+                "linear_sync",
+                "-",
+                "f",
+                "flat",
+                ("max_requests",),
+                (),
+                True,
+                {"4.1": 4} if ids else {},
+                "-",
+                {"max_requests": 4},
+            ),
         ]
         made[name] = Collective(name, name, "-", identity, message, {one.name: one for one in algorithms})
     catalogue = Catalogue(made)
@@ -256,7 +268,7 @@ def test_a_row_without_entries_is_openmpis_own_decision() -> None:
 
 def test_the_knomial_fanout_is_openmpis_own(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Catalogue.load()
-    knomial = Algorithm("bcast", "knomial", "-", "f", "knomial", ("fanout",), (), True, {"4.1": 7}, "-", 4)
+    knomial = Algorithm("bcast", "knomial", "-", "f", "knomial", ("radix",), (), True, {"4.1": 7}, "-", {"radix": 4})
     bcast = known.collective("bcast")
     changed = Collective("bcast", "-", "-", BCAST, "same", {**bcast.algorithms, "knomial": knomial})
     catalogue = Catalogue({**known.collectives, "bcast": changed})
@@ -288,14 +300,18 @@ def test_the_librarys_table_says_what_the_table_chooses(made: DecisionTable, pro
         assert found == ["default"]
         return
     choice = made.choose(procs, size)
-    segment = [f"segment_bytes={choice.segment_bytes}"] * (choice.segment_bytes > 0)
-    assert found == [choice.algorithm, *segment, *[f"fanout={choice.fanout}"] * (choice.fanout > 0)]
+    named = (
+        Catalogue.load()
+        .algorithm(made.collective, choice.algorithm)
+        .named_parameters(choice.segment_bytes, choice.fanout, choice.limit_bytes)
+    )
+    assert found == [choice.algorithm, *(f"{name}={value}" for name, value in named.items())]
 
 
 def test_what_the_librarys_table_has_no_word_for_elsewhere() -> None:
     made = table("gather", {2: ((0, Choice("linear")), (5 * KIB, Choice("lmo", 5 * KIB, limit_bytes=64 * KIB)))})
     found = looked_up(collwise_rules([made]), "gather", 2, 1, 6 * KIB)
-    assert found == ["lmo", f"segment_bytes={5 * KIB}", f"limit_bytes={64 * KIB}"]
+    assert found == ["lmo", f"bound_bytes={5 * KIB}", f"limit_bytes={64 * KIB}"]
     with pytest.raises(UsageError, match=r"rules of Open MPI 4\.1 have no gather algorithm 'lmo'"):
         openmpi_rules([made], "4.1")
 
@@ -310,12 +326,12 @@ def test_the_librarys_table_by_processes_a_node() -> None:
         "bcast 2 8 0 default",
         "bcast 16 1 0 default",
         "bcast 16 1 1024 chain segment_bytes=512",
-        "bcast 16 8 0 k_chain segment_bytes=1024 fanout=2",
+        "bcast 16 8 0 k_chain segment_bytes=1024 chains=2",
         "bcast 64 1 0 default",
-        "bcast 64 8 0 k_chain segment_bytes=1024 fanout=2",
+        "bcast 64 8 0 k_chain segment_bytes=1024 chains=2",
     ]
     assert looked_up(text, "bcast", 20, 4, KIB) == ["chain", "segment_bytes=512"]
-    assert looked_up(text, "bcast", 100, 16, 1) == ["k_chain", "segment_bytes=1024", "fanout=2"]
+    assert looked_up(text, "bcast", 100, 16, 1) == ["k_chain", "segment_bytes=1024", "chains=2"]
     assert looked_up(text, "gather", 3, 1, 0) == ["linear"]
     assert looked_up(text, "scan", 3, 1, 0) == ["default"]
     with pytest.raises(UsageError, match="two decision tables of one collective for the same number"):

@@ -1,0 +1,74 @@
+"""What commands take that compute nothing: every --help, and a demo whose simulations are all in the store.
+
+    .venv/bin/python benchmarks/nothing_to_compute.py [--demo]
+
+Processor seconds (user and system) of `./collwise` and what it starts, wall seconds, each the least of three runs, and
+the ratio of the former to those of `python -c 'import click'`, which differs less between machines and loads. The aims
+are wall seconds on two idle cores. With --demo a first run of `collwise demo` fills the usual store, where that takes
+minutes; the second one is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from resource import RUSAGE_CHILDREN, getrusage
+
+import click
+
+from collwise.simulator.execution.installations import REPOSITORY
+from collwise.studies.cli.main import collwise
+
+HELP_AIM_SECONDS = 0.4
+DEMO_AIM_SECONDS = 15.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--demo", action="store_true", help="also a demo from the store")
+    options = parser.parse_args()
+    launcher = str(REPOSITORY / "collwise")
+    unit, wall = least([sys.executable, "-c", "import click"])
+    print(f"{'':24} {'processor (s)':>13} {'wall (s)':>9} {'ratio':>7}")
+    print_row("import click", unit, unit, wall)
+    slowest = 0.0
+    for name in ("", *collwise.list_commands(click.Context(collwise))):
+        processor, wall = least([launcher, *name.split(), "--help"])
+        slowest = max(slowest, wall)
+        print_row(f"{name} --help".strip(), processor, unit, wall)
+    print(f"slowest help: {slowest:.2f} s; the aim is at most {HELP_AIM_SECONDS} s")
+    reached = slowest <= HELP_AIM_SECONDS
+    if options.demo:
+        with tempfile.TemporaryDirectory() as folder:
+            demo = [launcher, "demo", "--output", folder]
+            seconds(demo)
+            processor, wall = seconds(demo)
+        print_row("demo, all in the store", processor, unit, wall)
+        print(f"the aim is at most {DEMO_AIM_SECONDS:.0f} s")
+        reached = reached and wall <= DEMO_AIM_SECONDS
+    return 0 if reached else 1
+
+
+def print_row(name: str, processor: float, unit: float, wall: float) -> None:
+    print(f"{name:24} {processor:13.3f} {wall:9.3f} {processor / unit:7.1f}", flush=True)
+
+
+def least(command: Sequence[str]) -> tuple[float, float]:
+    processor, wall = zip(*(seconds(command) for _ in range(3)), strict=True)
+    return min(processor), min(wall)
+
+
+def seconds(command: Sequence[str]) -> tuple[float, float]:
+    """Processor and wall seconds of a command and its children."""
+    before, started = getrusage(RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=REPOSITORY)
+    after, wall = getrusage(RUSAGE_CHILDREN), time.perf_counter() - started
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
+
+
+if __name__ == "__main__":
+    sys.exit(main())

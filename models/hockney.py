@@ -1,7 +1,7 @@
 """The Hockney model: a message of m bytes takes alpha + beta m.
 
 R. Hockney, Parallel Computing 20, 1994; with alpha and beta as functions of m: Pješivac-Grbović et al. 2007, section
-3.1; with a pair of them for every two processors: O'Flynn 2009, section 5.1.
+3.1; with one alpha and beta for every two processors: O'Flynn 2009, section 5.1.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class HockneyBySize:
 
 
 def of_pair(value: float | Array, sender: int, receiver: int) -> float:
-    """The value itself, or that of the pair."""
+    """The value itself, or the pair's entry of an array."""
     return float(value) if np.ndim(value) == 0 else float(np.asarray(value)[sender, receiver])
 
 

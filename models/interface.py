@@ -1,4 +1,4 @@
-"""What every model of collectives can do, whatever its parameters are."""
+"""The interface of all models of collectives, and the points at which they are evaluated."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ DEFAULT_EAGER_LIMIT_BYTES = 65536
 
 
 class CollectiveModel(Protocol):
-    """Predicts collectives on one platform, from parameters that were estimated there.
+    """Predicts collectives on one platform, from parameters that were fitted there.
 
     The root is rank 0, and rank r runs on processor r where processors differ.
     """
 
     @property
     def name(self) -> str:
-        """As on the command line: 'hockney', 'lmo_heterogeneous', 'by_parts'."""
+        """The name in the registry and on the command line: 'hockney', 'lmo_heterogeneous', 'by_parts'."""
 
     @property
     def platform(self) -> str:
-        """The platform that the parameters were estimated on."""
+        """The platform that the parameters were fitted on."""
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        """Those that the model has a formula and parameters for; none of a collective that it does not know."""
+        """The algorithms with a formula and parameters; none for a collective without any."""
 
     def predict(
         self,

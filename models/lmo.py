@@ -1,7 +1,7 @@
 """The LMO model: constant and variable contributions of processors and of the network, apart.
 
 O'Flynn 2009, chapter 4: from i to j a message takes C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j). Thresholds say
-where linear scatter leaps (S) and where linear gather is not deterministic (from M1 to M2).
+where the time of linear scatter leaps (S) and where linear gather is not deterministic (from M1 to M2).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Thresholds:
     """Message bytes; None where none was found.
 
     `scatter_leap_bytes` S, `gather_irregular_from_bytes` M1, `gather_regular_from_bytes` M2, which
-    counts as large here, as it does where a protocol changes at M2; the thesis counts it as medium.
+    counts as large here, since a protocol that changes at M2 does so from M2 on; the thesis counts it as medium.
     """
 
     scatter_leap_bytes: int | None = None
@@ -28,7 +28,7 @@ class Thresholds:
     gather_regular_from_bytes: int | None = None
 
     def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
-        """Where linear gather takes a time that nobody can foretell: from M1 on, and below M2."""
+        """Where linear gather's time is not deterministic: from M1 on, and below M2."""
         m = np.asarray(message_bytes, dtype=float)
         if self.gather_irregular_from_bytes is None:
             return np.zeros(m.shape, dtype=bool)
@@ -36,7 +36,7 @@ class Thresholds:
         return (m >= self.gather_irregular_from_bytes) & (m < last)
 
     def large(self, message_bytes: ArrayLike) -> np.ndarray:
-        """Where linear gather goes by formula (4.3): from M2 on."""
+        """Where linear gather follows formula (4.3): from M2 on."""
         m = np.asarray(message_bytes, dtype=float)
         if self.gather_regular_from_bytes is None:
             return np.zeros(m.shape, dtype=bool)

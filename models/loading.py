@@ -15,7 +15,7 @@ from collwise.models.registry import IMPLEMENTATION_AWARE, models_of_family
 
 
 def load_models(path: str | Path) -> dict[str, CollectiveModel]:
-    """Every model that a parameter file holds, by name; the one it was made for comes first.
+    """Every model that a parameter file holds, by name; the one it was made for is first.
 
     Raises UsageError, naming the file and what is wrong.
     """

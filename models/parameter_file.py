@@ -35,7 +35,7 @@ FAMILIES: Mapping[str, type] = MappingProxyType(
 )
 """The class of each family's parameters, means over pairs; heterogeneous PLogP has a class of its own."""
 
-# The dimensions of each parameter where nodes differ: 1 for one a processor, 2 for one a pair.
+# The dimensions of each parameter where nodes differ: 1 for one value per processor, 2 for one per pair.
 _DIMENSIONS: Mapping[type, Mapping[str, int]] = {
     Hockney: {"alpha_seconds": 2, "beta_seconds_per_byte": 2},
     LogGP: {
@@ -81,7 +81,7 @@ class FittedParameters:
         write_text(Path(path), tomli_w.dumps(self.as_document()))
 
     def as_document(self) -> dict[str, Any]:
-        """What `save` writes, as plain dictionaries and lists."""
+        """The file's content as plain dictionaries and lists."""
         document: dict[str, Any] = {
             "format": FORMAT,
             "model": self.family,

@@ -70,39 +70,24 @@ class ModelKind:
         return tuple(self.formulas.get(collective, {}))
 
 
-def _of_steps(formula: Callable[[Points, Steps], Array]) -> Callable[[Points, Any], Array]:
-    return partial(_with_steps, formula)
-
-
 def _with_steps(formula: Callable[[Points, Steps], Array], points: Points, parameters: Any) -> Array:
     return formula(points, steps_of(parameters))
 
 
+def _of_steps(*formulas: Callable[[Points, Steps], Array]) -> dict[str, Callable[[Points, Any], Array]]:
+    """The formulas over steps, as ones over parameters, by the algorithms that they are named after."""
+    return {formula.__name__: partial(_with_steps, formula) for formula in formulas}
+
+
+_BCAST = _of_steps(bcast.linear, bcast.chain, bcast.binary, bcast.split_binary, bcast.binomial)
+_SCATTER = _of_steps(scatter.linear)
 _STEPS: Formulas = {
-    "barrier": {
-        "linear": _of_steps(barrier.linear),
-        "double_ring": _of_steps(barrier.double_ring),
-        "recursive_doubling": _of_steps(barrier.recursive_doubling),
-        "bruck": _of_steps(barrier.bruck),
-    },
-    "bcast": {
-        "linear": _of_steps(bcast.linear),
-        "linear_nonblocking": _of_steps(bcast.linear),
-        "chain": _of_steps(bcast.chain),
-        "binary": _of_steps(bcast.binary),
-        "split_binary": _of_steps(bcast.split_binary),
-        "binomial": _of_steps(bcast.binomial),
-    },
-    "reduce": {
-        "linear": _of_steps(reduce.linear),
-        "chain": _of_steps(reduce.chain),
-        "pipeline": _of_steps(reduce.pipeline),
-        "binary": _of_steps(reduce.binary),
-        "binomial": _of_steps(reduce.binomial),
-    },
-    "alltoall": {"linear": _of_steps(alltoall.linear), "pairwise": _of_steps(alltoall.pairwise)},
-    "scatter": {"linear": _of_steps(scatter.linear), "binomial": scatter.binomial},
-    "gather": {"linear": _of_steps(scatter.linear), "binomial": gather.binomial},
+    "barrier": _of_steps(barrier.linear, barrier.double_ring, barrier.recursive_doubling, barrier.bruck),
+    "bcast": {"linear": _BCAST["linear"], "linear_nonblocking": _BCAST["linear"]} | _BCAST,
+    "reduce": _of_steps(reduce.linear, reduce.chain, reduce.pipeline, reduce.binary, reduce.binomial),
+    "alltoall": _of_steps(alltoall.linear, alltoall.pairwise),
+    "scatter": _SCATTER | {"binomial": scatter.binomial},
+    "gather": _SCATTER | {"binomial": gather.binomial},
 }
 _LMO: Formulas = {
     "scatter": {"linear": scatter.linear_lmo, "binomial": scatter.binomial},
@@ -122,7 +107,7 @@ _BY_PARTS: Formulas = {
 _AS_PRINTED: Formulas = {"bcast": bcast_parts.AS_PRINTED, "gather": gather_parts.AS_PRINTED}
 _TRADITIONAL: Formulas = {"bcast": bcast_parts.TRADITIONAL}
 
-_IN_TURN = {"linear": _of_steps(alltoall.linear_in_turn)}
+_IN_TURN = {"linear": partial(_with_steps, alltoall.linear_in_turn)}
 _PRINTED_HOCKNEY: Formulas = {
     "barrier": {"linear": printed.barrier_linear_hockney},
     "bcast": {"binary": printed.bcast_binary_hockney, "split_binary": printed.bcast_split_binary_hockney},

@@ -1,1 +1,1 @@
-"""Procedures that estimate the parameters of point-to-point models: which experiments to make, and what they say."""
+"""Fitting point-to-point models: each procedure asks for experiments and estimates parameters from their times."""

@@ -1,6 +1,6 @@
 """Estimation of LogP and LogGP: Culler et al. 1996, as in O'Flynn 2009, sections 2.2.2, 2.2.3 and table 2.1.
 
-o_s is the time of sending; o_r that of completing a receive after a delay within which the message has come;
+o_s is the time of sending; o_r that of completing a receive after a delay within which the message has arrived;
 L = RTT / 2 - o_s - o_r; g by saturation, and G by saturation with large messages, which follow one another after
 g + (m - 1) G.
 

@@ -1,12 +1,12 @@
 """Cost formulas of the broadcast algorithms: Nuriyev & Lastovetsky 2021, section III-A, and others in their manner.
 
-`AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them: one alpha and beta an algorithm, and gamma of
+`AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them: one alpha and beta per algorithm, and gamma of
 p alone, at the segment size.
 
 `BY_PARTS` holds the same formulas taken apart where the parts cost differently on a real platform:
 
-- filling the tree and the steady flow of segments that follows: with several processes a node, the flow has to share
-  the nodes' links, while the first segment does not, and neighbours on one node are closer;
+- filling the tree and the steady flow of segments that follows: with several processes per node, the flow has to
+  share the nodes' links, while the first segment does not, and neighbours on one node are closer;
 - split-binary's two phases, with whole segments of each half; the exchange may cross the eager limit while segments
   do not;
 - the linear tree: eager sends return at once and run side by side as in formula (3), rendezvous ones as in (1).
@@ -120,8 +120,8 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (7): the slowest way down the tree to fill, then gamma(c + 1) (n_s - 1), c = ceil(log2 P).
 
     c is the number of the root's children. Where all children of a process have a segment at once, the way down a full
-    tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. Where it comes to one after another, the first of
-    them has the largest subtree, and the way takes less.
+    tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. Where they receive it one after another, the
+    first of them has the largest subtree, and the way takes less.
     """
     segment = points.bytes_each
     fill = fill_steps(points, gamma, binomial_subtrees, segment)
@@ -187,8 +187,9 @@ def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Scatter, then recursive doubling: its i-th step exchanges 2^(i-1) blocks of m / P.
 
     Where a group of w = 2^(i-1) processes meets a smaller one, of r, those without a partner get its blocks from the
-    others, whose number doubles: ceil(log2(w / r)) messages of r blocks. Of all such rows of messages only the longest
-    is waited for, and those who begin it are not the last that the scatter reached, so latencies count
+    others, whose number doubles: ceil(log2(w / r)) messages of r blocks. Only the longest of
+    these rows of messages is waited for, and the processes that begin it are not the last that the scatter reached, so
+    latencies count
     floor(log2(w / r)) times, once at least; bytes count in full. A step of the scatter and one of the allgather are
     taken to cost the same: over P their numbers hardly differ, so that no fit could tell them apart.
     """
@@ -213,7 +214,7 @@ def scatter_ring_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
 def _scatter(name: str, points: Points) -> list[Part]:
     """2^(f-1), ..., 2, 1 blocks of m / P go down the binomial tree to the deepest process, f = floor(log2 P).
 
-    The blocks of the places from 2^f on leave the root before. With rendezvous the others wait for that; eager
+    The blocks of the ranks from 2^f on leave the root before. With rendezvous the others wait for that; eager
     messages leave side by side.
     """
     block = points.message_bytes / points.procs

@@ -54,7 +54,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class AlgorithmFit:
-    """An algorithm's parameters, one Hockney pair a part and protocol ('main/eager'), and its relative residuals.
+    """An algorithm's parameters, one Hockney pair per part and protocol ('main/eager'), and its relative residuals.
 
     `residuals` holds (predicted - observed) / observed for the observations, in their order. `parameters` serve all
     segment sizes; `by_segment` has those fitted for a segment size alone, which are more accurate there.
@@ -102,7 +102,7 @@ class ModelParameters:
         write_text(Path(path), tomli_w.dumps(self.as_document()))
 
     def as_document(self) -> dict[str, Any]:
-        """What `save` writes, as plain dictionaries and lists."""
+        """The file's content as plain dictionaries and lists."""
         document: dict[str, Any] = {
             "format": _FORMAT,
             "platform": self.platform,

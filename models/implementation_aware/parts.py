@@ -39,8 +39,8 @@ class Gamma:
     """gamma(p, m): the cost of a non-blocking linear broadcast among p processes over that between two (formula (4)).
 
     `values[i]` holds gamma for messages of `message_bytes[i]` and p = 2, 3, ... Between sizes it is interpolated,
-    beyond the outer ones constant. Beyond the last p it goes on with the slope of a straight line through that size's
-    values, since gamma is near linear in p (section IV-B). The paper keeps one size, its segment's; one is enough here.
+    beyond the outer ones constant. Beyond the last p it continues with the slope of a straight line through that size's
+    values, since gamma is nearly linear in p (section IV-B). The paper has one size, its segment's, which is enough.
     """
 
     message_bytes: tuple[float, ...]
@@ -61,9 +61,9 @@ class Gamma:
 
     @cached_property
     def _lines(self) -> list[tuple[Array, Array, float]]:
-        """For each size every known p, gamma there, and the slope of a straight line through these values.
+        """For each size: every known p, gamma there, and the slope of a straight line through these values.
 
-        Kept, because fitting a slope takes longer than most evaluations and there are many of these.
+        They are cached because fitting a slope takes longer than most of the many evaluations.
         """
         lines = []
         for row in self.values:

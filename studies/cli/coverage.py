@@ -14,7 +14,9 @@ from collwise.studies.cli.tables import stdout_console, table
 
 
 @click.command()
-@click.option("--collective", "collectives", type=COLLECTIVES, help="Names by commas, or all: who has which formula.")
+@click.option(
+    "--collective", "collectives", type=COLLECTIVES, help="Names by commas, or all: which models have which formula."
+)
 @json_option
 def models(collectives: Sequence[str] | None, as_json: bool) -> None:
     """Every model of collectives: what it is, what estimates it and, with --collective, which formulas it has.

@@ -1,4 +1,4 @@
-"""collwise evaluate and recover: how good models are, and how good their estimation."""
+"""collwise evaluate and recover: the accuracy of models, and of fitting them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from collwise.validation.selection.evaluation import COLLECTIVES as MODELLED
 from collwise.validation.selection.evaluation import PAPERS_SEGMENTS, Evaluation, Grid, usual_grid
 from collwise.validation.selection.evaluation import evaluate as run_evaluation
 
-# Those of an evaluation's grid, the common one of the fit first.
+# The segment sizes of an evaluation, the common one of the fit first.
 _SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
 
 
@@ -42,7 +42,7 @@ _SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
 @click.option("--platforms", required=True, type=NAMES, help="Names by commas: boba,frodo,grisou,gros.")
 @click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: {','.join(MODELLED)}.")
 @click.option("--models", type=NAMES, help="Names by commas. Default: all that suit the platform.")
-@click.option("--procs", type=COUNTS, help="Process counts, one a node. Default: 3 to all nodes, seven of them.")
+@click.option("--procs", type=COUNTS, help="Process counts, one per node. Default: 3 to all nodes, seven of them.")
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: from 8 B on by factors of 4.")
 @simulation_options
 @json_option
@@ -55,9 +55,9 @@ def evaluate(
     simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
-    """Scores models: predicted against simulated times, and what their selections cost.
+    """Scores models: predicted against simulated times, and the cost of their selections.
 
-    Models are estimated on each platform first, with one process a node. Costs are over the best of all algorithms
+    Models are fitted on each platform first, with one process per node. Costs are against the best of all algorithms
     (at whole messages, and 1 KiB and 8 KiB segments) that any of the models covers.
     """
     if not platforms:
@@ -92,7 +92,7 @@ def _planned(
     procs: Sequence[int] | None,
     sizes: Sequence[int] | None,
 ) -> _Plan:
-    """What to evaluate on a platform. Raises UsageError for what nothing covers and for processes beyond its nodes."""
+    """The evaluation on a platform. Raises UsageError for collectives without any model and for too many processes."""
     chosen = models or [
         kind for kind in MODELS.values() if not kind.printed and (platform.heterogeneous or not kind.heterogeneous)
     ]
@@ -124,10 +124,10 @@ def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:
 @simulation_options
 @json_option
 def recover(platform: HostPlatform | None, simulation: SimulationOptions, as_json: bool) -> None:
-    """Estimates by every procedure what a platform's description says, and gives the errors.
+    """Estimates the parameters of a platform's description by every procedure, and gives the errors.
 
-    Procedures are left out where the platform is not as their papers assume. Exit code 1 if a parameter is off by more
-    than 2 % (LMO: 5 %).
+    Procedures whose papers' assumptions do not hold on the platform are left out. Exit code 1 if a parameter is off by
+    more than 2 % (LMO: 5 %).
     """
     rows: list[Recovered] = []
     left_out: list[str] = []

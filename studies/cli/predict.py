@@ -58,7 +58,9 @@ def _pair(text: str) -> tuple[int, int]:
     "--segment", type=SEGMENT, help="Segment size, where messages are cut. Default: that of the fit, or none."
 )
 @click.option(
-    "--model", type=NamedChoice("model", MODEL_NAMES), help="Of those in the file. Default: what it was made for."
+    "--model",
+    type=NamedChoice("model", MODEL_NAMES),
+    help="A model in the file. Default: the one it was made for.",
 )
 @json_option
 @click.pass_context
@@ -119,7 +121,7 @@ def predict(
 
 
 def _with_formula(model: CollectiveModel, collective: str, asked: Sequence[str]) -> list[str]:
-    """Those asked for that the model covers; a line for each of the others. Raises UsageError where it covers none."""
+    """The algorithms asked for that the model covers, with a line for each other. Raises UsageError without any."""
     covered = model.algorithms(collective)
     missing = [name for name in asked if name not in covered]
     if len(missing) == len(asked):

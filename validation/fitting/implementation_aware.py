@@ -57,12 +57,12 @@ MEASURED_SIZES = ExperimentSizes(
     gamma=(64, 8192, 65536, 262144),
     segment_counts=(2, 8),
 )
-"""What a real network has the time for."""
+"""The sizes for measured fits, few since a real network is slow."""
 
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What a fit is made from. `procs`: the process counts of the experiments; `broadcasts`: which are fitted.
+    """The extent of a fit: `procs`, the process counts of the experiments, and `broadcasts`, those that are fitted.
 
     `more_segments` are segment sizes besides the common one, 0 for whole messages. Broadcast is always fitted.
     """
@@ -95,7 +95,7 @@ def measured_procs(most: int) -> tuple[int, ...]:
 def measured_plan(
     target: ExecutionTarget, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0
 ) -> FitPlan:
-    """A small plan, of one segment size and whole messages. Raises UsageError when the place does not hold as many."""
+    """A small plan, of one segment size and whole messages. Raises UsageError for more processes than fit."""
     per_node = target.processes_per_node(max(procs))
     return FitPlan(tuple(procs), per_node, segment_bytes, fanout, more_segments=(0,), sizes=MEASURED_SIZES)
 
@@ -127,7 +127,7 @@ def fit_measured(
     precision: Precision = MEASURED_PRECISION,
     limit_seconds: float = 600.0,
 ) -> ModelParameters:
-    """The same from times measured at a place, one process a node or all on one.
+    """The same from times measured on an execution target, with one process per node or all on one.
 
     Experiments that the paper reads on the root's clock end at the root, by a gather or a reply: the slowest process's
     time is the root's there, and free of the closing barrier that a root-based time of a collective needs.
@@ -139,7 +139,7 @@ def fit_measured(
         raise UsageError(f"P = {min(plan.procs)}: a fit needs two processes at least")
     if 1 < per_node < most:
         raise UsageError(
-            f"{target.name} with {per_node} processes a node: gamma(p) is of one process a node; say --ppn 1"
+            f"{target.name} with {per_node} processes per node: gamma(p) needs one process per node; give --ppn 1"
         )
     experiments = _Experiments(replace(plan, processes_per_node=per_node), most, target.eager_limit_bytes, per_node)
     cases = list(dict.fromkeys(experiments.all_cases()))
@@ -155,10 +155,10 @@ def fit_measured(
 
 
 class _Experiments:
-    """The cases of a fit, and what their times say."""
+    """The cases of a fit, and the parameters from their times."""
 
     def __init__(self, plan: FitPlan, apart: int, eager_limit_bytes: int, apart_per_node: int = 1) -> None:
-        """`apart` processes, all pairs of them alike: `apart_per_node` of them on a node."""
+        """`apart` is the number of processes whose pairs are all alike, `apart_per_node` of them per node."""
         self.plan, self.sizes = plan, plan.sizes
         self.eager_limit = eager_limit_bytes
         most_children = max(4, (max(plan.procs) * 4).bit_length())

@@ -219,5 +219,5 @@ def check_formulas(model: str, collectives: Sequence[str]) -> None:
         known = f"; these have: {', '.join(others)}" if others else none if any_model else "; no model has any"
         raise UsageError(
             f"model {model} has no formulas for {', '.join(missing)}{known}. "
-            "Every collective can be chosen by simulated times: collwise select --by simulation"
+            "Every collective can be chosen by simulated times: collwise select --by simulated"
         )

@@ -9,14 +9,13 @@ from itertools import groupby
 import click
 
 from collwise.models.registry import MODELS, Coverage, coverage
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import COLLECTIVES, json_option, print_json
 from collwise.studies.cli.tables import stdout_console, table
 
 
-@click.command()
-@click.option(
-    "--collective", "collectives", type=COLLECTIVES, help="Names by commas, or all: which models have which formula."
-)
+@click.command(epilog=example("models --collective bcast"))
+@click.option("--collective", "collectives", type=COLLECTIVES, help="Names by commas, or all: show their coverage.")
 @json_option
 def models(collectives: Sequence[str] | None, as_json: bool) -> None:
     """Every model of collectives: what it is, what estimates it and, with --collective, which formulas it has.

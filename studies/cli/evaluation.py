@@ -1,4 +1,4 @@
-"""collwise evaluate and recover: the accuracy of models, and of fitting them."""
+"""collwise evaluate and recover: how good models are, and how good their estimation."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from functools import partial
 import click
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.registry import MODELS, ModelKind
+from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COLLECTIVES,
     COUNTS,
     NAMES,
     PLATFORM,
     SIZES,
+    NamedChoices,
     SimulationOptions,
     describe,
     json_option,
@@ -34,15 +36,17 @@ from collwise.validation.selection.evaluation import COLLECTIVES as MODELLED
 from collwise.validation.selection.evaluation import PAPERS_SEGMENTS, Evaluation, Grid, usual_grid
 from collwise.validation.selection.evaluation import evaluate as run_evaluation
 
-# The segment sizes of an evaluation, the common one of the fit first.
+# Those of an evaluation's grid, the common one of the fit first.
 _SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
 
 
-@click.command()
+@click.command(epilog=example("evaluate --platforms boba,grisou"))
 @click.option("--platforms", required=True, type=NAMES, help="Names by commas: boba,frodo,grisou,gros.")
 @click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: {','.join(MODELLED)}.")
-@click.option("--models", type=NAMES, help="Names by commas. Default: all that suit the platform.")
-@click.option("--procs", type=COUNTS, help="Process counts, one per node. Default: 3 to all nodes, seven of them.")
+@click.option(
+    "--models", type=NamedChoices("model", MODEL_NAMES), help="Names by commas. Default: all that suit the platform."
+)
+@click.option("--procs", type=COUNTS, help="Process counts, one a node. Default: 3 to all nodes, seven of them.")
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: from 8 B on by factors of 4.")
 @simulation_options
 @json_option
@@ -55,15 +59,14 @@ def evaluate(
     simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
-    """Scores models: predicted against simulated times, and the cost of their selections.
+    """Scores models: predicted against simulated times, and what their selections cost.
 
-    Models are fitted on each platform first, with one process per node. Costs are against the best of all algorithms
+    Models are estimated on each platform first, with one process a node. Costs are over the best of all algorithms
     (at whole messages, and 1 KiB and 8 KiB segments) that any of the models covers.
     """
     if not platforms:
         raise UsageError("--platforms: names by commas, for example boba,frodo")
-    kinds = [ModelKind.parse(name) for name in models or ()]
-    plans = [_planned(load(name), collectives, kinds, procs, sizes) for name in platforms]
+    plans = [_planned(load(name), collectives, models, procs, sizes) for name in platforms]
     with simulation.context() as context:
         results = [_evaluated(plan, context) for plan in plans]
     scores = [score for result in results for score in result.scores]
@@ -81,19 +84,19 @@ def evaluate(
 @dataclass(frozen=True)
 class _Plan:
     platform: HostPlatform
-    models: Sequence[ModelKind]
+    models: Sequence[str]
     grids: Mapping[str, Grid]
 
 
 def _planned(
     platform: HostPlatform,
     collectives: Sequence[str] | None,
-    models: Sequence[ModelKind],
+    models: Sequence[str] | None,
     procs: Sequence[int] | None,
     sizes: Sequence[int] | None,
 ) -> _Plan:
-    """The evaluation on a platform. Raises UsageError for collectives without any model and for too many processes."""
-    chosen = models or [
+    """What to evaluate on a platform. Raises UsageError for what nothing covers and for processes beyond its nodes."""
+    chosen = [ModelKind.parse(name) for name in models or ()] or [
         kind for kind in MODELS.values() if not kind.printed and (platform.heterogeneous or not kind.heterogeneous)
     ]
     for count in procs or ():
@@ -111,23 +114,23 @@ def _planned(
             name: grid if name == "barrier" else replace(grid, message_bytes=tuple(sizes))
             for name, grid in grids.items()
         }
-    return _Plan(platform, chosen, grids)
+    return _Plan(platform, list(map(str, chosen)), grids)
 
 
 def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:
-    models = models_on(plan.platform, list(map(str, plan.models)), 1, _SEGMENTS, context, list(plan.grids))
+    models = models_on(plan.platform, plan.models, 1, _SEGMENTS, context, list(plan.grids))
     return run_evaluation(plan.platform, models, list(plan.grids), plan.grids, context)
 
 
-@click.command()
+@click.command(epilog=example("recover --platform exact"))
 @click.option("--platform", type=PLATFORM, help="A description. Default: the synthetic ones, which are made for this.")
 @simulation_options
 @json_option
 def recover(platform: HostPlatform | None, simulation: SimulationOptions, as_json: bool) -> None:
-    """Estimates the parameters of a platform's description by every procedure, and gives the errors.
+    """Estimates by every procedure what a platform's description says, and gives the errors.
 
-    Procedures whose papers' assumptions do not hold on the platform are left out. Exit code 1 if a parameter is off by
-    more than 2 % (LMO: 5 %).
+    Procedures are left out where the platform is not as their papers assume. Exit code 1 if a parameter is off by more
+    than 2 % (LMO: 5 %).
     """
     rows: list[Recovered] = []
     left_out: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,27 +17,30 @@ from collwise.models.fitting.procedures import CLOSE, PROCEDURES, QUICK, most_us
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.targets import LOCAL_PROCS
+from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
     PLATFORM,
-    SEGMENT,
+    PRECISION,
     NamedChoice,
     SimulationOptions,
     file_option,
     json_option,
-    parsed,
+    precision_options,
     print_json,
     processes_per_node,
     refuse_options,
+    segments_option,
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
+    MEASURED_PRECISION,
     FitPlan,
     default_procs,
     fit_measured,
@@ -44,25 +48,19 @@ from collwise.validation.fitting.implementation_aware import (
     measured_procs,
 )
 from collwise.validation.fitting.implementation_aware import fit as run_fit
-from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
+from collwise.validation.fitting.models_by_name import fitted_segments, measured_parameters, simulated_parameters
+from collwise.validation.selection.grid import SEGMENT_BYTES
 
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
 
 
-def _repetitions(text: str) -> tuple[int, int]:
-    least, _, most = text.partition(":")
-    if not least.isdecimal() or not (most or least).isdecimal():
-        raise UsageError(f"'{text}': write LEAST:MOST, for example 5:100, or one number")
-    return int(least), int(most or least)
-
-
-_SIMULATED = ("engine", "jobs")
-_MEASURED = ("repetitions", "confidence", "error", "thorough")
+_SIMULATED = ("engine", "simgrid", "jobs")
+_MEASURED = (*PRECISION, "thorough")
 _POINT_TO_POINT = ("procedure", "heterogeneous", "thorough")
-_BY_ALGORITHM = ("segment", "chains")
+_BY_ALGORITHM = ("segments", "chains")
 
 
-@click.command()
+@click.command(epilog=example("fit --platform mine.toml -o mine.parameters.toml"))
 @click.option("--platform", type=PLATFORM, help="A known platform (see 'collwise platforms list') or a file.")
 @place_options
 @click.option(
@@ -84,15 +82,10 @@ _BY_ALGORITHM = ("segment", "chains")
     default=None,
     help="For point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
 )
-@click.option(
-    "--repetitions", type=parsed("repetitions", _repetitions), default="3:10", show_default=True,
-    metavar="LEAST:MOST", help="Measured only.",
-)  # fmt: skip
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Measured only.")
-@click.option("--error", type=float, default=0.05, show_default=True, help="Measured: relative, of the mean.")
+@precision_options(MEASURED_PRECISION)
 @click.option("--thorough", is_flag=True, help="Measured: as many sizes and messages as in simulation.")
-@click.option(
-    "--segment", type=SEGMENT, default="8KiB", show_default=True, help="Implementation-aware: for broadcasts."
+@segments_option(
+    None, "The least is the common one.", default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware"
 )
 @click.option("--chains", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
 @simulation_options
@@ -107,11 +100,9 @@ def fit(
     procs: Sequence[int] | None,
     procedure: str | None,
     heterogeneous: bool | None,
-    repetitions: tuple[int, int],
-    confidence: float,
-    error: float,
+    precision: Precision,
     thorough: bool,
-    segment: int,
+    segments: Sequence[int] | None,
     chains: int | None,
     simulation: SimulationOptions,
     output: Path | None,
@@ -128,10 +119,9 @@ def fit(
         refuse_options(context, _MEASURED, f"an execution target: {PLACES}")
     else:
         refuse_options(context, _SIMULATED, "--platform")
-    precision = Precision(*repetitions, confidence, error)
     if model == IMPLEMENTATION_AWARE:
         refuse_options(context, _POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
-        _fit_algorithms(platform, where, procs, (segment, chains or 0), precision, simulation, output, as_json)
+        _fit_algorithms(platform, where, procs, (segments, chains or 0), precision, simulation, output, as_json)
         return
     refuse_options(context, _BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
     if procs is not None and len(procs) != 1:
@@ -149,9 +139,16 @@ def fit(
     else:
         target = target_from(where)
         file = _file(output, target.name, model)
-        count = count or most_useful_procs(wanted, target.usual_procs)
+        most = target.usual_procs
         with Store(simulation.store) as opened:
-            fitted = measured_parameters(target, wanted, opened, count, precision, CLOSE if thorough else QUICK)
+            fitted = measured_parameters(
+                target,
+                wanted,
+                opened,
+                count or most_useful_procs(wanted, most),
+                precision,
+                CLOSE if thorough else QUICK,
+            )
     _save(fitted, file, time.perf_counter() - started, as_json)
 
 
@@ -180,23 +177,28 @@ def _fit_algorithms(
     platform: HostPlatform | None,
     where: Where,
     procs: Sequence[int] | None,
-    cut: tuple[int, int],
+    cut: tuple[Sequence[int] | None, int],
     precision: Precision,
     simulation: SimulationOptions,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """`cut`: segment bytes and the K-chain tree's chains; `simulation`: engine and jobs."""
-    segment, chains = cut
+    """`cut`: segment sizes, if any were given, and the K-chain tree's chains."""
+    segments, chains = cut
+    common, *more = fitted_segments(segments or (SEGMENT_BYTES,))
     if platform is not None:
         ppn = processes_per_node(platform, where.ppn)
-        plan = FitPlan(tuple(procs or default_procs(platform, ppn)), ppn, segment, chains)
+        plan = FitPlan(tuple(procs or default_procs(platform, ppn)), ppn, common, chains)
+        if segments:
+            plan = replace(plan, more_segments=tuple(more))
         file, title = _file(output, platform.name, IMPLEMENTATION_AWARE), platform.title
         with simulation.context() as context:
             parameters = run_fit(platform, plan, context)
     else:
         target = target_from(where)
-        plan = measured_plan(target, procs or measured_procs(target.usual_procs), segment, chains)
+        plan = measured_plan(target, procs or measured_procs(target.usual_procs), common, chains)
+        if segments:
+            plan = replace(plan, more_segments=tuple(more))
         file, title = _file(output, target.name, IMPLEMENTATION_AWARE), target.name
         with Store(simulation.store) as opened:
             parameters = fit_measured(target, plan, opened, precision=precision)

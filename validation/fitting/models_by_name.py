@@ -97,6 +97,15 @@ def measured_models(
     return list(found.values())
 
 
+def fitted_segments(segments: Sequence[int]) -> tuple[int, ...]:
+    """The segment sizes in the order of a fit: the common one first, whole messages (0) last.
+
+    Whole messages are fitted besides sizes of segments, of which there is always one.
+    """
+    cut = [size for size in segments if size] or [SEGMENT_BYTES]
+    return (*cut, *([0] if 0 in segments else []))
+
+
 def implementation_aware(
     platform: HostPlatform,
     ppn: int,
@@ -104,8 +113,9 @@ def implementation_aware(
     context: SimulationContext,
     collectives: Sequence[str] = (),
 ) -> ModelParameters:
-    """Fits the implementation-aware models for some collectives, or all; the first of `segments` is the common one."""
+    """Fits the implementation-aware models for some collectives, or all; see `fitted_segments`."""
     procs = by_algorithm.default_procs(platform, ppn)
+    segments = fitted_segments(segments)
     plan = by_algorithm.FitPlan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
     if collectives:
         plan = replace(plan, collectives=tuple(collectives))
@@ -122,7 +132,7 @@ def models_on(
 ) -> list[CollectiveModel]:
     """Models fitted on the platform, in the order of their names; a fit that serves several is made once.
 
-    `segments`: sizes that implementation-aware models are fitted for, the common one first, 0 for whole messages;
+    `segments`: sizes that implementation-aware models are fitted for, see `fitted_segments`;
     `collectives`: those that they are fitted for, all if empty.
     Where nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
     Raises UsageError for an unknown name.

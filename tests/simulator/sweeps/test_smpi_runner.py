@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from collwise.common.errors import UsageError
 from collwise.platforms import load_description
 from collwise.simulator.execution.installations import smpi_installation
-from collwise.simulator.execution.processes import run_program
+from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps import smpi_runner as sweeps
 from collwise.simulator.sweeps.case_file import case_lines
@@ -415,7 +415,7 @@ def test_smpirun_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "smpirun").write_text("#!/bin/sh\necho I am a teapot\n")
     (tmp_path / "smpirun").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="smpirun does not tell its version: I am a teapot"):
+    with pytest.raises(UsageError, match="smpirun does not print its version: I am a teapot"):
         run(tmp_path, numbered(1))
 
 

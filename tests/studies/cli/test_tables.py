@@ -48,7 +48,7 @@ def shown(one: WholeTable, width: int) -> str:
     return text
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(tables(), st.integers(60, 220))
 def test_every_number_and_its_unit_is_whole(one: WholeTable, width: int) -> None:
     text = shown(one, width)
@@ -60,7 +60,7 @@ def test_every_number_and_its_unit_is_whole(one: WholeTable, width: int) -> None
     assert all(len(line) <= width for line in text.splitlines())
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(tables())
 def test_nothing_is_split_where_nothing_bounds_the_width(one: WholeTable) -> None:
     text = shown(one, 100_000)
@@ -117,3 +117,9 @@ def test_commands_show_the_same_numbers_at_any_width(command: str, columns: int,
     told = [line for line in wide.splitlines() if line.startswith("│")]
     missing = {one for line in told for one in re.findall(numbers, line)} - set(re.findall(numbers, narrow))
     assert not missing
+
+
+def test_numbers_are_aligned_right_and_names_left() -> None:
+    text = shown(table("t", ["name", "P"], [("a", 1), ("long name", 1000)]), 60)
+    assert "│ a         │    1 │" in text
+    assert "│ long name │ 1000 │" in text

@@ -14,8 +14,8 @@ class Case:
 
     `experiment` is 'collective', or one of the experiments of parameter estimation: those of programs/benchmark.c,
     whose `gather_bytes` is the size m_g of the closing gather, or those between few processes (common/experiments.py),
-    which `peers` names by commas, with `reply_bytes`, `count` and `delay_seconds`. `limit_bytes` is the size up to
-    which an algorithm cuts messages, 0 where it has no such parameter.
+    whose ranks `peers` lists by commas, with `reply_bytes`, `count` and `delay_seconds`. `limit_bytes` is the size up
+    to which an algorithm cuts messages, 0 where it has no such parameter.
     """
 
     collective: str
@@ -63,12 +63,12 @@ class Configuration:
 class Timing:
     """A row: `seconds` until the last process is done (nan when failed), `root_seconds` until the root is.
 
-    Of an experiment between few processes, `seconds` is what its kind asks for and `root_seconds` all that a repetition
+    In an experiment between few processes, `seconds` is what its kind measures and `root_seconds` all that a repetition
     took the first process, on real MPI with synchronisation and its share of the warm-up.
-    `half_width_seconds` is that of the confidence interval of the mean, 0 where time is exact. Measured: `seconds` is
-    the mean by the method's timing; `late_starts` counts repetitions that were discarded because a process began late;
-    `precise` says whether the method's precision was reached; `samples` are the repetitions that count, in their order,
-    where they were kept. Simulated: nan, 0, true and none.
+    `half_width_seconds` is that of the confidence interval of the mean, 0 where time is exact. In measured rows
+    `seconds` is the mean by the method's timing, `late_starts` counts repetitions that were discarded because a process
+    began late, `precise` says whether the method's precision was reached, and `samples` holds all other repetitions in
+    their order, if they were asked for. In simulated rows these are 0, true and None.
     """
 
     case: Case

@@ -54,11 +54,11 @@ class Experiment:
     - 'clock': i reads its clock `count` times; the time of one reading;
     - 'reduce': MPI_Reduce_local of doubles, a sum, on i alone; free in simulation;
     - 'one_to_two': i sends `message_bytes` to j, then to k; both reply with `reply_bytes`; i completes the receive from
-      k first, so that it takes in both replies after the last has come when k is no sooner than j;
+      k first, so that it processes both replies after the later one has arrived if k is no faster than j;
     - 'scatter', 'gather': the linear algorithm with blocks of `message_bytes`, root i, until the last process is done;
     - 'chain_bcast', 'linear_barrier': the unsegmented chain broadcast from i, and the barrier, until the last is done.
-    The last four take the processes 0 to P - 1, all of them. Of pairs, several may be named one after another: all do
-    the same side by side, a fixed number of times, and the time is that of the first pair.
+    The last four kinds involve all processes, 0 to P - 1. Other kinds but 'one_to_two' may name several pairs one after
+    another: all do the same side by side, a fixed number of times, and the time is that of the first pair.
     """
 
     kind: str
@@ -71,9 +71,9 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The mean time of an experiment, the half-width of its confidence interval, and the number of repetitions.
+    """Mean time of an experiment, half-width of its confidence interval, and number of repetitions.
 
-    `half_width_seconds` is 0 where time is exact.
+    `half_width_seconds` is 0 where times are exact, as in simulation.
     """
 
     seconds: float
@@ -83,9 +83,9 @@ class Measurement:
 
 @dataclass
 class Effort:
-    """What measuring took: experiments times repetitions, and the seconds that passed on the platform meanwhile.
+    """Cost of an estimation: the number of repetitions of all experiments, and the time they took on the platform.
 
-    Experiments side by side on disjoint processes share those seconds.
+    Experiments that run concurrently on disjoint processes share that time.
     """
 
     measurements: int = 0
@@ -93,19 +93,20 @@ class Effort:
 
 
 class Laboratory(Protocol):
-    """Makes experiments: on a simulated platform, on a real one, or by a model that stands for one in a test."""
+    """A platform on which experiments run: simulated, real, or a model that replaces one in a test."""
 
     procs: int
-    """The number of processes."""
+    """Number of processes, one per node."""
     least_bytes: int
-    """The smallest message that costs what a message costs: 1 in simulation, where empty ones are free of overhead."""
+    """Size of the smallest message that has overheads: 1 in simulation, where empty messages have none."""
     eager_limit_bytes: int
-    """Messages of this size and more use rendezvous."""
+    """Rendezvous threshold: messages of this size and larger use the rendezvous protocol."""
     effort: Effort
     """The effort of all experiments so far, those included whose times were known before."""
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
-        """The measurements in the order of the experiments; side by side on disjoint processes if `in_parallel`.
+        """Returns one measurement per experiment, in their order.
 
-        Raises UsageError for an experiment that does not fit and CollwiseError when one fails.
+        Experiments on disjoint processes run concurrently if `in_parallel`. Raises UsageError for an experiment that
+        the platform cannot run and CollwiseError when one fails.
         """

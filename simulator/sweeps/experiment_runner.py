@@ -17,13 +17,8 @@ from collwise.common.errors import CollwiseError
 from collwise.common.experiments import EAGER_LIMIT, ON_MANY, Experiment
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest, smpi_installation
-from collwise.simulator.execution.processes import (
-    ProgramRun,
-    run_command,
-    smpi_command,
-    smpi_environment,
-    smpi_files,
-)
+from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.sweeps.method import Precision
@@ -148,18 +143,26 @@ class SimulatedExperiments(ExperimentRunner):
     ) -> None:
         platform.hosts_for(procs, processes_per_node)
         self._platform, self._procs, self._per_node = platform, procs, processes_per_node
-        self._engine = smpi_installation(simgrid, procs)
+        self._installation = smpi_installation(simgrid, procs)
         super().__init__(
-            simulated_configuration(platform, self._engine, "experiments", side_by_side="yes" if in_parallel else "no"),
+            simulated_configuration(
+                platform, self._installation, "experiments", side_by_side="yes" if in_parallel else "no"
+            ),
             in_parallel=in_parallel,
             jobs=jobs or os.cpu_count() or 1,
         )
 
     def _run_program(self, file_name: str, on_line: Callable[[str], None]) -> ProgramRun:
-        with smpi_files(self._platform, self._procs, self._per_node) as (platform_file, host_file):
-            program = self._engine.program("experiments")
-            command = smpi_command(self._engine, platform_file, host_file, self._procs, program, [file_name])
-            return run_command(command, on_line=on_line, stop=self._stop, environment=smpi_environment(self._engine))
+        return run_smpi(
+            self._installation,
+            self._platform,
+            "experiments",
+            self._procs,
+            [file_name],
+            processes_per_node=self._per_node,
+            on_line=on_line,
+            stop=self._stop,
+        )
 
 
 class MeasuredExperiments(ExperimentRunner):
@@ -183,7 +186,7 @@ class MeasuredExperiments(ExperimentRunner):
         self._options = [*precision.options(), *(["--samples"] if repetitions else [])]
         self._deadline = time.monotonic() + limit_seconds
         details = {
-            "program_digest": file_digest(target.engine.program("experiments")),
+            "program_digest": file_digest(target.installation.program("experiments")),
             "side_by_side": "yes" if in_parallel else "no",
             **target.facts,
             "procs": str(procs),
@@ -191,7 +194,7 @@ class MeasuredExperiments(ExperimentRunner):
             **({"samples": "kept"} if repetitions else {}),
         }
         super().__init__(
-            Configuration("measured", target.name, target.engine.label, tuple(sorted(details.items()))),
+            Configuration("measured", target.name, target.installation.label, tuple(sorted(details.items()))),
             in_parallel=in_parallel,
             repetitions=repetitions,
         )
@@ -202,7 +205,7 @@ class MeasuredExperiments(ExperimentRunner):
         return self._target.run("experiments", self._procs, arguments, timeout_seconds=left, on_line=on_line)
 
     def _folder(self) -> AbstractContextManager[Path]:
-        return self._target.folder()
+        return self._target.shared_directory()
 
 
 def _timing(case: Case, record: Mapping[str, Any]) -> Timing:

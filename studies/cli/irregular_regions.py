@@ -37,7 +37,7 @@ from collwise.studies.reports.irregular_regions import (
     summary_cells,
     title_of,
 )
-from collwise.validation.measurement.irregular_regions import Plan, Regions, find_regions, verdict
+from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan, find_regions, verdict
 from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
@@ -105,7 +105,7 @@ def regions(
     for variant in variants:
         if variant not in TCP_VARIANTS:
             raise UsageError(f"--tcp: {unknown_name('TCP variant', variant, TCP_VARIANTS)}")
-    plans = [Plan(procs, stride, largest, rounds, finest) for procs in nodes]
+    plans = [RegionsPlan(procs, stride, largest, rounds, finest) for procs in nodes]
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
         raise UsageError(f"--output: thresholds are of one place; these are {many * len(plans)}")
@@ -134,7 +134,7 @@ def regions(
 
 def _find(
     place: ExecutionTarget | None,
-    plans: Sequence[Plan],
+    plans: Sequence[RegionsPlan],
     buffers: Sequence[int],
     variants: Sequence[str],
     rate: float,
@@ -154,7 +154,7 @@ def _find(
 
 
 def _stem(found: Regions) -> str:
-    return "-".join(["regions", found.place, found.variant, str(found.procs)]).replace(" ", "").replace("--", "-")
+    return "-".join(["regions", found.target, found.variant, str(found.procs)]).replace(" ", "").replace("--", "-")
 
 
 def _print(found: Regions) -> None:

@@ -195,7 +195,7 @@ def test_what_changes_with_the_size_or_is_not_described_has_no_truth(tmp_path: P
         with pytest.raises(UsageError, match=r"^platform 'gros': factors or overheads that change with the message"):
             point_to_point(platform)
     own = XmlPlatform("own", "own", tmp_path / "own.xml", "", ("a", "b"))
-    with pytest.raises(UsageError, match=r"^platform 'own' is no description"):
+    with pytest.raises(UsageError, match=r"^platform 'own' is platform XML"):
         point_to_point(own)
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, load_description
-from collwise.simulator.execution.processes import ProgramRun, run_program
+from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.timing import Case
 from tests.needs import needs

@@ -164,7 +164,7 @@ def fit_measured(
     by_case = {timing.case: replace(timing, root_seconds=timing.seconds) for timing in timings}
     lab = ExperimentLaboratory.measured(place, most, store, precision=precision, limit_seconds=limit_seconds)
     one_way = one_way_seconds(lab, plan.grid.broadcasts)
-    return experiments.evaluate(by_case, one_way, place.name, f"measured, {place.engine.label}")
+    return experiments.evaluate(by_case, one_way, place.name, f"measured, {place.installation.label}")
 
 
 def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:

@@ -210,7 +210,7 @@ class Comparison:
     def _measured(self, bed: TestBed, cases: Sequence[Case], method: Method, run: str = "") -> list[Timing]:
         timings = measure(bed, cases, self._store, method=method, run=run, timeout_seconds=_TIMEOUT_SECONDS)
         self._failed += [timing for timing in timings if not timing.ok]
-        self._maker = bed.engine.label
+        self._maker = bed.installation.label
         if cases and not any(timing.ok for timing in timings):
             raise CollwiseError(f"{bed.name}: no case could be measured; first: {timings[0].error}")
         return timings

@@ -21,8 +21,8 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import KINDS, Effort, Experiment, Laboratory
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.execution.installations import MPI_LIBRARIES, REPOSITORY
-from collwise.simulator.execution.processes import run_command, run_program
-from collwise.simulator.execution.targets import LocalMachine
+from collwise.simulator.execution.local_machine import LocalMachine, run_program
+from collwise.simulator.execution.processes import run_command
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments, case_of, experiment_lines
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
@@ -180,7 +180,7 @@ def test_nothing_is_made_twice(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     some = first.run(asked[:5])
     assert first.run([*asked, asked[0]])[:5] == some
     second = simulated(store)
-    monkeypatch.setattr("collwise.simulator.sweeps.experiment_runner.run_command", None)
+    monkeypatch.setattr("collwise.simulator.sweeps.experiment_runner.run_smpi", None)
     measurements = second.run(asked)
     assert first.effort == Effort(5 + len(asked), pytest.approx(first.effort.seconds))
     assert second.effort.measurements == len(asked)

@@ -15,8 +15,9 @@ import pytest
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import Experiment, Measurement
 from collwise.models.implementation_aware.estimation import BY_PARTS
+from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.processes import run_command
-from collwise.simulator.execution.targets import ExecutionTarget, LocalMachine
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.timing import Case, Timing
@@ -39,7 +40,7 @@ class Alike:
 
     def __init__(self, per_node: int = 1) -> None:
         self._per_node = per_node
-        self.engine = LocalMachine("openmpi").engine
+        self.installation = LocalMachine("openmpi").installation
 
     def processes_per_node(self, procs: int) -> int:
         return self._per_node
@@ -147,9 +148,9 @@ def test_mpirun_on_named_hosts_of_a_test_bed(bed: Bed) -> None:
     """The launcher itself runs on the first node, and reaches the second one by the bed's agent in place of ssh."""
     code = (
         "import json; from collwise.simulator.execution.mpirun import Mpirun; "
-        "from collwise.simulator.execution.cluster import Wishes; "
+        "from collwise.simulator.execution.cluster import LaunchOptions; "
         "place = Mpirun({'n1': 1, 'n2': 1}, "
-        "Wishes(transport='tcp', reach_seconds=900, extra_args=('--mca', 'btl_tcp_if_include', '10.77.0.0/16', "
+        "LaunchOptions(transport='tcp', reach_seconds=900, extra_args=('--mca', 'btl_tcp_if_include', '10.77.0.0/16', "
         f"'--mca', 'oob_tcp_if_include', '10.77.0.0/16')), {f'{AGENT} {bed.name}'!r}); "
         "print(json.dumps([dict(place.facts), place.name, place.eager_limit_bytes]))"
     )

@@ -1,4 +1,4 @@
-"""collwise experiment: what models are estimated from, between a few processes."""
+"""collwise experiment: the experiments between a few processes from which models are estimated."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -15,10 +16,10 @@ from collwise.common.experiments import (
     LINEAR_BARRIER,
     ON_MANY,
     ONE_TO_TWO,
-    PRTT,
-    RECEIVE,
     ROUNDTRIP,
-    SATURATION,
+    WITH_COUNT,
+    WITH_DELAY,
+    WITHOUT_REPLY,
     Experiment,
     Measurement,
 )
@@ -34,100 +35,118 @@ from collwise.studies.cli.options import (
     SimulationOptions,
     json_option,
     print_json,
+    refuse_options,
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
+_MEASURED_ONLY = ("min_repetitions", "max_repetitions", "confidence", "relative_error")
+_EXPERIMENT_OPTIONS = ("sizes", "reply", "count", "delay")
+_PRECISION = Precision()
 
 
 @click.command()
 @click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
 @click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
 @place_options
-@click.option("--procs", type=click.IntRange(2), help="Processes, one a node. Default: all; on this machine 4.")
-@click.option("--processes", help="Ranks, the first keeps the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1.")
+@click.option("--procs", type=click.IntRange(2), help="Processes, one per node. Default: all; on this machine 4.")
+@click.option("--processes", help="Ranks, the first takes the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.")
-@click.option("--reply", type=SIZE, help="Reply size. Default: the smallest; of a roundtrip, the message's.")
-@click.option("--count", type=click.IntRange(1), help="Messages in a row (saturation, prtt). Default: 10.")
-@click.option("--delay", type=FiniteRange(0), help="Other work in seconds (prtt, receive). Default: 0.001.")
+@click.option("--reply", type=SIZE, help="Reply size. Default: the smallest; for roundtrips the message's.")
+@click.option("--count", type=click.IntRange(1), help=f"Repeats of {', '.join(WITH_COUNT)}. Default: 10.")
+@click.option("--delay", type=FiniteRange(0), help=f"Other work in seconds ({', '.join(WITH_DELAY)}). Default: 0.001.")
 @click.option("--parallel/--one-after-another", default=True, show_default=True, help="On disjoint processes.")
-@click.option("--min-repetitions", type=int, help="At a place: repeat at least so often. Default: 5.")
-@click.option("--max-repetitions", type=int, help="At a place: and at most so often. Default: 100.")
-@click.option("--confidence", type=float, help="At a place: of the interval of the mean. Default: 0.95.")
-@click.option("--error", type=float, help="At a place: until its half-width is below this share. Default: 0.025.")
+@click.option(
+    "--min-repetitions", type=int, default=_PRECISION.min_repetitions, show_default=True, help="When measured: least."
+)
+@click.option(
+    "--max-repetitions", type=int, default=_PRECISION.max_repetitions, show_default=True, help="When measured: most."
+)
+@click.option(
+    "--confidence",
+    type=float,
+    default=_PRECISION.confidence,
+    show_default=True,
+    help="When measured: that of the mean's interval.",
+)
+@click.option(
+    "--relative-error",
+    type=float,
+    default=_PRECISION.relative_error,
+    show_default=True,
+    help="When measured: repeat until the interval's half-width is below this share of the mean.",
+)
 @simulation_options
 @json_option
+@click.pass_context
 def experiment(
+    click_context: click.Context,
     kind: str,
     platform: HostPlatform | None,
     where: Where,
     procs: int | None,
     processes: str | None,
-    sizes: Sequence[int] | None,
-    reply: int | None,
-    count: int | None,
-    delay: float | None,
     parallel: bool,
-    min_repetitions: int | None,
-    max_repetitions: int | None,
-    confidence: float | None,
-    error: float | None,
     simulation: SimulationOptions,
     as_json: bool,
+    **others: Any,
 ) -> None:
     """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
 
     Roundtrips, overheads, saturation, PRTT(n, d, m), one to two, and scatter, gather, chain broadcast and barrier.
     """
-    wanted = {
-        "min_repetitions": min_repetitions,
-        "max_repetitions": max_repetitions,
-        "confidence": confidence,
-        "relative_error": error,
-    }
-    given = {name: value for name, value in wanted.items() if value is not None}
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
     with simulation.context() as context:
         if platform is not None:
-            if given:
-                raise UsageError("simulated time is exact: repetitions, --confidence and --error go with a place")
-            runner = context.laboratory(platform, procs)
+            refuse_options(click_context, _MEASURED_ONLY, "measuring; simulated time is exact")
+            lab = context.laboratory(platform, procs)
         else:
-            if simulation.simgrid is not None or simulation.jobs is not None:
-                raise UsageError("--simgrid and --jobs are about simulation and go with --platform")
-            precision = Precision(**given)  # type: ignore[arg-type]
-            place = target_from(where)
-            runner = ExperimentLaboratory.measured(
-                place, procs or place.usual_procs, context.store, precision=precision
-            )
-        least = runner.least_bytes
-        # Collectives send no empty messages, but for the barrier, which sends nothing else.
-        default_size = 0 if kind == LINEAR_BARRIER else 1 if kind in ON_MANY else least
-        default_reply = 0 if kind in ON_MANY else least
-        experiments = [
-            Experiment(
-                kind,
-                ranks,
-                size,
-                reply if reply is not None else size if kind == ROUNDTRIP else default_reply,
-                count if count is not None else 10 if kind in (SATURATION, PRTT) else 1,
-                delay if delay is not None else 0.001 if kind in (PRTT, RECEIVE) else 0.0,
-            )
-            for size in (sizes if sizes is not None else (default_size,))
-            for ranks in _process_sets(processes, kind, runner.procs)
-        ]
-        measurements = runner.run(experiments, parallel)
+            refuse_options(click_context, ("engine", "simgrid", "jobs"), "simulation, with --platform")
+            precision = Precision(**{name: others[name] for name in _MEASURED_ONLY})
+            target = target_from(where)
+            lab = ExperimentLaboratory.measured(target, procs or target.usual_procs, context.store, precision=precision)
+        sets = _process_sets(processes, kind, lab.procs)
+        experiments = _experiments(kind, sets, lab.least_bytes, **{name: others[name] for name in _EXPERIMENT_OPTIONS})
+        measurements = lab.run(experiments, parallel)
     if as_json:
-        print_json(_document(runner, experiments, measurements))
+        print_json(_document(lab, experiments, measurements))
         return
     rows = [_row(one, measurement) for one, measurement in zip(experiments, measurements, strict=True)]
     columns = ["kind", "processes", "m", "mean", "+-", "repetitions"]
-    stdout_console().print(table(f"{runner.label}, P = {runner.procs}", columns, rows, left=2))
-    effort = runner.effort
+    stdout_console().print(table(f"{lab.label}, P = {lab.procs}", columns, rows, left=2))
+    effort = lab.effort
     click.echo(f"{effort.measurements} measurements, {format_seconds(effort.seconds)} on the platform")
+
+
+def _experiments(
+    kind: str,
+    process_sets: Sequence[tuple[int, ...]],
+    least_bytes: int,
+    *,
+    sizes: Sequence[int] | None,
+    reply: int | None,
+    count: int | None,
+    delay: float | None,
+) -> list[Experiment]:
+    """The experiments of every size and set of processes, with defaults for what is None."""
+    # Collectives send no empty messages, except for the barrier, which sends nothing else.
+    default_size = 0 if kind == LINEAR_BARRIER else 1 if kind in ON_MANY else least_bytes
+    default_reply = 0 if kind in WITHOUT_REPLY else least_bytes
+    return [
+        Experiment(
+            kind,
+            ranks,
+            size,
+            reply if reply is not None else size if kind == ROUNDTRIP else default_reply,
+            count if count is not None else 10 if kind in WITH_COUNT else 1,
+            delay if delay is not None else 0.001 if kind in WITH_DELAY else 0.0,
+        )
+        for size in (sizes if sizes is not None else (default_size,))
+        for ranks in process_sets
+    ]
 
 
 def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ...]]:
@@ -160,13 +179,13 @@ def _row(one: Experiment, measurement: Measurement) -> tuple[object, ...]:
 
 
 def _document(
-    runner: ExperimentLaboratory, experiments: Sequence[Experiment], measurements: Sequence[Measurement]
+    lab: ExperimentLaboratory, experiments: Sequence[Experiment], measurements: Sequence[Measurement]
 ) -> dict[str, object]:
     return {
-        "engine": runner.label,
-        "procs": runner.procs,
+        "engine": lab.label,
+        "procs": lab.procs,
         "measurements": [
             asdict(one) | asdict(measurement) for one, measurement in zip(experiments, measurements, strict=True)
         ],
-        "effort": asdict(runner.effort),
+        "effort": asdict(lab.effort),
     }

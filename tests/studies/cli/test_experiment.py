@@ -55,6 +55,8 @@ def test_side_by_side_takes_less_platform_time(tmp_path: Path, capsys: pytest.Ca
         ("--kind send --sizes 2KiB", {"message_bytes": 2048, "reply_bytes": 1}),
         ("--kind saturation", {"count": 10, "delay_seconds": 0.0}),
         ("--kind prtt --count 3 --delay 0.25", {"count": 3, "delay_seconds": 0.25}),
+        ("--kind sendrecv", {"count": 10, "reply_bytes": 0}),
+        ("--kind unexpected_receive", {"message_bytes": 1, "reply_bytes": 1, "delay_seconds": 0.001}),
         ("--kind one_to_two --processes 3,1,2", {"processes": [3, 1, 2]}),
         ("--kind linear_barrier", {"processes": [0, 1, 2, 3, 4, 5], "message_bytes": 0, "reply_bytes": 0}),
         ("--kind scatter --processes 1,0", {"processes": [1, 0], "message_bytes": 1, "reply_bytes": 0}),
@@ -72,7 +74,7 @@ def test_what_is_not_said(
 
 @needs("openmpi")
 def test_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = "--min-repetitions 2 --max-repetitions 6 --confidence 0.9 --error 0.1 --json"
+    options = "--min-repetitions 2 --max-repetitions 6 --confidence 0.9 --relative-error 0.1 --json"
     code, output, _ = run(options, tmp_path, capsys, "--library openmpi --procs 2")
     assert code == 0
     (found,) = measurements(output)
@@ -90,8 +92,8 @@ def test_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ),
         ("--library mpich", "--platform grisou", "name either --platform"),
         ("--confidence 0.9", "--platform grisou", "simulated time is exact"),
-        ("--simgrid 4.1", "--library openmpi", "go with --platform"),
-        ("--error 2", "--library openmpi", "relative error 2.0; valid: between 0 and 1"),
+        ("--simgrid 4.1", "--library openmpi", "--simgrid is for simulation"),
+        ("--relative-error 2", "--library openmpi", "relative error 2.0; valid: between 0 and 1"),
         ("--processes 0,b", "--platform grisou", "--processes: malformed '0,b': write ranks by commas"),
         ("--processes 0,51", "--platform grisou", "processes 0,51: valid ranks are 0 to 50"),
         ("--processes 0,1,2", "--platform grisou", "it takes 2 processes"),

@@ -1,4 +1,4 @@
-"""collwise calibrate: a platform from point-to-point measurements."""
+"""collwise calibrate: a platform from point-to-point measurements, or from figures that a paper publishes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import click
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
-from collwise.platforms import HostPlatform, Platform, write_description
+from collwise.platforms import HostPlatform, Platform, load_description, write_description
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     PLATFORM,
     SimulationOptions,
@@ -21,6 +22,8 @@ from collwise.studies.cli.options import (
     json_option,
     parsed,
     print_json,
+    processes_per_node,
+    refuse_options,
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
     from collwise.validation.calibration.calibration import CalibrationResult
 
 
+_DESCRIPTION = parsed("platform", load_description)
+_OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json")
+
+
 def _ends(text: str) -> tuple[int, int]:
     least, colon, most = text.partition(":")
     if not colon:
@@ -39,7 +46,12 @@ def _ends(text: str) -> tuple[int, int]:
     return parse_size(least), parse_size(most)
 
 
-@click.command()
+@click.command(epilog=example("calibrate --testbed -o bed.toml --figures figures"))
+@click.option("--published", is_flag=True, help="Fit --platform to its published figures, by simulation.")
+@click.option("--platform", type=_DESCRIPTION, help="For --published: a known platform whose figures a paper gives.")
+@click.option(
+    "--procs", type=click.IntRange(2), help="For --published: P of the gather experiments. Default: the paper's."
+)
 @place_options
 @click.option("--nominal", type=PLATFORM, help="A description to start from: hosts, rate. Default: the test bed's.")
 @click.option("--name", help="The platform's name. Default: the nominal one's.")
@@ -52,7 +64,12 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option("--figures", type=click.Path(path_type=Path), help="A directory for figures of points and segments.")
 @simulation_options
 @json_option
+@click.pass_context
 def calibrate(
+    context: click.Context,
+    published: bool,
+    platform: Platform | None,
+    procs: int | None,
     where: Where,
     nominal: HostPlatform | None,
     name: str | None,
@@ -66,14 +83,22 @@ def calibrate(
     simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
-    """Measures messages between two nodes and writes the platform that simulates them.
+    """Fits a platform's description: to measured messages between two nodes, or to published figures.
 
-    Fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend, MPI_Recv
-    and ping-pongs, never to collectives. Finished measurements are in the store, so that a command that was stopped
-    resumes; all points are written beside the description, as CSV.
-    'collwise platforms calibrate' is another thing: for clusters that one cannot measure, it fits three numbers to
-    figures that a paper gives.
+    Measured: fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend,
+    MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped command
+    resumes; all points are also written beside the description, as CSV.
+    With --published, for clusters that one cannot measure: fits three numbers to the figures that a paper gives, and
+    says how well each is met. Writes a description with -o only.
     """
+    if published:
+        others = [str(one.name) for one in context.command.params if one.name not in _OF_PUBLISHED]
+        refuse_options(context, others, "measured messages, not for --published")
+        if platform is None:
+            raise UsageError("--published needs --platform NAME")
+        _calibrate_published(platform, procs, where.ppn, output, as_json)
+        return
+    refuse_options(context, ("platform", "procs"), "--published; a description to start from is --nominal")
     from collwise.validation.calibration.calibration import measure_points, refit
     from collwise.validation.calibration.plan import QUICK, USUAL
     from collwise.validation.calibration.points import read_points, write_points
@@ -93,15 +118,15 @@ def calibrate(
         if not where.named:
             raise UsageError(f"where to measure is missing: {PLACES}; or --points FILE.csv, measured before")
         points_file = checked_new_file(file.with_suffix(".points.csv"))
-    with simulation.context() as context:
+    with simulation.context() as simulations:
         if points is None:
             target = target_from(where)
-            with context.progress(f"calibration, {target.name}") as advance:
+            with simulations.progress(f"calibration, {target.name}") as advance:
                 measured = measure_points(
-                    target, described, grid, context.store, together=together, on_progress=advance
+                    target, described, grid, simulations.store, together=together, on_progress=advance
                 )
             write_points(points_file, measured)
-        result = refit(measured, described, context)
+        result = refit(measured, described, simulations)
     write_text(file, write_description(result.platform))
     drawn = []
     if figures is not None:
@@ -116,6 +141,27 @@ def calibrate(
     click.echo(f"{file}: {_understood(result.platform)}; points in {points_file}; {took:.0f} s")
     for path in drawn:
         click.echo(str(path))
+
+
+def _calibrate_published(
+    platform: Platform, procs: int | None, ppn: int | None, output: Path | None, as_json: bool
+) -> None:
+    from collwise.validation.calibration.published import PAPER_GATHER_PROCS
+    from collwise.validation.calibration.published import calibrate as run_calibration
+
+    ppn = processes_per_node(platform, ppn)
+    procs = procs or PAPER_GATHER_PROCS.get(platform.name, platform.max_procs(ppn) // 2)
+    calibrated, targets = run_calibration(platform, procs, ppn)
+    if as_json:
+        print_json([vars(target) | {"relative_error": target.relative_error} for target in targets])
+    else:
+        rows = [
+            (t.name, f"{t.published:.4g}", f"{t.simulated:.4g}", f"{t.relative_error * 100:+.1f} %") for t in targets
+        ]
+        title = f"{platform.title}: published figures and the calibrated simulation (gather times in seconds)"
+        stdout_console().print(table(title, ["figure", "published", "simulated", "error"], rows))
+    if output is not None:
+        write_text(output, write_description(calibrated))
 
 
 def _nominal(where: Where, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:

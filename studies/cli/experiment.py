@@ -27,13 +27,16 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     PLATFORM,
+    PRECISION,
     SIZE,
     SIZES,
     FiniteRange,
     SimulationOptions,
     json_option,
+    precision_options,
     print_json,
     refuse_options,
     simulation_options,
@@ -42,12 +45,9 @@ from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
-_MEASURED_ONLY = ("min_repetitions", "max_repetitions", "confidence", "relative_error")
-_EXPERIMENT_OPTIONS = ("sizes", "reply", "count", "delay")
-_PRECISION = Precision()
 
 
-@click.command()
+@click.command(epilog=example("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4"))
 @click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
 @click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
 @place_options
@@ -58,58 +58,39 @@ _PRECISION = Precision()
 @click.option("--count", type=click.IntRange(1), help=f"Repeats of {', '.join(WITH_COUNT)}. Default: 10.")
 @click.option("--delay", type=FiniteRange(0), help=f"Other work in seconds ({', '.join(WITH_DELAY)}). Default: 0.001.")
 @click.option("--parallel/--one-after-another", default=True, show_default=True, help="On disjoint processes.")
-@click.option(
-    "--min-repetitions", type=int, default=_PRECISION.min_repetitions, show_default=True, help="When measured: least."
-)
-@click.option(
-    "--max-repetitions", type=int, default=_PRECISION.max_repetitions, show_default=True, help="When measured: most."
-)
-@click.option(
-    "--confidence",
-    type=float,
-    default=_PRECISION.confidence,
-    show_default=True,
-    help="When measured: that of the mean's interval.",
-)
-@click.option(
-    "--relative-error",
-    type=float,
-    default=_PRECISION.relative_error,
-    show_default=True,
-    help="When measured: repeat until the interval's half-width is below this share of the mean.",
-)
+@precision_options(Precision())
 @simulation_options
 @json_option
 @click.pass_context
 def experiment(
-    click_context: click.Context,
+    command: click.Context,
     kind: str,
     platform: HostPlatform | None,
     where: Where,
     procs: int | None,
     processes: str | None,
     parallel: bool,
+    precision: Precision,
     simulation: SimulationOptions,
     as_json: bool,
-    **others: Any,
+    **sizes_and_times: Any,
 ) -> None:
     """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
 
-    Roundtrips, overheads, saturation, PRTT(n, d, m), one to two, and scatter, gather, chain broadcast and barrier.
+    Roundtrips, overheads, saturation, PRTT(n, d, m), exchanges, one to two, local reduction, reading the clock, and
+    scatter, gather, chain broadcast and barrier.
     """
     if (platform is None) == (not where.named):
-        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
+        raise UsageError(f"name either --platform, to simulate, or a target to measure on: {PLACES}")
     with simulation.context() as context:
         if platform is not None:
-            refuse_options(click_context, _MEASURED_ONLY, "measuring; simulated time is exact")
+            refuse_options(command, PRECISION, f"measured times ({PLACES}); simulated time is exact")
             lab = context.laboratory(platform, procs)
         else:
-            refuse_options(click_context, ("engine", "simgrid", "jobs"), "simulation, with --platform")
-            precision = Precision(**{name: others[name] for name in _MEASURED_ONLY})
+            refuse_options(command, ("engine", "simgrid", "jobs"), "--platform")
             target = target_from(where)
             lab = ExperimentLaboratory.measured(target, procs or target.usual_procs, context.store, precision=precision)
-        sets = _process_sets(processes, kind, lab.procs)
-        experiments = _experiments(kind, sets, lab.least_bytes, **{name: others[name] for name in _EXPERIMENT_OPTIONS})
+        experiments = _experiments(kind, _process_sets(processes, kind, lab.procs), lab.least_bytes, **sizes_and_times)
         measurements = lab.run(experiments, parallel)
     if as_json:
         print_json(_document(lab, experiments, measurements))

@@ -140,7 +140,7 @@ def test_force_overwrites_wherever_it_stands(told: Told) -> None:
 
 def test_far_more_processes_than_cores_are_warned_of(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
-    measure = ["measure", "--collective", "barrier", "--algorithms", "linear", "--max-repetitions", "5", "--procs"]
+    measure = ["measure", "--collective", "barrier", "--algorithms", "linear", "--repetitions", "5", "--procs"]
     code, _, err = told([*measure, "5,6"])
     assert code == 0
     assert err.count("warning") == 1

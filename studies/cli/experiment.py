@@ -64,6 +64,7 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 @click.pass_context
 def experiment(
     command: click.Context,
+    /,
     kind: str,
     platform: HostPlatform | None,
     where: Where,

@@ -12,6 +12,7 @@ from collwise import platforms as package
 from collwise.common.errors import UsageError
 from collwise.platforms import known, load
 from collwise.platforms.reader import read_description
+from collwise.studies.cli.calibrate import calibrate
 from collwise.studies.cli.platforms import platforms
 from tests.needs import needs
 
@@ -90,6 +91,6 @@ def test_a_platform_of_one_host_is_tried_within_the_host(tmp_path: Path) -> None
 
 
 def test_nodes_that_differ_are_not_calibrated() -> None:
-    error = run("calibrate", "hcl16").exception
+    error = CliRunner().invoke(calibrate, ["--published", "--platform", "hcl16"]).exception
     assert isinstance(error, UsageError)
-    assert str(error) == "platform 'hcl16' has nodes that differ (valid: a platform of equal nodes)"
+    assert str(error) == "--platform: platform 'hcl16' has nodes that differ (valid: a platform of equal nodes)"

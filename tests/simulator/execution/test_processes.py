@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
-import sys
 
 import psutil
 import pytest
@@ -63,16 +61,19 @@ def test_an_attached_command_has_our_streams(capfd: pytest.CaptureFixture[str], 
     assert capfd.readouterr().out == ("blue\n" if "COLOUR" in script else "")
 
 
-def test_an_interrupt_ends_an_attached_command() -> None:
-    """As Ctrl-C does: the command is asked to end, and has time to do so."""
+def test_an_interrupt_ends_an_attached_command(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The command is asked to end, and has time to do so."""
+    wait, interrupts = subprocess.Popen.wait, [KeyboardInterrupt]
+
+    def interrupted(child: subprocess.Popen[str], timeout: float | None = None) -> int:
+        if interrupts:
+            wait_for(lambda: "started" in capfd.readouterr().out)
+            raise interrupts.pop()
+        return wait(child, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
     script = "trap 'echo asked; exit' TERM; echo started; while :; do sleep 0.1; done"
-    code = (
-        "from collwise.simulator.execution.processes import run_attached; "
-        f"raise SystemExit(run_attached(['bash', '-c', {script!r}], {{}}, 900))"
-    )
-    with subprocess.Popen([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "started\n"
-        child.send_signal(signal.SIGINT)
-        assert child.stdout.read() == "asked\n"
-    assert child.returncode == 130
+    assert run_attached(["bash", "-c", script], {}, 900.0) == 130
+    assert capfd.readouterr().out == "asked\n"

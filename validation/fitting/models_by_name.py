@@ -25,7 +25,7 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
 from collwise.validation.fitting import implementation_aware as by_algorithm
-from collwise.validation.selection.grid import SEGMENT_BYTES
+from collwise.validation.selection.defaults import SEGMENT_BYTES
 
 
 def simulated_parameters(

@@ -40,7 +40,7 @@ SMALL = ExperimentSizes((8192, 65536), (64,), (1024, 65536), (64,), (1024, 4096)
 
 
 class Alike:
-    """A place whose messages take 1 ms and 1 us a byte, whatever the experiment; nothing is run."""
+    """An execution target whose messages take 1 ms and 1 us per byte in any experiment; nothing is run."""
 
     name, eager_limit_bytes, usual_procs = "alike", 65536, 4
 
@@ -151,7 +151,7 @@ def test_every_model_on_a_test_bed(tmp_path: Path, bed: Bed) -> None:
 @pytest.mark.slow
 @needs("openmpi")
 def test_mpirun_on_named_hosts_of_a_test_bed(bed: Bed) -> None:
-    """The launcher itself runs on the first node, and reaches the second one by the bed's agent in place of ssh."""
+    """The launcher itself runs on the first node, and reaches the second one by the bed's agent instead of ssh."""
     code = (
         "import json; from collwise.simulator.execution.mpirun import Mpirun; "
         "from collwise.simulator.execution.cluster import LaunchOptions; "

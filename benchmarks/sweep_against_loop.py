@@ -21,8 +21,8 @@ from collwise.simulator.execution.smpirun import smpi_files, smpirun_command
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.case_file import case_lines, configuration_of
 from collwise.simulator.timing import Case
-from collwise.validation.selection.comparison import ComparisonPlan
-from collwise.validation.selection.grid import PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.defaults import PAPER_SIZES, SEGMENT_BYTES
 
 
 def main() -> int:
@@ -33,8 +33,8 @@ def main() -> int:
     options = parser.parse_args()
     platform = load(options.platform)
     ppn = platform.default_processes_per_node
-    plan = ComparisonPlan(options.collective, (options.procs,), PAPER_SIZES[options.collective], ppn, SEGMENT_BYTES)
-    cases = [plan.case(plan.choice(name), options.procs, size) for size in plan.message_bytes for name in plan.names()]
+    plan = CaseGrid(options.collective, (options.procs,), PAPER_SIZES[options.collective], ppn, (SEGMENT_BYTES,))
+    cases = [plan.case(plan.choice(name), options.procs, size) for size in plan.message_bytes for name in plan.names]
     with tempfile.TemporaryDirectory() as folder:
         loop_seconds, by_loop = shell_loop(platform, cases, Path(folder))
         sweep_seconds, by_sweep = sweep(options, cases, Path(folder))

@@ -29,16 +29,18 @@ from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.cli.demo import CLUSTERS, SHOWN
 from collwise.studies.figures.picks import picks_by_size
 from collwise.studies.figures.style import save
+from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.studies.reports.markdown import markdown_table
 from collwise.studies.reports.validation_report import OWN
-from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.correctness import crosscheck
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
-from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_COST, MEDIAN_ERROR, WORST_COST
+from collwise.validation.selection.defaults import PAPER_SIZES
+from collwise.validation.selection.tuning import Tuning, tune
+from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
@@ -55,7 +57,8 @@ def main() -> int:
     page.write_text(replaced(page.read_text(encoding="utf-8"), "validation", report), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         tunings = [
-            tune(load(name), ("bcast", "gather"), procs, SimulationContext(store)) for name, procs in CLUSTERS.items()
+            tune(load(name), ("bcast", "gather"), procs, SimulationContext(store), sizes=PAPER_SIZES)
+            for name, procs in CLUSTERS.items()
         ]
     for tuning in tunings:
         draw_figures(tuning)
@@ -84,10 +87,10 @@ def evaluation_page() -> str:
         parts.append(f"\n## {collective}\n\n")
         mine = [score for score in scores if score["collective"] == collective and score["picks"]]
         least = {
-            platform: min(score["mean_cost"] for score in mine if score["platform"] == platform)
+            platform: min(score["mean_slowdown"] for score in mine if score["platform"] == platform)
             for platform in dict.fromkeys(score["platform"] for score in mine)
         }
-        errors, costs = ("mean error", "worst error"), ("mean cost", "worst cost", "worst at")
+        errors, costs = ("mean error", "worst error"), ("mean slowdown", "worst slowdown", "worst at")
         columns = ["platform", "model", *errors, "best picked", *costs]
         parts.append(markdown_table(columns, [score_row(score, least[score["platform"]]) for score in mine]))
     parts.append(
@@ -118,15 +121,16 @@ def validation() -> tuple[str, dict[str, Any]]:
 def measured_block(found: dict[str, Any]) -> str:
     """What the comparison on the main test bed came to."""
     of = {(one["collective"], one["quantity"]): percent_text(one["found"]) for one in found["verdicts"]}
-    main = found["rows"][0]["point"]["place"]
-    cases = sum(row["point"]["place"] == main for row in found["rows"])
-    own = [cost["cost"] for cost in found["costs"] if cost["source"] == OWN and cost["point"]["place"] == main]
+    main = found["rows"][0]["point"]["target"]
+    cases = sum(row["point"]["target"] == main for row in found["rows"])
+    own = [one["slowdown"] for one in found["slowdowns"] if one["source"] == OWN and one["point"]["target"] == main]
     minutes = math.ceil(sum(stage["seconds"] for stage in found["stages"]) / 60)
     text = (
         f"On 8 nodes at 100 Mbit/s simulation, calibrated by messages between two nodes alone, was off by "
-        f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; its choices cost {of[ALL, MEAN_COST]} over the best "
-        f"measured ones on average and {of[ALL, WORST_COST]} at worst (from 8 KiB on {of[LARGE, MEAN_COST]} and "
-        f"{of[LARGE, WORST_COST]}), {found['maker']}'s own {percent_text(sum(own) / len(own))} on average: "
+        f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; the slowdown of its choices against the best "
+        f"measured ones was {of[ALL, MEAN_SLOWDOWN]} on average and {of[ALL, WORST_SLOWDOWN]} at worst (from 8 KiB on "
+        f"{of[LARGE, MEAN_SLOWDOWN]} and {of[LARGE, WORST_SLOWDOWN]}), that of {found['maker']}'s own choices "
+        f"{percent_text(sum(own) / len(own))} on average: "
         f"[docs/validation.md](docs/validation.md), {minutes} minutes."
     )
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
@@ -141,12 +145,12 @@ def printed_by(arguments: Sequence[str]) -> Any:
 
 
 def score_row(score: dict[str, Any], least_cost: float) -> tuple[object, ...]:
-    cost = percent_text(score["mean_cost"])
+    cost = percent_text(score["mean_slowdown"])
     return (
         *(score["platform"], score["model"], percent_text(score["mean_error"]), percent_text(score["worst_error"])),
         f"{score['best_picks']} of {score['picks']}",
-        f"**{cost}**" if score["mean_cost"] == least_cost else cost,
-        *(percent_text(score["worst_cost"]), score["worst_at"] if score["worst_cost"] > 0 else "-"),
+        f"**{cost}**" if score["mean_slowdown"] == least_cost else cost,
+        *(percent_text(score["worst_slowdown"]), score["worst_at"] if score["worst_slowdown"] > 0 else "-"),
     )
 
 

@@ -33,7 +33,7 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.fitting.models_by_name import MODEL_NAMES, beyond_what_is_known
-from collwise.validation.selection.grid import SIZES as USUAL_SIZES
+from collwise.validation.selection.defaults import sizes_of
 
 _MOST_ROWS = 60
 
@@ -77,7 +77,7 @@ def predict(
         refuse_options(
             context, ("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair"
         )
-        _predict_pair(parameters, pair, tuple(sizes or USUAL_SIZES["bcast"]), as_json)
+        _predict_pair(parameters, pair, sizes_of("bcast", sizes), as_json)
         return
     if collective is None:
         raise UsageError("name one of --collective and --pair")
@@ -89,7 +89,7 @@ def predict(
     if procs is None:
         raise UsageError("--procs is missing: process counts, for example 50,80,90")
     names = _with_formula(fitted, collective, asked)
-    sizes = tuple(sizes or USUAL_SIZES[collective])
+    sizes = sizes_of(collective, sizes)
     p, m = np.array(procs)[:, None], np.array(sizes)[None, :]
     for line in beyond_what_is_known(fitted, collective, max(procs), max(sizes)):
         warn(line)

@@ -12,9 +12,9 @@ from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.common.notices import warn
 from collwise.common.units import format_size
-from collwise.models.implementation_aware.estimation import BY_PARTS
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model
+from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.commands import example
@@ -41,14 +41,7 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.validation.fitting.models_by_name import (
-    MODEL_NAMES,
-    check_fits_platform,
-    check_formulas,
-    fitted_per_node,
-    model_of,
-    platform_of,
-)
+from collwise.validation.fitting.models_by_name import check_fits_platform, fitted_per_node, model_of, platform_of
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.collwise_rules import collwise_rules

@@ -18,6 +18,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model, models_of
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
+from collwise.models.registry import MODEL_NAMES
 from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
@@ -32,7 +33,7 @@ from collwise.studies.cli.options import (
     segments_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.validation.fitting.models_by_name import MODEL_NAMES, beyond_what_is_known
+from collwise.validation.fitting.models_by_name import beyond_what_is_known
 from collwise.validation.selection.defaults import sizes_of
 
 _MOST_ROWS = 60

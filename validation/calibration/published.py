@@ -21,7 +21,8 @@ import numpy as np
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.models.implementation_aware import gather
-from collwise.models.implementation_aware.parts import Gamma, Points
+from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.interface import Points
 from collwise.platforms import Platform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
-from collwise.models.implementation_aware.estimation import Hockney
-from collwise.models.implementation_aware.parts import Points
+from collwise.models.interface import Points
 from collwise.studies.papers.nuriyev2021 import published_model as paper
 from collwise.studies.papers.nuriyev2021 import tables
 from collwise.validation.selection.defaults import SEGMENT_BYTES

@@ -31,7 +31,7 @@
 # Kielmann's. Nothing is adjusted to make results agree.
 
 # %%
-from collwise.common.units import format_seconds, format_size
+from collwise.common.units import format_seconds
 from collwise.platforms import load
 from collwise.studies.figures.maps import decision_figure, penalty_figure
 from collwise.studies.papers.pjesivac2007 import analysis as paper
@@ -40,23 +40,10 @@ from collwise.studies.papers.pjesivac2007 import figures as draw
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007.claims import Finding
 from collwise.studies.papers.study import Study
-from collwise.validation.selection.maps import method_name
 
 here = Study()
 boba, frodo = load("boba"), load("frodo")
-findings: dict[str, list[Finding]] = {}
-
-
-def show(title: str, name: str, found: list[Finding], more: list[Finding] | None = None) -> None:
-    findings[name] = found
-    columns = ("where", "the paper", "here", "same?", *(("derived: same?",) if more else ()), "why not")
-    rows = []
-    for position, one in enumerate(found):
-        verdicts = (one.verdict, *((more[position].verdict,) if more else ()))
-        reason = one.published.reason if set(verdicts) != {claims.YES} else ""
-        rows.append((one.published.where, one.published.published, one.here, *verdicts, reason))
-    here.table(title, columns, rows)
-
+findings: list[Finding] = []
 
 # %% [markdown]
 # ## Parameters: table 5 and figure 1
@@ -71,21 +58,7 @@ with here.context() as context:
     loggp = {platform.name: paper.table_5(platform, context) for platform in (boba, frodo)}
     parameters = {platform.name: paper.figure_1(platform, context) for platform in (boba, frodo)}
 for name, columns in loggp.items():
-    here.table(
-        f"Table 5: LogGP on {name.capitalize()}, by procedure",
-        ("parameter", *columns),
-        [
-            (title, *(f"{getattr(one, attribute) * scale:.{digits}f}" for one in columns.values()))
-            for title, attribute, scale, digits in (
-                ("L (us)", "latency_seconds", 1e6, 2),
-                ("o (us)", "overhead_seconds", 1e6, 2),
-                ("g (us)", "gap_seconds", 1e6, 2),
-                ("G (ns a byte)", "gap_seconds_per_byte", 1e9, 2),
-                ("o of sending (us)", "send_overhead_seconds", 1e6, 2),
-                ("o of receiving (us)", "receive_overhead_seconds", 1e6, 2),
-            )
-        ],
-    )
+    here.table(f"Table 5: LogGP on {name.capitalize()}, by procedure", paper.table_5_text(columns))
 off = {
     procedure: max(paper.worst_difference(columns[procedure], columns["description"]) for columns in loggp.values())
     for procedure in ("culler", "hoefler", "kielmann", "fitted")
@@ -106,7 +79,9 @@ here.figure(
     "waits for its receiver, and a message costs no overhead. Alpha and beta are those of the line to the next "
     "size, and that from 64 KiB on crosses the limit.",
 )
-show("Figure 1", "parameters", claims.parameters(parameters["boba"]))
+found = claims.parameters(parameters["boba"])
+findings += found
+here.table("Figure 1", claims.findings_table(found))
 
 # %% [markdown]
 # ## Barrier: figure 2
@@ -118,7 +93,9 @@ with here.context() as context:
 here.figure(
     draw.over_procs(barriers, "Barriers on Boba"), "figure-2", "Figure 2: barriers, simulated and predicted as printed."
 )
-show("Figure 2", "barrier", claims.barriers(barriers, parameters["boba"].measured))
+found = claims.barriers(barriers, parameters["boba"].measured)
+findings += found
+here.table("Figure 2", claims.findings_table(found))
 
 # %% [markdown]
 # ## Reduce: figures 3 and 4
@@ -135,19 +112,16 @@ here.figure(
     "figure-3",
     "Figure 3: reduce, unsegmented and by 1 KiB, simulated and predicted as printed.",
 )
-segmented_sizes = [size for size in plan.message_bytes if size > paper.SMALL_SEGMENT]
-gamma, of = boba.reduce_seconds_per_byte, parameters["boba"]
-conditions = {
-    "Hockney": paper.segmentation_by_hockney(of.hockney, segmented_sizes),
-    f"PLogP, {claims.MEASURED}": paper.segmentation_by_plogp(of.measured, segmented_sizes, gamma),
-    "PLogP, fitted": paper.segmentation_by_plogp(of.fitted, segmented_sizes, gamma),
-}
+of = parameters["boba"]
+conditions = paper.segmentation_conditions(of, plan.message_bytes, boba.reduce_seconds_per_byte)
 here.figure(
     draw.conditions(conditions, "Segments help a binomial reduction where the whole costs more"),
     "figure-4",
     "Figure 4: both sides of the conditions under which segments of 1 KiB would make binomial reduce faster.",
 )
-show("Figures 3 and 4", "reduce", claims.reductions(reductions, conditions, of.eager_limit_bytes))
+found = claims.reductions(reductions, conditions, of.eager_limit_bytes)
+findings += found
+here.table("Figures 3 and 4", claims.findings_table(found))
 
 # %% [markdown]
 # ## Alltoall: figure 5
@@ -160,7 +134,9 @@ here.figure(
     "figure-5",
     "Figure 5: pairwise alltoall, simulated and predicted as printed.",
 )
-show("Figure 5", "alltoall", claims.exchanges(exchanges))
+found = claims.exchanges(exchanges)
+findings += found
+here.table("Figure 5", claims.findings_table(found))
 
 # %% [markdown]
 # ## Broadcast: figures 6 and 7
@@ -190,25 +166,23 @@ for name, made in ((paper.AS_IN_THE_PAPER.name, printed), (paper.DERIVED.name, d
     )
 
 # %%
-show("Figure 6 (a): the best methods", "best", map_claims.best_broadcasts(printed))
-show(
-    "Figure 6 (b) to (d): the models' picks", "picks",
-    map_claims.picked_broadcasts(printed), map_claims.picked_broadcasts(derived),
-)  # fmt: skip
-show("Figure 7: penalties", "penalties", map_claims.penalties(printed), map_claims.penalties(derived))
+found = map_claims.best_broadcasts(printed)
+findings += found
+here.table("Figure 6 (a): the best methods", claims.findings_table(found))
+found = map_claims.picked_broadcasts(printed)
+findings += found
+here.table(
+    "Figure 6 (b) to (d): the models' picks",
+    claims.findings_table(found, map_claims.picked_broadcasts(derived)),
+)
+found = map_claims.penalties(printed)
+findings += found
+here.table("Figure 7: penalties", claims.findings_table(found, map_claims.penalties(derived)))
 summaries = {(name, model): made.summary(model) for name, made in maps.items() for model in made.models}
 here.table(
     "Penalties over the whole map: formulas and procedures apart",
-    ("formulas and parameters", "model", "picks the best", "mean penalty", "worst", "at"),
-    [
-        (
-            name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_penalty:.1f} %",
-            f"{100 * one.worst_penalty:.0f} %",
-            f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {method_name(one.worst_pick)}",
-        )
-        for (name, model), one in summaries.items()
-    ],
-)  # fmt: skip
+    paper.penalties_table(summaries),
+)
 
 # %% [markdown]
 # ### What a further segment of the chain costs
@@ -219,14 +193,7 @@ here.table(
 steps = paper.chain_steps(printed, loggp["frodo"]["description"])
 here.table(
     "Chain on Frodo, simulated, beside LogGP with the description's parameters",
-    ("segment", "each further one, simulated", "g + (m_s - 1) G", "a whole message"),
-    [
-        (
-            format_size(step.segment_bytes),
-            *map(format_seconds, (step.simulated_seconds, step.gap_seconds, step.message_seconds)),
-        )
-        for step in steps
-    ],
+    paper.chain_steps_table(steps),
 )
 here.text(
     "SMPI lets an eager message start when its receive is posted, and our trees post a segment's receive when they "
@@ -246,11 +213,7 @@ here.text(
 switches = paper.exact_switches(derived_models[1], (4, 8, 16, 24, 32))
 here.table(
     "Where LogGP (derived, Culler's parameters) switches on Frodo: first message size in bytes and method",
-    ("P", "switches"),
-    [
-        (procs, "; ".join(f"{start}: {method_name(choice)}" for start, choice in row))
-        for procs, row in sorted(switches.rules.items())
-    ],
+    paper.switches_table(switches),
 )
 last = {procs: row[-1][0] for procs, row in switches.rules.items()}
 here.text(
@@ -263,13 +226,12 @@ here.text(
 # ## Conclusions
 
 # %%
-every = [one for found in findings.values() for one in found]
-tally = claims.count(every)
+tally = claims.count(findings)
 here.conclude(
-    f"Of {len(every)} claims of the paper {tally[claims.YES]} hold in simulation, {tally[claims.IN_PART]} in part and "
+    f"Of {len(findings)} claims of the paper {tally[claims.YES]} hold in simulation, {tally[claims.IN_PART]} in part and "
     f"{tally[claims.NO]} do not."
 )
-others = [one for one in every if one.verdict != claims.YES]
+others = [one for one in findings if one.verdict != claims.YES]
 unexplained = [one for one in others if one.published.open]
 here.conclude(
     f"Of the {len(others)} that hold in part or not, {len(unexplained)} are open, the others have reasons. Open: "
@@ -297,19 +259,10 @@ here.conclude(
 )
 here.publish({
     "claims": {
-        one.claim: {"here": one.here, "verdict": one.verdict, "reason": one.published.reason} for one in every
+        one.claim: {"here": one.here, "verdict": one.verdict, "reason": one.published.reason} for one in findings
     },
     "tally": tally,
-    "loggp": {
-        name: {
-            procedure: {
-                "L": float(one.latency_seconds), "o": one.overhead_seconds, "g": float(one.gap_seconds),
-                "G": float(one.gap_seconds_per_byte),
-            }
-            for procedure, one in columns.items()
-        }
-        for name, columns in loggp.items()
-    },
+    "loggp": {name: paper.table_5_document(columns) for name, columns in loggp.items()},
     "penalties": {
         f"{name}; {model}": {"mean": one.mean_penalty, "worst": one.worst_penalty, "best_share": one.best_share}
         for (name, model), one in summaries.items()

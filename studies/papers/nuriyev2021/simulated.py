@@ -270,7 +270,7 @@ class BestAgreement:
 
     @property
     def best_within_precision(self) -> bool:
-        """Whether the paper's measurements cannot tell the simulated best from the measured one."""
+        """Whether the paper's measurements do not distinguish the simulated best from the measured one."""
         return self.simulated_best in self.row.indistinguishable
 
     def simulated_degradation(self, algorithm: str) -> float:

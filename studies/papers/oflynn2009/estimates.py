@@ -215,7 +215,7 @@ def homogeneous_hockneys(found: Estimates) -> dict[str, tuple[float, float]]:
 def homogeneous_table(models: Mapping[str, tuple[float, float]]) -> pd.DataFrame:
     """`homogeneous_hockneys` in microseconds."""
     rows = [(name, f"{alpha * 1e6:.1f}", f"{beta * 1e6:.5f}") for name, (alpha, beta) in models.items()]
-    return pd.DataFrame(rows, columns=["", "alpha (us)", "beta (us a byte)"])
+    return pd.DataFrame(rows, columns=["", "alpha (us)", "beta (us per byte)"])
 
 
 def mean_of(model: Hockney) -> tuple[float, float]:
@@ -308,7 +308,8 @@ def table_5_1(found: Mapping[str, Effort]) -> pd.DataFrame:
         for name, effort in found.items()
     ]
     columns = [
-        "model", "formula of the thesis", "by it, with our k", "counted", "a pair", "seconds, ours", "seconds, thesis",
+        "model", "formula of the thesis", "by it, with our k", "counted", "per pair", "seconds, ours",
+        "seconds, thesis",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns, dtype=object)
 

@@ -110,7 +110,7 @@ def table_5_text(columns: Mapping[str, LogGP]) -> pd.DataFrame:
         ("L (us)", "latency_seconds", 1e6),
         ("o (us)", "overhead_seconds", 1e6),
         ("g (us)", "gap_seconds", 1e6),
-        ("G (ns a byte)", "gap_seconds_per_byte", 1e9),
+        ("G (ns per byte)", "gap_seconds_per_byte", 1e9),
         ("o of sending (us)", "send_overhead_seconds", 1e6),
         ("o of receiving (us)", "receive_overhead_seconds", 1e6),
     )
@@ -248,7 +248,7 @@ class Segmentation:
     per_byte: bool = False
 
     @property
-    def met(self) -> float:
+    def share(self) -> float:
         """The share of the sizes at which segments help."""
         return float(np.mean(self.whole > self.segmented))
 

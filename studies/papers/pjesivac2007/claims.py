@@ -84,7 +84,7 @@ def parameters(found: Figure1) -> list[Finding]:
     return [
         Finding(
             "hockney-beta",
-            f"from {format_size(int(LARGE[0]))} on {np.min(beta) * 1e9:.2f} to {np.max(beta) * 1e9:.2f} ns a byte",
+            f"from {format_size(int(LARGE[0]))} on {np.min(beta) * 1e9:.2f} to {np.max(beta) * 1e9:.2f} ns per byte",
             if_true(bool(np.ptp(beta) <= _SAME * np.max(beta))),
         ),
         Finding(
@@ -178,8 +178,8 @@ def reductions(curves: Curves, conditions: Mapping[str, Segmentation], eager_lim
         Finding("reduce-never", of_models("never faster at {} of the points", never), by_share(min(never.values()))),
         Finding(
             "reduce-conditions",
-            "; ".join(f"{name}: met at {percent(one.met)} of the sizes" for name, one in conditions.items()),
-            if_true(*((one.met > 0) == name.endswith(MEASURED) for name, one in conditions.items())),
+            "; ".join(f"{name}: holds at {percent(one.share)} of the sizes" for name, one in conditions.items()),
+            if_true(*((one.share > 0) == name.endswith(MEASURED) for name, one in conditions.items())),
         ),
         Finding("reduce-order", of_models("same order at {}", ordered), by_share(min(ordered.values()))),
         Finding(

@@ -18,7 +18,7 @@ _SIMULATED = "#000000"
 
 
 def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
-    """Figure 1: alpha and beta of Hockney, and PLogP measured and fitted, over m; one row per platform, by its title."""
+    """Figure 1: alpha and beta of Hockney, and PLogP measured and fitted, over m; one row per platform title."""
     figure, grid = plt.subplots(len(found), 3, figsize=(12.6, 3.3 * len(found)), squeeze=False)
     for row, (name, one) in zip(grid, found.items(), strict=True):
         sizes = np.array(one.hockney.time.message_bytes)

@@ -96,11 +96,11 @@ class _Reading:
         """The mean penalty of the region."""
         return float(np.nanmean(self.penalty[self.inside(sizes)]))
 
-    def stays_from(self, wanted: Wanted) -> Array:
+    def settles_from(self, wanted: Wanted) -> Array:
         """The size from which on all picks are wanted, for each P; infinite where the last one is not."""
-        return np.array([self._stays(row, wanted) for row in self.winners])
+        return np.array([self._settles(row, wanted) for row in self.winners])
 
-    def _stays(self, row: Indices, wanted: Wanted) -> float:
+    def _settles(self, row: Indices, wanted: Wanted) -> float:
         start = np.inf
         for size, index in zip(reversed(self.maps.plan.message_bytes), reversed(row.tolist()), strict=True):
             if index == NOBODY or not wanted(self.pick(index)):
@@ -135,7 +135,7 @@ def best_broadcasts(maps: DecisionMaps) -> list[Finding]:
     """The claims about figure 6 (a), the measured decision function; here the simulated one."""
     best, _ = _readings(maps)
     trees = _any_of(*(_UNSEGMENTED[name] for name in ("binomial", "binary", "split_binary")))
-    switches = best.stays_from(_CHAIN_CUT)
+    switches = best.settles_from(_CHAIN_CUT)
     return [
         _at(best, "best-many", _UNSEGMENTED["linear"], SMALL, MORE_THAN_16),
         _at(best, "best-few", _UNSEGMENTED["binomial"], SMALL, AT_MOST_16),
@@ -238,7 +238,7 @@ def _at(
 
 
 def _earlier(claim: str, one: tuple[str, _Reading], other: tuple[str, _Reading], wanted: Wanted) -> Finding:
-    ours, theirs = one[1].stays_from(wanted), other[1].stays_from(wanted)
+    ours, theirs = one[1].settles_from(wanted), other[1].settles_from(wanted)
     earlier, later = float(np.mean(ours < theirs)), float(np.mean(ours > theirs))
     return Finding(
         claim,

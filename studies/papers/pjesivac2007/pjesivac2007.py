@@ -12,22 +12,22 @@
 # ---
 
 # %% [markdown]
-# # Pješivac-Grbović et al. 2007: what do models from point-to-point parameters tell of collectives?
+# # Pješivac-Grbović et al. 2007: what do models from point-to-point parameters say about collectives?
 #
 # J. Pješivac-Grbović, T. Angskun, G. Bosilca, G. E. Fagg, E. Gabriel and J. J. Dongarra, "Performance analysis of MPI
 # collective operations", Cluster Computing 10 (2007), write formulas for barrier, broadcast, reduce and alltoall under
-# Hockney, LogP/LogGP and PLogP, measure their parameters on two clusters, Boba and Frodo, and hold predictions and
-# choices against measurements. Here both clusters are simulated, from descriptions that are made of the LogGP
-# parameters of their table 5, and the same questions are asked.
+# Hockney, LogP/LogGP and PLogP, measure their parameters on two clusters, Boba and Frodo, and compare predictions and
+# choices with measurements. Here both clusters are simulated, from descriptions made from the LogGP parameters of
+# their table 5, and the same questions are asked.
 #
-# What the simulation can say: whether the models are right where the network is as simple as LogGP has it. What it
-# cannot: anything that TCP, switches and MPI libraries of those years did beyond table 5. The curves of the figures are
+# The simulation can show whether the models are right where the network is as simple as in LogGP. It cannot show
+# anything that TCP, switches and MPI libraries of those years did beyond table 5. The curves of the figures are
 # not printed as numbers; the claims that the text makes about them are, and each is checked below.
 #
 # **As printed** stands for the formulas of tables 1 to 4 and for parameters by the paper's procedures: Hockney's as
 # functions of m from roundtrips, PLogP's gap and latency fitted to the chain broadcast and the flat-tree barrier,
-# LogGP made from that PLogP. **Derived** stands for formulas that follow from the algorithms where the print does not
-# (docs/models.md), with parameters by the usual procedures: Hockney by regression, LogGP by Culler's, PLogP by
+# LogGP made from that PLogP. **Derived** stands for formulas that follow from the algorithms where the printed ones do
+# not (docs/models.md), with parameters by the usual procedures: Hockney by regression, LogGP by Culler's, PLogP by
 # Kielmann's. Nothing is adjusted to make results agree.
 
 # %%
@@ -142,8 +142,8 @@ here.table("Figure 5", claims.findings_table(found))
 # ## Broadcast: figures 6 and 7
 #
 # Linear, binomial, binary, split-binary and chain ("pipeline" in the paper), unsegmented and by 1 and 8 KiB, on Frodo,
-# for P = 3 to 32 and m from 1 B to 8 MiB. Linear has no segments here. The best method by simulation stands where the
-# paper has its measured one. A penalty is what a model's pick takes more than the best method.
+# for P = 3 to 32 and m from 1 B to 8 MiB. Linear has no segments here. The best method by simulation replaces the
+# paper's measured one. A penalty is the slowdown of a model's pick against the best method.
 
 # %%
 plan = paper.FEW_BROADCASTS if here.quick else paper.BROADCASTS
@@ -162,7 +162,7 @@ for name, made in ((paper.AS_IN_THE_PAPER.name, printed), (paper.DERIVED.name, d
     here.figure(
         penalty_figure(made, f"Penalty of the models' picks, {name}: broadcast on Frodo"),
         f"figure-7-{stem}",
-        f"Figure 7: what the picks of the models {name} cost.",
+        f"Figure 7: the penalties of the picks of the models {name}.",
     )
 
 # %%
@@ -185,9 +185,9 @@ here.table(
 )
 
 # %% [markdown]
-# ### What a further segment of the chain costs
+# ### The cost of a further segment of the chain
 #
-# The switch from 1 to 8 KB hangs on it. By LogGP a pipeline passes a segment on in each gap.
+# The switch from 1 to 8 KB depends on it. By LogGP a pipeline passes on one segment per gap.
 
 # %%
 steps = paper.chain_steps(printed, loggp["frodo"]["description"])
@@ -200,7 +200,8 @@ here.text(
     "have the one before. So a segment costs a whole message, as Hockney has it, "
     f"{100 * (steps[0].simulated_seconds / steps[0].gap_seconds - 1):.0f} % more than LogGP's gap at 1 KiB and "
     f"{100 * (steps[1].simulated_seconds / steps[1].gap_seconds - 1):.0f} % more at 8 KiB. Libraries that keep several "
-    "receives posted do not pay this; the paper's measurements, in which 1 KB stays the best for longer, fit that."
+    "receives posted do not pay this; the paper's measurements, in which 1 KB remains the best for longer, agree with "
+    "that."
 )
 
 # %% [markdown]
@@ -228,8 +229,8 @@ here.text(
 # %%
 tally = claims.count(findings)
 here.conclude(
-    f"Of {len(findings)} claims of the paper {tally[claims.YES]} hold in simulation, {tally[claims.IN_PART]} in part and "
-    f"{tally[claims.NO]} do not."
+    f"Of {len(findings)} claims of the paper {tally[claims.YES]} hold in simulation, {tally[claims.IN_PART]} in part "
+    f"and {tally[claims.NO]} do not."
 )
 others = [one for one in findings if one.verdict != claims.YES]
 unexplained = [one for one in others if one.published.open]
@@ -247,12 +248,12 @@ best = {name: min(made.models, key=lambda model: made.summary(model).mean_penalt
 for name in (paper.AS_IN_THE_PAPER.name, paper.DERIVED.name):
     costs = [f"{model} {100 * summaries[name, model].mean_penalty:.1f} %" for model in maps[name].models]
     here.conclude(
-        f"Broadcast on Frodo, {name}: the picks cost {', '.join(costs)} on average; those of {best[name]} "
+        f"Broadcast on Frodo, {name}: the mean penalties are {', '.join(costs)}; those of {best[name]} are "
         f"{100 * summaries[name, best[name]].worst_penalty:.0f} % at worst."
     )
 chain = {name: map_claims.share_of_chain(maps[name], list(maps[name].models)[-1]) for name in maps}
 here.conclude(
-    "Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken at its word, PLogP picks a "
+    "Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken literally, PLogP picks a "
     f"pipeline at {100 * chain[paper.AS_IN_THE_PAPER.name]:.0f} % of the points from 128 KiB on, with the exchange at "
     f"{100 * chain[paper.DERIVED.name]:.0f} %. The paper's own map has pipelines there, so the authors' program seems "
     "to have had it."

@@ -65,9 +65,9 @@ def test_condition_of_hockney() -> None:
     one = paper.segmentation_by_hockney(straight, [2048, 4096])
     assert one.whole == pytest.approx([10 / 2048 + 1, 10 / 4096 + 1])
     assert one.segmented == pytest.approx([10 / 1024 + 1] * 2)
-    assert one.met == 0
+    assert one.share == 0
     steep = HockneyBySize(PiecewiseLinear((0.0, 1024.0, 2048.0), (10.0, 1034.0, 4000.0)))
-    assert paper.segmentation_by_hockney(steep, [2048]).met == 1
+    assert paper.segmentation_by_hockney(steep, [2048]).share == 1
 
 
 def test_condition_of_plogp() -> None:
@@ -76,9 +76,9 @@ def test_condition_of_plogp() -> None:
     one = paper.segmentation_by_plogp(plogp, [4096], per_byte=0.001)
     assert one.whole == pytest.approx([max(40, 60 + 4.096)])
     assert one.segmented == pytest.approx([max(4 * 10, 4 * 4 + 4.096)])
-    assert one.met == 1
+    assert one.share == 1
     even = replace(plogp, send_overhead=PiecewiseLinear.constant(2.0), receive_overhead=PiecewiseLinear.constant(2.0))
-    assert paper.segmentation_by_plogp(even, [4096], per_byte=0.001).met == 0
+    assert paper.segmentation_by_plogp(even, [4096], per_byte=0.001).share == 0
 
 
 def test_same_order() -> None:

@@ -31,7 +31,7 @@ def children_seconds() -> float:
 
 
 def cpu_seconds(options: argparse.Namespace, program: Path, how: list[str], kind: str, block_bytes: int) -> float:
-    command = [sys.executable, "-m", "collwise.studies", "run", "--engine", "smpi", "--platform", "gros", "--ppn", "1"]
+    command = [sys.executable, "-m", "collwise.studies", "run", "--library", "smpi", "--platform", "gros", "--ppn", "1"]
     if options.simgrid:
         command += ["--simgrid", options.simgrid]
     command += [*how, "--procs", str(options.procs), "--", str(program), kind, str(block_bytes)]

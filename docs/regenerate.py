@@ -251,7 +251,7 @@ def results_page(tunings: Sequence[Tuning]) -> str:
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each pick over message size]({picture})\n")
     parts.append("\n## How well the calibration meets the published figures\n\n")
-    parts.append("`collwise platforms calibrate NAME`. Gather times in seconds.\n")
+    parts.append("`collwise calibrate --published --platform NAME`. Gather times in seconds.\n")
     for name in CLUSTERS:
         platform = load_description(name)
         _, targets = calibrate(platform, PAPER_GATHER_PROCS[name], platform.default_processes_per_node)

@@ -1,4 +1,4 @@
-"""The LMO model's thresholds in a file: the table [thresholds] of `collwise fit --model lmo` and `collwise regions`."""
+"""The LMO model's thresholds in a file: the table [thresholds] that fit --model lmo and irregular-regions write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collwise.models.lmo import Thresholds
 from collwise.models.parameter_reading import read_document
 
 _NAMES = tuple(field.name for field in fields(Thresholds))
-_MAKE_ONE = "make one with: collwise fit --model lmo, or collwise regions"
+_MAKE_ONE = "make one with: collwise fit --model lmo, or collwise irregular-regions"
 
 
 def read_thresholds(path: Path) -> Thresholds:

@@ -13,7 +13,7 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.validation.fitting.implementation_aware import Plan, default_procs, fit
+from collwise.validation.fitting.models_by_name import implementation_aware
 from collwise.validation.selection.comparison import (
     Comparison,
     ComparisonPlan,
@@ -62,10 +62,7 @@ def tune(
     more = tuple(others)
     for count in procs:
         platform.hosts_for(count, ppn)
-    fit_plan = Plan(
-        default_procs(platform, ppn), ppn, segment_bytes, more_segments=more, collectives=tuple(collectives)
-    )
-    parameters = fit(platform, fit_plan, context)
+    parameters = implementation_aware(platform, ppn, sorted(segments), context, collectives)
     model = ImplementationAware(parameters, BY_PARTS)
     comparisons, decisions = {}, {}
     for collective in collectives:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from collwise.studies.cli.main import COMMANDS
+from collwise.studies.cli.commands import COMMANDS
 from collwise.studies.cli.main import collwise as command_line
 from tests.needs import needs
 
@@ -75,7 +75,7 @@ def clone(tmp_path: Path) -> Path:
     folder.mkdir()
     shutil.copy(LAUNCHER, folder)
     (folder / "studies/cli").mkdir(parents=True)
-    shutil.copy(ROOT / "studies/cli/main.py", folder / "studies/cli")
+    shutil.copy(ROOT / "studies/cli/commands.py", folder / "studies/cli")
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 
@@ -182,7 +182,7 @@ def test_help_and_unknown_commands_install_and_build_nothing(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("run", "--engine=smpi", "--", "program", "--help"),
+        ("run", "--library=smpi", "--", "program", "--help"),
         ("run", "program", "-h"),
         ("testbed", "run", "--", "program", "-h"),
     ],
@@ -206,7 +206,8 @@ def every_call() -> list[tuple[tuple[str, ...], set[str]]]:
     for name in COMMANDS:
         needs = needs_of(name)
         for given in dict.fromkeys(["", *(condition.lstrip("!") for condition, _ in needs)]):
-            hold = {"", given} | {condition for condition, _ in needs if condition[:1] == "!"} - {f"!{given}"}
+            absent = {f"!{given}", f"!{given.partition('=')[0]}"}
+            hold = {"", given} | {condition for condition, _ in needs if condition[:1] == "!"} - absent
             groups = (found for condition, found in needs if condition in hold)
             calls.append(((name, *given.split()), set().union(*groups)))
     return calls
@@ -227,7 +228,7 @@ def test_the_launcher_knows_what_each_command_needs(
     assert done.returncode == (2 if groups & known else 0)
 
 
-@pytest.mark.parametrize("arguments", ["run --engine smpi", "run --engine=smpi", "fit --platform grisou"])
+@pytest.mark.parametrize("arguments", ["run --library smpi", "run --library=smpi", "fit --platform grisou"])
 def test_a_need_of_an_option_holds_however_its_value_is_given(clone: Path, tools: Path, arguments: str) -> None:
     add_python(tools)
     assert "libsimgrid-dev" in call(clone / "collwise", *arguments.split(), path=tools).stderr.splitlines()[-1]

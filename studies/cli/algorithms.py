@@ -7,12 +7,13 @@ from dataclasses import asdict
 import click
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import json_option, print_json
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 
 
-@click.command()
+@click.command(epilog=example("algorithms --collective bcast"))
 @click.option("--collective", help="Only this one.")
 @json_option
 def algorithms(collective: str | None, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""collwise calibrate: a platform from point-to-point measurements."""
+"""collwise calibrate: a platform from point-to-point measurements, or from figures that a paper publishes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,20 @@ import click
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
-from collwise.platforms import HostPlatform, Platform, write_description
-from collwise.studies.cli.options import PLATFORM, checked_new_file, file_option, json_option, parsed, print_json
+from collwise.platforms import HostPlatform, Platform, load_description, write_description
+from collwise.studies.cli.commands import example
+from collwise.studies.cli.options import (
+    PLATFORM,
+    SimulationOptions,
+    checked_new_file,
+    file_option,
+    json_option,
+    parsed,
+    print_json,
+    processes_per_node,
+    refuse_options,
+    simulation_options,
+)
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.validation.testbed.bed import running
@@ -21,7 +33,10 @@ from collwise.validation.testbed.platform import simulated_platform
 
 if TYPE_CHECKING:
     from collwise.validation.calibration.calibration import CalibrationResult
-    from collwise.validation.calibration.plan import Progress
+
+
+_DESCRIPTION = parsed("platform", load_description)
+_OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json")
 
 
 def _ends(text: str) -> tuple[int, int]:
@@ -31,7 +46,12 @@ def _ends(text: str) -> tuple[int, int]:
     return parse_size(least), parse_size(most)
 
 
-@click.command()
+@click.command(epilog=example("calibrate --testbed -o bed.toml --figures figures"))
+@click.option("--published", is_flag=True, help="Fit --platform to its published figures, by simulation.")
+@click.option("--platform", type=_DESCRIPTION, help="For --published: a known platform whose figures a paper gives.")
+@click.option(
+    "--procs", type=click.IntRange(2), help="For --published: P of the gather experiments. Default: the paper's."
+)
 @place_options
 @click.option("--nominal", type=PLATFORM, help="A description to start from: hosts, rate. Default: the test bed's.")
 @click.option("--name", help="The platform's name. Default: the nominal one's.")
@@ -42,8 +62,14 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option("--points", type=click.Path(path_type=Path), help="Fit points of a CSV file again; measures nothing.")
 @file_option("-o", "--output", help="The description. Default: NAME.toml")
 @click.option("--figures", type=click.Path(path_type=Path), help="A directory for figures of points and segments.")
+@simulation_options
 @json_option
+@click.pass_context
 def calibrate(
+    context: click.Context,
+    published: bool,
+    platform: Platform | None,
+    procs: int | None,
     where: Where,
     nominal: HostPlatform | None,
     name: str | None,
@@ -54,15 +80,25 @@ def calibrate(
     points: Path | None,
     output: Path | None,
     figures: Path | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
-    """Measures messages between two nodes and writes the platform that simulates them.
+    """Fits a platform's description: to measured messages between two nodes, or to published figures.
 
-    Fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend, MPI_Recv
-    and ping-pongs, never to collectives. The points are kept beside the description, as CSV.
-    'collwise platforms calibrate' is another thing: for clusters that one cannot measure, it fits three numbers to
-    figures that a paper gives.
+    Measured: fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend,
+    MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped command
+    resumes; all points are also written beside the description, as CSV.
+    With --published, for clusters that one cannot measure: fits three numbers to the figures that a paper gives, and
+    says how well each is met. Writes a description with -o only.
     """
+    if published:
+        others = [str(one.name) for one in context.command.params if one.name not in _OF_PUBLISHED]
+        refuse_options(context, others, "measured messages, not for --published")
+        if platform is None:
+            raise UsageError("--published needs --platform NAME")
+        _calibrate_published(platform, procs, where.ppn, output, as_json)
+        return
+    refuse_options(context, ("platform", "procs"), "--published; a description to start from is --nominal")
     from collwise.validation.calibration.calibration import measure_points, refit
     from collwise.validation.calibration.plan import QUICK, USUAL
     from collwise.validation.calibration.points import read_points, write_points
@@ -73,18 +109,24 @@ def calibrate(
     if points is not None:
         if quick or sizes is not None:
             raise UsageError("--quick and --sizes are about measuring; --points measures nothing")
-        kept = points
+        points_file = points
         measured = read_points(points)
     else:
-        extent = QUICK if quick else USUAL
+        grid = QUICK if quick else USUAL
         if sizes is not None:
-            extent = replace(extent, least_bytes=sizes[0], most_bytes=sizes[1])
+            grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
             raise UsageError(f"where to measure is missing: {PLACES}; or --points FILE.csv, measured before")
-        kept = checked_new_file(file.with_suffix(".points.csv"))
-        measured = measure_points(target_from(where), described, extent, together, _progress())
-        write_points(kept, measured)
-    result = refit(measured, described)
+        points_file = checked_new_file(file.with_suffix(".points.csv"))
+    with simulation.context() as simulations:
+        if points is None:
+            target = target_from(where)
+            with simulations.progress(f"calibration, {target.name}") as advance:
+                measured = measure_points(
+                    target, described, grid, simulations.store, together=together, on_progress=advance
+                )
+            write_points(points_file, measured)
+        result = refit(measured, described, simulations)
     write_text(file, write_description(result.platform))
     drawn = []
     if figures is not None:
@@ -92,13 +134,34 @@ def calibrate(
 
         drawn = write_figures(result, figures)
     if as_json:
-        print_json(_document(result, file, kept, drawn))
+        print_json(_document(result, file, points_file, drawn))
         return
     stdout_console().print(_table(result))
     took = time.monotonic() - start
-    click.echo(f"{file}: {_understood(result.platform)}; points in {kept}; {took:.0f} s")
+    click.echo(f"{file}: {_understood(result.platform)}; points in {points_file}; {took:.0f} s")
     for path in drawn:
         click.echo(str(path))
+
+
+def _calibrate_published(
+    platform: Platform, procs: int | None, ppn: int | None, output: Path | None, as_json: bool
+) -> None:
+    from collwise.validation.calibration.published import PAPER_GATHER_PROCS
+    from collwise.validation.calibration.published import calibrate as run_calibration
+
+    ppn = processes_per_node(platform, ppn)
+    procs = procs or PAPER_GATHER_PROCS.get(platform.name, platform.max_procs(ppn) // 2)
+    calibrated, targets = run_calibration(platform, procs, ppn)
+    if as_json:
+        print_json([vars(target) | {"relative_error": target.relative_error} for target in targets])
+    else:
+        rows = [
+            (t.name, f"{t.published:.4g}", f"{t.simulated:.4g}", f"{t.relative_error * 100:+.1f} %") for t in targets
+        ]
+        title = f"{platform.title}: published figures and the calibrated simulation (gather times in seconds)"
+        stdout_console().print(table(title, ["figure", "published", "simulated", "error"], rows))
+    if output is not None:
+        write_text(output, write_description(calibrated))
 
 
 def _nominal(where: Where, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:
@@ -111,18 +174,6 @@ def _nominal(where: Where, nominal: HostPlatform | None, name: str | None, nodes
         raise UsageError(f"--nominal {chosen.name}: valid: a description of equal nodes behind one switch, in TOML")
     name = name or chosen.name
     return replace(chosen, name=name, title=chosen.title if name == chosen.name else name, nodes=nodes or chosen.nodes)
-
-
-def _progress() -> Progress:
-    told = time.monotonic()
-
-    def tell(done: int, of: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > 5 or done == of:
-            told = time.monotonic()
-            click.echo(f"collwise: calibrating: {done} of {of} measurements", err=True)
-
-    return tell
 
 
 def _table(result: CalibrationResult) -> object:
@@ -148,11 +199,11 @@ def _understood(platform: Platform) -> str:
     )
 
 
-def _document(result: CalibrationResult, file: Path, kept: Path, drawn: list[Path]) -> dict[str, object]:
+def _document(result: CalibrationResult, file: Path, points_file: Path, drawn: list[Path]) -> dict[str, object]:
     return {
         "platform": result.platform.name,
         "file": str(file),
-        "points": str(kept),
+        "points": str(points_file),
         "figures": [str(path) for path in drawn],
         "link_bytes_per_second": result.platform.link_bytes_per_second,
         "link_latency_seconds": result.platform.link_latency_seconds,

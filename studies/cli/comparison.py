@@ -17,11 +17,12 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
+    COLLECTIVES,
     COUNTS,
     NAMES,
     PLATFORM,
-    SEGMENTS,
     SIZES,
     NamedChoice,
     SimulationOptions,
@@ -34,6 +35,7 @@ from collwise.studies.cli.options import (
     ppn_option,
     print_json,
     processes_per_node,
+    segments_option,
     several,
     simulation_options,
 )
@@ -64,16 +66,16 @@ from collwise.validation.selection.grid import SIZES as USUAL_SIZES
 
 _WIDE = "8KiB:128KiB:x2"
 _MOST_ROWS = 200
-_ONE_OR_MORE = "Segment sizes that a choice may have, as a list or range; the least is the common one."
+_ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 
-@click.command()
+@click.command(epilog=example("compare --platform gros --collective bcast --procs 16,64"))
 @platform_option
 @collective_option
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
 @click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
-@click.option("--segments", type=SEGMENTS, default="8KiB", show_default=True, help=_ONE_OR_MORE)
+@segments_option("8KiB", _ONE_OR_MORE)
 @click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'. Default: fitted now.")
 @click.option("--model", type=NamedChoice("model", MODEL_NAMES), default="by_parts", show_default=True)
 @click.option("--figures", type=click.Path(path_type=Path), help="Write figures into this folder.")
@@ -158,14 +160,21 @@ def _row_record(row: Comparison) -> dict[str, object]:
     }
 
 
-@click.command()
+@click.command(
+    epilog=example(
+        "select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json"
+    )
+)
 @collectives_option
-@click.option("--by", type=click.Choice(["model", "simulation"]), default="model", show_default=True)
-@click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'; for --by model.")
-@click.option("--platform", type=PLATFORM, help="For --by simulation. By model: default the one of the parameters.")
-@click.option("--procs", type=COUNTS, help="Process counts: 2:124:+1. By model: default all from 2 to the platform's.")
+@click.option(
+    "--by", type=NamedChoice("source of times", ("predicted", "simulated")), default="predicted", show_default=True,
+    help="Which times decide.",
+)  # fmt: skip
+@click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'; for --by predicted.")
+@click.option("--platform", type=PLATFORM, help="Default: the one of the parameters; needed for --by simulated.")
+@click.option("--procs", type=COUNTS, help="Process counts: 2:124:+1. Default: 2 to all; needed for --by simulated.")
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.")
-@click.option("--sampled", is_flag=True, help="By model: choose at --sizes only, for shorter tables.")
+@click.option("--sampled", is_flag=True, help="For --by predicted: choose at --sizes only, for shorter tables.")
 @click.option(
     "--for", "target", type=NamedChoice("target", TARGETS), help="Only what this can be told to run. Default: all."
 )
@@ -174,9 +183,9 @@ def _row_record(row: Comparison) -> dict[str, object]:
     default=None,
     help="One algorithm a process count, or by message size. Default: one where whom it is for needs that.",
 )
-@click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
+@segments_option(_WIDE, _ONE_OR_MORE)
 @click.option(
-    "--model", type=NamedChoice("model", MODEL_NAMES), help="Of those in the file. Default: what it was made for."
+    "--model", type=NamedChoice("model", MODEL_NAMES), help="One of the file's. Default: what it was made for."
 )
 @file_option("-o", "--output", help="Write the decision tables (JSON) here.")
 @ppn_option
@@ -201,13 +210,13 @@ def select(
 ) -> None:
     """Makes decision tables: which algorithm to run for each P and from which message size.
 
-    By model a table holds, to the byte, every size between the least and the largest of --sizes at which the fastest
-    algorithm changes, so that looking it up decides as evaluating the formulas would. By simulation it holds --sizes.
-    An algorithm that needs a power of two or an even number of processes holds only for the P where it was decided;
-    from P + 1 on the best one that always runs follows it.
+    By predicted times a table holds, to the byte, every size between the least and the largest of --sizes at which the
+    fastest algorithm changes, so that looking it up decides as evaluating the formulas would. By simulated times it
+    holds --sizes. An algorithm that needs a power of two or an even number of processes holds only for the P where it
+    was decided; from P + 1 on the best one that always runs follows it.
     """
     chosen = _candidates(collectives, target)
-    if by == "simulation" and platform is not None:
+    if by == "simulated" and platform is not None:
         chosen = _without_free_barrier(chosen, platform)
     if output is not None:
         writable_file(output)
@@ -221,9 +230,9 @@ def select(
             for name, names in chosen.items()
         ]
 
-    if by == "model":
+    if by == "predicted":
         if parameters is None:
-            raise click.UsageError("--by model needs --parameters FILE (make one: collwise fit)")
+            raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
         fitted = load_model(parameters, model)
         chosen = _with_formulas(fitted, chosen)
         counts, ppn = _where(fitted, parameters, platform, procs, ppn)
@@ -233,11 +242,11 @@ def select(
         tables = [select_by_model(fitted, plan, single(plan.collective), sampled) for plan in asked]
     else:
         if platform is None:
-            raise click.UsageError("--by simulation needs --platform")
+            raise click.UsageError("--by simulated needs --platform")
         if procs is None:
-            raise click.UsageError("--by simulation needs --procs, for example --procs 8,16,32")
+            raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
         if sampled:
-            raise click.UsageError("--sampled is for --by model; simulation is always sampled")
+            raise click.UsageError("--sampled is for --by predicted; simulated times are always sampled")
         asked = plans(procs, processes_per_node(platform, ppn))
         cases = [case for plan in asked for case in plan.candidate_cases()]
         with simulation.context() as context:
@@ -334,7 +343,7 @@ def _print_decisions(decisions: DecisionTable) -> None:
 _FORMATS = {"openmpi": "classic dynamic rules", "collwise": "the table of collwise run"}
 
 
-@click.command()
+@click.command(epilog=example("export bcast.json --openmpi-version 4.1 -o mine.rules"))
 @click.argument("decisions", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
@@ -384,11 +393,14 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
             raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
 
 
-@click.command()
+@click.command(epilog=example("report --platform gros --procs 16,32,64"))
 @platform_option
 @click.option("--procs", required=True, type=COUNTS, help="Process counts to compare: 50,80,90.")
-@click.option("--collectives", type=NAMES, default="bcast,gather", show_default=True)
-@click.option("--segments", type=SEGMENTS, default=_WIDE, show_default=True, help=_ONE_OR_MORE)
+@click.option(
+    "--collective", "collectives", type=COLLECTIVES, default="bcast,gather", show_default=True,
+    help="Names by commas, or all.",
+)  # fmt: skip
+@segments_option(_WIDE, _ONE_OR_MORE)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/PLATFORM-report")
 @ppn_option
 @simulation_options
@@ -405,8 +417,6 @@ def report(
     from collwise.studies.reports.report import write_report
     from collwise.studies.tuning import tune
 
-    for name in collectives:
-        algorithm_names(name, None)
     check_formulas(BY_PARTS, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with simulation.context() as context:

@@ -9,12 +9,13 @@ from itertools import groupby
 import click
 
 from collwise.models.point_to_point import AS_PRINTED
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import COLLECTIVES, json_option, print_json
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.fitting.coverage import Row, about_models, coverage
 
 
-@click.command()
+@click.command(epilog=example("models --collective bcast"))
 @click.option("--collective", "collectives", type=COLLECTIVES, help="Names by commas, or all: who has which formula.")
 @json_option
 def models(collectives: Sequence[str] | None, as_json: bool) -> None:

@@ -12,7 +12,8 @@ from rich.console import Console
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
-from collwise.studies.cli.options import COUNTS, PLATFORM, SIZES, json_option, print_json
+from collwise.studies.cli.commands import example
+from collwise.studies.cli.options import COUNTS, PLATFORM, SIZES, NamedChoice, json_option, print_json, simgrid_option
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.correctness import crosscheck as judge
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
@@ -36,16 +37,18 @@ OPENMPI_COLUMNS = (
 )
 
 
-@click.command()
-@click.option("--engine", type=click.Choice(["smpi", "openmpi"]), help="Only this one.")
+@click.command(epilog=example("crosscheck --library smpi --collective gather --procs 4 --sizes 64KiB"))
+@click.option(
+    "--library", type=NamedChoice("MPI library", ("smpi", "openmpi")), help="Only with this one's. Default: with both."
+)
 @click.option("--collective", help="Only this one.")
 @click.option("--procs", type=COUNTS, help="Process counts. Default: 15,16,30 simulated, 5,6,8 for real.")
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: some that all of these counts divide.")
 @click.option("--platform", type=PLATFORM, default="grisou", show_default=True, help="Where SMPI simulates both.")
-@click.option("--simgrid", metavar="VERSION", help="SimGrid version. Default: the system's.")
+@simgrid_option
 @json_option
 def crosscheck(
-    engine: str | None,
+    library: str | None,
     collective: str | None,
     procs: Sequence[int] | None,
     sizes: Sequence[int] | None,
@@ -63,15 +66,15 @@ def crosscheck(
     document: dict[str, Any] = {}
     with Console(stderr=True).status("comparing") as status:
         smpi = (
-            compare_with_smpi(platform, collective, procs, sizes, engine_version=simgrid, tell=status.update)
-            if engine != "openmpi"
+            compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, tell=status.update)
+            if library != "openmpi"
             else []
         )
-        openmpi = compare_with_openmpi(collective, procs, sizes, tell=status.update) if engine != "smpi" else []
-    if engine != "openmpi":
+        openmpi = compare_with_openmpi(collective, procs, sizes, tell=status.update) if library != "smpi" else []
+    if library != "openmpi":
         found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
         document["smpi"] = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
-    if engine != "smpi":
+    if library != "smpi":
         found += [*misnamed_algorithms(collective), *judge.findings(openmpi, judge.OPENMPI, complete)]
         document["openmpi"] = [asdict(row) for row in openmpi]
     if as_json:

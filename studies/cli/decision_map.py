@@ -1,4 +1,4 @@
-"""collwise map: decision maps and penalty maps."""
+"""collwise decision-map: decision maps and penalty maps."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 import click
 import numpy as np
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import writable_folder
-from collwise.common.units import format_size, parse_sizes
+from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
     SIZES,
+    NamedChoices,
     SimulationOptions,
     algorithm_names,
     collective_option,
@@ -25,6 +27,7 @@ from collwise.studies.cli.options import (
     ppn_option,
     print_json,
     processes_per_node,
+    segments_option,
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
@@ -35,33 +38,20 @@ from collwise.validation.fitting.models_by_name import (
     models_on,
 )
 from collwise.validation.selection.comparison import ComparisonPlan
-from collwise.validation.selection.grid import SEGMENT_BYTES, SWEEP_SIZES
+from collwise.validation.selection.grid import SWEEP_SIZES
 from collwise.validation.selection.maps import DecisionMaps, decision_maps, method_name
 
 
-def _segments(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
-    """Ascending, 0 for 'none'."""
-    try:
-        return tuple(sorted({size for part in text.split(",") for size in _sizes_of(part.strip())}))
-    except UsageError as problem:
-        raise UsageError(f"--segments: {problem}, or none") from None
-
-
-def _sizes_of(part: str) -> list[int]:
-    return [0] if part == "none" else parse_sizes(part)
-
-
-@click.command("map")
+@click.command(
+    "decision-map", epilog=example("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
+)
 @platform_option
 @collective_option
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 3:32:+1.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 1:8MiB:x2. Default: 12 by doubling, by collective.")
-@click.option(
-    "--segments", default="none,1KiB,8KiB", show_default=True, callback=_segments,
-    help="Segment sizes to choose from; none is unsegmented.",
-)  # fmt: skip
+@segments_option("0,1KiB,8KiB")
 @click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
-@click.option("--models", type=NAMES, default="by_parts", show_default=True, help=f"Of {', '.join(MODEL_NAMES)}.")
+@click.option("--models", type=NamedChoices("model", MODEL_NAMES), default="by_parts", show_default=True)
 @click.option(
     "--parameters", type=NAMES, metavar="FILE,...",
     help="From 'collwise fit': one file for all models, or one for each. Default: fitted now.",
@@ -70,7 +60,7 @@ def _sizes_of(part: str) -> list[int]:
 @ppn_option
 @simulation_options
 @json_option
-def maps(
+def decision_map(
     platform: HostPlatform,
     collective: str,
     procs: tuple[int, ...],
@@ -103,16 +93,14 @@ def maps(
     if figures is not None:
         writable_folder(figures)
     plan = ComparisonPlan(collective, procs, sizes, ppn, segments[0], names, segments[1:])
-    # Whole messages are fitted for besides sizes of segments, of which there is always one.
-    cut = sorted({*segments, *([] if any(segments) else [SEGMENT_BYTES])}, key=lambda size: (size == 0, size))
     with simulation.context() as context:
         loaded = (
             [
-                model_of(name, file, platform, ppn, cut, context, [collective])
+                model_of(name, file, platform, ppn, segments, context, [collective])
                 for name, file in zip(models, files, strict=True)
             ]
             if files
-            else models_on(platform, models, ppn, cut, context, [collective])
+            else models_on(platform, models, ppn, segments, context, [collective])
         )
         made = decision_maps(platform, plan, loaded, context)
     for remark in (remark for found in made.models.values() for remark in found.remarks):
@@ -128,12 +116,7 @@ def maps(
 
 
 def _files(models: Sequence[str], parameters: Sequence[str] | None) -> list[Path]:
-    """A parameter file for each model, or none. Raises UsageError where they do not pair, and for unknown models."""
-    for name in models:
-        if name not in MODEL_NAMES:
-            raise unknown_name("model", name, MODEL_NAMES)
-    if not models or len(set(models)) < len(models):
-        raise UsageError(f"--models: each one once, of {', '.join(MODEL_NAMES)}")
+    """A parameter file for each model, or none. Raises UsageError where they do not pair."""
     files = [Path(name) for name in parameters or ()]
     if len(files) not in (0, 1, len(models)):
         raise UsageError(f"--parameters: {len(files)} files for {len(models)} models; give one for all or one for each")

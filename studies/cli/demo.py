@@ -11,6 +11,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.files import writable_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import SimulationOptions, simulation_options
 from collwise.studies.cli.rules_check import check_all
 from collwise.studies.cli.tables import stdout_console, table
@@ -22,7 +23,7 @@ CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
 SHOWN = {"grisou": 90, "gros": 100}
 
 
-@click.command()
+@click.command(epilog=example("demo"))
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("results/demo"), show_default=True)
 @simulation_options
 def demo(output: Path, simulation: SimulationOptions) -> None:

@@ -8,17 +8,19 @@ from functools import partial
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.point_to_point import AS_PRINTED
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COLLECTIVES,
     COUNTS,
     NAMES,
     PLATFORM,
     SIZES,
+    NamedChoices,
     SimulationOptions,
     describe,
     json_option,
@@ -44,10 +46,12 @@ from collwise.validation.selection.evaluation import evaluate as run_evaluation
 _SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
 
 
-@click.command()
+@click.command(epilog=example("evaluate --platforms boba,grisou"))
 @click.option("--platforms", required=True, type=NAMES, help="Names by commas: boba,frodo,grisou,gros.")
 @click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: {','.join(MODELLED)}.")
-@click.option("--models", type=NAMES, help="Names by commas. Default: all that suit the platform.")
+@click.option(
+    "--models", type=NamedChoices("model", MODEL_NAMES), help="Names by commas. Default: all that suit the platform."
+)
 @click.option("--procs", type=COUNTS, help="Process counts, one a node. Default: 3 to all nodes, seven of them.")
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: from 8 B on by factors of 4.")
 @simulation_options
@@ -68,9 +72,6 @@ def evaluate(
     """
     if not platforms:
         raise UsageError("--platforms: names by commas, for example boba,frodo")
-    for name in models or ():
-        if name not in MODEL_NAMES:
-            raise unknown_name("model", name, MODEL_NAMES)
     plans = [_planned(load(name), collectives, models, procs, sizes) for name in platforms]
     with simulation.context() as context:
         results = [_evaluated(plan, context) for plan in plans]
@@ -129,7 +130,7 @@ def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:
     return run_evaluation(plan.platform, models, list(plan.grids), plan.grids, context)
 
 
-@click.command()
+@click.command(epilog=example("recover --platform exact"))
 @click.option("--platform", type=PLATFORM, help="A description. Default: the synthetic ones, which are made for this.")
 @simulation_options
 @json_option

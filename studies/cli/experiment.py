@@ -26,14 +26,18 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     PLATFORM,
+    PRECISION,
     SIZE,
     SIZES,
     FiniteRange,
     SimulationOptions,
     json_option,
+    precision_options,
     print_json,
+    refuse_options,
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
@@ -42,7 +46,7 @@ from collwise.studies.cli.target_options import PLACES, Where, place_options, ta
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
 
 
-@click.command()
+@click.command(epilog=example("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4"))
 @click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
 @click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
 @place_options
@@ -53,13 +57,12 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 @click.option("--count", type=click.IntRange(1), help="Messages in a row (saturation, prtt). Default: 10.")
 @click.option("--delay", type=FiniteRange(0), help="Other work in seconds (prtt, receive). Default: 0.001.")
 @click.option("--parallel/--one-after-another", default=True, show_default=True, help="On disjoint processes.")
-@click.option("--min-repetitions", type=int, help="At a place: repeat at least so often. Default: 5.")
-@click.option("--max-repetitions", type=int, help="At a place: and at most so often. Default: 100.")
-@click.option("--confidence", type=float, help="At a place: of the interval of the mean. Default: 0.95.")
-@click.option("--error", type=float, help="At a place: until its half-width is below this share. Default: 0.025.")
+@precision_options(Precision())
 @simulation_options
 @json_option
+@click.pass_context
 def experiment(
+    command: click.Context,
     kind: str,
     platform: HostPlatform | None,
     where: Where,
@@ -70,10 +73,7 @@ def experiment(
     count: int | None,
     delay: float | None,
     parallel: bool,
-    min_repetitions: int | None,
-    max_repetitions: int | None,
-    confidence: float | None,
-    error: float | None,
+    precision: Precision,
     simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
@@ -81,24 +81,14 @@ def experiment(
 
     Roundtrips, overheads, saturation, PRTT(n, d, m), one to two, and scatter, gather, chain broadcast and barrier.
     """
-    wanted = {
-        "min_repetitions": min_repetitions,
-        "max_repetitions": max_repetitions,
-        "confidence": confidence,
-        "relative_error": error,
-    }
-    given = {name: value for name, value in wanted.items() if value is not None}
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
     with simulation.context() as context:
         if platform is not None:
-            if given:
-                raise UsageError("simulated time is exact: repetitions, --confidence and --error go with a place")
+            refuse_options(command, PRECISION, f"measured times ({PLACES}); simulated time is exact")
             runner = context.laboratory(platform, procs)
         else:
-            if simulation.simgrid is not None or simulation.jobs is not None:
-                raise UsageError("--simgrid and --jobs are about simulation and go with --platform")
-            precision = Precision(**given)  # type: ignore[arg-type]
+            refuse_options(command, ("engine", "simgrid", "jobs"), "--platform")
             place = target_from(where)
             runner = ExperimentLaboratory.measured(
                 place, procs or place.usual_procs, context.store, precision=precision

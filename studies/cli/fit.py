@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,27 +15,30 @@ from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.targets import LOCAL_PROCS
+from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
     PLATFORM,
-    SEGMENT,
+    PRECISION,
     NamedChoice,
     SimulationOptions,
     file_option,
     json_option,
-    parsed,
+    precision_options,
     print_json,
     processes_per_node,
     refuse_options,
+    segments_option,
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
+    MEASURED_PRECISION,
     Plan,
     default_procs,
     fit_measured,
@@ -42,27 +46,21 @@ from collwise.validation.fitting.implementation_aware import (
     measured_procs,
 )
 from collwise.validation.fitting.implementation_aware import fit as run_fit
-from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
+from collwise.validation.fitting.models_by_name import fitted_segments, measured_parameters, simulated_parameters
 from collwise.validation.fitting.point_to_point import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
+from collwise.validation.selection.grid import SEGMENT_BYTES
 
 _IMPLEMENTATION_AWARE = "implementation-aware"
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
 
 
-def _repetitions(text: str) -> tuple[int, int]:
-    least, _, most = text.partition(":")
-    if not least.isdecimal() or not (most or least).isdecimal():
-        raise UsageError(f"'{text}': write LEAST:MOST, for example 5:100, or one number")
-    return int(least), int(most or least)
-
-
-_IN_SIMULATION = ("engine", "jobs")
-_AT_A_PLACE = ("repetitions", "confidence", "error", "thorough")
+_IN_SIMULATION = ("engine", "simgrid", "jobs")
+_AT_A_PLACE = (*PRECISION, "thorough")
 _OF_MESSAGES = ("procedure", "heterogeneous", "thorough")
-_OF_ALGORITHMS = ("segment", "chains")
+_OF_ALGORITHMS = ("segments", "chains")
 
 
-@click.command()
+@click.command(epilog=example("fit --platform mine.toml -o mine.parameters.toml"))
 @click.option("--platform", type=PLATFORM, help="A known platform (see 'collwise platforms list') or a file.")
 @place_options
 @click.option(
@@ -84,15 +82,10 @@ _OF_ALGORITHMS = ("segment", "chains")
     default=None,
     help="For models of messages: parameters of each pair and processor, or their means. Default: as the nodes are.",
 )
-@click.option(
-    "--repetitions", type=parsed("repetitions", _repetitions), default="3:10", show_default=True,
-    metavar="LEAST:MOST", help="At a place.",
-)  # fmt: skip
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="At a place.")
-@click.option("--error", type=float, default=0.05, show_default=True, help="At a place: relative, of the mean.")
+@precision_options(MEASURED_PRECISION)
 @click.option("--thorough", is_flag=True, help="At a place: as many sizes and messages as in simulation.")
-@click.option(
-    "--segment", type=SEGMENT, default="8KiB", show_default=True, help="Implementation-aware: of the broadcasts."
+@segments_option(
+    None, "The least is the common one.", default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware"
 )
 @click.option("--chains", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
 @simulation_options
@@ -107,11 +100,9 @@ def fit(
     procs: Sequence[int] | None,
     procedure: str | None,
     heterogeneous: bool | None,
-    repetitions: tuple[int, int],
-    confidence: float,
-    error: float,
+    precision: Precision,
     thorough: bool,
-    segment: int,
+    segments: Sequence[int] | None,
     chains: int | None,
     simulation: SimulationOptions,
     output: Path | None,
@@ -128,10 +119,9 @@ def fit(
         refuse_options(context, _AT_A_PLACE, f"a place: {PLACES}")
     else:
         refuse_options(context, _IN_SIMULATION, "--platform")
-    precision = Precision(*repetitions, confidence, error)
     if model == _IMPLEMENTATION_AWARE:
         refuse_options(context, _OF_MESSAGES, f"--model {', '.join(FAMILIES)}")
-        _fit_algorithms(platform, where, procs, (segment, chains or 0), precision, simulation, output, as_json)
+        _fit_algorithms(platform, where, procs, (segments, chains or 0), precision, simulation, output, as_json)
         return
     refuse_options(context, _OF_ALGORITHMS, f"--model {_IMPLEMENTATION_AWARE}")
     if procs is not None and len(procs) != 1:
@@ -182,23 +172,28 @@ def _fit_algorithms(
     platform: HostPlatform | None,
     where: Where,
     procs: Sequence[int] | None,
-    cut: tuple[int, int],
+    cut: tuple[Sequence[int] | None, int],
     precision: Precision,
     simulation: SimulationOptions,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """`cut`: segment bytes and the K-chain tree's chains; `simulation`: engine and jobs."""
-    segment, chains = cut
+    """`cut`: segment sizes, if any were given, and the K-chain tree's chains."""
+    segments, chains = cut
+    common, *more = fitted_segments(segments or (SEGMENT_BYTES,))
     if platform is not None:
         ppn = processes_per_node(platform, where.ppn)
-        plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, segment, chains)
+        plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, common, chains)
+        if segments:
+            plan = replace(plan, more_segments=tuple(more))
         file, title = _file(output, platform.name, _IMPLEMENTATION_AWARE), platform.title
         with simulation.context() as context:
             parameters = run_fit(platform, plan, context)
     else:
         place = target_from(where)
-        plan = measured_plan(place, procs or measured_procs(place.usual_procs), segment, chains)
+        plan = measured_plan(place, procs or measured_procs(place.usual_procs), common, chains)
+        if segments:
+            plan = replace(plan, more_segments=tuple(more))
         file, title = _file(output, place.name, _IMPLEMENTATION_AWARE), place.name
         with Store(simulation.store) as opened:
             parameters = fit_measured(place, plan, opened, precision=precision)

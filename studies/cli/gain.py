@@ -13,22 +13,24 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COLLECTIVES,
     COUNTS,
     PLATFORM,
-    SEGMENTS,
     SIZES,
     file_option,
     json_option,
     print_json,
+    repetitions_option,
+    segments_option,
     store_option,
     sweep_progress,
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import Where, place_options, target_from
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
-from collwise.validation.measurement.gain import RunTime, builtin_case, run_time
+from collwise.validation.measurement.gain import MeasuredGain, builtin_case, measure_gain
 from collwise.validation.selection.decision_table import DecisionTable, decisions_from
 from collwise.validation.selection.simulated_decisions import simulated_decisions
 
@@ -36,16 +38,16 @@ _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
 _SIZES = "1KiB:256KiB:x4"
 
 
-@click.command()
+@click.command(epilog=example("gain --platform gros --collective bcast --procs 4 --library openmpi"))
 @place_options
 @click.option("--decisions", type=click.Path(path_type=Path), help="Tables to measure (collwise select -o FILE).")
 @click.option("--platform", type=PLATFORM, help="Or choose now, from simulation on this platform.")
 @click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: all in the file; {_COLLECTIVES}.")
 @click.option("--procs", type=COUNTS, required=True, help="Process counts: 4,8.")
 @click.option("--sizes", type=SIZES, default=_SIZES, show_default=True, help="Message sizes.")
-@click.option("--segments", type=SEGMENTS, default="8KiB:64KiB:x2", show_default=True, help="For --platform.")
+@segments_option("8KiB:64KiB:x2", "For --platform.")
 @click.option("--launches", type=click.IntRange(2), default=5, show_default=True, help="Of each of the three ways.")
-@click.option("--repetitions", type=click.IntRange(1), default=5, show_default=True, help="Of a call in a launch.")
+@repetitions_option(5)
 @click.option("--check/--no-check", default=True, show_default=True, help="See whether Open MPI follows the rules.")
 @file_option("--figure", help="Write the map of gains (PNG or SVG) here.")
 @file_option("--report", help="Write the tables (Markdown) here.")
@@ -94,7 +96,7 @@ def gain(
             context = SimulationContext(opened, progress=sweep_progress)
             tables = simulated_decisions(platform, names, procs, sizes, context, segments=segments)
         cases = [builtin_case(place, name, p, m) for name in tables for p in procs for m in sizes]
-        found = run_time(
+        found = measure_gain(
             place, tables, cases, opened, launches=launches, repetitions=repetitions, check=check,
             on_launch=lambda done, of: click.echo(f"collwise: {done} of {of} launches", err=True),
         )  # fmt: skip
@@ -119,8 +121,8 @@ def _asked_for(file: Path, collectives: Sequence[str] | None) -> Mapping[str, De
     return {name: tables[name] for name in collectives or tables}
 
 
-def _print(found: RunTime, place: ExecutionTarget) -> None:
-    title = f"{place.name}, {place.engine.label}: means ± half-widths; gains in brackets are within them"
+def _print(found: MeasuredGain, place: ExecutionTarget) -> None:
+    title = f"{place.name}, {place.installation.label}: means ± half-widths; gains in brackets are within them"
     stdout_console().print(table(title, COLUMNS, [cells(row) for row in found.rows]))
     for line in (*summary_lines(found), *check_lines(found)):
         click.echo(line)

@@ -10,13 +10,18 @@ import click
 
 from collwise.common.errors import CollwiseError
 from collwise.simulator.store import Store
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import json_option, print_json, store_option
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.measurement.imports import FORMATS, import_file
-from collwise.validation.measurement.imports.reading import Unsaid
+from collwise.validation.measurement.imports.reading import MissingFacts
 
 
-@click.command("import", help=f"Reads times that were measured elsewhere into the store: {FORMATS}.")
+@click.command(
+    "import",
+    help=f"Reads times that were measured elsewhere into the store: {FORMATS}.",
+    epilog=example("import osu_bcast.txt --platform mycluster --procs 64"),
+)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--platform", default="", help="Where it was measured. Scripts' results say it; others need it.")
 @click.option("--procs", type=click.IntRange(1), help="P, where the file does not say it (OSU).")
@@ -25,11 +30,11 @@ from collwise.validation.measurement.imports.reading import Unsaid
 @json_option
 def import_times(files: Sequence[Path], platform: str, procs: int | None, ppn: int, store: Path, as_json: bool) -> None:
     """See the command's help above: it names the formats."""
-    unsaid = Unsaid(platform, procs or 0, ppn)
+    facts = MissingFacts(platform, procs or 0, ppn)
     rows = []
     with Store(store) as opened:
         for file in files:
-            imported = import_file(file, opened, unsaid)
+            imported = import_file(file, opened, facts)
             timings = imported.timings
             counts = Counter((timing.case.collective, timing.case.experiment, timing.case.procs) for timing in timings)
             failed = sum(not timing.ok for timing in timings)

@@ -1,4 +1,4 @@
-"""collwise regions: where linear gather escalates and linear scatter leaps, and whether LMO gather avoids it."""
+"""collwise irregular-regions: where linear gather escalates and linear scatter leaps, and what LMO gather does."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.models.thresholds_file import thresholds_text
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
-    NAMES,
     SIZE,
     SIZES,
+    NamedChoices,
     file_option,
     json_option,
     print_json,
     refuse_options,
+    repetitions_option,
     store_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
@@ -37,7 +39,7 @@ from collwise.studies.reports.irregular_regions import (
     summary_cells,
     title_of,
 )
-from collwise.validation.measurement.irregular_regions import Plan, Regions, find_regions, verdict
+from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan, find_regions, verdict
 from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
@@ -46,7 +48,7 @@ from collwise.validation.testbed.tcp_counters import tcp_counts
 _BED = "regions"
 
 
-@click.command()
+@click.command("irregular-regions", epilog=example("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml"))
 @place_options
 @click.option("--nodes", "--procs", "nodes", type=COUNTS, default="8", show_default=True, help="Processes: 8,16.")
 @click.option(
@@ -55,23 +57,23 @@ _BED = "regions"
 @click.option(
     "--tcp",
     "variants",
-    type=NAMES,
+    type=NamedChoices("TCP variant", TCP_VARIANTS),
     default="reno-2009",
     show_default=True,
-    help=f"On its own beds: of {', '.join(TCP_VARIANTS)}.",
+    help="On its own beds. Names by commas.",
 )
 @click.option("--rate", type=RATE, default="100Mbit", show_default=True, help="Of its own beds.")
 @click.option("--stride", type=SIZE, default="4KiB", show_default=True, help="Between block sizes of the series.")
 @click.option("--largest", type=SIZE, default="128KiB", show_default=True, help="Block size of the series.")
 @click.option("--finest", type=SIZE, default="1KiB", show_default=True, help="Stride at which the search for M1 ends.")
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Repetitions of every size.")
+@repetitions_option(5)
 @file_option("-o", "--output", help="Write the thresholds here (one place only).")
 @file_option("--report", help="Write the tables (Markdown) here.")
 @click.option("--figures", type=click.Path(path_type=Path), help="Write a figure a place into this folder.")
 @store_option
 @json_option
 @click.pass_context
-def regions(
+def irregular_regions(
     context: click.Context,
     where: Where,
     nodes: Sequence[int],
@@ -81,7 +83,7 @@ def regions(
     stride: int,
     largest: int,
     finest: int,
-    rounds: int,
+    repetitions: int,
     output: Path | None,
     report: Path | None,
     figures: Path | None,
@@ -96,7 +98,9 @@ def regions(
     """
     refuse_details(where)
     if where.named:
-        refuse_options(context, ("buffers", "variants", "rate"), f"beds that regions makes itself, without {PLACES}")
+        refuse_options(
+            context, ("buffers", "variants", "rate"), f"beds that irregular-regions makes itself, without {PLACES}"
+        )
     if figures is not None:
         writable_folder(figures)
     for file in (output, report):
@@ -105,7 +109,7 @@ def regions(
     for variant in variants:
         if variant not in TCP_VARIANTS:
             raise UsageError(f"--tcp: {unknown_name('TCP variant', variant, TCP_VARIANTS)}")
-    plans = [Plan(procs, stride, largest, rounds, finest) for procs in nodes]
+    plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
         raise UsageError(f"--output: thresholds are of one place; these are {many * len(plans)}")
@@ -125,7 +129,7 @@ def regions(
             if not as_json:
                 _print(one)
     if output is not None:
-        write_text(output, thresholds_text(found[0].thresholds, f"{title_of(found[0])}, by collwise regions"))
+        write_text(output, thresholds_text(found[0].thresholds, f"{title_of(found[0])}, by collwise irregular-regions"))
     if report is not None:
         write_text(report, regions_markdown(found))
     if as_json:
@@ -134,7 +138,7 @@ def regions(
 
 def _find(
     place: ExecutionTarget | None,
-    plans: Sequence[Plan],
+    plans: Sequence[RegionsPlan],
     buffers: Sequence[int],
     variants: Sequence[str],
     rate: float,
@@ -154,7 +158,7 @@ def _find(
 
 
 def _stem(found: Regions) -> str:
-    return "-".join(["regions", found.place, found.variant, str(found.procs)]).replace(" ", "").replace("--", "-")
+    return "-".join(["regions", found.target, found.variant, str(found.procs)]).replace(" ", "").replace("--", "-")
 
 
 def _print(found: Regions) -> None:

@@ -13,14 +13,15 @@ import tomllib
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.installations import REPOSITORY
+from collwise.studies.cli.commands import CommandGroup, example
 
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(context_settings={"ignore_unknown_options": True}, epilog=example("test -q tests/platforms"))
 @click.argument("pytest_arguments", nargs=-1, type=click.UNPROCESSED)
 def test(pytest_arguments: tuple[str, ...]) -> None:
     """Runs the tests; more arguments go to pytest (-m slow runs the long ones)."""
@@ -30,13 +31,13 @@ def test(pytest_arguments: tuple[str, ...]) -> None:
         raise CollwiseError(f"pytest ended with exit code {done.returncode}")
 
 
-@click.command()
+@click.command(epilog=example("setup --simgrid 4.1"))
 @click.option("--simgrid", "simgrid_version", metavar="VERSION", help="Build this SimGrid beside the system's: 4.1.")
 @click.option("--jobs", type=click.IntRange(1), help="Compilations side by side. Default: the number of cores.")
 def setup(simgrid_version: str | None, jobs: int | None) -> None:
     """Checks the set-up, or builds a newer SimGrid from its PyPI source package (several minutes).
 
-    Simulations of 1024 processes and more then use it by themselves; --engine VERSION asks for it.
+    Simulations of 1024 processes and more then use it by themselves; --simgrid VERSION asks for it.
     """
     from collwise.simulator.execution.installations import build_programs, mpi_installation, smpi_installation
     from collwise.simulator.execution.simgrid_build import install_simgrid
@@ -44,7 +45,7 @@ def setup(simgrid_version: str | None, jobs: int | None) -> None:
     if simgrid_version is not None:
         prefix = install_simgrid(simgrid_version, jobs)
         build_programs(smpi_installation(simgrid_version))
-        click.echo(f"SimGrid {simgrid_version}: {prefix}; use it with --engine {simgrid_version}")
+        click.echo(f"SimGrid {simgrid_version}: {prefix}; use it with --simgrid {simgrid_version}")
         return
     missing = 0
     for find in (smpi_installation, lambda: mpi_installation("openmpi"), lambda: mpi_installation("mpich")):
@@ -58,7 +59,7 @@ def setup(simgrid_version: str | None, jobs: int | None) -> None:
         raise CollwiseError(f"{missing} of 3 engines are missing")
 
 
-@click.command()
+@click.command(epilog=example("studio --port 8890 --no-browser"))
 @click.option("--port", type=click.IntRange(1, 65535), help="Listen here. Default: the first free port from 8888 on.")
 @click.option("--browser/--no-browser", default=True, help="Whether to open a browser window. Default: open one.")
 def studio(port: int | None, browser: bool) -> None:
@@ -116,7 +117,7 @@ def _free_port(asked: int | None) -> int:
     raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one: --port NUMBER")
 
 
-@click.command("help")
+@click.command("help", epilog=example("help simulate"))
 @click.argument("words", nargs=-1, metavar="[COMMAND [SUBCOMMAND]]")
 @click.pass_context
 def show_help(context: click.Context, words: tuple[str, ...]) -> None:
@@ -124,12 +125,9 @@ def show_help(context: click.Context, words: tuple[str, ...]) -> None:
     shown = context.find_root()
     for word in words:
         group = shown.command
-        if not isinstance(group, click.Group):
+        if not isinstance(group, CommandGroup):
             raise UsageError(f"'{shown.command_path}' has no subcommands; its help: {shown.command_path} --help")
-        names = group.list_commands(shown)
-        if word not in names:
-            where = "" if shown.parent is None else f"{shown.info_name} "
-            raise unknown_name(f"{where}command", word, names, f"see '{shown.command_path} --help'")
+        group.check_name(shown, word)
         command = group.get_command(shown, word)
         assert command is not None
         shown = command.context_class(command, info_name=word, parent=shown, **command.context_settings)

@@ -18,17 +18,18 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Case, Timing
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.method_options import method_options
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
-    SIZE,
     SIZES,
     algorithm_names,
     collective_option,
     file_option,
     json_option,
     print_json,
+    segments_option,
     store_option,
     sweep_progress,
 )
@@ -41,13 +42,13 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command()
+@click.command(epilog=example("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2"))
 @place_options
 @collective_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's, or 12 by doubling.")
-@click.option("--segment", type=SIZE, default="8KiB", show_default=True, help="Segment size, where messages are cut.")
+@segments_option("8KiB")
 @thresholds_option
 @method_options
 @file_option("--raw", help="Write every repetition to a CSV file.")
@@ -60,7 +61,7 @@ def measure(
     algorithms: Sequence[str] | None,
     procs: Sequence[int],
     sizes: Sequence[int] | None,
-    segment: int,
+    segments: Sequence[int],
     thresholds: Thresholds | None,
     raw: Path | None,
     method: Method,
@@ -77,9 +78,9 @@ def measure(
     names = algorithm_names(collective, algorithms)
     check_thresholds_matter([catalogue.algorithm(collective, name) for name in names], thresholds)
     cuts = {
-        algorithm.name: bounds_of(algorithm, thresholds)
+        algorithm.name: [bounds_of(algorithm, thresholds)]
         if algorithm.bounded
-        else (segment if algorithm.pipelined else 0, 0)
+        else [(segment, 0) for segment in (segments if algorithm.pipelined else (0,))]
         for algorithm in map(catalogue.collective(collective).algorithms.__getitem__, names)
     }
     place = None if script is not None else target_from(where)
@@ -89,13 +90,14 @@ def measure(
             name,
             p,
             m,
-            cuts[name][0],
+            segment,
             processes_per_node=place.processes_per_node(p) if place else 1,
-            limit_bytes=cuts[name][1],
+            limit_bytes=limit,
         )
         for p in procs
         for m in sizes or USUAL_SIZES[collective]
         for name in names
+        for segment, limit in cuts[name]
         if not catalogue.algorithm(collective, name).objection(p)
     ]
     if not cases:
@@ -112,8 +114,11 @@ def measure(
     if as_json:
         print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
     else:
-        title = f"{collective}, {place.engine.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
-        stdout_console().print(table(title, _COLUMNS, [_row(row) for row in timings], left=0, keys=3))
+        several_segments = len(segments) > 1
+        title = (
+            f"{collective}, {place.installation.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
+        )
+        stdout_console().print(table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3))
     failed = [row for row in timings if not row.ok]
     if failed:
         raise CollwiseError(f"{len(failed)} of {len(cases)} cases failed; first: {failed[0].error}")
@@ -122,10 +127,11 @@ def measure(
 _COLUMNS = ("P", "m", "algorithm", "mean", "median", "minimum", "maximum", "+-", "repetitions", "late starts")
 
 
-def _row(timing: Timing) -> tuple[object, ...]:
+def _row(timing: Timing, with_segment: bool) -> tuple[object, ...]:
     """A star marks a mean that is not as exact as was asked for."""
     case = timing.case
-    start = (case.procs, format_size(case.message_bytes), case.algorithm)
+    cut = f", {format_size(case.segment_bytes)}" if with_segment and case.segment_bytes else ""
+    start = (case.procs, format_size(case.message_bytes), case.algorithm + cut)
     if not timing.ok:
         return (*start, "failed", *("-" for _ in range(len(_COLUMNS) - 4)))
     times = (timing.seconds, timing.median_seconds, timing.least_seconds, timing.greatest_seconds)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
-from collwise.studies.cli.options import NamedChoice
+from collwise.studies.cli.options import NamedChoice, precision_options
 
 _USUAL = Method()
 _OPTIONS = (
@@ -32,29 +32,9 @@ _OPTIONS = (
         type=float,
         default=_USUAL.late_seconds,
         show_default=True,
-        help="By rounds: a process so far behind the start is late. More where processes share cores.",
+        help="With rounds: start skew beyond which a process is late. More where processes share cores.",
     ),
-    click.option("--repetitions", type=click.IntRange(1), help="Exactly so many, whatever the precision."),
-    click.option(
-        "--min-repetitions", type=click.IntRange(1), default=_USUAL.precision.min_repetitions, show_default=True
-    ),
-    click.option(
-        "--max-repetitions", type=click.IntRange(1), default=_USUAL.precision.max_repetitions, show_default=True
-    ),
-    click.option(
-        "--confidence",
-        type=float,
-        default=_USUAL.precision.confidence,
-        show_default=True,
-        help="Of the mean's interval, by Student's t.",
-    ),
-    click.option(
-        "--relative-error",
-        type=float,
-        default=_USUAL.precision.relative_error,
-        show_default=True,
-        help="Repeat until the interval's half-width is below this share of the mean.",
-    ),
+    precision_options(_USUAL.precision),
     click.option(
         "--nrep",
         type=float,
@@ -66,7 +46,7 @@ _OPTIONS = (
         type=float,
         default=_USUAL.limit_seconds,
         show_default=True,
-        help="Of one case; 0 for none.",
+        help="Longest time for one case; 0: no limit.",
     ),
     click.option(
         "--warmup", type=click.IntRange(1), default=_USUAL.warmup, show_default=True, help="Untimed repetitions first."
@@ -76,7 +56,7 @@ _OPTIONS = (
         type=click.IntRange(1),
         default=_USUAL.launches,
         show_default=True,
-        help="Separate executions of MPI; of several, the mean of their means.",
+        help="Separate executions of MPI; with several, the mean of their means.",
     ),
 )
 
@@ -90,20 +70,13 @@ def method_options(function: Callable[..., None]) -> Callable[..., None]:
         timing: str,
         synchronisation: str,
         late_seconds: float,
-        repetitions: int | None,
-        min_repetitions: int,
-        max_repetitions: int,
-        confidence: float,
-        relative_error: float,
+        precision: Precision,
         nrep: float | None,
         limit_seconds: float,
         warmup: int,
         launches: int,
         **others: Any,
     ) -> None:
-        precision = Precision(
-            repetitions or min_repetitions, repetitions or max_repetitions, confidence, relative_error
-        )
         method = Method(
             timing,
             precision,

@@ -24,6 +24,7 @@ from collwise.common.units import parse_counts, parse_size, parse_sizes
 from collwise.platforms import HostPlatform, load
 from collwise.simulator.store import Store, default_store_path
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
+from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import Progress as SweepProgress
 from collwise.simulator.timing import Timing
 
@@ -71,6 +72,28 @@ class NamedChoice(click.Choice):
             option = param.opts[0] if param is not None else self.name
             raise UsageError(f"{option}: {unknown_name(self._kind, str(value), self.choices)}")
         return str(value)
+
+
+class NamedChoices(click.ParamType):
+    """Some of these names, by commas, each once; for another one the error names the nearest. `kind` is a noun."""
+
+    name = "names"
+
+    def __init__(self, kind: str, names: Iterable[str]) -> None:
+        self._kind, self._valid = kind, tuple(names)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Returns the names in the order given. Raises UsageError for one that is not a choice and for none at all."""
+        if not isinstance(value, str):
+            return tuple(value)
+        option = param.opts[0] if param is not None else self.name
+        given = _names(value)
+        for name in given:
+            if name not in self._valid:
+                raise UsageError(f"{option}: {unknown_name(self._kind, name, self._valid)}")
+        if not given or len(set(given)) < len(given):
+            raise UsageError(f"{option}: name each {self._kind} once, by commas; valid: {', '.join(self._valid)}")
+        return given
 
 
 class FiniteRange(click.FloatRange):
@@ -136,19 +159,20 @@ def _collectives(text: str) -> tuple[str, ...]:
 
 SIZE = _Parsed("size", parse_size)
 SIZES = _Parsed("sizes", lambda text: tuple(parse_sizes(text)))
-SEGMENT = _Parsed("segment", lambda text: _segments(text)[0])
-SEGMENTS = _Parsed("segments", lambda text: _segments(text))
 COUNTS = _Parsed("counts", lambda text: tuple(parse_counts(text)))
 NAMES = _Parsed("names", _names)
 COLLECTIVES = _Parsed("collectives", _collectives)
 PLATFORM = _Parsed("platform", load)
 
 
-def _segments(text: str) -> tuple[int, ...]:
-    segments = tuple(parse_sizes(text))
-    if segments[0] == 0:
-        raise UsageError("segment size 0 (unsegmented) is in no model; the least is 1 B")
-    return segments
+def _repetitions(text: str) -> tuple[int, int]:
+    least, colon, most = text.partition(":")
+    if not least.isdecimal() or not (most if colon else least).isdecimal():
+        raise UsageError(f"malformed '{text}': write one number, or LEAST:MOST, for example 5:100")
+    return int(least), int(most if colon else least)
+
+
+REPETITIONS = _Parsed("repetitions", _repetitions)
 
 
 def platform_option(function: F) -> F:
@@ -188,7 +212,7 @@ def simulation_options(function: F) -> F:
 
     for option in (
         click.option("--jobs", type=click.IntRange(1), help="Simulations side by side. Default: the number of cores."),
-        click.option("--simgrid", metavar="VERSION", help="SimGrid version, for example 4.1. Default: the system's."),
+        simgrid_option,
         click.option(
             "--engine", type=NamedChoice("engine", ENGINES), default="smpi", show_default=True, help="What simulates."
         ),
@@ -208,6 +232,60 @@ def store_option(function: F) -> F:
         envvar="COLLWISE_STORE",
         help="The SQLite file of timings; finished cases are kept there.",
     )(function)
+
+
+def segments_option(default: str | None, about: str = "", default_text: str = "") -> Callable[[F], F]:
+    """--segments SIZE[,SIZE...]; `default_text` says what the default is where it depends on other options."""
+    text = " ".join(
+        filter(None, ("Segment sizes; 0: unsegmented.", about, default_text and f"Default: {default_text}."))
+    )
+    return click.option("--segments", type=SIZES, default=default, show_default=default is not None, help=text)
+
+
+def simgrid_option(function: F) -> F:
+    """--simgrid VERSION."""
+    help_text = "Version of SimGrid, for example 4.1. Default: the system's."
+    return click.option("--simgrid", metavar="VERSION", help=help_text)(function)
+
+
+def repetitions_option(default: int) -> Callable[[F], F]:
+    """--repetitions N, for what is repeated a fixed number of times."""
+    help_text = "Exactly so many of every measurement."
+    return click.option("--repetitions", type=click.IntRange(1), default=default, show_default=True, help=help_text)
+
+
+PRECISION = ("repetitions", "confidence", "relative_error")
+"""The parameters of `precision_options`, for `refuse_options`."""
+
+
+def precision_options(usual: Precision) -> Callable[[F], F]:
+    """--repetitions, --confidence, --relative-error: how exactly times are measured, as parameter `precision`."""
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def command(
+            *args: Any, repetitions: tuple[int, int], confidence: float, relative_error: float, **others: Any
+        ) -> Any:
+            return function(*args, precision=Precision(*repetitions, confidence, relative_error), **others)
+
+        for option in (
+            click.option(
+                "--relative-error", type=float, default=usual.relative_error, show_default=True,
+                help="Repeat until the half-width of the mean's interval is below this share of it.",
+            ),
+            click.option(
+                "--confidence", type=float, default=usual.confidence, show_default=True,
+                help="Confidence of the mean's interval, by Student's t.",
+            ),
+            click.option(
+                "--repetitions", type=REPETITIONS, default=f"{usual.min_repetitions}:{usual.max_repetitions}",
+                show_default=True, metavar="N|LEAST:MOST", help="Exactly N, or as many as the precision takes.",
+            ),
+        ):  # fmt: skip
+            command = option(command)
+        return cast("F", command)
+
+    return decorate
 
 
 def collective_option(function: F) -> F:

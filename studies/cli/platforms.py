@@ -1,4 +1,4 @@
-"""collwise platforms: list, show, check, write, calibrate."""
+"""collwise platforms: list, show, check, write, new."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from collwise.platforms import (
     check_file,
     known,
     load,
-    load_description,
     write_description,
 )
 from collwise.platforms.hosts import MOST_HOSTS
+from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.options import PLATFORM, FiniteRange, checked_new_file, file_option, json_option, print_json
 from collwise.studies.cli.tables import stdout_console, table
 
 
-@click.group()
+@click.group(cls=CommandGroup, epilog=example("platforms list"))
 def platforms() -> None:
     """The clusters that are described here, and checks of your own."""
 
 
-@platforms.command("list")
+@platforms.command("list", epilog=example("platforms list --json"))
 @json_option
 def list_platforms(as_json: bool) -> None:
     """The known platforms."""
@@ -49,7 +49,7 @@ def list_platforms(as_json: bool) -> None:
     stdout_console().print(table("Platforms (a node: processes by default)", columns, rows, left=2, keys=1))
 
 
-@platforms.command("show")
+@platforms.command("show", epilog=example("platforms show grisou"))
 @click.argument("platform", type=PLATFORM)
 @json_option
 def show(platform: HostPlatform, as_json: bool) -> None:
@@ -62,7 +62,7 @@ def show(platform: HostPlatform, as_json: bool) -> None:
         click.echo(platform.xml_text(), nl=False)
 
 
-@platforms.command("check")
+@platforms.command("check", epilog=example("platforms check mine.toml"))
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def check(file: Path, as_json: bool) -> None:
@@ -88,7 +88,7 @@ def check(file: Path, as_json: bool) -> None:
         raise CollwiseError(f"{file}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")
 
 
-@platforms.command("write")
+@platforms.command("write", epilog=example("platforms write grisou -o grisou.xml"))
 @click.argument("platform", type=PLATFORM)
 @file_option("-o", "--output", help="The XML file. Default: standard output.")
 def write(platform: HostPlatform, output: Path | None) -> None:
@@ -98,33 +98,6 @@ def write(platform: HostPlatform, output: Path | None) -> None:
     else:
         write_text(output, platform.xml_text())
         click.echo(f"{output}: {len(platform.hosts)} hosts")
-
-
-@platforms.command("calibrate")
-@click.argument("name")
-@click.option("--procs", type=click.IntRange(2), help="P of the gather experiments. Default: the paper's, 40 and 124.")
-@click.option("--ppn", type=click.IntRange(1), help="Processes per node. Default: one per CPU.")
-@file_option("-o", "--output", help="Write the calibrated description here.")
-@json_option
-def calibrate(name: str, procs: int | None, ppn: int | None, output: Path | None, as_json: bool) -> None:
-    """Calibrates NAME against its published figures and says how well each is met."""
-    from collwise.validation.calibration.published import PAPER_GATHER_PROCS
-    from collwise.validation.calibration.published import calibrate as run_calibration
-
-    platform = load_description(name)
-    ppn = ppn or platform.default_processes_per_node
-    procs = procs or PAPER_GATHER_PROCS.get(platform.name, platform.max_procs(ppn) // 2)
-    calibrated, targets = run_calibration(platform, procs, ppn)
-    if as_json:
-        print_json([vars(target) | {"relative_error": target.relative_error} for target in targets])
-    else:
-        rows = [
-            (t.name, f"{t.published:.4g}", f"{t.simulated:.4g}", f"{t.relative_error * 100:+.1f} %") for t in targets
-        ]
-        title = f"{platform.title}: published figures and the calibrated simulation (gather times in seconds)"
-        stdout_console().print(table(title, ["figure", "published", "simulated", "error"], rows))
-    if output is not None:
-        write_text(output, write_description(calibrated))
 
 
 def _facts(platform: HostPlatform) -> dict[str, object]:
@@ -190,7 +163,7 @@ def _understood(platform: HostPlatform) -> str:
     )
 
 
-@platforms.command("new")
+@platforms.command("new", epilog=example("platforms new mine --nodes 8 --gbits 25 --latency-us 12"))
 @click.argument("name")
 @click.option("--nodes", required=True, type=click.IntRange(1, MOST_HOSTS))
 @click.option("--gbits", required=True, type=FiniteRange(0, min_open=True), help="A node's link in Gbit/s.")
@@ -227,15 +200,22 @@ def new(name: str, nodes: int, gbits: float, latency_us: float, cpus: int, outpu
 
 
 def _dry_run(platform: HostPlatform) -> tuple[str, str]:
-    """The engine, and what it says when the first and the last host exchange a message; '' if nothing."""
+    """The engine, and what it says when the first and the last host, or two processes of the only one, exchange a
+    message; '' if nothing.
+    """
     import tempfile
 
+    from collwise.common.experiments import ROUNDTRIP, Experiment
     from collwise.simulator.store import Store
-    from collwise.simulator.timing import Case
+    from collwise.simulator.sweeps.context import SimulationContext
 
-    case = Case("-", "-", len(platform.hosts), 1024, experiment="roundtrip")
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "check.sqlite")) as store:
-        from collwise.simulator.sweeps.context import SimulationContext
-
-        result = SimulationContext(store).simulate(platform, [case])
-    return result.configuration.maker, result.timings[case].error.partition(": ")[2]
+        single = len(platform.hosts) == 1
+        lab = SimulationContext(store).laboratory(platform, 2 if single else None, 2 if single else 1)
+        try:
+            lab.run([Experiment(ROUNDTRIP, (0, lab.procs - 1), 1024, 1024)])
+        except UsageError:
+            raise
+        except CollwiseError as problem:
+            return lab.label, str(problem).partition(": ")[2]
+    return lab.label, ""

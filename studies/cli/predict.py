@@ -18,10 +18,10 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model, models_of
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
-    SEGMENT,
     SIZES,
     NamedChoice,
     algorithm_names,
@@ -29,6 +29,7 @@ from collwise.studies.cli.options import (
     parsed,
     print_json,
     refuse_options,
+    segments_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.fitting.models_by_name import MODEL_NAMES, beyond_what_is_known
@@ -44,7 +45,7 @@ def _pair(text: str) -> tuple[int, int]:
     return int(ranks[0]), int(ranks[1])
 
 
-@click.command()
+@click.command(epilog=example("predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1"))
 @click.option("--parameters", required=True, type=click.Path(path_type=Path), help="A file that 'collwise fit' wrote.")
 @click.option("--collective", help="A name (see 'collwise algorithms').")
 @click.option(
@@ -53,11 +54,9 @@ def _pair(text: str) -> tuple[int, int]:
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all.")
 @click.option("--procs", type=COUNTS, help="Process counts: 50,80,90 or 2:1000:+1.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
+@segments_option(None, default_text="that of the fit, or 0")
 @click.option(
-    "--segment", type=SEGMENT, help="Segment size, where messages are cut. Default: that of the fit, or none."
-)
-@click.option(
-    "--model", type=NamedChoice("model", MODEL_NAMES), help="Of those in the file. Default: what it was made for."
+    "--model", type=NamedChoice("model", MODEL_NAMES), help="One of the file's. Default: what it was made for."
 )
 @json_option
 @click.pass_context
@@ -69,14 +68,14 @@ def predict(
     algorithms: Sequence[str] | None,
     procs: Sequence[int] | None,
     sizes: Sequence[int] | None,
-    segment: int | None,
+    segments: Sequence[int] | None,
     model: str | None,
     as_json: bool,
 ) -> None:
     """Evaluates models over arrays of P and m at once, or the time of single messages."""
     if pair is not None:
         refuse_options(
-            context, ("collective", "algorithms", "procs", "segment", "model"), "collectives, not for --pair"
+            context, ("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair"
         )
         _predict_pair(parameters, pair, tuple(sizes or USUAL_SIZES["bcast"]), as_json)
         return
@@ -95,8 +94,10 @@ def predict(
     for line in beyond_what_is_known(fitted, collective, max(procs), max(sizes)):
         warn(line)
     started = time.perf_counter()
-    segments = {name: _segment_of(fitted, collective, name, segment) for name in names}
-    seconds = {name: fitted.predict(collective, name, p, m, segments[name]) for name in names}
+    methods = {
+        label: (name, size) for name in names for label, size in _segments_of(fitted, collective, name, segments)
+    }
+    seconds = {label: fitted.predict(collective, name, p, m, size) for label, (name, size) in methods.items()}
     elapsed = time.perf_counter() - started
     unknown = sum(int(np.isnan(values).sum()) for values in seconds.values())
     if unknown:
@@ -106,15 +107,15 @@ def predict(
         print_json({"model": fitted.name, "procs": list(procs), "message_bytes": list(sizes), "seconds": times})
         return
     rows = [
-        (procs[i], format_size(sizes[j]), *(_seconds_text(seconds[name][i, j]) for name in names))
+        (procs[i], format_size(sizes[j]), *(_seconds_text(values[i, j]) for values in seconds.values()))
         for i in range(len(procs))
         for j in range(len(sizes))
     ]
     title = f"{collective} on {fitted.platform}, predicted by {fitted.name}"
-    stdout_console().print(table(title, ["P", "m", *names], rows[:_MOST_ROWS], left=0, keys=2))
+    stdout_console().print(table(title, ["P", "m", *seconds], rows[:_MOST_ROWS], left=0, keys=2))
     if len(rows) > _MOST_ROWS:
         click.echo(f"the first {_MOST_ROWS} of {len(rows)} points; --json prints all")
-    click.echo(f"{len(rows) * len(names)} predictions in {format_seconds(elapsed)}")
+    click.echo(f"{len(rows) * len(seconds)} predictions in {format_seconds(elapsed)}")
 
 
 def _with_formula(model: CollectiveModel, collective: str, asked: Sequence[str]) -> list[str]:
@@ -129,13 +130,15 @@ def _with_formula(model: CollectiveModel, collective: str, asked: Sequence[str])
     return [name for name in asked if name in covered]
 
 
-def _segment_of(model: CollectiveModel, collective: str, algorithm: str, asked: int | None) -> int:
-    """The segment size asked for, or that of the fit, where the algorithm cuts messages."""
+def _segments_of(
+    model: CollectiveModel, collective: str, algorithm: str, asked: Sequence[int] | None
+) -> list[tuple[str, int]]:
+    """Labels and segment sizes: those asked for, or that of the fit, where the algorithm cuts messages."""
     if not Catalogue.load().algorithm(collective, algorithm).pipelined:
-        return 0
-    if asked is not None:
-        return asked
-    return model.parameters.segment_bytes if isinstance(model, ImplementationAware) else 0
+        return [(algorithm, 0)]
+    if asked is None:
+        return [(algorithm, model.parameters.segment_bytes if isinstance(model, ImplementationAware) else 0)]
+    return [(f"{algorithm}, {format_size(size)}" if len(asked) > 1 else algorithm, size) for size in asked]
 
 
 def _seconds_text(seconds: float) -> str:

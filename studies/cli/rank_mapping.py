@@ -1,4 +1,4 @@
-"""collwise mapping: which processor should be where in a binomial tree."""
+"""collwise rank-mapping: which processor should be where in a binomial tree."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from collwise.common.errors import UsageError
 from collwise.common.files import writable_file, write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     SIZES,
+    NamedChoice,
     SimulationOptions,
     file_option,
     json_option,
@@ -33,18 +35,20 @@ from collwise.validation.selection.rank_mapping import (
 )
 
 
-@click.command()
+@click.command(
+    "rank-mapping", epilog=example("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
+)
 @platform_option
 @click.option("--collective", required=True, help=" or ".join(COLLECTIVES) + ", by the binomial algorithm.")
 @click.option("--sizes", type=SIZES, default="1KiB:64KiB:x4", show_default=True, help="Of each process's block.")
-@click.option("--model", default=MODELS[0], show_default=True, help=f"What predicts: {' or '.join(MODELS)}.")
+@click.option("--model", type=NamedChoice("model", MODELS), default=MODELS[0], show_default=True, help="What predicts.")
 @click.option("--parameters", type=click.Path(path_type=Path), metavar="FILE", help="Default: estimated now.")
 @click.option("--procs", type=click.IntRange(2), help="Processes, one a node: the first nodes. Default: all.")
 @click.option("--common", is_flag=True, help="One mapping for all sizes: least sum of times relative to the default's.")
 @file_option("-o", "--output", help="Write the host names in rank order, for one size or with --common.")
 @simulation_options
 @json_option
-def mapping(
+def rank_mapping(
     platform: HostPlatform,
     collective: str,
     sizes: Sequence[int],

@@ -9,31 +9,35 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.interposed import ENGINES, LibraryOptions, run_interposed
-from collwise.studies.cli.options import PLATFORM, ppn_option, processes_per_node
+from collwise.studies.cli.commands import example
+from collwise.studies.cli.options import PLATFORM, NamedChoice, ppn_option, processes_per_node, simgrid_option
 from collwise.studies.cli.thresholds import thresholds_option, with_bounds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
-@click.option("--engine", required=True, metavar="NAME", help="smpi, openmpi or mpich.")
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog=example("run --library smpi --platform gros --procs 4 --algorithms bcast=chain --report -- latency"),
+)
+@click.option("--library", required=True, type=NamedChoice("MPI library", ENGINES), help="Which MPI runs it.")
 @click.option("--procs", required=True, type=click.IntRange(1), help="How many processes.")
 @click.option("--platform", type=PLATFORM, help="For smpi: a known platform or a .toml or .xml file.")
 @ppn_option
-@click.option("--simgrid", metavar="VERSION", help="For smpi: SimGrid version. Default: the system's.")
+@simgrid_option
 @click.option("--table", type=click.Path(path_type=Path), help="A decision table (collwise export --format collwise).")
-@click.option("--algorithms", default="", help="bcast=k_chain,fanout=3;barrier=bruck: overrides the table.")
+@click.option("--algorithms", default="", help="bcast=k_chain,chains=3;barrier=bruck: overrides the table.")
 @thresholds_option
 @click.option("--report", is_flag=True, help="Print at the end how often each algorithm ran, by message size.")
 @click.option("--plain", is_flag=True, help="Run without the library, to compare.")
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(
-    engine: str,
+    library: str,
     procs: int,
     platform: HostPlatform | None,
     ppn: int | None,
@@ -51,23 +55,21 @@ def run(
     The program is not modified; for smpi, it must have been built by smpicc. 'latency' is a program of ours. The exit
     code is the program's, or 1 if the program does not call the library.
     """
-    if engine not in ENGINES:
-        raise unknown_name("engine", engine, ENGINES)
     options = LibraryOptions(table, algorithms, report)
     if plain and (options != LibraryOptions() or thresholds is not None):
         raise UsageError("--plain runs without the library: no --table, --algorithms, --thresholds or --report with it")
-    if engine != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
-        raise UsageError("--platform, --ppn and --simgrid are for --engine smpi")
+    if library != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
+        raise UsageError("--platform, --ppn and --simgrid are for --library smpi")
     options.check()
     options = replace(options, algorithms=with_bounds(algorithms, thresholds))
     return run_interposed(
-        engine,
+        library,
         program,
         args,
         procs=procs,
         options=options,
         platform=platform,
         processes_per_node=processes_per_node(platform, ppn) if platform is not None else 1,
-        engine_version=simgrid,
+        simgrid=simgrid,
         plain=plain,
     )

@@ -13,6 +13,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.timing import Case, Timing
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
     NAMES,
@@ -25,6 +26,7 @@ from collwise.studies.cli.options import (
     ppn_option,
     print_json,
     processes_per_node,
+    segments_option,
     several,
     simulation_options,
 )
@@ -36,13 +38,13 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command()
+@click.command(epilog=example("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2"))
 @platform_option
 @collectives_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, of one collective. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 10:90:+10.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
-@click.option("--segments", type=SIZES, default="8KiB", show_default=True, help="Segment sizes; 0 is unsegmented.")
+@segments_option("8KiB")
 @click.option("--chains", type=click.IntRange(1), help="Chains of K-chain trees. Default: 4.")
 @click.option("--radix", type=click.IntRange(2), help="Radix of k-nomial trees. Default: 4.")
 @click.option("--max-requests", type=click.IntRange(1), help="Exchanges at a time of alltoall linear_sync. Default: 4.")
@@ -148,7 +150,7 @@ def _print_table(
         (
             p,
             format_size(m),
-            *([format_size(segment) if segment else "none"] if len(segments) > 1 else []),
+            *([format_size(segment)] if len(segments) > 1 else []),
             *(_cell(times.get((name, p, m, segment))) for name in names),
         )
         for p, m, segment in points

@@ -8,10 +8,11 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import SimulationOptions, json_option, print_json, simulation_options
 
 
-@click.command()
+@click.command(epilog=example("study nuriyev2021"))
 @click.argument("name")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/NAME")
 @click.option("--quick", is_flag=True, help="Fewer points where all of them take many minutes (pjesivac2007).")

@@ -12,6 +12,7 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
+from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.options import SIZE, FiniteRange, NamedChoice, json_option, parsed, print_json
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
@@ -28,7 +29,7 @@ _USUAL = Shape()
 _name_option = click.option("--name", default=beds.USUAL_NAME, show_default=True, help="Several beds can be up.")
 
 
-@click.group()
+@click.group(cls=CommandGroup, epilog=example("testbed up --nodes 8 --rate 100Mbit"))
 def testbed() -> None:
     """A cluster in this machine: real MPI over a real TCP network of limited rate, made of network namespaces.
 
@@ -36,7 +37,7 @@ def testbed() -> None:
     """
 
 
-@testbed.command()
+@testbed.command(epilog=example("testbed up --nodes 8 --rate 100Mbit"))
 @_name_option
 @click.option("--nodes", type=click.IntRange(2, MOST_NODES), default=_USUAL.nodes, show_default=True)
 @click.option(
@@ -123,7 +124,7 @@ def up(
         )
 
 
-@testbed.command()
+@testbed.command(epilog=example("testbed status --check"))
 @click.option("--name", help="Of one test bed. Default: all that are up.")
 @click.option("--check", is_flag=True, help="Measure whether it is what it should be; takes 10 to 20 s each.")
 @json_option
@@ -147,7 +148,7 @@ def status(name: str | None, check: bool, as_json: bool) -> None:
         raise CollwiseError(f"not fit for measurements: {', '.join(bad)}")
 
 
-@testbed.command()
+@testbed.command(epilog=example("testbed down --all"))
 @click.option("--name", help="Several beds can be up.  [default: bed]")
 @click.option("--all", "all_beds", is_flag=True, help="Every test bed, also half-made ones.")
 def down(name: str | None, all_beds: bool) -> None:
@@ -160,7 +161,10 @@ def down(name: str | None, all_beds: bool) -> None:
     click.echo(f"{removed} namespaces removed" if removed else f"nothing to remove{left}")
 
 
-@testbed.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@testbed.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog=example("testbed run --procs 8 -- ./my_program"),
+)
 @_name_option
 @click.option("--procs", type=click.IntRange(1), help="Default: as many as there is room for.")
 @click.option("--time-limit", type=FiniteRange(0, min_open=True), help="Seconds. Default: none.")

@@ -11,6 +11,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import writable_folder
 from collwise.common.units import format_seconds
 from collwise.simulator.store import Store
+from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import COLLECTIVES, SIZES, describe, json_option, parsed, print_json, store_option
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.testbed.shape import parse_rate
@@ -18,7 +19,7 @@ from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, usual_pla
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
 
-@click.command()
+@click.command(epilog=example("validate --testbed --quick"))
 @click.option("--testbed", is_flag=True, help="On test beds of network namespaces, which are made and removed.")
 @click.option("--nodes", type=click.IntRange(2, 64), default=NODES, show_default=True, help="Of the main test bed.")
 @click.option(

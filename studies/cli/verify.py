@@ -9,8 +9,9 @@ import click
 from rich.console import Console
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError, unknown_name
-from collwise.studies.cli.options import NAMES, json_option, print_json
+from collwise.common.errors import CollwiseError
+from collwise.studies.cli.commands import example
+from collwise.studies.cli.options import NamedChoices, json_option, print_json, simgrid_option
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.correctness.verification import PROCS as ENGINES
 from collwise.validation.correctness.verification import VerificationResult
@@ -32,19 +33,22 @@ def show(results: Sequence[VerificationResult]) -> None:
     console.print(f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable")
 
 
-@click.command()
-@click.option("--engines", type=NAMES, default=",".join(ENGINES), show_default=True, help="Which engines, by commas.")
+@click.command(epilog=example("verify --library smpi --collective barrier --quick"))
+@click.option(
+    "--library", "libraries", type=NamedChoices("MPI library", ENGINES), default=",".join(ENGINES), show_default=True,
+    help="Names by commas.",
+)  # fmt: skip
 @click.option("--collective", help="Only this one.")
 @click.option("--algorithm", help="Only this one.")
 @click.option("--quick", is_flag=True, help="Fewer process counts and cases.")
-@click.option("--engine", "smpi_version", metavar="VERSION", help="SimGrid version. Default: the system's.")
+@simgrid_option
 @json_option
 def verify(
-    engines: Sequence[str],
+    libraries: Sequence[str],
     collective: str | None,
     algorithm: str | None,
     quick: bool,
-    smpi_version: str | None,
+    simgrid: str | None,
     as_json: bool,
 ) -> None:
     """Runs every algorithm on real data under SMPI, Open MPI and MPICH and compares every element.
@@ -53,16 +57,12 @@ def verify(
     communicators that overlap, and threads.
     Exit code 1 if anything is wrong.
     """
-    for name in engines:
-        if name not in ENGINES:
-            raise unknown_name("engine", name, ENGINES)
-
     if collective is not None:
         Catalogue.load().collective(collective)
         if algorithm is not None:
             Catalogue.load().algorithm(collective, algorithm)
     with Console(stderr=True).status("verifying") as status:
-        results = run_verification(engines, collective, algorithm, quick, status.update, smpi_version=smpi_version)
+        results = run_verification(libraries, collective, algorithm, quick, status.update, smpi_version=simgrid)
     if as_json:
         print_json([asdict(result) for result in results])
     else:

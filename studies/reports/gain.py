@@ -9,7 +9,7 @@ from typing import Any
 
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.reports.markdown import markdown_table
-from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, RunTime, WayTime
+from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeanTime, MeasuredGain
 
 COLUMNS = ("collective", "P", "m", "choice", "default", "rules", "libcollwise", "rules gain", "libcollwise gains")
 
@@ -27,7 +27,7 @@ def cells(row: GainRow) -> tuple[str, ...]:
     )
 
 
-def _time(time: WayTime | None) -> str:
+def _time(time: MeanTime | None) -> str:
     if time is None:
         return "-"
     return f"{format_seconds(time.seconds)} ± {time.half_width_seconds / time.seconds:.0%}"
@@ -40,8 +40,8 @@ def _gain(row: GainRow, way: str) -> str:
     return text if row.significant(way) else f"({text})"
 
 
-def summary_lines(found: RunTime) -> Iterator[str]:
-    """The mean speed-up of each way, how many calls became significantly faster or slower, and remarks."""
+def summary_lines(found: MeasuredGain) -> Iterator[str]:
+    """For each way the geometric mean of the speed-ups, and how many calls became faster or slower beyond doubt."""
     for way in (RULES, LIBCOLLWISE):
         rows = [row for row in found.rows if getattr(row, way) is not None]
         if rows:
@@ -56,12 +56,12 @@ def summary_lines(found: RunTime) -> Iterator[str]:
         yield f"{note} ({calls} calls)"
 
 
-def check_lines(found: RunTime) -> list[str]:
-    """What the checks of the rules found, a line each."""
+def check_lines(found: MeasuredGain) -> list[str]:
+    """What Open MPI did with the rules."""
     return [check.summary for check in found.checks]
 
 
-def gains_markdown(found: RunTime) -> str:
+def gains_markdown(found: MeasuredGain) -> str:
     """The table and the summary for a report."""
     points = "".join(f"- {line}\n" for line in (*summary_lines(found), *check_lines(found)))
     return f"{markdown_table(COLUMNS, map(cells, found.rows))}\n{points}"

@@ -20,7 +20,7 @@ def summary_cells(found: Regions) -> tuple[str, ...]:
     limits = found.thresholds
     sizes = (limits.gather_irregular_from_bytes, limits.gather_regular_from_bytes, limits.scatter_leap_bytes)
     return (
-        found.place,
+        found.target,
         found.variant or "-",
         str(found.procs),
         *("-" if size is None else format_size(size) for size in sizes),
@@ -59,13 +59,13 @@ def regions_markdown(all_found: Sequence[Regions]) -> str:
 
 def title_of(found: Regions) -> str:
     """'testbed-8x100M, reno, P = 8'."""
-    return ", ".join([found.place, *([found.variant] if found.variant else []), f"P = {found.procs}"])
+    return ", ".join([found.target, *([found.variant] if found.variant else []), f"P = {found.procs}"])
 
 
 def record_of(found: Regions) -> dict[str, Any]:
     """The regions as plain data: thresholds, every single time, counters and the verdict."""
     return {
-        "place": found.place,
+        "place": found.target,
         "variant": found.variant,
         "procs": found.procs,
         "thresholds": asdict(found.thresholds),

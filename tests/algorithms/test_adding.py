@@ -47,7 +47,7 @@ def test_one_file_and_one_entry_make_an_algorithm(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(catalogue, "CATALOGUE_PATH", tmp_path / "algorithms/catalogue.toml")
     catalogue.Catalogue.load.cache_clear()
     try:
-        choice = ["--collective", "bcast", "--algorithm", "two_way_chain", "--engines", "smpi", "--json"]
+        choice = ["--collective", "bcast", "--algorithm", "two_way_chain", "--library", "smpi", "--json"]
         verified = CliRunner().invoke(collwise, ["verify", *choice])
         assert verified.exit_code == 0, verified.output
         (result,) = json.loads(verified.stdout)

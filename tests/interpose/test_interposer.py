@@ -16,9 +16,9 @@ import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.platforms import load
-from collwise.simulator.execution.installations import REPOSITORY, Installation, engine
+from collwise.simulator.execution.installations import REPOSITORY, Installation, find_installation
 from collwise.simulator.execution.interposed import LibraryOptions
-from collwise.simulator.execution.processes import smpi_files
+from collwise.simulator.execution.smpirun import smpi_files
 from tests.needs import each, need, needs
 from tests.waiting import wait_for
 
@@ -41,7 +41,7 @@ FUNCTIONS = (
 def engine_of(name: str) -> Installation:
     need(name)
     library, _, version = name.partition("-")
-    found = engine(library, version or None)
+    found = find_installation(library, version or None)
     build = subprocess.run(["cmake", "--build", str(found.build_directory)], capture_output=True, text=True)
     assert build.returncode == 0, build.stdout + build.stderr
     return found
@@ -49,7 +49,7 @@ def engine_of(name: str) -> Installation:
 
 def arguments_of(name: str) -> list[str]:
     library, _, version = name.partition("-")
-    arguments = ["--engine", library]
+    arguments = ["--library", library]
     if library == "smpi":
         arguments += ["--platform", "gros", *(["--simgrid", version] if version else [])]
     return arguments
@@ -326,15 +326,15 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--engine", "openmp", "--procs", "2", "latency"], r"unknown engine 'openmp'; did you mean openmpi"),
-        (["--engine", "openmpi", "--procs", "0", "latency"], r"--procs"),
-        (["--engine", "openmpi", "--procs", "2", "latncy"], r"no program 'latncy'; valid: a file, latency"),
-        (["--engine", "openmpi", "--procs", "2", "--ppn", "2", "latency"], r"are for --engine smpi"),
-        (["--engine", "smpi", "--procs", "2", "latency"], r"needs --platform"),
-        (["--engine", "openmpi", "--procs", "2", "--algorithms", "bcast", "latency"], r"is not COLLECTIVE=ALGORITHM"),
-        (["--engine", "openmpi", "--procs", "2", "--table", "nowhere", "latency"], r"nowhere: No such file"),
-        (["--engine", "mpich", "--procs", "2", "--thresholds", "none", "latency"], r"--thresholds: cannot read none"),
-        (["--engine", "openmpi", "--procs", "2", "--plain", "--report", "latency"], r"--plain runs without the lib"),
+        (["--library", "openmp", "--procs", "2", "latency"], r"unknown MPI library 'openmp'; did you mean openmpi"),
+        (["--library", "openmpi", "--procs", "0", "latency"], r"--procs"),
+        (["--library", "openmpi", "--procs", "2", "latncy"], r"no program 'latncy'; valid: a file, latency"),
+        (["--library", "openmpi", "--procs", "2", "--ppn", "2", "latency"], r"are for --library smpi"),
+        (["--library", "smpi", "--procs", "2", "latency"], r"needs --platform"),
+        (["--library", "openmpi", "--procs", "2", "--algorithms", "bcast", "latency"], r"is not COLLECTIVE=ALGORITHM"),
+        (["--library", "openmpi", "--procs", "2", "--table", "nowhere", "latency"], r"nowhere: No such file"),
+        (["--library", "mpich", "--procs", "2", "--thresholds", "none", "latency"], r"--thresholds: cannot read none"),
+        (["--library", "openmpi", "--procs", "2", "--plain", "--report", "latency"], r"--plain runs without the lib"),
     ],
 )
 def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
@@ -442,7 +442,7 @@ def test_waiting_for_the_clock_ends_in_simulation(tmp_path: Path) -> None:
 def test_nothing_is_left_behind_when_it_is_ended(number: signal.Signals, tmp_path: Path) -> None:
     marker = f"{tmp_path}/sleeper"
     shutil.copy(shutil.which("sleep") or "/bin/sleep", marker)
-    command = [sys.executable, "-P", "-m", "collwise.studies", "run", "--engine", "openmpi", "--procs", "2", "--plain"]
+    command = [sys.executable, "-P", "-m", "collwise.studies", "run", "--library", "openmpi", "--procs", "2", "--plain"]
     child = subprocess.Popen([*command, "--", marker, "10000"], stderr=subprocess.DEVNULL)
 
     def sleepers() -> str:

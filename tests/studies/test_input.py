@@ -126,7 +126,7 @@ def test_a_full_device_is_one_line(arguments: list[str]) -> None:
 def test_a_file_that_exists_is_not_overwritten(told: Told, arguments: list[str], file: str) -> None:
     Path(file).write_text("dear to somebody")
     code, _, err = told(arguments)
-    assert (code, err) == (2, f"collwise: {file} exists already; name another file, or overwrite it by --force\n")
+    assert (code, err) == (2, f"collwise: {file} exists already; name another file, or overwrite it with --force\n")
     assert Path(file).read_text() == "dear to somebody"
 
 
@@ -140,7 +140,7 @@ def test_force_overwrites_wherever_it_stands(told: Told) -> None:
 
 def test_far_more_processes_than_cores_are_warned_of(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
-    measure = ["measure", "--collective", "barrier", "--algorithms", "linear", "--max-repetitions", "5", "--procs"]
+    measure = ["measure", "--collective", "barrier", "--algorithms", "linear", "--repetitions", "5", "--procs"]
     code, _, err = told([*measure, "5,6"])
     assert code == 0
     assert err.count("warning") == 1

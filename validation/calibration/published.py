@@ -157,7 +157,8 @@ def calibrate(
     calibrated = with_parameters(platform, values)
     note = (
         "Link latency, bandwidth factor and rendezvous latency factor fitted to the published gamma and gather figures "
-        f"with P = {procs}, {processes_per_node} per node, by: collwise platforms calibrate {platform.name}"
+        f"with P = {procs}, {processes_per_node} per node, by: collwise calibrate --published --platform "
+        f"{platform.name}"
     )
     calibrated = dataclasses.replace(calibrated, calibration=dataclasses.replace(calibrated.calibration, note=note))
     found = simulated_targets(calibrated, procs, processes_per_node)

@@ -109,6 +109,15 @@ def measured_models(
     return list({model.name: model for model in found}.values())
 
 
+def fitted_segments(segments: Sequence[int]) -> tuple[int, ...]:
+    """The segment sizes in the order of a fit: the common one first, whole messages (0) last.
+
+    Whole messages are fitted besides sizes of segments, of which there is always one.
+    """
+    cut = [size for size in segments if size] or [SEGMENT_BYTES]
+    return (*cut, *([0] if 0 in segments else []))
+
+
 def implementation_aware(
     platform: HostPlatform,
     ppn: int,
@@ -116,8 +125,9 @@ def implementation_aware(
     context: SimulationContext,
     collectives: Sequence[str] = (),
 ) -> ModelParameters:
-    """Fits the implementation-aware models for some collectives, or all; the first segment size is the common one."""
+    """Fits the implementation-aware models for some collectives, or all; see `fitted_segments`."""
     procs = fitting.default_procs(platform, ppn)
+    segments = fitted_segments(segments)
     plan = fitting.Plan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
     if collectives:
         plan = replace(plan, collectives=tuple(collectives))
@@ -134,7 +144,7 @@ def models_on(
 ) -> list[CollectiveModel]:
     """Models estimated on the platform, in the order of their names; what one fit gives is fitted once.
 
-    `segments`: sizes that implementation-aware models are fitted for, the common one first, 0 for whole messages;
+    `segments`: sizes that implementation-aware models are fitted for, see `fitted_segments`;
     `collectives`: those that they are fitted for, all if empty.
     Where nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
     """
@@ -263,5 +273,5 @@ def check_formulas(model: str, collectives: Sequence[str]) -> None:
         known = f"; these have: {', '.join(others)}" if others else none if any_model else "; no model has any"
         raise UsageError(
             f"model {model} has no formulas for {', '.join(missing)}{known}. "
-            "Every collective can be chosen by simulated times: collwise select --by simulation"
+            "Every collective can be chosen by simulated times: collwise select --by simulated"
         )

@@ -88,7 +88,7 @@ def test_help_imports_nothing_that_takes_long(tmp_path: Path) -> None:
 
 SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "4")
 
-MAP = ("map", "--platform", "grisou", "--collective", "bcast")
+MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
 
 
 @pytest.mark.parametrize(
@@ -121,13 +121,13 @@ MAP = ("map", "--platform", "grisou", "--collective", "bcast")
         (("fit", "--platform", "grisou", "-o", "/proc/none/p.toml"), r"cannot write /proc/none/p\.toml"),
         (("demo", "-o", "/proc/none"), r"cannot write into /proc/none"),
         (("report", "--platform", "grisou", "--procs", "4", "-o", "/proc/none"), r"cannot write into /proc/none"),
-        (("select", "--collective", "bcast", "--procs", "4"), r"--by model needs --parameters"),
+        (("select", "--collective", "bcast", "--procs", "4"), r"--by predicted needs --parameters"),
         (
             ("compare", "--platform", "grisou", "--collective", "scan", "--procs", "4"),
-            r"model by_parts has no formulas for scan; no model has any\. .*by simulation$",
+            r"model by_parts has no formulas for scan; no model has any\. .*by simulated$",
         ),
         (
-            ("select", "--collective", "bcast", "--by", "simulation", "--platform", "grisou"),
+            ("select", "--collective", "bcast", "--by", "simulated", "--platform", "grisou"),
             r"needs --procs, for example",
         ),
         (
@@ -136,24 +136,27 @@ MAP = ("map", "--platform", "grisou", "--collective", "bcast")
                 "--collective",
                 "bcast",
                 "--by",
-                "simulation",
+                "simulated",
                 "--platform",
                 "grisou",
                 "--procs",
                 "4",
                 "--sampled",
             ),
-            r"--sampled is for --by model",
+            r"--sampled is for --by predicted",
         ),
         ((*MAP, "--procs", "4", "--models", "by_prts"), r"unknown model 'by_prts'; did you mean by_parts"),
-        ((*MAP, "--procs", "4", "--models", "by_parts,by_parts"), r"--models: each one once, of by_parts, as_printed"),
+        (
+            (*MAP, "--procs", "4", "--models", "by_parts,by_parts"),
+            r"--models: name each model once, by commas; valid: by_p",
+        ),
         ((*MAP, "--procs", "4", "--algorithms", "binry"), r"unknown bcast algorithm 'binry'; did you mean binary"),
         ((*MAP, "--procs", "4,103"), r"platform 'grisou' cannot hold P = 103 .*1 to 102"),
         (
             (*MAP, "--procs", "4", "--sizes", "0,1KiB"),
             r"no map of bcast: there is no place for m = 0 on its axis; the least",
         ),
-        ((*MAP, "--procs", "4", "--segments", "none,1Kb2"), r"--segments: malformed size '1Kb2': .*, or none"),
+        ((*MAP, "--procs", "4", "--segments", "0,1Kb2"), r"--segments: malformed size '1Kb2'"),
         ((*MAP, "--procs", "4", "--parameters", "a.toml,b.toml"), r"--parameters: 2 files for 1 models"),
         ((*MAP, "--procs", "4", "--parameters", "not-parameters.toml"), r"not-parameters\.toml: not a parameter file"),
         (("select", "--collective", "all,bcast", "--procs", "4"), r"--collective: unknown collective 'all'"),
@@ -163,12 +166,14 @@ MAP = ("map", "--platform", "grisou", "--collective", "bcast")
         ),
         (("select", "--collective", "bcast", "--procs", "4", "--for", "mpich"), r"--for.*'mpich'.*openmpi-4\.1"),
         ((*SIMULATE[:4], "bcast,gather", *SIMULATE[5:], "--algorithms", "linear"), r"names belong to one collective"),
-        (("verify", "--engines", "smpy"), r"unknown engine 'smpy'; did you mean smpi"),
+        (("verify", "--library", "smpy"), r"--library: unknown MPI library 'smpy'; did you mean smpi"),
         (("verify", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),
-        (
-            ("compare", "--platform", "grisou", "--collective", "bcast", "--procs", "4", "--segments", "0"),
-            r"--segments: segment size 0 \(unsegmented\) is in no model",
-        ),
+        (("platforms", "lst"), r"unknown platforms command 'lst'; did you mean list"),
+        (("report", "--platform", "grisou", "--procs", "4", "--collective", "bcat"), r"'bcat'; did you mean bcast"),
+        (("calibrate", "--published"), r"--published needs --platform NAME"),
+        (("calibrate", "--published", "--platform", "gros", "--quick"), r"--quick is for measured messages"),
+        (("calibrate", "--platform", "gros"), r"--platform is for --published; .* --nominal"),
+        (("select", "--collective", "bcast", "--by", "model"), r"--by: unknown source of times 'model'; valid: pred"),
         (
             ("platforms", "new", "gros", "--nodes", "2", "--gbits", "1", "--latency-us", "1"),
             r"'gros' is a platform that",
@@ -260,7 +265,7 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     bound = [a for entry in catalogue.collectives.values() for a in entry.algorithms.values() if a.objection(3)]
     assert again.stdout.count("not simulated for P = 3") == len(bound)
 
-    select = ("select", "--collective", "all", "--by", "simulation", *sweep[1:3], "--procs", "3,8", "--sizes", "64KiB")
+    select = ("select", "--collective", "all", "--by", "simulated", *sweep[1:3], "--procs", "3,8", "--sizes", "64KiB")
     for target, options in (("openmpi-4.1", ("--version", "4.1")), ("collwise", ("--format", "collwise"))):
         selected = collwise(*select, "--for", target, "--segments", "8KiB", "-o", f"{target}.json", cwd=here)
         assert selected.returncode == 0, selected.stderr
@@ -279,7 +284,8 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
 
 
 def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:
-    point = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "8", "--sizes", "8KiB,256KiB")
+    segments = ("--segments", "0,8KiB")
+    point = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "8", "--sizes", "8KiB,256KiB", *segments)
     compared = collwise("compare", *point, "--figures", "figures", "--json", cwd=here)
     assert compared.returncode == 0, compared.stderr
     rows = json.loads(compared.stdout)
@@ -288,7 +294,7 @@ def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:
         assert row["best"]["seconds"] == min(row["simulated_seconds"].values())
         assert row["best"]["degradation"] == 0
         assert row["model"]["degradation"] >= 0
-    selected = json.loads(collwise("select", "--by", "simulation", *point, "--json", cwd=here).stdout)
+    selected = json.loads(collwise("select", "--by", "simulated", *point, "--json", cwd=here).stdout)
     chosen = [entry["algorithm"] for entry in selected[0]["rules"]["8"]]
     best = [row["best"]["algorithm"] for row in rows]
     assert chosen == (best if best[0] != best[1] else best[:1])
@@ -331,8 +337,8 @@ def test_selecting_for_every_process_count(here: Path, toy_parameters: str) -> N
 def test_maps_of_decisions_and_penalties(here: Path, toy_parameters: str) -> None:
     grid = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "3,4", "--sizes", "1KiB,64KiB,256KiB")
     models = ("--models", "by_parts,as_printed", "--parameters", toy_parameters)
-    options = ("--segments", "none,8KiB", *models, "--figures", "maps")
-    drawn = collwise("map", *grid, *options, cwd=here)
+    options = ("--segments", "0,8KiB", *models, "--figures", "maps")
+    drawn = collwise("decision-map", *grid, *options, cwd=here)
     assert drawn.returncode == 0, drawn.stderr
     assert "2 x 3 points, 17 methods" in drawn.stdout
     assert "Best by simulation: " in drawn.stdout
@@ -341,7 +347,7 @@ def test_maps_of_decisions_and_penalties(here: Path, toy_parameters: str) -> Non
         "toy-bcast-decisions.png",
         "toy-bcast-penalties.png",
     ]
-    document = json.loads(collwise("map", *grid, *options, "--json", cwd=here).stdout)
+    document = json.loads(collwise("decision-map", *grid, *options, "--json", cwd=here).stdout)
     methods = [(one["algorithm"], one["segment_bytes"]) for one in document["methods"]]
     assert ("chain", 0) in methods
     assert ("chain", 8192) in methods

@@ -72,7 +72,7 @@ def test_what_is_not_said(
 
 @needs("openmpi")
 def test_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = "--min-repetitions 2 --max-repetitions 6 --confidence 0.9 --error 0.1 --json"
+    options = "--repetitions 2:6 --confidence 0.9 --relative-error 0.1 --json"
     code, output, _ = run(options, tmp_path, capsys, "--library openmpi --procs 2")
     assert code == 0
     (found,) = measurements(output)
@@ -90,8 +90,8 @@ def test_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ),
         ("--library mpich", "--platform grisou", "name either --platform"),
         ("--confidence 0.9", "--platform grisou", "simulated time is exact"),
-        ("--simgrid 4.1", "--library openmpi", "go with --platform"),
-        ("--error 2", "--library openmpi", "relative error 2.0; valid: between 0 and 1"),
+        ("--simgrid 4.1", "--library openmpi", "--simgrid is for --platform"),
+        ("--relative-error 2", "--library openmpi", "relative error 2.0; valid: between 0 and 1"),
         ("--processes 0,b", "--platform grisou", "--processes: malformed '0,b': write ranks by commas"),
         ("--processes 0,51", "--platform grisou", "processes 0,51: valid ranks are 0 to 50"),
         ("--processes 0,1,2", "--platform grisou", "it takes 2 processes"),

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from collwise.studies.cli.main import COMMANDS, main
+from collwise.studies.cli.commands import COMMANDS
+from collwise.studies.cli.main import main
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -17,7 +17,7 @@ from tests.needs import needs
 from tests.simulator.execution.stand_ins import BLIND_SHELL, OARSH, SRUN, stand_in
 
 GAIN = "gain --decisions {file} --procs 2 --sizes 1KiB --launches 2 --repetitions 1 --store s.sqlite --json"
-REGIONS = "regions --nodes 3 --stride 1KiB --largest 12KiB --rounds 1 --store s.sqlite --json"
+REGIONS = "irregular-regions --nodes 3 --stride 1KiB --largest 12KiB --repetitions 1 --store s.sqlite --json"
 
 
 def ended(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> tuple[object, str, str]:
@@ -63,9 +63,9 @@ def decisions(tmp_path: Path) -> str:
         (["--testbed", "a", "--library", "mpich"], "--library mpich: a test bed runs Open MPI"),
         (["--library", "opnmpi"], "--library: unknown MPI library 'opnmpi'; did you mean openmpi"),
         (["--launcher", "snur"], "--launcher: unknown launcher 'snur'; did you mean srun"),
-        (["--library", "openmpi", "--buffer", "16KB"], "--buffer is for beds that regions makes itself"),
-        (["--hosts", "n1", "--tcp", "bbr"], "--tcp is for beds that regions makes itself"),
-        (["--launcher", "srun", "--rate", "1Gbit"], "--rate is for beds that regions makes itself"),
+        (["--library", "openmpi", "--buffer", "16KB"], "--buffer is for beds that irregular-regions makes itself"),
+        (["--hosts", "n1", "--tcp", "bbr"], "--tcp is for beds that irregular-regions makes itself"),
+        (["--launcher", "srun", "--rate", "1Gbit"], "--rate is for beds that irregular-regions makes itself"),
         (["--ppn", "2"], "--ppn is for places"),
         (["--remote-shell", "oarsh"], "--remote-shell is for places"),
         (["--tcp", "renno"], "unknown TCP variant 'renno'"),
@@ -81,7 +81,7 @@ def test_bad_input_of_regions(
     message: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert message in problem(capsys, "regions", *arguments, "--store", str(tmp_path / "s.sqlite"))
+    assert message in problem(capsys, "irregular-regions", *arguments, "--store", str(tmp_path / "s.sqlite"))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_regions_refuse_more_processes_than_there_is_room_for(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     errors = problem(capsys, *REGIONS.split(), "--hosts", "localhost:2", "--reach", "900")
-    assert "3 processes; the host take 1 to 2" in errors
+    assert "3 processes on one host; valid: 1 to 2" in errors
 
 
 @needs("openmpi")

@@ -142,7 +142,7 @@ def test_what_has_no_formula_is_left_out_visibly(here: Path, capsys: Capture) ->
         "predict": f"{PREDICT} exact.toml --collective bcast --procs 4 --sizes 1KiB",
         "select": "select --collective bcast --model hockney --parameters exact.toml --procs 3:5:+1",
         "compare": f"compare {grid} --collective bcast --model hockney --parameters exact.toml",
-        "map": f"map {grid} --collective bcast --models hockney --parameters exact.toml --segments none",
+        "decision-map": f"decision-map {grid} --collective bcast --models hockney --parameters exact.toml --segments 0",
         "evaluate": "evaluate --platforms exact --procs 3 --sizes 1KiB --collective bcast --models hockney",
     }
     for command, arguments in commands.items():

@@ -153,7 +153,7 @@ def collwise(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @needs("smpi")
 def test_the_command(tmp_path: Path) -> None:
-    part = ("--engine", "smpi", "--collective", "barrier", "--procs", "8")
+    part = ("--library", "smpi", "--collective", "barrier", "--procs", "8")
     told = collwise(*part, cwd=tmp_path)
     assert told.returncode == 0, told.stderr
     assert "ompi_bruck" in told.stdout

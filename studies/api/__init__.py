@@ -1,0 +1,69 @@
+"""collwise chooses MPI collective algorithms before the hardware run: predicted, simulated and measured times.
+
+The public interface, for notebooks and scripts (docs/python.md has examples):
+
+    platform(name)                         a cluster: a known one, or a .toml or .xml file
+    simulate(platform, collective, procs)  simulated times, a pandas DataFrame
+    measure(collective, procs)             measured times under Open MPI or MPICH, a DataFrame
+    results()                              every time in the store, a DataFrame
+    fit(platform)                          a model whose parameters are estimated there
+    predict(model, collective, procs)      predicted times, a DataFrame
+    select(collective, model)              decisions: which algorithm for which P and message size
+    export(decisions, path)                rules that an MPI library reads
+    session(...)                           a store, a version of SimGrid and so on, for several calls
+
+Times are seconds and sizes bytes. Wherever sizes or process counts are taken, they are numbers, lists of numbers, or
+text as on the command line: '8KiB', '8KiB:4MiB:x2', '2:16:+2'. Wrong arguments raise UsageError, and a problem found
+on the way CollwiseError; both say what was wrong in one line.
+
+Importing this package costs nothing: what a function needs is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collwise.arguments import platform, session
+    from collwise.common.errors import CollwiseError, UsageError
+    from collwise.decisions import Decisions, export, select
+    from collwise.predictions import FittedModel, fit, predict
+    from collwise.timings import measure, results, simulate
+
+__all__ = [
+    "CollwiseError",
+    "Decisions",
+    "FittedModel",
+    "UsageError",
+    "export",
+    "fit",
+    "measure",
+    "platform",
+    "predict",
+    "results",
+    "select",
+    "session",
+    "simulate",
+]
+
+_MODULES = {
+    "arguments": ("platform", "session"),
+    "common.errors": ("CollwiseError", "UsageError"),
+    "decisions": ("Decisions", "export", "select"),
+    "predictions": ("FittedModel", "fit", "predict"),
+    "timings": ("measure", "results", "simulate"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'collwise' has no attribute '{name}'")
+    found = getattr(import_module(f"collwise.{_MODULE_OF[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,135 @@
+"""What the functions of the public interface take, in all the forms in which people write it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.common.units import parse_counts, parse_size, parse_sizes
+from collwise.platforms import HostPlatform, load
+
+if TYPE_CHECKING:
+    from collwise.simulator.sweeps.context import SimulationContext
+
+Numbers = str | int | Iterable[int | str]
+"""Sizes or process counts: '8KiB:4MiB:x2', 8192, [8192, '64KiB']."""
+Names = str | Iterable[str]
+"""Names: 'chain', 'chain,binary', ['chain', 'binary']."""
+PlatformLike = HostPlatform | str | Path
+"""A platform, the name of a known one, or a .toml or .xml file."""
+
+
+def platform(name: PlatformLike) -> HostPlatform:
+    """The cluster of that name, or the one that a file describes.
+
+    Parameters: `name` is a known platform ('grisou', 'gros', 'boba', ...; `collwise platforms list` has all of them),
+    or the path of a .toml description or of a SimGrid platform XML.
+
+    Returns a platform: `name`, `title`, `hosts`, `default_processes_per_node`, and `max_procs(processes_per_node)`.
+    Raises UsageError for an unknown name and for a file with problems.
+
+    >>> import collwise
+    >>> collwise.platform("gros").max_procs(1)
+    124
+    """
+    return name if isinstance(name, HostPlatform) else load(name)
+
+
+@contextmanager
+def session(
+    store: str | Path | None = None, engine: str = "smpi", simgrid: str | None = None, jobs: int | None = None
+) -> Iterator[SimulationContext]:
+    """How and where several calls simulate, for their `context`; closes the store at the end.
+
+    Parameters: `store`, the SQLite file of timings, by default what COLLWISE_STORE says, else results/timings.sqlite;
+    `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run
+    side by side, by default one per core.
+
+    Raises UsageError for a file that is not a store, and for an unknown engine.
+
+    >>> import collwise
+    >>> with collwise.session(store="timings.sqlite", jobs=2) as context:
+    ...     times = collwise.simulate("gros", "bcast", procs=4, sizes="8KiB", context=context)
+    """
+    from collwise.common.errors import unknown_name
+    from collwise.simulator.store import Store
+    from collwise.simulator.sweeps.context import ENGINES, SimulationContext
+
+    if engine not in ENGINES:
+        raise unknown_name("engine", engine, ENGINES)
+    with Store(store_path(store)) as opened:
+        yield SimulationContext(opened, engine, simgrid, jobs)
+
+
+def store_path(given: str | Path | None = None) -> Path:
+    """The store that is named, that of COLLWISE_STORE, or the default one."""
+    from collwise.simulator.store import default_store_path
+
+    return Path(given or os.environ.get("COLLWISE_STORE") or default_store_path())
+
+
+def opened(context: SimulationContext | None) -> AbstractContextManager[SimulationContext]:
+    """The context given, which stays open, or a session of its own."""
+    return session() if context is None else nullcontext(context)
+
+
+def sizes(given: Numbers) -> tuple[int, ...]:
+    """Sizes in bytes, ascending. Raises UsageError for what is no size."""
+    return _numbers(given, parse_sizes, parse_size, "size in bytes", 0)
+
+
+def counts(given: Numbers) -> tuple[int, ...]:
+    """Process counts, ascending. Raises UsageError for what is none."""
+    return _numbers(given, parse_counts, lambda text: parse_counts(text)[0], "process count", 1)
+
+
+def _numbers(
+    given: Numbers, parse: Callable[[str], list[int]], parse_one: Callable[[str], int], kind: str, least: int
+) -> tuple[int, ...]:
+    if isinstance(given, str):
+        return tuple(parse(given))
+    values = set()
+    for one in [given] if isinstance(given, Integral) else given:
+        number = parse_one(one) if isinstance(one, str) else one
+        if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
+            raise UsageError(f"{one!r} is no {kind}; valid: whole numbers from {least} on, or text such as '8KiB'")
+        values.add(int(number))
+    if not values:
+        raise UsageError(f"no {kind} was given")
+    return tuple(sorted(values))
+
+
+def names(given: Names) -> tuple[str, ...]:
+    """Names in the order given, each once."""
+    parts = given.split(",") if isinstance(given, str) else given
+    return tuple(dict.fromkeys(name.strip() for name in parts if name.strip()))
+
+
+def collectives(given: Names) -> tuple[str, ...]:
+    """Names of collectives; 'all' stands for every one. Raises UsageError for an unknown one."""
+    catalogue = Catalogue.load()
+    if given == "all":
+        return tuple(catalogue.collectives)
+    return tuple(dict.fromkeys(catalogue.collective(name).name for name in names(given)))
+
+
+def algorithms(collective: str, given: Names | None) -> tuple[str, ...]:
+    """Names of algorithms; nothing and 'all' stand for every one that can be chosen. Raises UsageError."""
+    catalogue = Catalogue.load()
+    known = catalogue.collective(collective)
+    wanted = names(given) if given is not None else ()
+    if wanted in ((), ("all",)):
+        return known.selectable
+    return tuple(catalogue.algorithm(collective, name).name for name in wanted)
+
+
+def note(message: str) -> None:
+    """Tells the user something in one line on standard error."""
+    print(f"collwise: {message}", file=sys.stderr)

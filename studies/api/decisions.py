@@ -1,0 +1,254 @@
+"""Decisions, and the rules that libraries read: `select`, `export`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from collwise import arguments
+from collwise.arguments import Names, Numbers, PlatformLike
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.files import write_text
+from collwise.common.notices import warn
+from collwise.models.interface import CollectiveModel
+from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import charges_overheads
+from collwise.predictions import ModelLike, model_from
+from collwise.validation.openmpi.builtin_decisions import Choice
+from collwise.validation.openmpi.rules import collwise_rules, openmpi_rules
+from collwise.validation.selection.comparison import (
+    ComparisonPlan,
+    covered_by_model,
+    not_predicted,
+    select_by_model,
+    select_by_simulation,
+)
+from collwise.validation.selection.consumers import COLLWISE, TARGETS, candidates, one_choice_a_count
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
+from collwise.validation.selection.grid import DECISION_SIZES
+
+if TYPE_CHECKING:
+    from collwise.simulator.sweeps.context import SimulationContext
+
+FORMATS = {"openmpi": "classic dynamic rules", COLLWISE: "the table of collwise run"}
+"""What `export` writes, by name."""
+
+
+@dataclass(frozen=True, repr=False)
+class Decisions:
+    """Decision tables, one per collective: which algorithm to run from which P and message size on; made by `select`."""
+
+    tables: tuple[DecisionTable, ...]
+
+    @classmethod
+    def load(cls, *paths: str | Path) -> Decisions:
+        """The tables of files that `save` or `collwise select -o` wrote. Raises UsageError naming the file."""
+        return cls(tuple(table for path in paths for table in decisions_from(Path(path))))
+
+    def save(self, path: str | Path) -> None:
+        """Writes all tables into one JSON file. Raises UsageError when it cannot be written."""
+        write_text(Path(path), json.dumps(decisions_document(self.tables), indent=2) + "\n")
+
+    def choose(self, collective: str, procs: int, message_bytes: int | str) -> Choice:
+        """The choice for one call. Raises UsageError where nothing is decided."""
+        found = {table.collective: table for table in self.tables}
+        if collective not in found:
+            raise unknown_name("collective", collective, found, "those decided")
+        return found[collective].choose(procs, arguments.sizes(message_bytes)[0])
+
+    def frame(self) -> pd.DataFrame:
+        """A row per rule: `collective`, `from_procs`, `from_bytes`, `algorithm`, `segment_bytes`."""
+        rows = [
+            (table.collective, procs, start, choice.algorithm, choice.segment_bytes)
+            for table in self.tables
+            for procs, row in table.rules.items()
+            for start, choice in row
+        ]
+        return pd.DataFrame(rows, columns=["collective", "from_procs", "from_bytes", "algorithm", "segment_bytes"])
+
+    def __repr__(self) -> str:
+        what = ", ".join(f"{table.collective} on {table.platform} by {table.made_by}" for table in self.tables[:3])
+        more = f" and {len(self.tables) - 3} more" if len(self.tables) > 3 else ""
+        return f"<Decisions for {what}{more}: {len(self.frame())} rules>"
+
+    def _repr_html_(self) -> str:
+        return self.frame().to_html(index=False, max_rows=30)
+
+
+def select(
+    collective: Names,
+    model: ModelLike | None = None,
+    *,
+    platform: PlatformLike | None = None,
+    by: str = "predicted",
+    procs: Numbers | None = None,
+    sizes: Numbers | None = None,
+    segments: Numbers = "8KiB:128KiB:x2",
+    consumer: str | None = None,
+    one_choice: bool | None = None,
+    sampled: bool = False,
+    name: str | None = None,
+    ppn: int | None = None,
+    context: SimulationContext | None = None,
+) -> Decisions:
+    """Decides which algorithm to run for each process count and from which message size on.
+
+    Parameters: `collective`, one name, several, or 'all'; `by`, 'predicted' or 'simulated' times; `model`, for
+    predicted times, what `fit` returned or a parameter file, and `name`, which of its models; `platform`, needed for
+    simulated times; `procs`, process counts, by default 2 to all of the platform's for predicted times; `sizes`,
+    message sizes in bytes; `segments`, segment sizes that a choice may have; `consumer`, 'openmpi-4.0', '4.1', '5.0' or
+    'collwise', to use only what its rules can express; `one_choice`, one algorithm per process count, by default where
+    the consumer needs that; `sampled`, decide predicted times at `sizes` only; `ppn`, processes per node; `context`,
+    see `session`.
+
+    Returns Decisions. By predicted times they hold, to the byte, every size between the least and the largest of
+    `sizes` at which the fastest algorithm changes; by simulated times they hold `sizes`.
+    Raises UsageError for wrong arguments.
+
+    >>> import collwise
+    >>> decisions = collwise.select("bcast", collwise.fit("exact", "hockney"), procs="2:8:+1")
+    >>> decisions
+    <Decisions for bcast on exact by model hockney: ... rules>
+    >>> decisions.choose("bcast", 8, "1MiB").algorithm
+    '...'
+    """
+    if by not in ("predicted", "simulated"):
+        raise unknown_name("source of times", by, ("predicted", "simulated"))
+    if consumer is not None and consumer not in TARGETS:
+        raise unknown_name("target", consumer, TARGETS)
+    chosen = _candidates(arguments.collectives(collective), consumer)
+    where = None if platform is None else arguments.platform(platform)
+    counts = None if procs is None else arguments.counts(procs)
+    common, *more = arguments.sizes(segments)
+
+    def single(one: str) -> bool:
+        return one_choice_a_count(one, consumer) if one_choice is None else one_choice
+
+    def plans(names: dict[str, tuple[str, ...]], counts: tuple[int, ...], per_node: int) -> list[ComparisonPlan]:
+        return [
+            ComparisonPlan(
+                one,
+                counts,
+                arguments.sizes(sizes) if sizes and one != "barrier" else DECISION_SIZES[one],
+                per_node,
+                common,
+                algorithms,
+                tuple(more),
+            )
+            for one, algorithms in names.items()
+        ]
+
+    if by == "predicted":
+        if model is None:
+            raise UsageError("predicted times need a model: what fit returned, or a parameter file")
+        fitted = model_from(model, name)
+        chosen = _with_formulas(fitted, chosen)
+        asked = plans(chosen, *_process_counts(fitted, Path(str(model)), where, counts, ppn))
+        for plan in asked:
+            covered, left_out = covered_by_model(fitted, plan)
+            for line in filter(None, (left_out, not_predicted(fitted, covered))):
+                arguments.note(line)
+        return Decisions(tuple(select_by_model(fitted, plan, single(plan.collective), sampled) for plan in asked))
+    if where is None or counts is None:
+        raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
+    if sampled:
+        raise UsageError("sampled is for predicted times; simulated ones are always sampled")
+    asked = plans(_without_free_barrier(chosen, where), counts, ppn or where.default_processes_per_node)
+    cases = [case for plan in asked for case in plan.candidate_cases()]
+    label = ", ".join(chosen) if len(chosen) <= 3 else f"{len(chosen)} collectives"
+    with arguments.opened(context) as simulations:
+        sweep = simulations.simulate(where, cases, f"{where.name}: simulating {label}")
+    return Decisions(tuple(select_by_simulation(where, plan, sweep, single(plan.collective)) for plan in asked))
+
+
+def export(
+    decisions: Decisions | str | Path | Sequence[str | Path],
+    path: str | Path | None = None,
+    format_name: str = "openmpi",
+    *,
+    openmpi_version: str = "4.1",
+) -> str:
+    """Decisions as rules that an MPI library reads.
+
+    Parameters: `decisions`, what `select` returned, or files that it was saved in; `path`, the file to write, if any;
+    `format_name`, 'openmpi' (classic dynamic rules) or 'collwise' (the table of `collwise run`); `openmpi_version`,
+    whose algorithm ids the rules have.
+
+    Returns the text of the rules. Raises UsageError for what the format cannot express, and for a file that cannot be
+    written.
+
+    >>> import collwise
+    >>> model = collwise.fit("exact", "hockney")
+    >>> decisions = collwise.select("bcast", model, procs="2:8:+1", consumer="openmpi-4.1")
+    >>> rules = collwise.export(decisions, "exact.rules")
+    """
+    if format_name not in FORMATS:
+        raise unknown_name("format", format_name, FORMATS)
+    if not isinstance(decisions, Decisions):
+        decisions = Decisions.load(*([decisions] if isinstance(decisions, (str, Path)) else decisions))
+    tables = decisions.tables
+    text = collwise_rules(tables) if format_name == COLLWISE else openmpi_rules(tables, openmpi_version)
+    if path is not None:
+        write_text(Path(path), text)
+    return text
+
+
+def _candidates(collectives: Sequence[str], consumer: str | None) -> dict[str, tuple[str, ...]]:
+    """Algorithms to choose from by collective; those without any are left out, and an error if all are."""
+    found, missing = {}, []
+    for name in collectives:
+        try:
+            found[name] = candidates(name, consumer)
+        except UsageError as problem:
+            missing.append(problem)
+    if not found:
+        raise missing[0]
+    for left_out in missing:
+        arguments.note(f"{left_out}; left out")
+    return found
+
+
+def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The collectives that the model has formulas for; the others are named, and an error if these are all."""
+    from collwise.validation.fitting.models_by_name import check_formulas
+
+    if not any(model.algorithms(name) for name in chosen):
+        check_formulas(model.name, list(chosen))
+    for name in chosen:
+        if not model.algorithms(name):
+            arguments.note(f"{name}: model {model.name} has no formulas; left out")
+    return {name: names for name, names in chosen.items() if model.algorithms(name)}
+
+
+def _process_counts(
+    model: CollectiveModel, file: Path, platform: HostPlatform | None, procs: tuple[int, ...] | None, ppn: int | None
+) -> tuple[tuple[int, ...], int]:
+    """The process counts to decide for, and the processes per node: as asked, as fitted, or the platform's."""
+    from collwise.validation.fitting.models_by_name import check_fits_platform, fitted_per_node, platform_of
+
+    per_node = ppn or fitted_per_node(model)
+    if platform is None and procs and (per_node is None or per_node == (ppn or per_node)):
+        return procs, per_node or ppn or 1
+    platform = platform or platform_of(model, file)
+    per_node = per_node or platform.default_processes_per_node
+    check_fits_platform(model, file, platform, per_node)
+    for count in procs or ():
+        platform.hosts_for(count, per_node)
+    return procs or tuple(range(2, platform.max_procs(per_node) + 1)), per_node
+
+
+def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlatform) -> dict[str, tuple[str, ...]]:
+    """Leaves the barrier out, and says so, where short messages cost nothing: the one with most of them would win."""
+    if "barrier" not in chosen or charges_overheads(platform.smpi_options()):
+        return chosen
+    why = f"{platform.name} has no smpi/os, or, ois, so that the linear barrier's many short messages look free"
+    if list(chosen) == ["barrier"]:
+        warn(why)
+        return chosen
+    arguments.note(f"barrier left out: {why}")
+    return {name: names for name, names in chosen.items() if name != "barrier"}

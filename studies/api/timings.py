@@ -1,0 +1,222 @@
+"""Simulated and measured times as pandas DataFrames: `simulate`, `measure`, `results`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from collwise import arguments
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.arguments import Names, Numbers, PlatformLike
+from collwise.common.errors import UsageError
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case, Timing
+from collwise.validation.selection.grid import SIZES as MEASURED_SIZES
+from collwise.validation.selection.grid import SWEEP_SIZES
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
+    from collwise.simulator.execution.targets import ExecutionTarget
+    from collwise.simulator.sweeps.method import Method
+
+_CASE = (
+    *("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "fanout", "limit_bytes"),
+    *("processes_per_node", "nodes", "root"),
+)
+_MEASURED = (
+    *("half_width_seconds", "repetitions", "median_seconds", "least_seconds", "greatest_seconds"),
+    *("late_starts", "precise"),
+)
+
+
+def simulate(
+    platform: PlatformLike,
+    collective: Names,
+    procs: Numbers,
+    sizes: Numbers | None = None,
+    *,
+    algorithms: Names | None = None,
+    segments: Numbers = "8KiB",
+    counts: Mapping[str, int | None] | None = None,
+    thresholds: Thresholds | None = None,
+    root: int = 0,
+    ppn: int | None = None,
+    context: SimulationContext | None = None,
+) -> pd.DataFrame:
+    """Simulated times of algorithms at every process count, message size and segment size.
+
+    Parameters: `platform`, see `platform`; `collective`, one name, several, or 'all'; `procs`, process counts;
+    `sizes`, message sizes in bytes, by default 12 by doubling (for what a collective's size counts see
+    `collwise algorithms`); `algorithms`, by default all that can be chosen; `segments`, segment sizes in bytes, 0 for
+    unsegmented; `counts`, numbers of 'chains', a 'radix' or 'max_requests' for algorithms that take one; `thresholds`,
+    for the lmo algorithms; `root`, the root's rank; `ppn`, processes per node, by default the platform's; `context`,
+    see `session`.
+
+    Returns a DataFrame with one row per case: its columns are the case's, `seconds` (nan where it failed) and `error`.
+    Its `attrs` say what simulated (`maker`), how many rows were in the store before (`reused`) and how many simulator
+    processes ran (`processes_started`). Process counts that an algorithm does not run on are left out. What the store
+    has is not simulated again.
+
+    Raises UsageError for wrong arguments and where SimGrid is missing.
+
+    >>> import collwise
+    >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", algorithms="chain,binary")
+    >>> times.pivot(index=["procs", "message_bytes"], columns="algorithm", values="seconds").shape
+    (4, 2)
+    """
+    where = arguments.platform(platform)
+    per_node = ppn or where.default_processes_per_node
+    asked = arguments.collectives(collective)
+    chosen = chosen_algorithms(asked, algorithms)
+    process_counts = arguments.counts(procs)
+    if root >= min(process_counts):
+        raise UsageError(f"--root: rank {root} does not exist with P = {min(process_counts)}")
+    cases = [
+        Case(
+            *(one.collective, one.name, p, m, segment, (counts or {}).get(one.count_parameter) or 0),
+            *(per_node, root),
+            limit_bytes=limit,
+        )
+        for one, cuts in _cuts(chosen, arguments.sizes(segments), thresholds)
+        for p in process_counts
+        if not one.objection(p)
+        for m in (arguments.sizes(sizes) if sizes and one.collective != "barrier" else SWEEP_SIZES[one.collective])
+        for segment, limit in cuts
+    ]
+    label = ", ".join(asked) if len(asked) <= 3 else f"{len(asked)} collectives"
+    with arguments.opened(context) as simulations:
+        result = simulations.simulate(where, cases, f"{where.name} {label}")
+    frame = _frame(result.timings.values(), _CASE, ("seconds", "error"))
+    frame.attrs = {
+        "platform": where.name,
+        "maker": result.configuration.maker,
+        "reused": result.reused,
+        "processes_started": result.processes_started,
+    }
+    return frame
+
+
+def measure(
+    collective: str,
+    procs: Numbers,
+    sizes: Numbers | None = None,
+    *,
+    algorithms: Names | None = None,
+    segments: Numbers = "8KiB",
+    thresholds: Thresholds | None = None,
+    target: str | ExecutionTarget = "openmpi",
+    method: Method | None = None,
+    store: str | Path | None = None,
+) -> pd.DataFrame:
+    """Measured times of our algorithms under a real MPI library.
+
+    Parameters: as for `simulate`, and `target`, 'openmpi' or 'mpich' on this machine, or an execution target;
+    `method`, how times are taken and how often (simulator.sweeps.method.Method; docs/measuring.md says which when);
+    `store`, the SQLite file of timings.
+
+    Returns a DataFrame with one row per case: the case's columns, `seconds` (the mean), `half_width_seconds` of its
+    confidence interval, `repetitions`, median, least and greatest, `precise` (whether the precision was reached) and
+    `error`. On this machine alone, times are of its shared memory, not of a cluster's network.
+
+    Raises UsageError for wrong arguments and where the library is missing, CollwiseError when it does not run.
+
+    >>> import collwise
+    >>> from collwise.simulator.sweeps.method import Method, Precision
+    >>> quick = Method(precision=Precision(2, 2))
+    >>> times = collwise.measure("bcast", procs=2, sizes="8KiB", algorithms="chain", method=quick)
+    >>> list(times.algorithm), int(times.repetitions[0])
+    (['chain'], 2)
+    """
+    from collwise.simulator.execution.targets import LocalMachine
+    from collwise.simulator.sweeps.method import Method, combine
+    from collwise.simulator.sweeps.mpi_runner import measure_launches
+
+    how = method or Method()
+    chosen = chosen_algorithms([Catalogue.load().collective(collective).name], algorithms)
+    choices = _cuts(chosen, arguments.sizes(segments), thresholds)
+    place = LocalMachine(target) if isinstance(target, str) else target
+    cases = [
+        Case(
+            *(collective, one.name, p, m, segment),
+            processes_per_node=place.processes_per_node(p),
+            limit_bytes=limit,
+        )
+        for p in arguments.counts(procs)
+        for m in (arguments.sizes(sizes) if sizes and collective != "barrier" else MEASURED_SIZES[collective])
+        for one, cuts in choices
+        for segment, limit in cuts
+        if not one.objection(p)
+    ]
+    if not cases:
+        raise UsageError(f"none of {', '.join(one.name for one in chosen)} runs on P = {procs}")
+    with Store(arguments.store_path(store)) as opened:
+        launches = measure_launches(place, cases, opened, method=how)
+    timings = [combine(each, how.precision.confidence) for each in zip(*launches, strict=True)]
+    frame = _frame(timings, _CASE, ("seconds", *_MEASURED, "error"))
+    frame.attrs = {"platform": place.name, "maker": place.engine.label}
+    return frame
+
+
+def results(store: str | Path | None = None, **equal: Any) -> pd.DataFrame:
+    """Every time in the store, with what made it.
+
+    Parameters: `store`, the SQLite file, by default that of `simulate`; any column by name, to get the rows that equal
+    it: source='simulated', collective='bcast', platform='gros'.
+
+    Returns a DataFrame with one row per time, in the order in which they were made: `source` (simulated, measured),
+    `platform`, `maker`, the case's columns, `seconds`, `error` and `made_at`; further columns as in `measure`.
+    An empty one where the store does not exist. Raises UsageError for a file that is not a store, and for an unknown
+    column.
+
+    >>> import collwise
+    >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
+    >>> collwise.results(collective="gather", algorithm="linear").seconds.equals(times.seconds)
+    True
+    """
+    columns = ["source", "platform", "maker", *_CASE, "seconds", *_MEASURED, "error", "experiment", "made_at"]
+    wrong = [name for name in equal if name not in columns]
+    if wrong:
+        raise UsageError(f"results: no column '{wrong[0]}'; valid: {', '.join(columns)}")
+    path = arguments.store_path(store)
+    if not path.exists():
+        return pd.DataFrame(columns=columns)
+    with Store(path) as opened:
+        return pd.DataFrame(opened.rows(**equal), columns=columns)
+
+
+def chosen_algorithms(collectives: Sequence[str], given: Names | None) -> list[Algorithm]:
+    """The algorithms asked for, or all that can be chosen, of some collectives. Raises UsageError."""
+    if given is not None and len(collectives) > 1 and arguments.names(given) != ("all",):
+        raise UsageError("--algorithms: names belong to one collective; several were asked for")
+    return [
+        Catalogue.load().algorithm(collective, name)
+        for collective in collectives
+        for name in arguments.algorithms(collective, given)
+    ]
+
+
+def _cuts(
+    chosen: Sequence[Algorithm], segments: Sequence[int], thresholds: Thresholds | None
+) -> list[tuple[Algorithm, list[tuple[int, int]]]]:
+    """Algorithms with their segment sizes, each with the size up to which messages are cut (0: no such limit)."""
+    from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter
+
+    check_thresholds_matter(chosen, thresholds)
+    return [
+        (
+            one,
+            [bounds_of(one, thresholds)]
+            if one.bounded
+            else [(segment, 0) for segment in (segments if one.pipelined else (0,))],
+        )
+        for one in chosen
+    ]
+
+
+def _frame(timings: Iterable[Timing], case: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
+    rows = [[*(getattr(one.case, name) for name in case), *(getattr(one, name) for name in values)] for one in timings]
+    return pd.DataFrame(rows, columns=[*case, *values])

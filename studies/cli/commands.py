@@ -1,0 +1,226 @@
+"""The table of commands, and groups of commands. Nothing heavy is imported: the list of commands needs no more."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+from collwise.common.errors import unknown_name
+
+
+class Command(NamedTuple):
+    """Where a command is defined, its line in the list of commands, and the system packages it cannot do without.
+
+    `module` is one of collwise.studies.cli and loads when the command is called, so that neither the list nor a quick
+    command waits for numpy or matplotlib. `attribute` is the command's name there.
+    """
+
+    module: str
+    attribute: str
+    summary: str
+    needs: str
+
+
+# The launcher reads `needs` from the lines of this table, before there is a Python environment. It names groups of
+# system packages (build, smpi, openmpi, mpich, testbed, engine, style); `collwise` says what is in each.
+# "smpi" is always needed, "--check:build+openmpi" only with that option, "--by=simulated:smpi" only with that value,
+# "!--library:smpi" only without that option.
+SECTIONS = {
+    "Main path": {
+        "demo": Command(
+            "demo",
+            "demo",
+            "The main job on two real clusters, in a few minutes.",
+            needs="build smpi openmpi",
+        ),
+        "algorithms": Command("algorithms", "algorithms", "Lists collectives and their algorithms.", needs=""),
+        "simulate": Command(
+            "simulate", "simulate", "Simulates algorithms at every P, m and segment size.", needs="build smpi"
+        ),
+        "compare": Command(
+            "comparison",
+            "compare",
+            "The best algorithm beside a model's and Open MPI's picks.",
+            needs="build smpi",
+        ),
+        "decision-map": Command(
+            "decision_map",
+            "decision_map",
+            "Maps of the best method and of what models' picks cost.",
+            needs="build smpi",
+        ),
+        "select": Command(
+            "comparison",
+            "select",
+            "Makes decision tables: which algorithm for each P and m.",
+            needs="--by=simulated:build+smpi",
+        ),
+        "export": Command(
+            "comparison",
+            "export",
+            "Writes decision tables as rules that MPI libraries read.",
+            needs="--check:build+openmpi",
+        ),
+        "report": Command(
+            "comparison", "report", "Writes an HTML report and rules for one platform.", needs="build smpi"
+        ),
+        "run": Command(
+            "run",
+            "run",
+            "Runs an unmodified MPI program with our algorithms in it.",
+            needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich",
+        ),
+    },
+    "Platforms": {
+        "platforms": Command(
+            "platforms",
+            "platforms",
+            "Lists, checks and writes descriptions of clusters.",
+            needs="check:build+smpi",
+        ),
+        "calibrate": Command(
+            "calibrate",
+            "calibrate",
+            "Fits a platform to measured or published times.",
+            needs="build --published:smpi --testbed:openmpi+testbed",
+        ),
+        "testbed": Command(
+            "testbed",
+            "testbed",
+            "A cluster in this machine: real MPI over real TCP.",
+            needs="build openmpi testbed",
+        ),
+    },
+    "Models": {
+        "models": Command("coverage", "models", "Lists models, and which formulas they have.", needs=""),
+        "fit": Command(
+            "fit",
+            "fit",
+            "Estimates the parameters of models from experiments.",
+            needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
+        ),
+        "predict": Command("predict", "predict", "Evaluates models over arrays of P and m.", needs=""),
+        "evaluate": Command(
+            "evaluation",
+            "evaluate",
+            "Scores models against simulated times.",
+            needs="build smpi",
+        ),
+        "recover": Command(
+            "evaluation", "recover", "Compares estimated parameters with the true ones.", needs="build smpi"
+        ),
+        "rank-mapping": Command(
+            "rank_mapping",
+            "rank_mapping",
+            "Finds the best ranks for nodes in a binomial tree.",
+            needs="build smpi",
+        ),
+    },
+    "Measuring": {
+        "measure": Command(
+            "measure",
+            "measure",
+            "Measures our algorithms under Open MPI or MPICH.",
+            needs="build --library=mpich:mpich --testbed:openmpi+testbed",
+        ),
+        "import": Command("import_times", "import_times", "Reads times that were measured elsewhere.", needs=""),
+        "experiment": Command(
+            "experiment",
+            "experiment",
+            "Makes single experiments between a few processes.",
+            needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
+        ),
+        "irregular-regions": Command(
+            "irregular_regions",
+            "irregular_regions",
+            "Finds where linear gather and scatter are irregular.",
+            needs="build --library=mpich:mpich --testbed:openmpi+testbed",
+        ),
+        "gain": Command(
+            "gain",
+            "gain",
+            "Measures a decision table's gain over Open MPI's own.",
+            needs="build openmpi --platform:smpi --testbed:testbed",
+        ),
+    },
+    "Checking": {
+        "verify": Command(
+            "verify",
+            "verify",
+            "Runs every algorithm on real data and checks the results.",
+            needs="build !--library:smpi --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich",
+        ),
+        "crosscheck": Command(
+            "crosscheck",
+            "crosscheck",
+            "Compares our algorithms with SMPI's and Open MPI's own.",
+            needs="build !--library=openmpi:smpi !--library=smpi:openmpi",
+        ),
+        "validate": Command(
+            "validate",
+            "validate",
+            "Sets predicted, simulated and measured times side by side.",
+            needs="build smpi openmpi testbed",
+        ),
+        "study": Command("study", "study", "Runs a paper's study as a notebook.", needs="build smpi"),
+    },
+    "Maintenance": {
+        "setup": Command(
+            "maintenance", "setup", "Checks the set-up, or builds a newer SimGrid.", needs="build --simgrid:engine"
+        ),
+        "test": Command("maintenance", "test", "Runs the tests.", needs="build smpi openmpi mpich style"),
+        "studio": Command("maintenance", "studio", "Opens JupyterLab on the studies' notebooks.", needs=""),
+        "help": Command("maintenance", "show_help", "Shows what a command does and takes.", needs=""),
+    },
+}
+COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
+"""Every command by name, in the order of the help."""
+
+
+def example(words: str) -> str:
+    """The last line of a command's help, for its `epilog`. tests/studies/cli/test_examples.py runs or parses it."""
+    return f"\b\nExample: collwise {words}"
+
+
+class CommandGroup(click.Group):
+    """A command with subcommands, which names the near ones for a name that it does not have."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's. Raises UsageError for an unknown name."""
+        self.check_name(ctx, args[0])
+        return super().resolve_command(ctx, args)
+
+    def check_name(self, ctx: click.Context, name: str) -> None:
+        """Raises UsageError, with the near names, unless there is a subcommand of this name."""
+        names = self.list_commands(ctx)
+        if name not in names and not name.startswith("-"):
+            kind = "command" if ctx.parent is None else f"{ctx.info_name} command"
+            raise unknown_name(kind, name, names, f"see '{ctx.command_path} --help'")
+
+
+class AllCommands(CommandGroup):
+    """The commands of the table; each loads when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, or None."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command: click.Command = getattr(import_module(f"collwise.studies.cli.{entry.module}"), entry.attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the summaries by section."""
+        # One width for all sections, so that their summaries start in one column.
+        widest = max(map(len, COMMANDS))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), entry.summary) for name, entry in section.items()])

@@ -1,0 +1,122 @@
+"""The example at the end of each command's help: quick ones run, the others are parsed."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from collwise.studies.cli.main import collwise, main
+from tests.needs import needs
+
+# Examples that make what others read, in this order.
+FIRST = ("platforms new", "fit", "select", "export")
+QUICK = (
+    *FIRST,
+    *("algorithms", "models", "predict", "help", "simulate", "rank-mapping", "recover", "run", "experiment"),
+    *("platforms", "platforms list", "platforms show", "platforms check", "platforms write"),
+)
+OSU = """# OSU MPI Broadcast Latency Test v7.1
+# Size       Avg Latency(us)
+8192                   42.10
+"""
+
+
+def every_command() -> dict[str, click.Command]:
+    """All commands and subcommands by their words; the command line itself is ''."""
+    context = click.Context(collwise, info_name="collwise")
+
+    def below(group: click.Group, words: str) -> Iterator[tuple[str, click.Command]]:
+        yield words, group
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            inner = f"{words} {name}".strip()
+            if isinstance(command, click.Group):
+                yield from below(command, inner)
+            else:
+                yield inner, command
+
+    return dict(below(collwise, ""))
+
+
+COMMANDS = every_command()
+
+
+def example_of(name: str) -> list[str]:
+    """The words of a command's example, without `collwise`."""
+    label, _, words = (COMMANDS[name].epilog or "").rpartition("Example: collwise ")
+    assert label == "\b\n"
+    return shlex.split(words)
+
+
+def run(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert not ended.value.code
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with everything that examples read, made by examples as far as they do."""
+    folder = tmp_path_factory.mktemp("examples")
+    (folder / "osu_bcast.txt").write_text(OSU)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.delenv("COLLWISE_STORE", raising=False)
+        for name in FIRST:
+            run(*example_of(name))
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that folder, in which the test runs."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLLWISE_STORE", raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_ends_with_an_example_of_the_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(*name.split(), "--help")
+    example = " ".join(shlex.quote(word) for word in example_of(name))
+    assert capsys.readouterr().out.rstrip().rpartition("\n")[2] == f"  Example: collwise {example}"
+    assert [*example_of(name)[: len(name.split())]] == name.split()
+
+
+@needs("smpi")
+@pytest.mark.parametrize("name", [name for name in QUICK if name not in FIRST])
+def test_quick_examples_run(name: str, folder: Path) -> None:
+    run(*example_of(name))
+
+
+@needs("smpi")
+def test_the_examples_follow_one_another(made: Path) -> None:
+    assert {path.name for path in made.iterdir()} >= {"mine.toml", "mine.parameters.toml", "bcast.json", "mine.rules"}
+
+
+@needs("smpi")
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in QUICK])
+def test_the_other_examples_are_read(name: str, folder: Path) -> None:
+    # Files that the example makes are here already.
+    for path in folder.glob("*.toml"):
+        if path.name in example_of(name) and name in FIRST:
+            path.unlink()
+    context = collwise.make_context("collwise", example_of(name))
+    command: click.Command = collwise
+    while isinstance(command, click.Group):
+        remaining = [*context._protected_args, *context.args]
+        found, inner, rest = command.resolve_command(context, remaining)
+        assert inner is not None
+        command, context = inner, inner.make_context(found, rest, parent=context)
+    assert command is COMMANDS[name] or not name or isinstance(COMMANDS[name], click.Group)
+
+
+def test_every_quick_example_is_of_a_command() -> None:
+    assert COMMANDS.keys() >= set(QUICK)

@@ -29,7 +29,7 @@ from collwise.validation.selection.grid import DECISION_SIZES, MORE_SEGMENTS, SE
 
 @dataclass(frozen=True)
 class Tuning:
-    """What came out for one platform: fitted parameters, comparisons and decisions by collective."""
+    """The fitted parameters of one platform, and comparisons and decisions by collective."""
 
     platform: HostPlatform
     parameters: ModelParameters
@@ -38,7 +38,7 @@ class Tuning:
 
     @property
     def failures(self) -> int:
-        """Simulated cases that failed."""
+        """The number of simulated cases that failed."""
         return sum(len(result.sweep.failed) for result in self.comparisons.values())
 
 
@@ -53,8 +53,8 @@ def tune(
 ) -> Tuning:
     """Fits the models on the platform, compares picks at the paper's sizes, and selects for every P up to the largest.
 
-    A choice is an algorithm and one of the `segments` (bytes); the least of them is the common one. Decisions hold
-    only what every target can be told to run, so that all kinds of rules can be written from them. Raises UsageError
+    A choice is an algorithm and one of the `segments` (bytes); the least of them is the common one. Decisions contain
+    only what every decision consumer can express, so that all kinds of rules can be written from them. Raises UsageError
     when P does not fit on the platform.
     """
     ppn = processes_per_node or platform.default_processes_per_node
@@ -76,25 +76,25 @@ def tune(
 
 
 def _known_to_all(collective: str) -> tuple[str, ...]:
-    """The algorithms that every target can be told to run."""
+    """The algorithms that every decision consumer can express."""
     by_target = [candidates(collective, target) for target in TARGETS]
     return tuple(name for name in candidates(collective, None) if all(name in names for names in by_target))
 
 
 def table_columns(rows: Sequence[Comparison]) -> tuple[str, ...]:
-    """The heads of `table_row`'s cells."""
+    """The column heads of `table_row`."""
     common = () if chooses_segments(rows) else ("Open MPI (%)",)
     own = "Open MPI 3.1 (%)" if chooses_segments(rows) else "with its segments (%)"
     return ("P", "m", "best", "time", "model (%)", *common, own)
 
 
 def chooses_segments(rows: Sequence[Comparison]) -> bool:
-    """Whether candidates have several segment sizes. The paper's comparison has one, also for Open MPI's algorithm."""
+    """Whether candidates have several segment sizes; the paper's have one, and so has Open MPI's algorithm there."""
     return any("," in label for row in rows for label in row.simulated)
 
 
 def table_row(row: Comparison) -> tuple[str, ...]:
-    """A row like those of the paper's tables 2, 3 and 8: the best, and each pick with its degradation in percent."""
+    """A row like those of the paper's tables 2, 3 and 8: the best, and each pick with its slowdown in percent."""
     wide = chooses_segments([row])
 
     def named(pick: Pick, with_segment: bool) -> str:
@@ -114,12 +114,12 @@ def table_row(row: Comparison) -> tuple[str, ...]:
 
 
 def percent(degradation: float) -> str:
-    """'3', '160': whole percent, without a minus sign for nothing."""
+    """'3', '160': whole percent, never '-0'."""
     return f"{degradation * 100:z.0f}"
 
 
 def summary_line(result: ComparisonResult) -> str:
-    """Mean and worst degradation of each pick, in one sentence; lines more name algorithms that were left out."""
+    """The mean and worst degradation of each source's picks in a sentence, and the algorithms that were left out."""
     sources = [("model", "model"), ("openmpi", "Open MPI"), ("openmpi_shipped", "with its segments")]
     if chooses_segments(result.rows):
         sources = [("model", "model"), ("openmpi_shipped", "Open MPI 3.1")]

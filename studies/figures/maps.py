@@ -61,7 +61,7 @@ def method_map(
 
 
 def penalty_figure(maps: DecisionMaps, title: str) -> Figure:
-    """What each model's picks cost against the best method, in percent of its time: a panel a model."""
+    """The slowdown of each model's picks against the best method in percent: one panel per model."""
     sizes, procs = _edges(maps.plan.procs, maps.plan.message_bytes)
     figure, axes = _panels(len(maps.models), maps.plan.procs, maps.plan.message_bytes)
     colours = plt.get_cmap("viridis_r").with_extremes(under="white", bad="#BBBBBB")
@@ -81,7 +81,7 @@ def penalty_figure(maps: DecisionMaps, title: str) -> Figure:
 
 
 def _styles(choices: Sequence[Choice]) -> list[tuple[str, str, str]]:
-    """Colour, hatch and the hatch's colour of each method."""
+    """The colour, the hatch and the hatch's colour of each method."""
     algorithms = list(dict.fromkeys(choice.algorithm for choice in choices))
     segments = sorted({choice.segment_bytes for choice in choices} | {0})
     styles = []
@@ -122,7 +122,7 @@ def _panels(count: int, procs: Sequence[int], sizes: Sequence[int]) -> tuple[Fig
 
 
 def _count_ticks(procs: Sequence[int]) -> list[int]:
-    """All process counts if they are few, else the powers of two among them."""
+    """The process counts to label: all if they are few, else the powers of two among them."""
     powers = [count for count in procs if count & (count - 1) == 0]
     return list(procs) if len(procs) <= 6 or len(powers) < 2 else powers
 

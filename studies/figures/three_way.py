@@ -16,12 +16,12 @@ from collwise.validation.three_way.scores import Agreement
 from collwise.validation.three_way.table import SIMULATED, Row, Table
 from collwise.validation.three_way.verdict import LIMITS, MEDIAN_ERROR
 
-# Costs above this, in percent, have the darkest colour.
+# Slowdowns from this one on, in percent, have the darkest colour.
 _DARKEST_PERCENT = 50
 
 
 def scatter(table: Table, title: str) -> Figure:
-    """Simulated over measured time, a panel a collective, with the band that the median error is to stay in."""
+    """Simulated over measured time, one panel per collective, with the band of the median error's limit."""
     names = table.collectives
     figure, axes = _grid(len(names), 3.0, columns=3, width=4.3)
     band = LIMITS[MEDIAN_ERROR]
@@ -57,7 +57,7 @@ def scatter(table: Table, title: str) -> Figure:
 
 
 def times(table: Table, collective: str, title: str) -> Figure:
-    """Measured times over the size with their intervals as markers, simulated ones as lines, a colour an algorithm."""
+    """Measured times with intervals (markers) and simulated ones (lines) over m, one colour per algorithm."""
     figure, axis = plt.subplots(figsize=(7.4, 4.8))
     rows = [row for row in table.rows if row.point.collective == collective]
     for number, algorithm in enumerate(dict.fromkeys(row.algorithm for row in rows)):
@@ -85,14 +85,14 @@ def times(table: Table, collective: str, title: str) -> Figure:
 
 
 def _bars(rows: Sequence[Row]) -> list[list[float]]:
-    """Half-widths downwards and upwards; none where there is one repetition, and none below zero."""
+    """Half-widths downwards and upwards: 0 for a single repetition, and never down to zero seconds."""
     widths = [row.half_width_seconds if np.isfinite(row.half_width_seconds) else 0.0 for row in rows]
     down = [min(width, 0.9 * row.seconds) for width, row in zip(widths, rows, strict=True)]
     return [down, widths]
 
 
 def cost_maps(costs: Mapping[str, Sequence[Cost]], title: str) -> Figure:
-    """A panel a source: what its pick costs in percent, collectives over sizes; white where it picks nothing."""
+    """The slowdown of each source's picks in percent, collectives over sizes, one panel per source; white: no pick."""
     points = [one.point for found in costs.values() for one in found]
     collectives = list(dict.fromkeys(point.collective for point in points))
     sizes = sorted({point.message_bytes for point in points})
@@ -114,13 +114,13 @@ def cost_maps(costs: Mapping[str, Sequence[Cost]], title: str) -> Figure:
         axis.grid(False)
     if shown is not None:
         bar = figure.colorbar(shown, ax=list(axes), shrink=0.4, aspect=30, extend="max")
-        bar.set_label("cost over the best (%)")
+        bar.set_label("slowdown against the best (%)")
     figure.suptitle(title, fontsize=11)
     return figure
 
 
 def rank_bars(agreements: Mapping[str, Mapping[str, Agreement]], title: str) -> Figure:
-    """Kendall's tau, pairs told apart only: a group of bars a collective, a bar a source."""
+    """Kendall's tau over significantly different pairs: a group of bars per collective, one bar per source."""
     collectives, sources = list(agreements), list(dict.fromkeys(s for found in agreements.values() for s in found))
     figure, axis = plt.subplots(figsize=(max(6.4, 0.14 * len(collectives) * len(sources) + 3.2), 4.0))
     width = 0.84 / max(1, len(sources))
@@ -144,7 +144,7 @@ def rank_bars(agreements: Mapping[str, Mapping[str, Agreement]], title: str) -> 
 
 
 def _grid(count: int, height: float, columns: int, width: float) -> tuple[Figure, list[Axes]]:
-    """Panels in rows of so many; what is left over of the last row is taken away."""
+    """A figure with `count` panels in rows of `columns`; the last row may be shorter."""
     wide = min(columns, max(1, count))
     rows = -(-max(1, count) // wide)
     figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False)

@@ -30,7 +30,7 @@ _ERROR_COLUMNS = ("cases", "median", "mean", "bias", "90 %", "worst")
 
 
 def percent(part: float, sign: bool = False) -> str:
-    """'12.3 %', with a sign if asked for; '-' of nan."""
+    """'12.3 %', with a sign if asked for; '-' for nan."""
     return "-" if math.isnan(part) else f"{part * 100:{'+' if sign else 'z'}.1f} %"
 
 
@@ -43,7 +43,8 @@ def write_validation(result: Validation, folder: Path, more: Sequence[Section] =
     intro = (
         f"Real {result.maker} over TCP on test beds of network namespaces, beside the same cases simulated on a "
         "platform calibrated there from messages between two nodes, and predicted by models fitted there. Errors are "
-        "relative to measured times; costs are what a pick takes in measured time over the best of all measured "
+        "relative to measured times; the cost of a pick is its slowdown in measured time against the best of all "
+        "measured "
         "algorithms." + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
     )
     return write_sections("Predicted, simulated, measured", intro, [*sections(result), *more], folder, STEM)
@@ -53,7 +54,7 @@ def sections(result: Validation) -> list[Section]:
     """All sections, in reading order."""
     main = result.main
     return [
-        _promises(result),
+        _limits(result),
         _errors(main),
         _ranks(main),
         _costs(main),
@@ -66,7 +67,7 @@ def sections(result: Validation) -> list[Section]:
 
 
 def _shown(by_source: Mapping[str, T]) -> dict[str, T]:
-    """Of figures: without the second form that some models have, with formulas as their paper prints them."""
+    """The sources for figures: without the models whose formulas are as printed in their papers."""
     return {source: value for source, value in by_source.items() if not source.endswith(AS_PRINTED)}
 
 
@@ -74,28 +75,28 @@ def _place_title(name: str) -> str:
     return name.replace("testbed-", "test bed ")
 
 
-def _promises(result: Validation) -> Section:
-    promises = list(verdicts(result.main))
+def _limits(result: Validation) -> Section:
+    found = list(verdicts(result.main))
     rows = [
         (
             *(one.collective, one.quantity, percent(one.found), percent(one.limit), "yes" if one.kept else "no"),
             *(percent(one.distance, sign=True), "" if one.kept else _why(result, one.collective)),
         )
-        for one in promises
+        for one in found
     ]
-    columns = ("collective", "of simulation", "found", "at most", "kept", "distance", "causes found")
-    bad = {(i, j) for i, one in enumerate(promises) for j in range(len(columns)) if not one.kept}
+    columns = ("collective", "quantity of simulation", "found", "limit", "met", "distance", "causes found")
+    bad = {(i, j) for i, one in enumerate(found) for j in range(len(columns)) if not one.kept}
     tables = [TextTable(columns, rows, 2, bad=bad)]
     text = [
         f"Simulated against measured times on {_place_title(result.main.places[0])}.",
-        "Messages below 8 KiB are smaller than, or not much larger than, what the test bed's token buckets let through "
-        "after a pause: alone they take no time on the wire, in a row they do. Simulation keeps to the link's rate.",
+        "Messages below 8 KiB fit, or nearly fit, into the burst of the test bed's token buckets: after a pause they "
+        "take no time on the wire, in a row they do. Simulation always has the link's rate.",
     ]
-    return Section("What was promised", text, tables)
+    return Section("Limits", text, tables)
 
 
 def _why(result: Validation, collective: str) -> str:
-    """The causes of the collective's disagreements that were looked at, and of how many each is."""
+    """The causes of the collective's diagnosed disagreements, with their numbers."""
     chosen = [
         one
         for one in result.diagnoses
@@ -146,7 +147,7 @@ def _error_cells(found: Errors) -> tuple[object, ...]:
 
 
 def agreements(table: Table) -> dict[str, dict[str, Agreement]]:
-    """By collective and source, where the source foretells two algorithms at least; all together comes first."""
+    """Rank agreement by collective, all together first, and by source that predicts two algorithms at least."""
     found: dict[str, dict[str, Agreement]] = {}
     for name in (ALL, *table.collectives):
         rows = [row for row in table.rows if name in (ALL, row.point.collective)]
@@ -162,14 +163,14 @@ def _ranks(table: Table) -> Section:
         for name, by_source in found.items()
         for source, one in by_source.items()
     ]
-    columns = ("collective", "source", "points", "tau-b", "tau, told apart", "pairs told apart")
+    columns = ("collective", "source", "points", "tau-b", "tau, significant pairs", "significant pairs")
     text = (
         "Kendall's tau of a source's order of algorithms with the measured one, averaged over points (P, m): 1 is the "
-        "same order, 0 none, -1 the reverse. tau-b takes the measured means as they are. 'Told apart' counts only "
-        "pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair that the "
-        "source gives one time counts for neither side."
+        "same order, 0 none, -1 the reverse. tau-b takes the measured means as they are. The tau of significant pairs "
+        "counts only pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair "
+        "with equal times by the source counts for neither side."
     )
-    title = f"Rank agreement on {_place_title(table.places[0])}, pairs told apart"
+    title = f"Rank agreement on {_place_title(table.places[0])}, significant pairs"
     pictures = [
         Picture(
             "ranks",
@@ -181,7 +182,7 @@ def _ranks(table: Table) -> Section:
 
 
 def all_costs(table: Table) -> dict[str, list[Cost]]:
-    """By source its costs, the MPI library's own last; sources that pick nothing are left out."""
+    """The costs by source, those of the MPI library's own choice last; sources without picks are left out."""
     found = {source: selection_costs(table.rows, source) for source in table.sources}
     found[OWN] = own_costs(table.rows, table.own)
     return {source: costs for source, costs in found.items() if costs}
@@ -203,12 +204,12 @@ def _costs(table: Table) -> Section:
         "the measurement is sure of. The best of several measured means is a little too good, so small costs are upper "
         f"bounds. {OWN} is the time of MPI's own collective over the best of ours, and may be negative."
     )
-    title = f"What picks cost on {_place_title(table.places[0])}, in measured time"
+    title = f"Cost of picks on {_place_title(table.places[0])}, in measured time"
     pictures = [
         Picture(
             "costs",
             draw.cost_maps(_shown(found), title),
-            "Cost of each source's pick, in percent; white: not measured, or nothing picked.",
+            "Cost of each source's pick, in percent; white: not measured, or no pick.",
         )
     ]
     return Section("Cost of selection", [text], [TextTable(columns, rows, 2)], pictures)
@@ -237,7 +238,7 @@ def _repeated(result: Validation) -> Section:
         ("means that differ by at most sqrt(h1^2 + h2^2)", _share(found.within, found.cases)),
         ("intervals that overlap", _share(found.overlapping, found.cases)),
         ("second means in the first interval", _share(found.inside, found.cases)),
-        ("asked for", f"{WANTED * 100:.0f} %"),
+        ("wanted share", f"{WANTED * 100:.0f} %"),
         ("median difference of the means", percent(found.median_difference)),
         ("worst difference", percent(found.worst_difference)),
         ("median half-width of an interval", percent(found.median_half_width)),
@@ -257,8 +258,8 @@ def _causes(result: Validation) -> Section:
         f"Simulation and measurement differ by more than {LIMIT * 100:.0f} % in {points} of {len(result.main.rows)} "
         f"cases, in {len(result.disagreements)} groups of one algorithm on neighbouring sizes. Of "
         f"{len(result.diagnoses)} of them, the worst of each collective first, the worst case was run again as it is "
-        "and with one thing changed at a time. The cause is the change that closes the gap |ln(simulated / measured)| "
-        "most, by half at least; otherwise it is 'not found'.",
+        "and with one condition changed at a time. The cause is the change that closes the gap |ln(simulated / "
+        "measured)| most, by half at least; otherwise the cause is 'not found'.",
     ]
     causes = [
         (
@@ -273,8 +274,8 @@ def _causes(result: Validation) -> Section:
     group = ("collective", "algorithm", "sizes", "worst at", "error")
     tables = [
         TextTable((*group, "cause", "gap again", "smallest gaps left", "sent again, dropped"), causes, 2, "Causes"),
-        TextTable(("cause", "what is changed"), [(one.cause, one.change) for one in CONDITIONS], 2, "Tests"),
-        TextTable(group, [_group_cells(one) for one in rest], 2, "Not looked at"),
+        TextTable(("cause", "change"), [(one.cause, one.change) for one in CONDITIONS], 2, "Tests"),
+        TextTable(group, [_group_cells(one) for one in rest], 2, "Not diagnosed"),
     ]
     return Section("Where simulation and measurement differ", text, tables)
 
@@ -311,7 +312,7 @@ def _others(result: Validation) -> Section:
             "Other process counts, rates and transport",
             [
                 "Simulation on each test bed. The other test beds have fewer sizes. '-default' is the test bed with "
-                "Open MPI's transport as it comes: puts, and send buffers that grow (docs/testbed.md)."
+                "Open MPI's default transport: puts, and send buffers that grow (docs/testbed.md)."
             ],
             [TextTable(columns, rows, 2)],
         )
@@ -359,7 +360,7 @@ def _made(result: Validation) -> Section:
 
 
 def document(result: Validation) -> dict[str, Any]:
-    """Everything as plain dictionaries and lists."""
+    """The whole comparison as plain dictionaries and lists."""
     main = result.main
     return {
         "maker": result.maker,

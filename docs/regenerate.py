@@ -1,9 +1,9 @@
-"""Writes what the docs show from the code itself: results, the algorithms' table, figures, the README's table.
+"""Writes the generated pages of the docs: results, algorithms, figures, and the README's tables.
 
     .venv/bin/python docs/regenerate.py
 
-Takes about forty minutes, most of them for the evaluation of models and for measuring on test beds, which needs the
-right to make network namespaces. Nothing that it writes is typed by hand.
+It takes about forty minutes, most of them for the evaluation of models and for measuring on test beds, which needs the
+right to make network namespaces.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def evaluation_page() -> str:
-    """From the commands themselves, from an empty store."""
+    """The scores of models and recovered parameters, by the commands themselves from an empty store."""
     with tempfile.TemporaryDirectory() as folder:
         store = ["--store", str(Path(folder, "timings.sqlite")), "--json"]
         scores = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
@@ -76,9 +76,9 @@ def evaluation_page() -> str:
         NOTE,
         "# Models, scored\n\nWhat `collwise evaluate --platforms "
         + ",".join(EVALUATED)
-        + "` prints ([models.md](models.md) says what the columns are): one process a node, P from 3 to all nodes, "
+        + "` prints ([models.md](models.md) says what the columns are): one process per node, P from 3 to all nodes, "
         "message sizes from 8 B by factors of 4, broadcast and reduce with whole messages, 1 KiB and 8 KiB segments. "
-        "Parameters are estimated in simulation as well. The least mean cost of each collective is bold.\n",
+        "Parameters are estimated in simulation as well. The smallest mean cost of each collective is bold.\n",
     ]
     for collective in dict.fromkeys(score["collective"] for score in scores):
         parts.append(f"\n## {collective}\n\n")
@@ -91,7 +91,7 @@ def evaluation_page() -> str:
         columns = ["platform", "model", *errors, "best picked", *costs]
         parts.append(markdown_table(columns, [score_row(score, least[score["platform"]]) for score in mine]))
     parts.append(
-        "\n## Parameters found again\n\n`collwise recover`: the worst relative error of any parameter, by procedure, "
+        "\n## Recovered parameters\n\n`collwise recover`: the worst relative error of any parameter, by procedure, "
         "on synthetic platforms whose parameters are known.\n\n"
     )
     worst: dict[tuple[str, str, str], float] = {}
@@ -104,7 +104,7 @@ def evaluation_page() -> str:
 
 
 def validation() -> tuple[str, dict[str, Any]]:
-    """The tables of a whole run from an empty store, and its record; its figures go to docs/figures."""
+    """The tables of a whole comparison from an empty store, and its record; its figures go to docs/figures."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["validate", "--testbed", "--output", folder, "--store", str(Path(folder, "t.sqlite")), "--json"]
         found = printed_by(arguments)
@@ -116,7 +116,7 @@ def validation() -> tuple[str, dict[str, Any]]:
 
 
 def measured_block(found: dict[str, Any]) -> str:
-    """What the comparison on the main test bed came to."""
+    """The summary of the comparison on the main test bed."""
     of = {(one["collective"], one["quantity"]): percent_text(one["found"]) for one in found["verdicts"]}
     main = found["rows"][0]["point"]["place"]
     cases = sum(row["point"]["place"] == main for row in found["rows"])
@@ -124,8 +124,8 @@ def measured_block(found: dict[str, Any]) -> str:
     minutes = math.ceil(sum(stage["seconds"] for stage in found["stages"]) / 60)
     text = (
         f"On 8 nodes at 100 Mbit/s simulation, calibrated by messages between two nodes alone, was off by "
-        f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; its choices cost {of[ALL, MEAN_COST]} over the best "
-        f"measured ones on average and {of[ALL, WORST_COST]} at worst (from 8 KiB on {of[LARGE, MEAN_COST]} and "
+        f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; its choices are {of[ALL, MEAN_COST]} slower than the "
+        f"best measured ones on average and {of[ALL, WORST_COST]} at worst (from 8 KiB on {of[LARGE, MEAN_COST]} and "
         f"{of[LARGE, WORST_COST]}), {found['maker']}'s own {percent_text(sum(own) / len(own))} on average: "
         f"[docs/validation.md](docs/validation.md), {minutes} minutes."
     )
@@ -133,7 +133,7 @@ def measured_block(found: dict[str, Any]) -> str:
 
 
 def printed_by(arguments: Sequence[str]) -> Any:
-    """What a command prints as JSON."""
+    """The JSON that a command prints."""
     done = subprocess.run(
         [sys.executable, "-m", "collwise.studies", *arguments], stdout=subprocess.PIPE, text=True, check=True
     )
@@ -166,7 +166,7 @@ def algorithms_page() -> str:
     parts = [
         NOTE,
         "# Algorithms\n\nMade from `algorithms/catalogue.toml`; `collwise algorithms --json` has the same.\n\n"
-        "Requirements: `power_of_two` and `even` are asked of the number of processes, `commutative` of the operation. "
+        "Requirements: `power_of_two` and `even` concern the number of processes, `commutative` the operation. "
         f"Open MPI ids: a number alone is the id in {versions}.\n\n",
         markdown_table(
             ["collective", "algorithms", "message bytes"],
@@ -198,12 +198,12 @@ def crosscheck_page() -> str:
         NOTE,
         "# Cross-check\n\nOur algorithms against the same ones that others wrote: `collwise crosscheck`.\n",
         "\n## SMPI\n\nBoth simulated on Grisou by SimGrid, by one program; SMPI's with `smpi/COLLECTIVE` set to its "
-        "name. Ours takes the segment size and fan-out that SMPI's source has, and combining is free, as in SMPI. "
+        "name. Ours uses the segment size and fan-out of SMPI's source, and reductions are free, as in SMPI. "
         f"Ratios of simulated times, ours over theirs; those more than {TOLERANCE * 100:.0f} % from 1 are bold.\n\n",
         smpi_ratios(smpi),
         "\nWhy they differ:\n\n",
         *(f"- {name}: {text}\n" for name, text in crosscheck.explained(smpi, crosscheck.SMPI)),
-        "\nNot compared, although SMPI has something of the kind:\n\n",
+        "\nNot compared, although SMPI has something similar:\n\n",
         *(f"- {' '.join(key)}: {text}\n" for key, text in crosscheck.NOT_IN_SMPI.items()),
         "\n## Open MPI\n\nEach algorithm forced by `coll_tuned_COLLECTIVE_algorithm`, on the same data as ours. "
         "*agree*: all results are the same, byte by byte. Messages and bytes, ours and theirs, are what Open MPI's "
@@ -217,7 +217,7 @@ def crosscheck_page() -> str:
 
 
 def smpi_ratios(rows: Sequence[SmpiRow]) -> str:
-    """One line an algorithm and process count, with the ratio for each size. A barrier has one."""
+    """One line per algorithm and process count, with the ratio for each size. A barrier has one size."""
     sizes = sorted({row.message_bytes for row in rows})
     ratios = {(row.collective, row.algorithm, row.smpi, row.procs): dict.fromkeys(sizes, "") for row in rows}
     for row in rows:
@@ -240,8 +240,8 @@ def results_page(tunings: Sequence[Tuning]) -> str:
     parts = [
         NOTE,
         f"# Results\n\nSimulated by {engine}, models fitted in simulation. A choice is an algorithm and, for "
-        "broadcast, a segment size of 8 KiB to 128 KiB. In brackets: cost over the best choice, in percent. Open MPI "
-        "3.1 decides untuned and with its own segment sizes. The same tables: `./collwise demo`.\n",
+        "broadcast, a segment size of 8 KiB to 128 KiB. In brackets: slowdown against the best choice, in percent. "
+        "Open MPI 3.1 decides untuned and with its own segment sizes. The same tables: `./collwise demo`.\n",
     ]
     for tuning in tunings:
         for collective, result in tuning.comparisons.items():
@@ -250,7 +250,7 @@ def results_page(tunings: Sequence[Tuning]) -> str:
             parts.append(f"\n{summary_line(result)}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each pick over message size]({picture})\n")
-    parts.append("\n## How well the calibration meets the published figures\n\n")
+    parts.append("\n## The calibration against the published figures\n\n")
     parts.append("`collwise calibrate --published --platform NAME`. Gather times in seconds.\n")
     for name in CLUSTERS:
         platform = load_description(name)
@@ -262,8 +262,8 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         parts.append(markdown_table(["figure", "published", "simulated", "error"], rows))
     parts.append("\n## Verification\n\n`collwise verify --quick`: cases that compare every element.\n\n")
     checked = verify(["smpi", "openmpi", "mpich"], quick=True)
-    rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.failures) for r in checked]
-    parts.append(markdown_table(["engine", "collective", "algorithm", "cases", "failures"], rows))
+    cases = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.failures) for r in checked]
+    parts.append(markdown_table(["engine", "collective", "algorithm", "cases", "failures"], cases))
     return "".join(parts)
 
 

@@ -54,8 +54,9 @@ def tune(
     """Fits the models on the platform, compares picks at the paper's sizes, and selects for every P up to the largest.
 
     A choice is an algorithm and one of the `segments` (bytes); the least of them is the common one. Decisions contain
-    only what every decision consumer can express, so that all kinds of rules can be written from them. Raises UsageError
-    when P does not fit on the platform.
+    only what every decision consumer can express, so that all kinds of rules can be written from them.
+
+    Raises UsageError when P does not fit on the platform.
     """
     ppn = processes_per_node or platform.default_processes_per_node
     segment_bytes, *others = sorted(segments)

@@ -345,7 +345,7 @@ here.figure(
     "Figure 7.3: linear gather and scatter, and the versions that cut messages at the thesis's thresholds.",
 )
 gather_ratio, scatter_ratio, _ = thesis.lmo_over_linear(cut["thesis"], curves)
-_, _, unchanged = thesis.lmo_over_linear(cut["estimated"], curves)
+unchanged = thesis.lmo_over_linear(cut["estimated"], curves)[2]
 same_s = found.thresholds.scatter_leap_bytes == published.THRESHOLDS.scatter_leap_bytes
 here.text(
     f"S is found at {format_size(found.thresholds.scatter_leap_bytes)}, "

@@ -41,7 +41,7 @@ FORMATS = {"openmpi": "classic dynamic rules", COLLWISE: "the table of collwise 
 
 @dataclass(frozen=True, repr=False)
 class Decisions:
-    """Decision tables, one per collective: which algorithm to run from which P and message size on; made by `select`."""
+    """Decision tables, one per collective: the algorithm to run from a P and message size on; from `select`."""
 
     tables: tuple[DecisionTable, ...]
 

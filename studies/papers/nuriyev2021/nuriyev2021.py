@@ -130,7 +130,8 @@ for table, row, decided in formulas.openmpi_contradictions():
 ratios = formulas.alpha_beta_ratios()
 here.table(
     "m_s alpha / beta of the published broadcast parameters, and the interval that the printed digits allow",
-    formulas.alpha_beta_table(),
+    ratios,
+    floats="{:.3f}",
 )
 true = Hockney(2e-5, 1e-9)
 here.table(
@@ -138,8 +139,10 @@ here.table(
     f"beta = {true.beta_seconds_per_byte:g} s/byte",
     formulas.minimum_norm_table(true),
 )
-ones = sum(r.is_one for r in ratios)
-others = ", ".join(f"{r.algorithm} on {r.platform} ({r.ratio:.3f})" for r in ratios if not r.is_one)
+ones = int(ratios["1 possible?"].sum())
+others = ", ".join(
+    f"{r.algorithm} on {r.platform} ({r.ratio:.3f})" for r in ratios[~ratios["1 possible?"]].itertuples()
+)
 exchange = published.TABLE_4_GRISOU["bcast"]["split_binary"].beta_seconds_per_byte
 long = published.TABLE_4_GRISOU["gather"]["binomial"].beta_seconds_per_byte
 here.text(

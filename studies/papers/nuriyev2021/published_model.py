@@ -237,9 +237,9 @@ def row_by_row(table: PublishedTable, reading: Reading, gamma: str) -> pd.DataFr
             choice.row.message_kib,
             choice.row.model,
             choice.choice,
-            _yes(choice.matches),
+            choice.matches,
             "" if choice.matches else f"{percent(choice.excess_of_printed)} %",
-            "" if choice.matches else _yes(choice.within_rounding),
+            "" if choice.matches else "yes" if choice.within_rounding else "no",
             f"{choice.row.openmpi} ({choice.row.openmpi_percent})",
             percent(choice.predicted_openmpi_degradation),
         )
@@ -250,10 +250,6 @@ def row_by_row(table: PublishedTable, reading: Reading, gamma: str) -> pd.DataFr
         "explained by rounding?", "Open MPI, printed (%)", "Open MPI, by the formulas (%)",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
 
 
 def segment_ratios_that_match(
@@ -298,40 +294,20 @@ def openmpi_contradictions() -> list[tuple[PublishedTable, PublishedRow, str]]:
 # What one segment size can say about alpha and beta.
 
 
-@dataclass(frozen=True)
-class AlphaBetaRatio:
-    """The ratio of alpha to m_s beta of a published broadcast row, and the interval that the printed digits allow."""
-
-    platform: str
-    algorithm: str
-    ratio: float
-    low: float
-    high: float
-
-    @property
-    def is_one(self) -> bool:
-        """Whether alpha : beta may be 1 : m_s."""
-        return self.low <= 1 <= self.high
-
-
-def alpha_beta_ratios() -> list[AlphaBetaRatio]:
-    """The ratios m_s alpha / beta of the broadcast rows of tables 4, 5 and 7.
+def alpha_beta_ratios() -> pd.DataFrame:
+    """The ratios m_s alpha / beta of the broadcast rows of tables 4, 5 and 7, and what the printed digits allow.
 
     A ratio of 1 means alpha : beta = 1 : m_s as numbers, the direction of the smallest pair with a given alpha + m_s
     beta.
     """
-    ratios = []
+    rows = []
     for platform, collectives in PARAMETERS.items():
         for algorithm, pair in collectives["bcast"].items():
             alpha, beta = pair.alpha_seconds, pair.beta_seconds_per_byte
-            ratios.append(
-                AlphaBetaRatio(
-                    platform, algorithm, SEGMENT_BYTES * alpha / beta,
-                    SEGMENT_BYTES * (alpha - half_digit(alpha)) / (beta + half_digit(beta)),
-                    SEGMENT_BYTES * (alpha + half_digit(alpha)) / (beta - half_digit(beta)),
-                )
-            )  # fmt: skip
-    return ratios
+            low = SEGMENT_BYTES * (alpha - half_digit(alpha)) / (beta + half_digit(beta))
+            high = SEGMENT_BYTES * (alpha + half_digit(alpha)) / (beta - half_digit(beta))
+            rows.append((platform, algorithm, SEGMENT_BYTES * alpha / beta, low, high, low <= 1 <= high))
+    return pd.DataFrame(rows, columns=["platform", "algorithm", "ratio", "from", "to", "1 possible?"])
 
 
 def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney:
@@ -348,15 +324,6 @@ def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney
     times = count * true.alpha_seconds + total * true.beta_seconds_per_byte
     alpha, beta = np.linalg.lstsq(columns, times, rcond=None)[0]
     return Hockney(float(alpha), float(beta))
-
-
-def alpha_beta_table() -> pd.DataFrame:
-    """The ratios of `alpha_beta_ratios`."""
-    rows = [
-        (r.platform, r.algorithm, f"{r.ratio:.3f}", f"{r.low:.3f}", f"{r.high:.3f}", _yes(r.is_one))
-        for r in alpha_beta_ratios()
-    ]
-    return pd.DataFrame(rows, columns=["platform", "algorithm", "ratio", "from", "to", "1 possible?"])
 
 
 def minimum_norm_table(true: Hockney) -> pd.DataFrame:

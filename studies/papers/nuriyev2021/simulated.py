@@ -312,7 +312,7 @@ def agreement_rows(agreements: Sequence[BestAgreement], table: PublishedTable) -
     rows = [
         (
             *(a.row.message_kib, a.row.best, a.simulated_best),
-            *("yes" if same else "no" for same in (a.same_best, a.best_within_precision)),
+            *(a.same_best, a.best_within_precision),
             percent(a.degradation_of_measured_best),
             *(f"{a.row.openmpi} ({a.row.openmpi_percent})", percent(a.simulated_degradation(a.row.openmpi))),
             *(f"{a.row.model} ({a.row.model_percent})", percent(a.simulated_degradation(a.row.model))),

@@ -32,9 +32,9 @@ def _singles(axis: Axes, series: Series, title: str, marks: dict[str, int | None
         (~late, PALETTE[0], ".", "a repetition"),
         (late, PALETTE[1], "x", "with a time-out"),
     ):
-        rounds, places = np.nonzero(mask)
+        rounds, columns = np.nonzero(mask)
         if len(rounds):
-            axis.plot(sizes[places], series.seconds[rounds, places], marker, color=colour, markersize=5, label=label)
+            axis.plot(sizes[columns], series.seconds[rounds, columns], marker, color=colour, markersize=5, label=label)
     axis.plot(sizes, least_times(series.seconds), "-", color="#999999", linewidth=1, label="minimum over m and above")
     _finish(axis, title, sizes, marks)
 

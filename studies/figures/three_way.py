@@ -125,12 +125,12 @@ def rank_bars(agreements: Mapping[str, Mapping[str, Agreement]], title: str) -> 
     figure, axis = plt.subplots(figsize=(max(6.4, 0.14 * len(collectives) * len(sources) + 3.2), 4.0))
     width = 0.84 / max(1, len(sources))
     for number, source in enumerate(sources):
-        places = np.arange(len(collectives)) + (number - (len(sources) - 1) / 2) * width
+        positions = np.arange(len(collectives)) + (number - (len(sources) - 1) / 2) * width
         heights = [
             agreements[name][source].tau_told_apart if source in agreements[name] else np.nan for name in collectives
         ]
         axis.bar(
-            places, heights, width * 0.92, color=PALETTE[number % len(PALETTE)], label=source.replace("_", " "),
+            positions, heights, width * 0.92, color=PALETTE[number % len(PALETTE)], label=source.replace("_", " "),
             hatch="" if number < len(PALETTE) else "//",
         )  # fmt: skip
     axis.axhline(0, color="black", linewidth=0.8)

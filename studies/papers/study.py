@@ -1,4 +1,4 @@
-"""What the code of a study's notebook uses: settings from the environment, and showing tables, figures and results."""
+"""The interface of a study's notebook: settings from the environment, and showing tables, figures and results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _JOBS, _QUICK = "COLLWISE_JOBS", "COLLWISE_QUICK"
 
 @dataclass(frozen=True)
 class StudySettings:
-    """How a study simulates. `quick` asks for fewer points where all of them take many minutes."""
+    """The settings of a study's simulations. `quick` asks for fewer points where all of them take many minutes."""
 
     store: Path
     engine: str = "smpi"

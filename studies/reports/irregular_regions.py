@@ -65,7 +65,7 @@ def title_of(found: Regions) -> str:
 def record_of(found: Regions) -> dict[str, Any]:
     """The regions as plain data: thresholds, every single time, counters and the verdict."""
     return {
-        "place": found.target,
+        "target": found.target,
         "variant": found.variant,
         "procs": found.procs,
         "thresholds": asdict(found.thresholds),

@@ -71,7 +71,7 @@ def _shown(by_source: Mapping[str, T]) -> dict[str, T]:
     return {source: value for source, value in by_source.items() if not source.endswith(AS_PRINTED)}
 
 
-def _place_title(name: str) -> str:
+def _testbed_title(name: str) -> str:
     return name.replace("testbed-", "test bed ")
 
 
@@ -88,7 +88,7 @@ def _limits(result: Validation) -> Section:
     bad = {(i, j) for i, one in enumerate(found) for j in range(len(columns)) if not one.kept}
     tables = [TextTable(columns, rows, 2, bad=bad)]
     text = [
-        f"Simulated against measured times on {_place_title(result.main.places[0])}.",
+        f"Simulated against measured times on {_testbed_title(result.main.places[0])}.",
         "Messages below 8 KiB fit, or nearly fit, into the burst of the test bed's token buckets: after a pause they "
         "take no time on the wire, in a row they do. Simulation always has the link's rate.",
     ]
@@ -129,10 +129,10 @@ def _errors(table: Table) -> Section:
         "Relative error e = source / measured - 1: median, mean and 90th percentile of |e|, its mean with sign (bias), "
         "and the worst."
     )
-    place = _place_title(table.places[0])
-    pictures = [Picture("scatter", draw.scatter(table, place), "Simulated over measured times.")]
+    testbed = _testbed_title(table.places[0])
+    pictures = [Picture("scatter", draw.scatter(table, testbed), "Simulated over measured times.")]
     for name in table.collectives:
-        title = f"{name} on {place}"
+        title = f"{name} on {testbed}"
         caption = f"{name}: measured (markers, 95 % intervals) and simulated (lines)."
         pictures.append(Picture(f"times-{name}", draw.times(table, name, title), caption))
     return Section("Relative errors", [text], tables, pictures)
@@ -170,7 +170,7 @@ def _ranks(table: Table) -> Section:
         "counts only pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair "
         "with equal times by the source counts for neither side."
     )
-    title = f"Rank agreement on {_place_title(table.places[0])}, significant pairs"
+    title = f"Rank agreement on {_testbed_title(table.places[0])}, significant pairs"
     pictures = [
         Picture(
             "ranks",
@@ -204,7 +204,7 @@ def _costs(table: Table) -> Section:
         "the measurement is sure of. The best of several measured means is a little too good, so small costs are upper "
         f"bounds. {OWN} is the time of MPI's own collective over the best of ours, and may be negative."
     )
-    title = f"Cost of picks on {_place_title(table.places[0])}, in measured time"
+    title = f"Cost of picks on {_testbed_title(table.places[0])}, in measured time"
     pictures = [
         Picture(
             "costs",
@@ -298,14 +298,14 @@ def _group_cells(one: Disagreement) -> tuple[object, ...]:
 
 def _others(result: Validation) -> Section:
     rows = []
-    for place in result.table.places:
-        table = result.table.at(place)
+    for testbed in result.table.places:
+        table = result.table.at(testbed)
         found = {(one.collective, one.quantity): one for one in verdicts(table)}
         for name in (ALL, *table.collectives):
             mine = [one for key, one in found.items() if key[0] == name]
             if mine:
                 ranks = rank_agreement(_of(table.rows, name), SIMULATED)
-                rows.append((_place_title(place), name, *(percent(one.found) for one in mine), f"{ranks.tau:.2f}"))
+                rows.append((_testbed_title(testbed), name, *(percent(one.found) for one in mine), f"{ranks.tau:.2f}"))
     columns = ("where", "collective", "median error", "mean cost", "worst cost", "tau-b")
     return (
         Section(
@@ -336,7 +336,7 @@ def _made(result: Validation) -> Section:
     stages.append(("all", format_seconds(sum(stage.seconds for stage in result.stages))))
     platforms = [
         (
-            _place_title(name),
+            _testbed_title(name),
             f"{platform.link_bytes_per_second / 1e6:.4g} MB/s",
             format_seconds(2 * platform.link_latency_seconds),
             f"{platform.calibration.eager_limit_bytes} B",

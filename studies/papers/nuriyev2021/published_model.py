@@ -1,4 +1,4 @@
-"""What the formulas of Nuriyev & Lastovetsky 2021 choose with the parameters that the paper prints.
+"""The choices of the formulas of Nuriyev & Lastovetsky 2021 with the parameters that the paper prints.
 
 IEEE Access 9, doi 10.1109/ACCESS.2021.3101689. Nothing is fitted or adjusted here. The formulas can be read in several
 ways, each of which is a `Reading`.
@@ -172,7 +172,7 @@ def half_digit(value: float) -> float:
 
 
 def published_choices(table: PublishedTable, reading: Reading | None = None, gamma: str = "") -> list[PublishedChoice]:
-    """What the formulas choose for each row of the table.
+    """The choices of the formulas for each row of the table.
 
     By default the reading is the adopted one, and gamma, a name of `gammas_for`, the first of the table.
     """
@@ -195,7 +195,7 @@ def published_choices(table: PublishedTable, reading: Reading | None = None, gam
 
 
 def matches_by_reading(table: PublishedTable) -> dict[tuple[str, str], int]:
-    """How many rows choose as printed, by (reading, gamma)."""
+    """The number of rows with the printed choice, by (reading, gamma)."""
     return {
         (reading.name, name): sum(choice.matches for choice in published_choices(table, reading, name))
         for reading in READINGS
@@ -205,7 +205,7 @@ def matches_by_reading(table: PublishedTable) -> dict[tuple[str, str], int]:
 
 
 def all_matches() -> pd.DataFrame:
-    """How many rows of each table choose as printed, one line per table, reading and gamma."""
+    """The number of rows with the printed choice, one line per table, reading and gamma."""
     return pd.DataFrame(
         [
             (table.title, table.collective, table.platform, reading, gamma, rows)
@@ -217,7 +217,7 @@ def all_matches() -> pd.DataFrame:
 
 
 def count_matches(matches: pd.DataFrame, reading: Reading, table: PublishedTable | None = None, gamma: str = "") -> int:
-    """How many rows of a table, or of all tables, choose as printed under a reading with a gamma."""
+    """The number of rows of a table, or of all tables, with the printed choice under a reading with a gamma."""
     mine = (matches.reading == reading.name) & (matches.gamma == gamma)
     return int(matches[mine & ((table is None) | (matches.table == getattr(table, "title", "")))].rows.sum())
 
@@ -327,7 +327,7 @@ def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney
 
 
 def minimum_norm_table(true: Hockney) -> pd.DataFrame:
-    """What `minimum_norm_pair` finds for every broadcast algorithm of the paper."""
+    """The pairs of `minimum_norm_pair` for every broadcast algorithm of the paper."""
     segment = np.array(SEGMENT_BYTES)
     rows = []
     for name in PARAMETERS["grisou"]["bcast"]:

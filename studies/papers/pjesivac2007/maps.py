@@ -210,7 +210,7 @@ def share_of_chain(maps: DecisionMaps, model: str) -> float:
 
 def _bounded(claim: str, worst: Mapping[str, tuple[float, str]], wanted: Callable[[float], bool]) -> Finding:
     """A finding on the worst penalties, which `wanted` judges in percent."""
-    text = "; ".join(f"{name}: worst {place}" for name, (_, place) in worst.items())
+    text = "; ".join(f"{name}: worst {where}" for name, (_, where) in worst.items())
     return Finding(claim, text, if_true(*(wanted(100 * share) for share, _ in worst.values())))
 
 

@@ -188,4 +188,4 @@ CLAIMS = {
         "6.3, figure 7", "Hockney's split-binary by 8 KB costs about 30 % against the pipeline by 1 KB", _LATENCY
     ),
 }
-"""The claims by name; 'open' stands for no known reason, also where the claim holds."""
+"""The claims by name. The reason is 'open' where none is known."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS, FORMULAS
@@ -113,13 +112,8 @@ def fitted_tables(context: SimulationContext) -> list[FittedTable]:
                 for model in COMPARED_MODELS
             }
             tables.append(FittedTable(cluster, collective, parameters, by_model))
-            _stop_if_failed(by_model[BY_PARTS])
+            by_model[BY_PARTS].sweep.complete()
     return tables
-
-
-def _stop_if_failed(result: ComparisonResult) -> None:
-    if failed := result.sweep.failed:
-        raise CollwiseError(f"{len(failed)} cases of the study failed; first: {failed[0].case}: {failed[0].error}")
 
 
 def picks_over_procs(table: FittedTable, context: SimulationContext) -> ComparisonResult:
@@ -130,7 +124,7 @@ def picks_over_procs(table: FittedTable, context: SimulationContext) -> Comparis
         PAPER_ALGORITHMS["bcast"],
     )  # fmt: skip
     result = compare(load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), context)
-    _stop_if_failed(result)
+    result.sweep.complete()
     return result
 
 

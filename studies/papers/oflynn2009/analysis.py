@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.models.collectives.scatter import lmo_parts
 from collwise.models.hockney import of_pair
@@ -55,9 +54,7 @@ def simulated_curves(
 ) -> dict[tuple[str, str], Array]:
     """Simulated times; `thresholds` are for the algorithms 'lmo'. Raises CollwiseError when a case fails."""
     cases = {one: [_case(*one, size, thresholds) for size in SIZES] for one in series}
-    sweep = context.simulate(platform, [case for several in cases.values() for case in several])  # fmt: skip
-    if sweep.failed:
-        raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].case}: {sweep.failed[0].error}")
+    sweep = context.simulate(platform, [case for several in cases.values() for case in several]).complete()
     return {one: np.array([sweep.timings[case].seconds for case in several]) for one, several in cases.items()}
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.models.hockney import HockneyBySize
 from collwise.models.interface import CollectiveModel
@@ -27,7 +26,6 @@ from collwise.models.point_to_point import AS_PRINTED
 from collwise.platforms import HostPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.runner import RunResult
 from collwise.studies.papers.pjesivac2007.tables import TABLE_5
 from collwise.validation.fitting.models_by_name import simulated_parameters
 from collwise.validation.fitting.point_to_point import Request, request
@@ -198,19 +196,13 @@ def curves(
     platform: HostPlatform, plan: ComparisonPlan, models: Sequence[CollectiveModel], context: SimulationContext
 ) -> Curves:
     """Simulates the plan's methods and predicts them. Raises CollwiseError when a case fails."""
-    sweep = context.simulate(platform, plan.candidate_cases())  # fmt: skip
-    _stop_if_failed(sweep)
+    sweep = context.simulate(platform, plan.candidate_cases()).complete()
     seconds = simulated_seconds(plan, sweep)
     return Curves(
         plan,
         dict(zip(plan.candidates(), seconds, strict=True)),
         {model.name: predict_at_points(model, plan) for model in models},
     )
-
-
-def _stop_if_failed(sweep: RunResult) -> None:
-    if sweep.failed:
-        raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].case}: {sweep.failed[0].error}")
 
 
 BARRIERS = ComparisonPlan("barrier", tuple(range(2, 33)), (0,), 1, 0, ("bruck", "recursive_doubling", "linear"))
@@ -293,7 +285,7 @@ def broadcasts(
     made = {}
     for one in sets:
         maps = decision_maps(platform, plan, one.on(platform, context), context)
-        _stop_if_failed(maps.sweep)
+        maps.sweep.complete()
         made[one.name] = maps
     return made
 

@@ -36,7 +36,11 @@ def decision_figure(maps: DecisionMaps, title: str) -> Figure:
 
 
 def method_map(
-    panels: Mapping[str, Indices], methods: Sequence[Choice], procs: Sequence[int], sizes: Sequence[int], title: str
+    panels: Mapping[str, Indices],
+    methods: Sequence[Choice],
+    procs: Sequence[int],
+    sizes: Sequence[int],
+    title: str = "",
 ) -> Figure:
     """Which of the methods is chosen at every (m, P): indices into `methods` of shape (P, m), by title of the panel."""
     found = {int(index) for winners in panels.values() for index in np.unique(winners)} - {NOBODY}
@@ -56,7 +60,8 @@ def method_map(
         handles=handles, loc="outside right upper", title="algorithm, segments", alignment="left",
         handlelength=2.6, handleheight=1.5, fontsize=9,
     )  # fmt: skip
-    figure.suptitle(title, fontsize=11, wrap=True)
+    if title:
+        figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
 
@@ -98,8 +103,8 @@ def _panels(count: int, procs: Sequence[int], sizes: Sequence[int]) -> tuple[Fig
     columns = 2 if count == 4 else min(count, _MOST_COLUMNS)
     rows = -(-count // columns)
     figure, grid = plt.subplots(
-        rows, columns, figsize=(3.5 * columns + 2.2, 3.1 * rows + 0.6), sharex=True, sharey=True, squeeze=False,
-        layout=ConstrainedLayoutEngine(w_pad=0.12),
+        rows, columns, figsize=(max(3.5 * columns + 2.2, 7.4), 3.1 * rows + 0.6), sharex=True, sharey=True,
+        squeeze=False, layout=ConstrainedLayoutEngine(w_pad=0.12),
     )  # fmt: skip
     axes = list(grid.ravel())
     for number, axis in enumerate(axes):

@@ -12,9 +12,9 @@ from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.common.notices import warn
 from collwise.common.units import format_size
-from collwise.models.implementation_aware.estimation import BY_PARTS
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model
+from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.commands import example
@@ -40,31 +40,25 @@ from collwise.studies.cli.options import (
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.tuning import summary_line, table_columns, table_row
-from collwise.validation.fitting.models_by_name import (
-    MODEL_NAMES,
-    check_fits_platform,
-    check_formulas,
-    fitted_per_node,
-    model_of,
-    platform_of,
-)
-from collwise.validation.openmpi.rules import collwise_rules, openmpi_rules
-from collwise.validation.selection.comparison import (
-    Comparison,
-    ComparisonPlan,
-    covered_by_model,
-    not_predicted,
-    select_by_model,
-    select_by_simulation,
-)
+from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+from collwise.validation.fitting.models_by_name import check_fits_platform, fitted_per_node, model_of, platform_of
+from collwise.validation.openmpi.rules import openmpi_rules
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.collwise_rules import collwise_rules
+from collwise.validation.selection.comparison import Comparison
 from collwise.validation.selection.comparison import compare as run_comparison
-from collwise.validation.selection.consumers import COLLWISE, OPENMPI_VERSIONS, TARGETS, candidates, one_choice_a_count
+from collwise.validation.selection.consumers import (
+    COLLWISE,
+    CONSUMERS,
+    OPENMPI_VERSIONS,
+    algorithms_for,
+    needs_one_choice,
+)
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
-from collwise.validation.selection.grid import DECISION_SIZES
-from collwise.validation.selection.grid import SIZES as USUAL_SIZES
+from collwise.validation.selection.decisions import select_by_model, simulate_and_select
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
-_WIDE = "8KiB:128KiB:x2"
 _MOST_ROWS = 200
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
@@ -73,9 +67,9 @@ _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 @platform_option
 @collective_option
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
 @click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
-@segments_option("8KiB", _ONE_OR_MORE)
+@segments_option(SEGMENTS_TEXT, _ONE_OR_MORE)
 @click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'. Default: fitted now.")
 @click.option("--model", type=NamedChoice("model", MODEL_NAMES), default="by_parts", show_default=True)
 @click.option("--figures", type=click.Path(path_type=Path), help="Write figures into this folder.")
@@ -96,25 +90,23 @@ def compare(
     simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
-    """For each P and m: the best algorithm by simulated time, and what the model's and Open MPI's picks cost.
+    """For each P and m: the best algorithm by simulated time, and the slowdown of the model's and Open MPI's picks.
 
-    A choice is an algorithm, and with several --segments also a segment size; in brackets its cost over the best one
-    in percent. Open MPI is the fixed decision of 3.1. With one segment size, "Open MPI" has its algorithm at that size,
-    as in the paper, and the last column the segment sizes that Open MPI ships, which may beat it (negative).
+    A choice is an algorithm, and with several --segments also a segment size; in brackets its slowdown against the best
+    one in percent. Open MPI is the fixed decision of 3.1. With one segment size, "Open MPI" has its algorithm at that
+    size, as in the paper, and the last column the segment sizes that Open MPI ships, which may beat it (negative).
     """
     ppn = processes_per_node(platform, ppn)
     names = algorithm_names(collective, algorithms)
     check_formulas(model, [collective])
     if figures is not None:
         writable_folder(figures)
-    plan = ComparisonPlan(
-        collective, procs, tuple(sizes or USUAL_SIZES[collective]), ppn, segments[0], names, segments[1:]
-    )
+    grid = CaseGrid(collective, procs, sizes_of(collective, sizes), ppn, segments, names)
     for count in procs:
         platform.hosts_for(count, ppn)
     with simulation.context() as context:
         fitted = model_of(model, parameters, platform, ppn, segments, context, [collective])
-        result = run_comparison(platform, plan, fitted, context)
+        result = run_comparison(platform, grid, fitted, context)
     if figures is not None:
         _write_figures(figures, platform, collective, result.rows)
     if as_json:
@@ -148,7 +140,7 @@ def _write_figures(folder: Path, platform: HostPlatform, collective: str, rows: 
 def _row_record(row: Comparison) -> dict[str, object]:
     def pick(source: str) -> dict[str, object]:
         chosen = getattr(row, source)
-        return {**vars(chosen.choice), "seconds": chosen.seconds, "degradation": chosen.degradation}
+        return {**vars(chosen.choice), "seconds": chosen.seconds, "slowdown": chosen.slowdown}
 
     return {
         "collective": row.collective,
@@ -176,14 +168,17 @@ def _row_record(row: Comparison) -> dict[str, object]:
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.")
 @click.option("--sampled", is_flag=True, help="For --by predicted: choose at --sizes only, for shorter tables.")
 @click.option(
-    "--for", "target", type=NamedChoice("target", TARGETS), help="Only what this can be told to run. Default: all."
+    "--for",
+    "consumer",
+    type=NamedChoice("decision consumer", CONSUMERS),
+    help="Only what its rules can express. Default: all.",
 )
 @click.option(
     "--one-choice/--by-size",
     default=None,
-    help="One algorithm a process count, or by message size. Default: one where whom it is for needs that.",
+    help="One choice for each process count, or by message size. Default: one where the consumer needs that.",
 )
-@segments_option(_WIDE, _ONE_OR_MORE)
+@segments_option(SEGMENTS_TEXT, _ONE_OR_MORE)
 @click.option(
     "--model", type=NamedChoice("model", MODEL_NAMES), help="One of the file's. Default: what it was made for."
 )
@@ -199,7 +194,7 @@ def select(
     procs: tuple[int, ...] | None,
     sizes: tuple[int, ...] | None,
     sampled: bool,
-    target: str | None,
+    consumer: str | None,
     one_choice: bool | None,
     segments: tuple[int, ...],
     model: str | None,
@@ -215,18 +210,18 @@ def select(
     holds --sizes. An algorithm that needs a power of two or an even number of processes holds only for the P where it
     was decided; from P + 1 on the best one that always runs follows it.
     """
-    chosen = _candidates(collectives, target)
+    chosen = _candidates(collectives, consumer)
     if by == "simulated" and platform is not None:
         chosen = _without_free_barrier(chosen, platform)
     if output is not None:
         writable_file(output)
 
     def single(name: str) -> bool:
-        return one_choice_a_count(name, target) if one_choice is None else one_choice
+        return needs_one_choice(name, consumer) if one_choice is None else one_choice
 
-    def plans(counts: tuple[int, ...], per_node: int) -> list[ComparisonPlan]:
+    def grids(counts: tuple[int, ...], per_node: int) -> list[CaseGrid]:
         return [
-            ComparisonPlan(name, counts, sizes_of(name, sizes), per_node, segments[0], names, segments[1:])
+            CaseGrid(name, counts, sizes_of(name, sizes, decided=True), per_node, segments, names)
             for name, names in chosen.items()
         ]
 
@@ -236,10 +231,10 @@ def select(
         fitted = load_model(parameters, model)
         chosen = _with_formulas(fitted, chosen)
         counts, ppn = _where(fitted, parameters, platform, procs, ppn)
-        asked = plans(counts, ppn)
-        for line in (line for plan in asked for line in _reservations(fitted, plan)):
+        asked = grids(counts, ppn)
+        for line in (line for grid in asked for line in _reservations(fitted, grid)):
             click.echo(f"collwise: {line}", err=True)
-        tables = [select_by_model(fitted, plan, single(plan.collective), sampled) for plan in asked]
+        tables, failed = [select_by_model(fitted, grid, single(grid.collective), sampled) for grid in asked], []
     else:
         if platform is None:
             raise click.UsageError("--by simulated needs --platform")
@@ -247,19 +242,20 @@ def select(
             raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
         if sampled:
             raise click.UsageError("--sampled is for --by predicted; simulated times are always sampled")
-        asked = plans(procs, processes_per_node(platform, ppn))
-        cases = [case for plan in asked for case in plan.candidate_cases()]
+        asked = grids(procs, processes_per_node(platform, ppn))
         with simulation.context() as context:
-            sweep = context.simulate(platform, cases, f"{platform.name}: simulating {several(list(chosen))}")
-        tables = [select_by_simulation(platform, plan, sweep, single(plan.collective)) for plan in asked]
+            tables, sweep = simulate_and_select(platform, asked, context, single)
+        failed = sweep.failed
     document = decisions_document(tables)
     if output is not None:
         write_text(output, json.dumps(document, indent=2) + "\n")
     if as_json:
         print_json(document)
-        return
-    for decisions in tables:
-        _print_decisions(decisions)
+    else:
+        for decisions in tables:
+            _print_decisions(decisions)
+    if failed:
+        raise CollwiseError(f"{len(failed)} cases failed and are no choice; first: {failed[0].error}")
 
 
 def _where(
@@ -287,23 +283,18 @@ def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -
     return {name: names for name, names in chosen.items() if model.algorithms(name)}
 
 
-def _reservations(model: CollectiveModel, plan: ComparisonPlan) -> Iterator[str]:
-    """Lines for the user on what the model leaves out of a plan."""
-    covered, left_out = covered_by_model(model, plan)
-    yield from filter(None, (left_out, not_predicted(model, covered)))
+def _reservations(model: CollectiveModel, grid: CaseGrid) -> Iterator[str]:
+    """Lines for the user that name what the model leaves out of a grid."""
+    covered, left_out = covered_by_model(model, grid)
+    yield from filter(None, (left_out, without_prediction(model, covered)))
 
 
-def sizes_of(collective: str, asked: tuple[int, ...] | None) -> tuple[int, ...]:
-    """The sizes asked for, or the collective's own; a barrier has one only."""
-    return asked if asked and collective != "barrier" else DECISION_SIZES[collective]
-
-
-def _candidates(collectives: Sequence[str], target: str | None) -> dict[str, tuple[str, ...]]:
+def _candidates(collectives: Sequence[str], consumer: str | None) -> dict[str, tuple[str, ...]]:
     """Algorithms to choose from by collective; those without any are left out, and an error if all are."""
     found, missing = {}, []
     for name in collectives:
         try:
-            found[name] = candidates(name, target)
+            found[name] = algorithms_for(name, *([consumer] if consumer else []))
         except UsageError as problem:
             missing.append(problem)
     if not found:
@@ -400,7 +391,7 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
     "--collective", "collectives", type=COLLECTIVES, default="bcast,gather", show_default=True,
     help="Names by commas, or all.",
 )  # fmt: skip
-@segments_option(_WIDE, _ONE_OR_MORE)
+@segments_option(SEGMENTS_TEXT, _ONE_OR_MORE)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/PLATFORM-report")
 @ppn_option
 @simulation_options
@@ -415,7 +406,7 @@ def report(
 ) -> None:
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it."""
     from collwise.studies.reports.report import write_report
-    from collwise.studies.tuning import tune
+    from collwise.validation.selection.tuning import tune
 
     check_formulas(BY_PARTS, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")

@@ -18,6 +18,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_model, models_of
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
+from collwise.models.registry import MODEL_NAMES
 from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
@@ -32,8 +33,8 @@ from collwise.studies.cli.options import (
     segments_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.validation.fitting.models_by_name import MODEL_NAMES, beyond_what_is_known
-from collwise.validation.selection.grid import SIZES as USUAL_SIZES
+from collwise.validation.fitting.models_by_name import beyond_what_is_known
+from collwise.validation.selection.defaults import sizes_of
 
 _MOST_ROWS = 60
 
@@ -77,7 +78,7 @@ def predict(
         refuse_options(
             context, ("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair"
         )
-        _predict_pair(parameters, pair, tuple(sizes or USUAL_SIZES["bcast"]), as_json)
+        _predict_pair(parameters, pair, sizes_of("bcast", sizes), as_json)
         return
     if collective is None:
         raise UsageError("name one of --collective and --pair")
@@ -89,7 +90,7 @@ def predict(
     if procs is None:
         raise UsageError("--procs is missing: process counts, for example 50,80,90")
     names = _with_formula(fitted, collective, asked)
-    sizes = tuple(sizes or USUAL_SIZES[collective])
+    sizes = sizes_of(collective, sizes)
     p, m = np.array(procs)[:, None], np.array(sizes)[None, :]
     for line in beyond_what_is_known(fitted, collective, max(procs), max(sizes)):
         warn(line)

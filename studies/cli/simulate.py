@@ -31,8 +31,9 @@ from collwise.studies.cli.options import (
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
-from collwise.validation.selection.grid import SWEEP_SIZES
+from collwise.studies.cli.thresholds import check_thresholds_matter, thresholds_option, with_thresholds
+from collwise.validation.selection.cases import candidates, cases
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 @click.option("--algorithms", type=NAMES, help="Names by commas, of one collective. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 10:90:+10.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
-@segments_option("8KiB")
+@segments_option(SEGMENTS_TEXT)
 @click.option("--chains", type=click.IntRange(1), help="Chains of K-chain trees. Default: 4.")
 @click.option("--radix", type=click.IntRange(2), help="Radix of k-nomial trees. Default: 4.")
 @click.option("--max-requests", type=click.IntRange(1), help="Exchanges at a time of alltoall linear_sync. Default: 4.")
@@ -71,32 +72,23 @@ def simulate(
 ) -> None:
     """Simulates every algorithm at every P, m and segment size; what the store has is not repeated.
 
-    Run it again after Ctrl-C and it goes on where it stopped. Exit code 1 if a case failed. A process count that an
-    algorithm does not run on is left out.
+    A run that was stopped resumes when the command is given again. Exit code 1 if a case failed. Process counts that an
+    algorithm does not run on are left out.
     """
     ppn = processes_per_node(platform, ppn)
     if root >= min(procs):
         raise click.BadParameter(f"rank {root} does not exist with P = {min(procs)}", param_hint="--root")
     if algorithms and len(collectives) > 1 and tuple(algorithms) != ("all",):
         raise click.BadParameter("names belong to one collective; several were asked for", param_hint="--algorithms")
-    cases = []
-    chosen = [algorithm for name in collectives for algorithm in _algorithms(name, algorithms)]
-    check_thresholds_matter(chosen, thresholds)
-    for algorithm in chosen:
-        counts = {"chains": chains, "radix": radix, "max_requests": max_requests}
-        name, taken = algorithm.collective, counts.get(algorithm.count_parameter) or 0
-        cuts = [(segment, 0) for segment in segments] if algorithm.pipelined else [(0, 0)]
-        if algorithm.bounded:
-            cuts = [bounds_of(algorithm, thresholds)]
-        cases += [
-            Case(name, algorithm.name, p, m, segment, taken, ppn, root, limit_bytes=limit)
-            for p in procs
-            if not algorithm.objection(p)
-            for m in sizes_of(name, sizes)
-            for segment, limit in cuts
-        ]
+    check_thresholds_matter([one for name in collectives for one in _algorithms(name, algorithms)], thresholds)
+    counts = {"chains": chains, "radix": radix, "max_requests": max_requests}
+    asked = []
+    for name in collectives:
+        choices = candidates(name, segments, algorithm_names(name, algorithms), counts)
+        choices = with_thresholds(name, choices, thresholds)
+        asked += cases(name, choices, procs, sizes_of(name, sizes), ppn, root)
     with simulation.context() as context:
-        result = context.simulate(platform, cases, f"{platform.name} {several(collectives)}")
+        result = context.simulate(platform, asked, f"{platform.name} {several(collectives)}")
     if as_json:
         print_json([_record(timing) for timing in result.timings.values()])
     else:
@@ -104,18 +96,14 @@ def simulate(
             mine = [timing for timing in result.timings.values() if timing.case.collective == name]
             _print_table(platform, name, _algorithms(name, algorithms), procs, mine)
         click.echo(
-            f"{len(cases)} cases, {result.reused} of them from {simulation.store}; "
+            f"{len(asked)} cases, {result.reused} of them from {simulation.store}; "
             f"{result.processes_started} simulator processes; {result.configuration.maker}"
         )
     if result.failed:
         raise CollwiseError(
-            f"{len(result.failed)} of {len(cases)} cases failed, the others are kept; first: {result.failed[0].error}"
+            f"{len(result.failed)} of {len(asked)} cases failed; the times of the others are stored; first: "
+            f"{result.failed[0].error}"
         )
-
-
-def sizes_of(collective: str, asked: Sequence[int] | None) -> tuple[int, ...]:
-    """The sizes asked for, or the collective's own; a barrier has one only."""
-    return tuple(asked) if asked and collective != "barrier" else SWEEP_SIZES[collective]
 
 
 def _algorithms(collective: str, asked: Sequence[str] | None) -> list[Algorithm]:

@@ -1,4 +1,4 @@
-"""What 'collwise platforms' prints of platforms of either kind."""
+"""Output of 'collwise platforms' for homogeneous and heterogeneous platforms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from collwise import platforms as package
-from collwise.common.errors import UsageError
 from collwise.platforms import known, load
 from collwise.platforms.reader import read_description
 from collwise.studies.cli.platforms import platforms
@@ -41,7 +40,7 @@ def test_the_list_has_every_platform_and_marks_the_synthetic_ones() -> None:
     assert cells["boba"] == ["32", "1", "0.5333 Gbit/s", "29.61 us"]
 
 
-def test_json_tells_the_types_and_wires() -> None:
+def test_json_has_the_types_and_wires() -> None:
     by_name = {facts["name"]: facts for facts in json.loads(printed("list", "--json"))}
     assert list(by_name) == known()
     hcl = by_name["hcl16"]
@@ -77,7 +76,13 @@ def test_check_says_what_it_understood(name: str, understood: str) -> None:
     assert second.startswith(understood)
 
 
-def test_nodes_that_differ_are_not_calibrated() -> None:
-    error = run("calibrate", "hcl16").exception
-    assert isinstance(error, UsageError)
-    assert str(error) == "platform 'hcl16' has nodes that differ (valid: a platform of equal nodes)"
+@needs("smpi")
+def test_a_platform_of_one_host_is_tried_within_the_host(tmp_path: Path) -> None:
+    file = tmp_path / "one.xml"
+    file.write_text(
+        """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/></zone></platform>
+"""
+    )
+    assert printed("check", str(file)).startswith(f"{file}: sound, 1 hosts, simulated by SimGrid ")

@@ -1,4 +1,4 @@
-"""Which measurements a calibration makes, and their making on a real MPI library or in simulation."""
+"""The measurements of a calibration: which cases there are, and their points, measured or simulated."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CLOCK_READINGS = 1000
 _CLOCK_REPETITIONS = 15
 _LATE_SECONDS = 0.02
 _EAGER_TRIALS = 3
-# A message of the network's slowest size and its answer need this much more than nominal, at most.
+# A message and its answer take at most this much longer than their nominal time.
 _SLACK_SECONDS = 1e-3
 
 Plan = dict[Case, int]
@@ -96,8 +96,8 @@ def size_plan(
 ) -> Plan:
     """Measurements over log-uniform random sizes in random order.
 
-    All are between the pairs of `processes` side by side, but for ping-pongs between the first two processes of a node
-    that has several. `nominal` says how long messages take, about.
+    All are between the pairs of `processes` side by side, except for ping-pongs between the first two processes of a
+    node that has several. The times of `nominal` determine how often each is repeated.
     """
     chance = random.Random(grid.seed)
     most = grid.most_bytes
@@ -129,7 +129,7 @@ def size_plan(
 
 
 def _sizes(chance: random.Random, least: int, most: int, count: int) -> list[int]:
-    """Log-uniform and different, both ends among them."""
+    """Different sizes, log-uniform, among them both ends."""
     ends = [least, most][:count]
     found = dict.fromkeys(ends)
     for _ in range(100 * count):

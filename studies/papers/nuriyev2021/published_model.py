@@ -15,9 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from collwise.common.units import format_seconds
+from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
-from collwise.models.implementation_aware.estimation import AS_PRINTED, FORMULAS, Hockney
-from collwise.models.implementation_aware.parts import Array, Formula, Gamma, Part, Points
+from collwise.models.implementation_aware.parts import Formula, Gamma, Part
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
+from collwise.models.registry import AS_PRINTED, MODELS
 from collwise.studies.papers.nuriyev2021.tables import (
     EAGER_LIMIT_BYTES,
     PARAMETERS,
@@ -27,9 +30,10 @@ from collwise.studies.papers.nuriyev2021.tables import (
     PublishedTable,
     gammas_for,
 )
-from collwise.studies.tuning import percent
+from collwise.studies.reports.comparison_table import percent
 from collwise.validation.openmpi.builtin_decisions import decide_as_listed
-from collwise.validation.selection.grid import BCAST_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.defaults import BCAST_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.slowdown import slowdown
 
 TITLES = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
 
@@ -44,7 +48,7 @@ class Reading:
 
     def formula(self, algorithm: str) -> Formula:
         """The algorithm's formula under this reading."""
-        return self.replaced.get(algorithm, FORMULAS[AS_PRINTED][self.collective][algorithm])
+        return self.replaced.get(algorithm, MODELS[AS_PRINTED].formulas[self.collective][algorithm])
 
 
 PLUS, PRODUCT = "plus", "product"
@@ -139,12 +143,12 @@ class PublishedChoice:
     @property
     def excess_of_printed(self) -> float:
         """How much longer the printed choice is predicted to take than the formulas' own (0.1: 10 %)."""
-        return self.predicted[self.row.model] / self.predicted[self.choice] - 1
+        return float(slowdown(self.predicted[self.row.model], self.predicted[self.choice]))
 
     @property
-    def predicted_openmpi_degradation(self) -> float:
+    def predicted_openmpi_slowdown(self) -> float:
         """The predicted slowdown of Open MPI's printed choice against the measured best."""
-        return self.predicted[self.row.openmpi] / self.predicted[self.row.best] - 1
+        return float(slowdown(self.predicted[self.row.openmpi], self.predicted[self.row.best]))
 
 
 def predict_published(
@@ -158,9 +162,11 @@ def predict_published(
     seconds = {}
     for algorithm, pair in PARAMETERS[table.platform][table.collective].items():
         own_segments = 0 if algorithm == "linear" else segments
-        points = Points.of(table.procs, np.array(message_bytes), own_segments, 0, EAGER_LIMIT_BYTES)
-        alpha = pair.alpha_seconds + rounding * half_digit(pair.alpha_seconds)
-        beta = pair.beta_seconds_per_byte + rounding * half_digit(pair.beta_seconds_per_byte)
+        points = Points.of(table.procs, np.array(message_bytes), own_segments, eager_limit_bytes=EAGER_LIMIT_BYTES)
+        alpha, beta = (
+            printed + rounding * half_digit(printed)
+            for printed in (float(pair.alpha_seconds), float(pair.beta_seconds_per_byte))
+        )
         parts = reading.formula(algorithm)(points, gamma)
         seconds[algorithm] = np.asarray(sum(part.count * (alpha + part.bytes_each * beta) for part in parts))
     return seconds
@@ -241,7 +247,7 @@ def row_by_row(table: PublishedTable, reading: Reading, gamma: str) -> pd.DataFr
             "" if choice.matches else f"{percent(choice.excess_of_printed)} %",
             "" if choice.matches else "yes" if choice.within_rounding else "no",
             f"{choice.row.openmpi} ({choice.row.openmpi_percent})",
-            percent(choice.predicted_openmpi_degradation),
+            percent(choice.predicted_openmpi_slowdown),
         )
         for choice in published_choices(table, reading, gamma)
     ]
@@ -277,7 +283,7 @@ def segment_ratios_that_match(
 
 def segment_seconds(platform: str, algorithm: str) -> float:
     """The published alpha + m_s beta of a broadcast algorithm."""
-    return float(PARAMETERS[platform]["bcast"][algorithm](np.array(float(SEGMENT_BYTES))))
+    return float(PARAMETERS[platform]["bcast"][algorithm].predict(SEGMENT_BYTES))
 
 
 def openmpi_contradictions() -> list[tuple[PublishedTable, PublishedRow, str]]:
@@ -303,7 +309,7 @@ def alpha_beta_ratios() -> pd.DataFrame:
     rows = []
     for platform, collectives in PARAMETERS.items():
         for algorithm, pair in collectives["bcast"].items():
-            alpha, beta = pair.alpha_seconds, pair.beta_seconds_per_byte
+            alpha, beta = float(pair.alpha_seconds), float(pair.beta_seconds_per_byte)
             low = SEGMENT_BYTES * (alpha - half_digit(alpha)) / (beta + half_digit(beta))
             high = SEGMENT_BYTES * (alpha + half_digit(alpha)) / (beta - half_digit(beta))
             rows.append((platform, algorithm, SEGMENT_BYTES * alpha / beta, low, high, low <= 1 <= high))
@@ -328,7 +334,6 @@ def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney
 
 def minimum_norm_table(true: Hockney) -> pd.DataFrame:
     """The pairs of `minimum_norm_pair` for every broadcast algorithm of the paper."""
-    segment = np.array(SEGMENT_BYTES)
     rows = []
     for name in PARAMETERS["grisou"]["bcast"]:
         found = minimum_norm_pair(name, true)
@@ -336,7 +341,7 @@ def minimum_norm_table(true: Hockney) -> pd.DataFrame:
         rows.append(
             (
                 *(name, f"{found.alpha_seconds:.3g}", f"{found.beta_seconds_per_byte:.3g}", f"{ratio:.3g}"),
-                *(format_seconds(float(pair(segment))) for pair in (found, true)),
+                *(format_seconds(float(pair.predict(SEGMENT_BYTES))) for pair in (found, true)),
             )
         )
     columns = [

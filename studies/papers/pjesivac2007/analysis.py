@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from collwise.common.units import format_seconds, format_size
+from collwise.models.fitting.procedures import FitRequest, request
 from collwise.models.hockney import HockneyBySize
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import models_of
@@ -22,22 +23,18 @@ from collwise.models.loggp import LogGP
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
-from collwise.models.point_to_point import AS_PRINTED
+from collwise.models.registry import MODELS
 from collwise.platforms import HostPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.pjesivac2007.tables import TABLE_5
 from collwise.validation.fitting.models_by_name import simulated_parameters
-from collwise.validation.fitting.point_to_point import Request, request
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.selection.comparison import (
-    ComparisonPlan,
-    predict_at_points,
-    select_by_model,
-    simulated_seconds,
-)
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.maps import DecisionMaps, Summary, decision_maps, method_name
+from collwise.validation.selection.decisions import select_by_model
+from collwise.validation.selection.maps import DecisionMaps, MapSummary, decision_maps
+from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
 
 KIB, MIB = 1024, 2**20
 LARGEST_BYTES = 8 * MIB
@@ -58,14 +55,13 @@ class ModelSet:
     """Three models: the procedure that estimates each, and whether the formulas are the printed or the derived ones."""
 
     name: str
-    requests: tuple[Request, ...]
+    requests: tuple[FitRequest, ...]
     printed: bool
 
     def on(self, platform: HostPlatform, context: SimulationContext) -> list[CollectiveModel]:
         """The models estimated on a simulated platform: Hockney, LogGP, PLogP."""
-        names = [one.family + (AS_PRINTED if self.printed else "") for one in self.requests]
-        fitted = [simulated_parameters(platform, one, context) for one in self.requests]
-        return [models_of(one)[name] for one, name in zip(fitted, names, strict=True)]
+        fitted = [models_of(simulated_parameters(platform, one, context)) for one in self.requests]
+        return [model for models in fitted for name, model in models.items() if MODELS[name].printed == self.printed]
 
 
 PAPERS_PROCEDURES = (request("hockney_by_size", "roundtrips"), request("loggp", "fitted"), request("plogp", "fitted"))
@@ -169,7 +165,7 @@ def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
 class Curves:
     """Seconds of every method by its label, shape (P, m), simulated and predicted by model."""
 
-    plan: ComparisonPlan
+    plan: CaseGrid
     simulated: Mapping[str, Array]
     predicted: Mapping[str, Mapping[str, Array]]
 
@@ -193,33 +189,33 @@ class Curves:
 
 
 def curves(
-    platform: HostPlatform, plan: ComparisonPlan, models: Sequence[CollectiveModel], context: SimulationContext
+    platform: HostPlatform, plan: CaseGrid, models: Sequence[CollectiveModel], context: SimulationContext
 ) -> Curves:
     """Simulates the plan's methods and predicts them. Raises CollwiseError when a case fails."""
-    sweep = context.simulate(platform, plan.candidate_cases()).complete()
+    sweep = context.simulate(platform, plan.cases()).complete()
     seconds = simulated_seconds(plan, sweep)
     return Curves(
         plan,
-        dict(zip(plan.candidates(), seconds, strict=True)),
-        {model.name: predict_at_points(model, plan) for model in models},
+        dict(zip(plan.candidates, seconds, strict=True)),
+        {model.name: dict(zip(plan.candidates, predicted_seconds(model, plan), strict=True)) for model in models},
     )
 
 
-BARRIERS = ComparisonPlan("barrier", tuple(range(2, 33)), (0,), 1, 0, ("bruck", "recursive_doubling", "linear"))
+BARRIERS = CaseGrid("barrier", tuple(range(2, 33)), (0,), 1, (0,), ("bruck", "recursive_doubling", "linear"))
 """Figure 2."""
 
-REDUCTIONS = ComparisonPlan("reduce", (8, 24), _doubling(1, MIB), 1, 0, ("binomial", "pipeline"), (SMALL_SEGMENT,))
+REDUCTIONS = CaseGrid("reduce", (8, 24), _doubling(1, MIB), 1, (0, SMALL_SEGMENT), ("binomial", "pipeline"))
 """Figures 3 and 4; the figure's largest message is not in the text."""
 
 CUT = f", {format_size(SMALL_SEGMENT)}"
 """The end of the label of a method with small segments."""
 
-EXCHANGES = ComparisonPlan("alltoall", tuple(range(2, 25, 2)), _doubling(1, 64 * KIB, 4), 1, 0, ("pairwise",))
+EXCHANGES = CaseGrid("alltoall", tuple(range(2, 25, 2)), _doubling(1, 64 * KIB, 4), 1, (0,), ("pairwise",))
 """Figure 5; message bytes are those of a block, of which every process sends P."""
 
-BROADCASTS = ComparisonPlan(
-    "bcast", tuple(range(3, 33)), _doubling(1, LARGEST_BYTES), 1, 0,
-    ("linear", "binomial", "binary", "split_binary", "chain"), (SMALL_SEGMENT, LARGE_SEGMENT),
+BROADCASTS = CaseGrid(
+    "bcast", tuple(range(3, 33)), _doubling(1, LARGEST_BYTES), 1, (0, SMALL_SEGMENT, LARGE_SEGMENT),
+    ("linear", "binomial", "binary", "split_binary", "chain"),
 )  # fmt: skip
 """Figures 6 and 7: section 6.3. Our linear algorithm knows no segments; they would only make it slower."""
 
@@ -279,7 +275,7 @@ def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: floa
 
 
 def broadcasts(
-    platform: HostPlatform, plan: ComparisonPlan, sets: Sequence[ModelSet], context: SimulationContext
+    platform: HostPlatform, plan: CaseGrid, sets: Sequence[ModelSet], context: SimulationContext
 ) -> dict[str, DecisionMaps]:
     """Decision and penalty maps, by the name of the set of models. Raises CollwiseError when a case fails."""
     made = {}
@@ -290,13 +286,13 @@ def broadcasts(
     return made
 
 
-def penalties_table(summaries: Mapping[tuple[str, str], Summary]) -> pd.DataFrame:
+def penalties_table(summaries: Mapping[tuple[str, str], MapSummary]) -> pd.DataFrame:
     """Penalties over whole maps, by the name of the set of models and the model."""
     rows = [
         (
-            *(name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_penalty:.1f} %"),
-            f"{100 * one.worst_penalty:.0f} %",
-            f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {method_name(one.worst_pick)}",
+            *(name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_slowdown:.1f} %"),
+            f"{100 * one.worst_slowdown:.0f} %",
+            f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {one.worst_pick.label}",
         )
         for (name, model), one in summaries.items()
     ]
@@ -316,10 +312,10 @@ class ChainStep:
 
 def chain_steps(maps: DecisionMaps, loggp: LogGP) -> list[ChainStep]:
     """The steps for 1 and 8 KiB, from the two largest messages of the map on its largest process count."""
-    small, large = maps.plan.message_bytes[-2:]
+    small, large = maps.grid.message_bytes[-2:]
     found = []
     for segment in (SMALL_SEGMENT, LARGE_SEGMENT):
-        index = next(i for i, one in enumerate(maps.methods.values()) if one == Choice("chain", segment))
+        index = next(i for i, one in enumerate(maps.methods) if one == Choice("chain", segment))
         seconds = maps.seconds[index, -1]
         simulated = float(seconds[-1] - seconds[-2]) / ((large - small) / segment)
         gap, message = loggp.gap_seconds + (segment - 1) * loggp.gap_seconds_per_byte, loggp.predict(segment)
@@ -347,7 +343,7 @@ def exact_switches(model: CollectiveModel, procs: Sequence[int]) -> DecisionTabl
 def switches_table(switches: DecisionTable) -> pd.DataFrame:
     """The first message size in bytes of every choice, by process count."""
     rows = [
-        (procs, "; ".join(f"{start}: {method_name(choice)}" for start, choice in row))
+        (procs, "; ".join(f"{start}: {choice.label}" for start, choice in row))
         for procs, row in sorted(switches.rules.items())
     ]
     return pd.DataFrame(rows, columns=["P", "switches"])

@@ -11,8 +11,8 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.parameter_file import FittedParameters
+from collwise.models.registry import MODEL_NAMES
 from collwise.platforms import description
-from collwise.validation.fitting.models_by_name import MODEL_NAMES
 from tests.models.parameter_examples import fitted
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, prepared, run

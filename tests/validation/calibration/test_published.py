@@ -7,13 +7,13 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.platforms import Platform, load_description
 from collwise.validation.calibration.published import (
-    Target,
+    PublishedFigure,
     calibrate,
     published_targets,
     simulated_targets,
     with_parameters,
 )
-from collwise.validation.selection.grid import GATHER_SIZES
+from collwise.validation.selection.defaults import GATHER_SIZES
 from tests.needs import needs
 
 SMALL = replace(load_description("grisou"), name="small", nodes=8)
@@ -26,7 +26,7 @@ def log2_ceiling(value: int) -> int:
 
 
 def test_a_target_tells_its_error() -> None:
-    assert Target("gamma(3)", 1.25, 1.2).relative_error == pytest.approx(-0.04)
+    assert PublishedFigure("gamma(3)", 1.25, 1.2).relative_error == pytest.approx(-0.04)
 
 
 def test_targets_of_the_paper() -> None:

@@ -1,0 +1,88 @@
+"""Estimation of the Hockney model from roundtrips with equal messages both ways: O'Flynn 2009, 2.2.1, 5.1 and 6.2.
+
+A message takes half of the roundtrip. `pairs` are the pairs of processes measured, (0, 1) unless given, and results
+are their mean; heterogeneous models take every pair. All raise UsageError for what does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from collwise.common.errors import UsageError
+from collwise.common.experiments import ROUNDTRIP, Experiment, Laboratory
+from collwise.models.fitting.regression import Predictor, Sizes, from_all, from_last_two, line
+from collwise.models.fitting.rounds import Pair, Procedure, chosen_pairs, symmetric, together
+from collwise.models.hockney import Hockney, HockneyBySize
+from collwise.models.piecewise import PiecewiseLinear
+
+REGRESSION_SIZES = Sizes(smallest_bytes=1024, largest_bytes=102400, most=10)
+"""Ten sizes up to 100 kB, as many as O'Flynn 2009, section 5.3, took."""
+
+
+def hockney_by_two_sizes(
+    lab: Laboratory, large_bytes: int = 65536, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False
+) -> Hockney:
+    """The model from roundtrips with empty messages and with messages of `large_bytes`."""
+    if large_bytes <= lab.least_bytes:
+        raise UsageError(f"large messages of {large_bytes} bytes: more than {lab.least_bytes} is valid")
+
+    def procedure(pair: Pair) -> Procedure[tuple[float, float]]:
+        sizes = (lab.least_bytes, large_bytes)
+        small, large = yield [Experiment(ROUNDTRIP, pair, size, size) for size in sizes]
+        beta = (large - small) / 2 / (large_bytes - lab.least_bytes)
+        return small / 2 - beta * lab.least_bytes, beta
+
+    return _model(lab, procedure, pairs, heterogeneous)
+
+
+def hockney_by_regression(
+    lab: Laboratory,
+    sizes: Sizes = REGRESSION_SIZES,
+    pairs: Sequence[Pair] | None = None,
+    heterogeneous: bool = False,
+) -> Hockney:
+    """The model by least squares of relative residuals over sizes that every pair chooses for itself."""
+
+    def procedure(pair: Pair) -> Procedure[tuple[float, float]]:
+        times = yield from _one_way(lab, pair, sizes, from_all)
+        return line(list(times), list(times.values()))
+
+    return _model(lab, procedure, pairs, heterogeneous)
+
+
+def hockney_by_size(lab: Laboratory, sizes: Sizes | None = None, pairs: Sequence[Pair] | None = None) -> HockneyBySize:
+    """alpha and beta as functions of the size, from one-way times at sizes that are closer where the time bends."""
+    chosen = sizes or Sizes()
+    pairs = chosen_pairs(lab, pairs, heterogeneous=False)
+    times = together(lab, [_one_way(lab, pair, chosen, from_last_two) for pair in pairs])
+    return HockneyBySize(
+        PiecewiseLinear.mean([HockneyBySize.through(list(of), list(of.values())).time for of in times])
+    )
+
+
+def _one_way(lab: Laboratory, pair: Pair, sizes: Sizes, expected: Predictor) -> Procedure[dict[int, float]]:
+    def measure(size: int) -> Procedure[float]:
+        (seconds,) = yield [Experiment(ROUNDTRIP, pair, size, size)]
+        return seconds / 2
+
+    return (yield from sizes.explore(lab.least_bytes, measure, expected))
+
+
+def _model(
+    lab: Laboratory,
+    procedure: Callable[[Pair], Procedure[tuple[float, float]]],
+    pairs: Sequence[Pair] | None,
+    heterogeneous: bool,
+) -> Hockney:
+    measured = chosen_pairs(lab, pairs, heterogeneous)
+    lines = together(lab, [procedure(pair) for pair in measured])
+    if not heterogeneous:
+        alpha, beta = np.mean(lines, axis=0)
+        return Hockney(float(alpha), float(beta))
+    alphas, betas = zip(*lines, strict=True)
+    return Hockney(
+        symmetric(lab.procs, dict(zip(measured, alphas, strict=True))),
+        symmetric(lab.procs, dict(zip(measured, betas, strict=True))),
+    )

@@ -1,0 +1,174 @@
+"""Estimation of the LMO model from roundtrips and one-to-two experiments: O'Flynn 2009, sections 4.4.2 and 4.4.3."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collwise.common.errors import UsageError
+from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP, Experiment, Laboratory
+from collwise.models.lmo import LMO, Thresholds
+from collwise.models.piecewise import Array
+
+# Up to this many processes all C(n, 3) triplets are measured; C(51, 3) is 20,825.
+PROCS_WITH_ALL_TRIPLETS = 16
+# With more processes, every processor is in at least this many triplets.
+TRIPLETS_EACH = 30
+
+NO_THRESHOLDS = Thresholds()
+
+# M is this fraction of the least size at which anything may change, which is at most LARGEST_MESSAGE_BYTES.
+BELOW_THRESHOLD = 15 / 16
+LARGEST_MESSAGE_BYTES = 65536
+
+
+def lmo_by_triplets(
+    lab: Laboratory,
+    thresholds: Thresholds = NO_THRESHOLDS,
+    message_bytes: int | None = None,
+    triplets_each: int | None = None,
+    in_parallel: bool = True,
+) -> LMO:
+    """Heterogeneous LMO by formulas (4.4) to (4.10), with `thresholds` passed on.
+
+    `message_bytes` M: None for `message_size`. `triplets_each`: the least number of triplets that every processor is
+    in; None for all up to PROCS_WITH_ALL_TRIPLETS processes and TRIPLETS_EACH beyond.
+
+    An empty message is one of `lab.least_bytes` here, e. It is taken into account: with
+    D(m) = T_ijk(m) - max_x (T_ix(e) + T_ix(m)) / 2 = 2 C_i + (m + e) t_i, (4.8) gives t_i = (D(M) - D(e)) / (M - e) and
+    C_i = D(e) / 2 - e t_i; with e = 0 these are (4.6) and (4.9).
+
+    T_ijk is (4.4) or (4.7) when the reply of the slower partner arrives last. The laboratory serves k last and receives
+    its reply first, thus both replies after k's has arrived, if k is no faster than j: so the partners of every
+    triplet are ordered by their roundtrips with i, at each size on its own. Where these differ by less than their
+    confidence intervals, either is good enough as k (i is still busy with k's reply when j's arrives), and the larger
+    of two noisy times would be too large on average: chance decides, and k's roundtrip is the one to subtract.
+
+    C_i is half of what i spends on sending and on receiving an empty message, t_i what it spends on sending a byte: all
+    that these experiments see. Where two messages of one sender share its link, and the link takes longer for a byte
+    than the processor, the second one waits for the link: t_i then holds the link's time and 1 / beta_ij, which is what
+    the roundtrip leaves, may be negative, and stays so. A processor's serial time and the mean over pairs of
+    t_i + 1 / beta_ij + t_j are right all the same, and (4.1) to (4.3) are made of these. For a single pair the sum is
+    right where links are not shared; elsewhere the averages over triplets move it away from that pair's own time.
+
+    Averages: the thesis's (4.10) divides the sums of C_i and t_i by C(n, 2), but i is in C(n - 1, 2) triplets (as its
+    text says): the actual number is taken. It averages beta_ij; here 1 / beta_ij is, which is linear in the times and
+    may be 0. A pair that is in no triplet takes the averages of its processors.
+
+    Raises UsageError for fewer than three processes or an M that is not larger than an empty message.
+    """
+    procs, least = lab.procs, lab.least_bytes
+    large = message_size(lab, thresholds) if message_bytes is None else message_bytes
+    if procs < 3:
+        raise UsageError(f"LMO is estimated on triplets of processes: there are {procs}, at least 3 are needed")
+    if large <= least:
+        raise UsageError(f"LMO's message of {large} bytes must be larger than the empty one of {least}")
+    if triplets_each is None:
+        triplets_each = comb(procs - 1, 2) if procs <= PROCS_WITH_ALL_TRIPLETS else TRIPLETS_EACH
+
+    empty_trips, large_trips = _roundtrips(lab, (least, large), in_parallel)
+    chosen = triplets(procs, triplets_each)
+    # A large message with an empty reply takes half of each roundtrip, (4.8).
+    trips = {least: empty_trips, large: (empty_trips + large_trips) / 2}
+    excess = _one_to_two_excess(lab, chosen, trips, in_parallel)
+    empty_trips, large_trips = empty_trips[0], large_trips[0]
+    rates = (excess[large] - excess[least]) / (large - least)
+    constants = excess[least] / 2 - least * rates
+
+    per_byte = (large_trips - empty_trips) / (2 * (large - least))
+    alone = empty_trips / 2 - least * per_byte
+    return LMO(
+        _processor_means(chosen, constants, procs),
+        _processor_means(chosen, rates, procs),
+        _network(alone, chosen, constants),
+        _network(per_byte, chosen, rates),
+        thresholds,
+    )
+
+
+def message_size(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> int:
+    """M, bytes: slightly below the leap S and the eager limit, so that it is sent as an empty message is."""
+    limits = [LARGEST_MESSAGE_BYTES, lab.eager_limit_bytes]
+    if thresholds.scatter_leap_bytes is not None:
+        limits.append(thresholds.scatter_leap_bytes)
+    return int(min(limits) * BELOW_THRESHOLD)
+
+
+def triplets(procs: int, each: int) -> NDArray[np.intp]:
+    """Triplets of processors, shape (number, 3), each ascending, such that every processor is in at least `each`.
+
+    All of them if `each` asks for it. Otherwise they are drawn, with a fixed seed, in rounds of disjoint ones,
+    which can be measured side by side.
+    """
+    if each >= comb(procs - 1, 2):
+        return np.array(list(combinations(range(procs), 3)), dtype=np.intp)
+    generator = np.random.default_rng(procs)
+    chosen: dict[tuple[int, ...], None] = {}
+    times = np.zeros(procs, dtype=int)
+    while times.min() < each:
+        order = generator.permutation(procs)
+        for start in range(0, procs - 2, 3):
+            triplet = tuple(sorted(int(processor) for processor in order[start : start + 3]))
+            if triplet not in chosen:
+                chosen[triplet] = None
+                times[list(triplet)] += 1
+    return np.array(list(chosen), dtype=np.intp)
+
+
+def _roundtrips(lab: Laboratory, sizes: tuple[int, int], in_parallel: bool) -> tuple[Array, Array]:
+    """For each size: roundtrips with it both ways, seconds and their confidence intervals' half-widths, (2, n, n).
+
+    Symmetric, nought on the diagonal.
+    """
+    pairs = list(combinations(range(lab.procs), 2))
+    experiments = [Experiment(ROUNDTRIP, pair, size, size) for size in sizes for pair in pairs]
+    measured = [(found.seconds, found.half_width_seconds) for found in lab.run(experiments, in_parallel)]
+    upper, lower = np.triu_indices(lab.procs, 1)
+    matrices = np.zeros((len(sizes), 2, lab.procs, lab.procs))
+    values = np.array(measured).reshape(len(sizes), len(pairs), 2).swapaxes(1, 2)
+    matrices[..., upper, lower] = matrices[..., lower, upper] = values
+    return matrices[0], matrices[1]
+
+
+def _one_to_two_excess(
+    lab: Laboratory, chosen: NDArray[np.intp], trips: dict[int, Array], in_parallel: bool
+) -> dict[int, Array]:
+    """By size m: D(m), seconds (triplets, 3), the excess over the roundtrip with the slower partner, each being i."""
+    generator = np.random.default_rng(lab.procs)
+    experiments, slower = [], []
+    for size, (seconds, half_widths) in trips.items():
+        for triplet in chosen.tolist():
+            for position, i in enumerate(triplet):
+                j, k = generator.permutation(triplet[:position] + triplet[position + 1 :]).tolist()
+                if seconds[i, j] - seconds[i, k] > half_widths[i, j] + half_widths[i, k]:
+                    j, k = k, j
+                experiments.append(Experiment(ONE_TO_TWO, (i, j, k), size, lab.least_bytes))
+                slower.append(seconds[i, k])
+    measured = [measurement.seconds for measurement in lab.run(experiments, in_parallel)]
+    excess = (np.array(measured) - np.array(slower)).reshape(len(trips), len(chosen), 3)
+    return dict(zip(trips, excess, strict=True))
+
+
+def _processor_means(chosen: NDArray[np.intp], values: Array, procs: int) -> Array:
+    """(n,) means of the values (triplets, 3) that belong to each processor."""
+    of = chosen.ravel()
+    return np.asarray(np.bincount(of, values.ravel(), procs) / np.bincount(of, minlength=procs))
+
+
+def _network(between: Array, chosen: NDArray[np.intp], values: Array) -> Array:
+    """(n, n): `between` less the two processors' share, averaged over the triplets that a pair is in."""
+    procs = len(between)
+    sums, times = np.zeros((procs, procs)), np.zeros((procs, procs))
+    for first, second in combinations(range(3), 2):
+        pair = chosen[:, first], chosen[:, second]
+        np.add.at(sums, pair, values[:, first] + values[:, second])
+        np.add.at(times, pair, 1)
+    sums, times = sums + sums.T, times + times.T
+    means = _processor_means(chosen, values, procs)
+    both = np.where(times > 0, sums / np.maximum(times, 1), means[:, None] + means[None, :])
+    network = between - both
+    np.fill_diagonal(network, 0.0)
+    return np.asarray(network)

@@ -1,0 +1,260 @@
+"""The procedures that fit point-to-point models, by family and name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.experiments import Laboratory
+from collwise.models.fitting.cost import with_effort
+from collwise.models.fitting.culler import culler_loggp, culler_logp
+from collwise.models.fitting.fitted_plogp import fitted_plogp
+from collwise.models.fitting.hockney import (
+    REGRESSION_SIZES,
+    hockney_by_regression,
+    hockney_by_size,
+    hockney_by_two_sizes,
+)
+from collwise.models.fitting.hoefler import hoefler_loggp
+from collwise.models.fitting.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.fitting.lmo import lmo_by_triplets
+from collwise.models.fitting.regression import Sizes
+from collwise.models.fitting.rounds import Pair
+from collwise.models.fitting.saturation import Doubling
+from collwise.models.fitting.thresholds import STRIDE_BYTES, fit_thresholds
+from collwise.models.lmo import LMO
+from collwise.models.loggp import LogGP
+from collwise.models.parameter_file import FAMILIES, FittedParameters, Parameters
+from collwise.models.plogp import PLogP
+
+# Homogeneous models are averages over this many processes; more would change nothing where all are alike.
+HOMOGENEOUS_PROCS = 6
+# With more processes than these, each is paired with its successor only.
+_ALL_PAIRS_PROCS = 4
+_LARGE_BYTES = 65536
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How closely the procedures look. Noise bends curves everywhere: the closer the look, the more bends it finds.
+
+    `sizes` are those at which a function of the size is measured, `line_sizes` those for a straight line;
+    `stride_bytes` and `finest_stride_bytes` belong to the search for LMO's thresholds.
+    """
+
+    sizes: Sizes = field(default_factory=Sizes)
+    line_sizes: Sizes = REGRESSION_SIZES
+    doubling: Doubling = field(default_factory=Doubling)
+    stride_bytes: int = STRIDE_BYTES
+    finest_stride_bytes: int = 1
+
+
+CLOSE = Detail()
+"""The papers' detail, for simulated time."""
+
+QUICK = Detail(
+    Sizes(largest_bytes=1 << 19, most=14, tolerance=0.1, least_step_bytes=4096),
+    Sizes(smallest_bytes=1024, largest_bytes=102400, most=9, tolerance=0.1),
+    Doubling(first=50, change=0.05, most=400, most_bytes=1 << 23),
+    stride_bytes=8192,
+    finest_stride_bytes=2048,
+)
+"""For measured time: a real network is slow, and noisy beyond a few per cent."""
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What to fit: a family of models, by which procedure, one set of parameters or one for each pair and processor."""
+
+    family: str
+    procedure: str
+    heterogeneous: bool = False
+
+
+@dataclass(frozen=True)
+class FitProcedure:
+    """A way to fit a family: `fit_means` gives means over pairs, `fit_pairs` the parameters of every pair."""
+
+    what: str
+    fit_means: Callable[[Laboratory, Sequence[Pair], Detail], Parameters]
+    fit_pairs: Callable[[Laboratory, Detail], Parameters] | None = None
+    notes: tuple[str, ...] = ()
+
+    def fit(self, lab: Laboratory, detail: Detail = CLOSE, heterogeneous: bool = False) -> Parameters:
+        """The parameters, from experiments in the laboratory. Raises UsageError without a heterogeneous form."""
+        if not heterogeneous:
+            return self.fit_means(lab, sample_pairs(lab.procs), detail)
+        if self.fit_pairs is None:
+            raise UsageError(f"the procedure has no heterogeneous form: {self.what}")
+        return self.fit_pairs(lab, detail)
+
+
+def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair], detail: Detail) -> PLogP:
+    return fitted_plogp(lab, kielmann_plogp(lab, detail.sizes, pairs, detail.doubling))
+
+
+def _lmo(lab: Laboratory, detail: Detail) -> LMO:
+    thresholds = fit_thresholds(lab, detail.stride_bytes, finest_stride_bytes=detail.finest_stride_bytes)
+    return lmo_by_triplets(lab, thresholds)
+
+
+def _large_bytes(lab: Laboratory) -> int:
+    """64 KiB, or half of the eager limit where that is less, so that experiments use one protocol only."""
+    return max(lab.least_bytes + 1, min(_LARGE_BYTES, lab.eager_limit_bytes // 2))
+
+
+PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
+    "hockney": {
+        "regression": FitProcedure(
+            "least squares over roundtrips of adaptively chosen sizes",
+            lambda lab, pairs, detail: hockney_by_regression(lab, detail.line_sizes, pairs),
+            lambda lab, detail: hockney_by_regression(lab, detail.line_sizes, heterogeneous=True),
+        ),
+        "two-sizes": FitProcedure(
+            "roundtrips with empty and with large messages",
+            lambda lab, pairs, detail: hockney_by_two_sizes(lab, _large_bytes(lab), pairs),
+            lambda lab, detail: hockney_by_two_sizes(lab, _large_bytes(lab), heterogeneous=True),
+        ),
+    },
+    "hockney_by_size": {
+        "roundtrips": FitProcedure(
+            "alpha and beta of the line between neighbouring sizes",
+            lambda lab, pairs, detail: hockney_by_size(lab, detail.sizes, pairs),
+        )
+    },
+    "logp": {
+        "culler": FitProcedure(
+            "send time, delayed receive, saturation",
+            lambda lab, pairs, detail: culler_logp(lab, pairs=pairs, doubling=detail.doubling),
+            lambda lab, detail: culler_logp(lab, heterogeneous=True, doubling=detail.doubling),
+        )
+    },
+    "loggp": {
+        "culler": FitProcedure(
+            "send time, delayed receive, saturation with small and large messages",
+            lambda lab, pairs, detail: culler_loggp(lab, pairs=pairs, doubling=detail.doubling),
+            lambda lab, detail: culler_loggp(lab, heterogeneous=True, doubling=detail.doubling),
+        ),
+        "hoefler": FitProcedure(
+            "parametrised roundtrips PRTT(n, d, m)",
+            lambda lab, pairs, detail: hoefler_loggp(lab, pairs=pairs),
+            lambda lab, detail: hoefler_loggp(lab, heterogeneous=True),
+            ("one overhead for sending and receiving: the procedure cannot tell them apart",),
+        ),
+        "kielmann": FitProcedure(
+            "from PLogP as Kielmann measures it",
+            lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling).as_loggp(
+                lab.least_bytes
+            ),
+        ),
+        "fitted": FitProcedure(
+            "from PLogP as fitted to the chain broadcast and the linear barrier",
+            lambda lab, pairs, detail: _fitted_plogp(lab, pairs, detail).as_loggp(lab.least_bytes),
+        ),
+    },
+    "plogp": {
+        "kielmann": FitProcedure(
+            "one saturation, then two roundtrips a size, sizes chosen adaptively",
+            lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling),
+            lambda lab, detail: kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling),
+        ),
+        "saturation": FitProcedure(
+            "the same with the gap of every size by saturation",
+            lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling, saturate=True),
+            lambda lab, detail: kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling, saturate=True),
+        ),
+        "fitted": FitProcedure("gap and latency fitted to the chain broadcast and the linear barrier", _fitted_plogp),
+    },
+    "lmo": {
+        "triplets": FitProcedure(
+            "roundtrips, one-to-two experiments, scatter and gather series",
+            lambda lab, pairs, detail: _lmo(lab, detail).homogeneous(),
+            _lmo,
+        )
+    },
+}
+"""The procedures by family and name; the first of a family is its default."""
+
+
+def default_procedure(family: str) -> str:
+    """The name of the family's default. Raises UsageError for an unknown family."""
+    if family not in PROCEDURES:
+        raise unknown_name("model", family, FAMILIES)
+    return next(iter(PROCEDURES[family]))
+
+
+def request(family: str, procedure: str | None = None, heterogeneous: bool | None = False) -> FitRequest:
+    """A request with the default procedure filled in; `heterogeneous` None asks for that form where there is one.
+
+    Raises UsageError for what does not exist.
+    """
+    default = default_procedure(family)
+    name = procedure or default
+    if name not in PROCEDURES[family]:
+        raise unknown_name(f"procedure for {family}", name, PROCEDURES[family])
+    can = PROCEDURES[family][name].fit_pairs is not None
+    if heterogeneous and not can:
+        others = [f"{family} by {other}" for other, one in PROCEDURES[family].items() if one.fit_pairs]
+        valid = f"valid: {', '.join(others)}" if others else "leave --heterogeneous away"
+        raise UsageError(f"{family} by {name} has no heterogeneous form; {valid}")
+    return FitRequest(family, name, can if heterogeneous is None else heterogeneous)
+
+
+def most_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
+    """The default number of processes in the experiments: all where nodes differ, or are taken to differ."""
+    return min(available, HOMOGENEOUS_PROCS) if alike and not wanted.heterogeneous else available
+
+
+def fit(
+    wanted: FitRequest,
+    lab: Laboratory,
+    platform: str,
+    made_by: str,
+    reduce_seconds_per_byte: float = 0.0,
+    detail: Detail = CLOSE,
+) -> FittedParameters:
+    """Runs the procedure. Raises UsageError for fewer than two processes (LMO: three) and what the procedure raises."""
+    least = 3 if wanted.family == "lmo" else 2
+    if lab.procs < least:
+        raise UsageError(f"{wanted.family} by {wanted.procedure} needs {least} processes at least, not {lab.procs}")
+    procedure = PROCEDURES[wanted.family][wanted.procedure]
+    parameters, effort = with_effort(lab, lambda: procedure.fit(lab, detail, wanted.heterogeneous))
+    notes = (*procedure.notes, *_remarks(parameters))
+    return FittedParameters(
+        family=wanted.family,
+        procedure=wanted.procedure,
+        platform=platform,
+        made_by=made_by,
+        procs=lab.procs,
+        eager_limit_bytes=lab.eager_limit_bytes,
+        reduce_seconds_per_byte=reduce_seconds_per_byte,
+        parameters=parameters,
+        measurements=effort.measurements,
+        seconds=effort.seconds,
+        notes=notes,
+    )
+
+
+def _remarks(parameters: Parameters) -> tuple[str, ...]:
+    """Warnings for whoever uses the parameters."""
+    if isinstance(parameters, LogGP) and np.any(np.asarray(parameters.latency_seconds) < 0):
+        return (
+            "L (latency_seconds) is negative: the overheads measured are more than half of a roundtrip, as where a "
+            "receiver is woken up first; only sums such as L + o_s + o_r mean anything",
+        )
+    if not isinstance(parameters, LMO) or not np.any(np.asarray(parameters.network_seconds_per_byte) < 0):
+        return ()
+    return (
+        "1/beta (network_seconds_per_byte) is negative where messages of one sender share its link: t then holds the "
+        "link's time, and only the sums that predictions are made of mean anything (docs/models.md)",
+    )
+
+
+def sample_pairs(procs: int) -> list[Pair]:
+    """All pairs of few processes; of many, each process with its successor, so that all of them count alike."""
+    if procs <= _ALL_PAIRS_PROCS:
+        return [(i, j) for i in range(procs) for j in range(i + 1, procs)]
+    return [(i, (i + 1) % procs) for i in range(procs)]

@@ -1,0 +1,108 @@
+"""Straight lines through times, and the message sizes that show where a line ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.models.fitting.rounds import Procedure, alongside
+from collwise.models.piecewise import PiecewiseLinear
+
+Predictor = Callable[[Sequence[int], Sequence[float], int], float]
+"""The value expected at a size, from ascending smaller sizes (two or more) and their values."""
+
+
+def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
+    """Intercept and slope by least squares of the relative residuals, from two sizes or more.
+
+    Raises CollwiseError for times that are not above 0.
+    """
+    if min(seconds) <= 0:
+        raise CollwiseError(
+            f"no line through a time of {min(seconds):g} s: messages take no time here, or too little to tell"
+        )
+    slope, intercept = np.polyfit(sizes, seconds, 1, w=1 / np.asarray(seconds, dtype=float))
+    return float(intercept), float(slope)
+
+
+def from_all(sizes: Sequence[int], seconds: Sequence[float], size: int) -> float:
+    """The value on the line through all smaller sizes, as in O'Flynn 2009, section 6.2, for Hockney."""
+    intercept, slope = line(sizes, seconds)
+    return intercept + slope * size
+
+
+def from_last_two(sizes: Sequence[int], seconds: Sequence[float], size: int) -> float:
+    """The value on the line through the two next smaller sizes, as in section 2.2.4 for PLogP."""
+    return float(PiecewiseLinear(tuple(sizes[-2:]), tuple(seconds[-2:]))(size))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Which message sizes a function of the size is measured at.
+
+    The least message, then from `smallest_bytes` doubling to `largest_bytes`. Where a time differs from the expected by
+    more than the fraction `tolerance`, the size halfway to the one before is measured too, unless that is less than
+    `least_step_bytes` away or there are `most` sizes already.
+    """
+
+    smallest_bytes: int = 1024
+    largest_bytes: int = 1 << 20
+    most: int = 40
+    tolerance: float = 0.02
+    least_step_bytes: int = 512
+
+    def __post_init__(self) -> None:
+        if not 0 < self.smallest_bytes < self.largest_bytes:
+            raise UsageError(
+                f"message sizes from {self.smallest_bytes} to {self.largest_bytes} bytes: "
+                "the smallest must be above 0 and below the largest"
+            )
+        if self.most < 3:
+            raise UsageError(f"at most {self.most} message sizes: at least 3 are needed")
+        if self.tolerance <= 0 or self.least_step_bytes < 1:
+            raise UsageError(
+                f"tolerance {self.tolerance}, least step {self.least_step_bytes} bytes: "
+                "a tolerance above 0 and a step of at least 1 byte are valid"
+            )
+
+    def regular(self, least_bytes: int) -> list[int]:
+        """The sizes known from the start, doubling, or further apart where there would be more than `most`."""
+        if least_bytes >= self.smallest_bytes:
+            raise UsageError(
+                f"message sizes from {self.smallest_bytes} bytes: more than the least message, {least_bytes}, is valid"
+            )
+        doublings = int(np.ceil(np.log2(self.largest_bytes / self.smallest_bytes) - 1e-9))
+        if doublings + 2 <= self.most:
+            sizes = [self.smallest_bytes << step for step in range(doublings)]
+        else:
+            sizes = [round(size) for size in np.geomspace(self.smallest_bytes, self.largest_bytes, self.most - 1)[:-1]]
+        return [least_bytes, *dict.fromkeys(sizes), self.largest_bytes]
+
+    def explore(
+        self,
+        least_bytes: int,
+        measure: Callable[[int], Procedure[float]],
+        expected: Predictor,
+    ) -> Procedure[dict[int, float]]:
+        """The values of `measure`, a procedure for one size, at the sizes chosen, ascending."""
+        waiting = self.regular(least_bytes)
+        known = dict(zip(waiting, (yield from alongside([measure(size) for size in waiting])), strict=True))
+        settled: list[int] = []
+        while waiting:
+            size = waiting[0]
+            if size not in known:
+                known[size] = yield from measure(size)
+            values = [known[smaller] for smaller in settled]
+            if (
+                len(settled) >= 2
+                and abs(expected(settled, values, size) - known[size]) > self.tolerance * abs(known[size])
+                and size - settled[-1] >= 2 * self.least_step_bytes
+                and len(known) < self.most
+            ):
+                waiting.insert(0, (settled[-1] + size) // 2)
+            else:
+                settled.append(waiting.pop(0))
+        return {size: known[size] for size in settled}

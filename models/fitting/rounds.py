@@ -1,0 +1,91 @@
+"""Procedures for one pair of processes each, carried out side by side.
+
+A procedure is a generator: it yields the experiments that it needs next, receives their seconds, and returns its
+result. The next experiments of all of them are one call of the laboratory, which can then run disjoint pairs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import TypeVar
+
+import numpy as np
+
+from collwise.common.errors import UsageError
+from collwise.common.experiments import Experiment, Laboratory
+from collwise.models.piecewise import Array
+
+Result = TypeVar("Result")
+Pair = tuple[int, int]
+Procedure = Generator[list[Experiment], list[float], Result]
+
+
+def alongside(procedures: Sequence[Procedure[Result]]) -> Procedure[list[Result]]:
+    """All of the procedures as one, which returns their results in their order."""
+    results: dict[int, Result] = {}
+    wanted: dict[int, list[Experiment]] = {}
+
+    def advance(index: int, seconds: list[float] | None) -> None:
+        try:
+            wanted[index] = next(procedures[index]) if seconds is None else procedures[index].send(seconds)
+        except StopIteration as end:
+            wanted.pop(index, None)
+            results[index] = end.value
+
+    for index in range(len(procedures)):
+        advance(index, None)
+    while wanted:
+        measured = iter((yield [experiment for experiments in wanted.values() for experiment in experiments]))
+        for index, experiments in list(wanted.items()):
+            advance(index, [next(measured) for _ in experiments])
+    return [results[index] for index in range(len(procedures))]
+
+
+def together(lab: Laboratory, procedures: Sequence[Procedure[Result]]) -> list[Result]:
+    """The procedures' results in their order, after as few calls of the laboratory as the longest procedure takes."""
+    everything = alongside(procedures)
+    try:
+        wanted = next(everything)
+        while True:
+            wanted = everything.send([measurement.seconds for measurement in lab.run(wanted)])
+    except StopIteration as end:
+        return list(end.value)
+
+
+def chosen_pairs(lab: Laboratory, pairs: Sequence[Pair] | None, heterogeneous: bool) -> list[Pair]:
+    """The pairs to measure: those given, else (0, 1); for a heterogeneous model, every i < j.
+
+    Raises UsageError for fewer than two processes, for an invalid pair, and for pairs with a heterogeneous model.
+    """
+    if lab.procs < 2:
+        raise UsageError(f"estimation takes at least 2 processes, each on its own node; there are {lab.procs}")
+    if heterogeneous:
+        if pairs is not None:
+            raise UsageError("a heterogeneous model takes all pairs of processes: give no pairs")
+        return list(combinations(range(lab.procs), 2))
+    if pairs is None:
+        return [(0, 1)]
+    if not pairs:
+        raise UsageError("no pair of processes to measure: give at least one, or none for (0, 1)")
+    for i, j in pairs:
+        if i == j or not (0 <= i < lab.procs and 0 <= j < lab.procs):
+            raise UsageError(f"pair ({i}, {j}): two different processes from 0 to {lab.procs - 1} are valid")
+    return list(pairs)
+
+
+def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:
+    """The symmetric array (n, n) of values measured for i < j: the papers assume symmetric links. 0 on the diagonal."""
+    matrix = np.zeros((procs, procs))
+    for (i, j), value in values.items():
+        matrix[i, j] = matrix[j, i] = value
+    return matrix
+
+
+def by_processor(procs: int, values: Iterable[tuple[int, float]]) -> Array:
+    """The array (n,) of means over the pairs that a processor is in (O'Flynn 2009, section 5.2)."""
+    sums, counts = np.zeros(procs), np.zeros(procs)
+    for processor, value in values:
+        sums[processor] += value
+        counts[processor] += 1
+    return np.asarray(sums / counts)

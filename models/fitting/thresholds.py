@@ -1,0 +1,206 @@
+"""Estimation of LMO's thresholds S, M1 and M2 from linear scatter and gather: O'Flynn 2009, section 4.4.1.
+
+S and M2 are structural changes of piecewise linear regressions of time over message size (Bai & Perron 1998); M1 is
+searched with ever smaller strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collwise.common.errors import UsageError
+from collwise.common.experiments import GATHER, SCATTER, Experiment, Laboratory
+from collwise.models.lmo import Thresholds
+from collwise.models.piecewise import Array
+
+STRIDE_BYTES = 1024
+LARGEST_BYTES = 200 * 1024
+KIBIBYTE = 1024
+
+MOST_BREAKS = 5
+# A line through fewer points than this has no meaning.
+LEAST_POINTS = 6
+# Relative residuals below this count as this: without it, times without noise have a break wherever rounding, or a
+# simulator's last byte, makes one.
+TOLERANCE = 1e-3
+# A leap is at least this fraction of the time.
+LEAST_LEAP = 0.01
+# In an irregular region times scatter about their line by more than this fraction.
+IRREGULAR = 0.2
+# The thesis's tenfold escalation.
+ESCALATION = 10.0
+
+
+@dataclass(frozen=True)
+class _Series:
+    """Points of shape (n, 2), message bytes and seconds, and straight lines through some that follow one another.
+
+    Residuals are relative to the times, as noise is. Bai & Perron allow variances to change with the lines; here they
+    must, since escalations scatter a thousand times as much as a regular region does.
+    """
+
+    points: Array
+
+    def line(self, start: int, end: int) -> tuple[Array, float]:
+        """Intercept and slope of the line through these points, and the relative standard deviation about it."""
+        sizes, seconds = self.points[start:end].T
+        scale = sizes[-1]
+        design = np.column_stack([1 / seconds, sizes / scale / seconds])
+        solution = np.linalg.lstsq(design, np.ones(len(seconds)), rcond=None)[0]
+        residuals = design @ solution - 1
+        deviation = float(np.sqrt(residuals @ residuals / (len(seconds) - 2)))
+        return solution / (1, scale), deviation
+
+    def cost(self, start: int, end: int) -> float:
+        """Minus twice the log likelihood of one line for these points, with a variance of its own."""
+        return float((end - start) * 2 * np.log(max(self.line(start, end)[1], TOLERANCE)))
+
+
+def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[int, int]]:
+    """The straight lines that a series consists of, as index ranges [start, end); one if nothing changes.
+
+    For every number of breaks up to MOST_BREAKS the best breaks are found by dynamic programming; the least BIC decides
+    the number. Each line has three parameters (intercept, slope, variance), each break is one more.
+    Raises UsageError for a series that is not ascending or not positive.
+    """
+    sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
+    if sizes.shape != times.shape or np.any(np.diff(sizes) <= 0) or np.any(times <= 0):
+        raise UsageError("a series for thresholds needs ascending message sizes, each with a time above 0")
+    search = _search(_Series(np.column_stack([sizes, times])))
+    best, least = [0, len(sizes)], np.inf
+    for breaks in range(min(MOST_BREAKS, len(sizes) // LEAST_POINTS - 1) + 1):
+        ends = search.predict(breaks)
+        criterion = search.cost.sum_of_costs(ends) + (3 * (breaks + 1) + breaks) * np.log(len(sizes))
+        if criterion < least:
+            best, least = [0, *ends], criterion
+    return list(pairwise(best))
+
+
+def _search(series: _Series) -> Any:
+    """The dynamic programming over a series, fitted: ruptures' Dynp."""
+    # Prediction imports this module without searching for thresholds, and ruptures imports most of SciPy.
+    import ruptures
+
+    class Cost(ruptures.base.BaseCost):
+        model = "line"
+        min_size = LEAST_POINTS
+
+        def fit(self, signal: Array) -> Cost:
+            self.signal = signal
+            return self
+
+        def error(self, start: int, end: int) -> float:
+            return series.cost(start, end)
+
+    return ruptures.Dynp(custom_cost=Cost(), jump=1).fit(series.points)
+
+
+def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
+    """S: the size from which the time lies on a line that begins with the greatest leap; None without a leap.
+
+    A leap is at least LEAST_LEAP of the time before it; a change of slope alone is none. Lines are as `lines` finds
+    them, of LEAST_POINTS sizes or more: a leap nearer to either end is not seen.
+    """
+    return _greatest_leap(message_bytes, seconds, lines(message_bytes, seconds))
+
+
+def gather_regular_from(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
+    """M2: the size from which the time lies on the line that follows the last irregular region; None without one.
+
+    Irregular is a line about which times scatter by more than IRREGULAR. Where no line is, M2 is the size of the
+    greatest leap, as S is: serial receiving (4.3) then follows (4.2) at once.
+    """
+    found = lines(message_bytes, seconds)
+    series = _Series(np.column_stack([message_bytes, seconds]))
+    irregular = [index for index, ends in enumerate(found) if series.line(*ends)[1] > IRREGULAR]
+    if not irregular:
+        return _greatest_leap(message_bytes, seconds, found)
+    after = irregular[-1] + 1
+    return int(message_bytes[found[after][0]]) if after < len(found) else None
+
+
+def gather_irregular_from(
+    measure: Callable[[Sequence[int]], Sequence[float]],
+    message_bytes: Sequence[int],
+    seconds: Sequence[float],
+    finest_stride_bytes: int = 1,
+) -> int | None:
+    """M1: the smallest size with an escalation, in whole KiB from 1 KiB on; None without an escalation in the series.
+
+    `measure` gives the seconds of linear gather at sizes. From the least size with an escalation downward, sizes are
+    measured at half the stride of the step before, until that is `finest_stride_bytes`.
+    """
+    known = dict(zip(message_bytes, seconds, strict=True))
+    least = _least_escalation(known)
+    if least is None:
+        return None
+    stride = int(message_bytes[0])
+    while stride > finest_stride_bytes:
+        stride //= 2
+        new = [size for size in range(stride, least, stride) if size not in known]
+        known.update(zip(new, measure(new), strict=True))
+        least = _least_escalation(known) or least
+    return least if least < KIBIBYTE else least // KIBIBYTE * KIBIBYTE
+
+
+def escalations(seconds: Sequence[float]) -> NDArray[np.bool_]:
+    """Where a time of a series is ESCALATION times that of a larger message, which cannot be on any rising line."""
+    times = np.asarray(seconds, dtype=float)
+    return np.asarray(times >= ESCALATION * np.minimum.accumulate(times[::-1])[::-1])
+
+
+def fit_thresholds(
+    lab: Laboratory,
+    stride_bytes: int = STRIDE_BYTES,
+    largest_bytes: int = LARGEST_BYTES,
+    finest_stride_bytes: int = 1,
+) -> Thresholds:
+    """S, M1 and M2 of linear scatter and gather from rank 0 on all processes, every `stride_bytes` up to the largest.
+
+    The search for M1 measures nothing more where there are no escalations. Raises UsageError for a stride or a largest
+    size that make fewer than two lines' points.
+    """
+    if not 0 < stride_bytes <= largest_bytes // (2 * LEAST_POINTS):
+        raise UsageError(
+            f"a stride of {stride_bytes} bytes up to {largest_bytes}: thresholds need {2 * LEAST_POINTS} sizes or more"
+        )
+
+    def measure(kind: str, sizes: Sequence[int]) -> list[float]:
+        processes = tuple(range(lab.procs))
+        found = lab.run([Experiment(kind, processes, size) for size in sizes])
+        return [measurement.seconds for measurement in found]
+
+    sizes = list(range(stride_bytes, largest_bytes + 1, stride_bytes))
+    scatter, gather = measure(SCATTER, sizes), measure(GATHER, sizes)
+    return Thresholds(
+        scatter_leap(sizes, scatter),
+        gather_irregular_from(lambda finer: measure(GATHER, finer), sizes, gather, finest_stride_bytes),
+        gather_regular_from(sizes, gather),
+    )
+
+
+def _greatest_leap(
+    message_bytes: Sequence[int], seconds: Sequence[float], found: Sequence[tuple[int, int]]
+) -> int | None:
+    series = _Series(np.column_stack([message_bytes, seconds]))
+    best, greatest = None, 0.0
+    for before, after in pairwise(found):
+        size = message_bytes[after[0]]
+        low, high = series.line(*before)[0], series.line(*after)[0]
+        expected = float(low @ (1, size))
+        leap = float(high @ (1, size)) / expected - 1
+        if leap > max(greatest, LEAST_LEAP):
+            best, greatest = int(size), leap
+    return best
+
+
+def _least_escalation(known: Mapping[int, float]) -> int | None:
+    sizes = sorted(known)
+    found = np.flatnonzero(escalations([known[size] for size in sizes]))
+    return sizes[found[0]] if len(found) else None

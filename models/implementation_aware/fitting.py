@@ -1,0 +1,151 @@
+"""Fitting gamma(p), and alpha and beta of each algorithm: Nuriyev & Lastovetsky 2021, section IV.
+
+Every experiment gives one equation, linear in the parameters once gamma is known. Each equation is divided by its time,
+so that residuals are relative errors, and all of an algorithm's equations are solved by Huber regression with
+parameters that are not negative (a time cannot be).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from collwise.common.errors import CollwiseError
+from collwise.models.hockney import Hockney
+from collwise.models.implementation_aware import bcast, gather
+from collwise.models.implementation_aware.model import protocol_sums
+from collwise.models.implementation_aware.parameters import AlgorithmFit, Observation
+from collwise.models.implementation_aware.parts import Gamma, Part
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
+from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS
+
+# Relative residuals up to this weigh by their square, larger ones linearly (Huber).
+HUBER_RELATIVE = 0.02
+
+
+def fit_gamma(seconds: Mapping[int, Mapping[int, float]]) -> Gamma:
+    """gamma = T(p) / T(2) of the non-blocking linear broadcast (IV-B), from seconds by message bytes, then by p.
+
+    Every size needs p = 2, 3, ... without gaps.
+    """
+    sizes = sorted(seconds)
+    rows = []
+    for size in sizes:
+        procs = sorted(seconds[size])
+        if procs != list(range(2, 2 + len(procs))):
+            raise ValueError(f"gamma needs every p from 2 on, not {procs}")
+        rows.append(tuple(seconds[size][p] / seconds[size][2] for p in procs))
+    return Gamma(tuple(map(float, sizes)), tuple(rows))
+
+
+def fit_hockney(message_bytes: Sequence[float], seconds: Sequence[float]) -> Hockney:
+    """alpha and beta of one message from one-way times (half a roundtrip), with relative residuals."""
+    sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
+    columns = np.column_stack([np.ones_like(sizes), sizes]) / times[:, None]
+    alpha, beta = _huber(columns)
+    return Hockney(alpha, beta)
+
+
+def fit_algorithm(
+    model: str,
+    collective: str,
+    algorithm: str,
+    observations: Sequence[Observation],
+    gamma: Gamma,
+    eager_limit_bytes: int,
+) -> AlgorithmFit:
+    """alpha and beta of every part and protocol that the observations touch.
+
+    As printed, an algorithm has one alpha and beta, and the closing gather of 'bcast_gather' shares them (figure 4).
+    By parts, each part and protocol has its own, and so has the gather, which 'gather' observations determine; where
+    there are several segment sizes, each is also fitted alone (as section VI proposes). Raises CollwiseError when there
+    are no observations.
+    """
+    if not observations:
+        raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
+    equations = [_equation(model, collective, algorithm, one, gamma, eager_limit_bytes) for one in observations]
+    seconds = np.array([one.seconds for one in observations])
+    parameters = _solve(equations, seconds)
+    segments = sorted({one.segment_bytes for one in observations if one.experiment in ("collective", "bcast_gather")})
+    by_segment = {}
+    if model == BY_PARTS and len(segments) > 1:
+        for segment in segments:
+            used = [index for index, one in enumerate(observations) if _tells_about(one, segment)]
+            by_segment[segment] = _solve([equations[index] for index in used], seconds[used])
+    fitted = AlgorithmFit(parameters, (), by_segment)
+    residuals = tuple(
+        _predicted(equation, fitted.parameters_for(one.segment_bytes)) / one.seconds - 1
+        for equation, one in zip(equations, observations, strict=True)
+    )
+    return replace(fitted, residuals=residuals)
+
+
+def _tells_about(one: Observation, segment_bytes: int) -> bool:
+    """Whether an observation would be the same with that segment size: it has it, or all fits into one segment.
+
+    0 is a segment that everything fits into.
+    """
+    if one.experiment in ("exchange", "gather") or one.segment_bytes == segment_bytes:
+        return True
+    return all(one.message_bytes <= (segment or np.inf) for segment in (one.segment_bytes, segment_bytes))
+
+
+def _solve(equations: Sequence[Mapping[str, tuple[float, float]]], seconds: Array) -> dict[str, Hockney]:
+    names = sorted({name for equation in equations for name in equation})
+    rows = [[value for name in names for value in equation.get(name, (0.0, 0.0))] for equation in equations]
+    solution = _huber(np.array(rows) / seconds[:, None])
+    return {name: Hockney(*solution[2 * i : 2 * i + 2]) for i, name in enumerate(names)}
+
+
+def _predicted(equation: Mapping[str, tuple[float, float]], parameters: Mapping[str, Hockney]) -> float:
+    return sum(
+        count * float(parameters[name].alpha_seconds) + total * float(parameters[name].beta_seconds_per_byte)
+        for name, (count, total) in equation.items()
+    )
+
+
+def _equation(
+    model: str, collective: str, algorithm: str, one: Observation, gamma: Gamma, eager_limit_bytes: int
+) -> dict[str, tuple[float, float]]:
+    points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.fanout, eager_limit_bytes=eager_limit_bytes)
+    parts: list[Part] = []
+    if one.experiment == "exchange":
+        parts += bcast.split_binary_exchange(points, gamma)
+    elif one.experiment != "gather":
+        parts += MODELS[model].formulas[collective][algorithm](points, gamma)
+    if one.experiment in ("bcast_gather", "gather"):
+        name = "main" if model == AS_PRINTED else "closing_gather"
+        closing = gather.linear(Points.of(one.procs, one.gather_bytes), gamma)
+        parts += [Part(name, part.count, part.bytes_each) for part in closing]
+    sums = protocol_sums(model, collective, parts, points)
+    return {name: (float(count), float(total)) for name, (count, total) in sums.items()}
+
+
+def _huber(columns: Array) -> list[float]:
+    """Non-negative x with columns @ x near 1, by Huber's loss on the relative residuals."""
+    # Prediction needs this module and never solves; SciPy takes most of a second to import.
+    from scipy.optimize import least_squares
+
+    scale = np.linalg.norm(columns, axis=0)
+    scale[scale == 0] = 1.0
+    scaled = columns / scale
+
+    def residuals(x: Array) -> Array:
+        return np.asarray(scaled @ x - 1.0)
+
+    start = np.maximum(np.linalg.lstsq(scaled, np.ones(len(scaled)), rcond=None)[0], 1e-9)
+    solution = least_squares(
+        residuals,
+        start,
+        jac=lambda x: scaled,
+        bounds=(0.0, np.inf),
+        loss="huber",
+        f_scale=HUBER_RELATIVE,
+        xtol=1e-12,
+        ftol=1e-12,
+        gtol=1e-12,
+    )
+    return [float(value) for value in solution.x / scale]

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.models.fitting.culler import culler_loggp, culler_logp
+from collwise.models.fitting.hoefler import hoefler_loggp
+from collwise.models.fitting.kielmann import kielmann_plogp
+from collwise.models.fitting.saturation import Doubling
+from collwise.models.loggp import LogGP
+from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
+
+EXACT = 1e-6
+TRUE = LogGP(30e-6, 5e-6, 8e-6, 12e-6, 9e-9)
+MACHINE = loggp_machine(30e-6, 5e-6, 8e-6, 12e-6, 9e-9)
+
+
+def values(model: LogGP) -> list[float]:
+    return [
+        model.latency_seconds,
+        model.send_overhead_seconds,
+        model.receive_overhead_seconds,
+        model.gap_seconds,
+        model.gap_seconds_per_byte,
+    ]
+
+
+def test_culler_recovers_parameters_that_all_differ() -> None:
+    assert values(culler_loggp(LogGPLaboratory(MACHINE))) == pytest.approx(values(TRUE), rel=EXACT)
+    assert values(culler_logp(LogGPLaboratory(MACHINE))) == pytest.approx([*values(TRUE)[:4], 0.0], rel=EXACT)
+
+
+def test_logp_of_other_messages_has_their_gap() -> None:
+    model = culler_logp(LogGPLaboratory(MACHINE), message_bytes=1001)
+    assert model.gap_seconds == pytest.approx(12e-6 + 1000 * 9e-9, rel=EXACT)
+    assert model.latency_seconds == pytest.approx(30e-6 + 1000 * 9e-9, rel=EXACT)
+
+
+def test_hoefler_sees_the_sending_overhead_only() -> None:
+    model = hoefler_loggp(LogGPLaboratory(MACHINE))
+    assert model.send_overhead_seconds == model.receive_overhead_seconds == pytest.approx(5e-6, rel=EXACT)
+    assert model.latency_seconds == pytest.approx(30e-6 + 8e-6 - 5e-6, rel=EXACT)
+    assert [model.gap_seconds, model.gap_seconds_per_byte] == pytest.approx([12e-6, 9e-9], rel=EXACT)
+    assert model.predict(5000) == pytest.approx(TRUE.predict(5000), rel=EXACT)
+
+
+def test_hoefler_delays_by_the_gap_where_that_is_longer_than_a_roundtrip() -> None:
+    model = hoefler_loggp(LogGPLaboratory(loggp_machine(3e-6, 2e-6, 2e-6, 50e-6, 1e-9)))
+    assert values(model) == pytest.approx([3e-6, 2e-6, 2e-6, 50e-6, 1e-9], rel=EXACT)
+
+
+def test_the_eager_machine_of_a_simulated_platform() -> None:
+    lab = LogGPLaboratory(eager_machine())
+    first = 8e-6 + 1e-8
+    for model in (culler_loggp(lab), kielmann_plogp(lab).as_loggp()):
+        assert values(model) == pytest.approx([40e-6, 5e-6, first, first, 1e-8], rel=EXACT)
+    assert hoefler_loggp(lab).gap_seconds_per_byte == pytest.approx(1e-8, rel=EXACT)
+
+
+@settings(max_examples=30)
+@given(
+    st.floats(1e-6, 1e-3), st.floats(1e-7, 1e-4), st.floats(1e-7, 1e-4), st.floats(1.0, 10.0), st.floats(1e-10, 1e-7)
+)
+def test_recovered_whatever_the_machine(
+    latency: float, send: float, receive: float, gaps: float, per_byte: float
+) -> None:
+    gap = gaps * max(send, receive)
+    lab = LogGPLaboratory(loggp_machine(latency, send, receive, gap, per_byte))
+    assert values(culler_loggp(lab)) == pytest.approx([latency, send, receive, gap, per_byte], rel=EXACT)
+    hoefler = hoefler_loggp(lab)
+    assert [hoefler.send_overhead_seconds, hoefler.gap_seconds] == pytest.approx([send, gap], rel=EXACT)
+    plogp = kielmann_plogp(lab)
+    assert plogp.gap(70000) == pytest.approx(gap + 69999 * per_byte, rel=EXACT)
+    assert plogp.predict(70000) == pytest.approx(latency + send + receive + 69999 * per_byte, rel=EXACT)
+
+
+def test_noise_of_one_percent() -> None:
+    pairs = [(i, j) for i in range(6) for j in range(6) if i != j]
+    lab = LogGPLaboratory(MACHINE, procs=6, noise=0.01)
+    assert values(culler_loggp(lab, pairs=pairs)) == pytest.approx(values(TRUE), rel=0.03)
+    hoefler = hoefler_loggp(lab, pairs=pairs)
+    assert [hoefler.gap_seconds, hoefler.gap_seconds_per_byte] == pytest.approx([12e-6, 9e-9], rel=0.03)
+    assert hoefler.send_overhead_seconds == pytest.approx(5e-6, abs=0.01 * 86e-6)
+    assert hoefler.predict(5000) == pytest.approx(TRUE.predict(5000), rel=0.03)
+
+
+SENDS, RECEIVES = [5e-6, 6e-6, 7e-6, 9e-6], [8e-6, 4e-6, 10e-6, 3e-6]
+
+
+def unlike_machine() -> Machine:
+    return Machine(
+        lambda p, m: SENDS[p],
+        lambda p, m: RECEIVES[p],
+        lambda i, j, m: (20 + i + j) * 1e-6 + (m - 1) * (i + j) * 1e-9,
+        lambda i, j, m: (15 + i * j) * 1e-6 + (m - 1) * (i + j) * 1e-9,
+    )
+
+
+def test_heterogeneous_arrays() -> None:
+    i, j = np.mgrid[:4, :4]
+    apart = i != j
+    lab = LogGPLaboratory(unlike_machine(), procs=4)
+    culler = culler_loggp(lab, heterogeneous=True)
+    assert culler.heterogeneous
+    np.testing.assert_allclose(culler.send_overhead_seconds, SENDS, rtol=EXACT)
+    np.testing.assert_allclose(culler.receive_overhead_seconds, RECEIVES, rtol=EXACT)
+    np.testing.assert_allclose(culler.latency_seconds, apart * (20 + i + j) * 1e-6, rtol=EXACT)
+    np.testing.assert_allclose(culler.gap_seconds, apart * (15 + i * j) * 1e-6, rtol=EXACT)
+    np.testing.assert_allclose(culler.gap_seconds_per_byte, apart * (i + j) * 1e-9, rtol=EXACT)
+    hoefler = hoefler_loggp(lab, heterogeneous=True)
+    np.testing.assert_allclose(hoefler.send_overhead_seconds, SENDS, rtol=EXACT)
+    np.testing.assert_allclose(hoefler.gap_seconds, apart * (15 + i * j) * 1e-6, rtol=EXACT)
+    there, back = hoefler.predict(100, 1, 3), hoefler.predict(100, 3, 1)
+    assert there + back == pytest.approx(culler.predict(100, 1, 3) + culler.predict(100, 3, 1), rel=EXACT)
+
+
+@pytest.mark.parametrize(("limit", "largest"), [(1 << 30, 65536), (5000, 4999), (1, 65536)])
+def test_large_messages_are_eager(limit: int, largest: int) -> None:
+    for estimate in (culler_loggp, hoefler_loggp):
+        lab = LogGPLaboratory(MACHINE, eager_limit_bytes=limit)
+        assert estimate(lab).gap_seconds_per_byte == pytest.approx(9e-9, rel=EXACT)
+        assert max(one.message_bytes for one in lab.asked) == largest
+
+
+def test_saturation_goes_on_until_buffers_are_full() -> None:
+    """The first 1000 messages find buffers and are as fast as the sender; after those, the gap is ten times that."""
+
+    class Buffered(LogGPLaboratory):
+        def run(self, experiments, in_parallel=True):  # type: ignore[no-untyped-def]
+            measured = super().run(experiments, in_parallel)
+            late = [max(0, one.count - 1000) * 45e-6 for one in experiments]
+            return [type(of)(of.seconds + more) for of, more in zip(measured, late, strict=True)]
+
+    machine = loggp_machine(30e-6, 5e-6, 5e-6, 5e-6, 0.0)
+    lab = Buffered(machine)
+    assert culler_logp(Buffered(machine)).gap_seconds == pytest.approx(5e-6, rel=EXACT), "starts below the buffers"
+    assert culler_logp(lab, doubling=Doubling(first=900, most=1 << 20)).gap_seconds == pytest.approx(50e-6, rel=0.02)
+    assert max(one.count for one in lab.asked) > 32000
+
+
+def test_saturation_stops_at_the_most() -> None:
+    lab = LogGPLaboratory(MACHINE, noise=0.5)
+    culler_logp(lab, doubling=Doubling(first=2, change=1e-12, most=16))
+    assert [one.count for one in lab.asked if one.kind == "saturation"] == [2, 4, 8, 16]
+
+
+def test_saturation_stops_at_the_most_bytes() -> None:
+    lab = LogGPLaboratory(MACHINE, noise=0.5)
+    culler_loggp(lab, large_bytes=1000, doubling=Doubling(first=2, change=1e-12, most=16, most_bytes=8999))
+    assert [one.count for one in lab.asked if one.kind == "saturation"] == [2, 4, 8, 16, 2, 4, 8]
+
+
+def test_all_pairs_of_a_step_are_one_run() -> None:
+    few, many = (LogGPLaboratory(MACHINE, procs=procs) for procs in (2, 6))
+    culler_loggp(few, heterogeneous=True)
+    culler_loggp(many, heterogeneous=True)
+    assert few.rounds == many.rounds
+    assert len(many.asked) == 15 * len(few.asked)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda lab: culler_loggp(LogGPLaboratory(MACHINE, procs=1)), "at least 2 processes"),
+        (lambda lab: culler_loggp(lab, large_bytes=1), "large messages of 1 bytes: more than 1"),
+        (lambda lab: culler_logp(lab, message_bytes=0), "messages of 0 bytes: at least 1"),
+        (lambda lab: culler_loggp(lab, pairs=[(0, 2)]), r"pair \(0, 2\): .* 0 to 1"),
+        (lambda lab: culler_loggp(lab, pairs=[(1, 1)]), "two different processes"),
+        (lambda lab: culler_loggp(lab, pairs=[]), "no pair"),
+        (lambda lab: culler_loggp(lab, pairs=[(0, 1)], heterogeneous=True), "takes all pairs"),
+        (lambda lab: hoefler_loggp(lab, count=1), "1 messages in a row"),
+        (lambda lab: hoefler_loggp(lab, larger_bytes=[]), "larger messages of no bytes"),
+        (lambda lab: hoefler_loggp(lab, larger_bytes=[1, 5]), "larger messages of 1, 5 bytes"),
+        (lambda lab: Doubling(first=1), "1 to 6400 messages"),
+    ],
+)
+def test_what_does_not_fit(call, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(UsageError, match=message):
+        call(LogGPLaboratory(MACHINE))
+
+
+def test_messages_that_take_no_time() -> None:
+    with pytest.raises(CollwiseError, match="no line"):
+        hoefler_loggp(LogGPLaboratory(loggp_machine(1e-6, 0.0, 0.0, 0.0, 0.0)))

@@ -1,4 +1,4 @@
-"""collwise demo: the main job on two real clusters, in a few minutes."""
+"""collwise demo: chooses algorithms for two real clusters, in a few minutes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from collwise.studies.reports.report import rules_path, write_report
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune
 
-# The process counts of the paper's figure 5; those of its tables 2 and 3 are shown.
+# The process counts of the paper's figure 5, and those of its tables 2 and 3, which are shown.
 CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
 SHOWN = {"grisou": 90, "gros": 100}
 
@@ -58,7 +58,7 @@ def demo(output: Path, simulation: SimulationOptions) -> None:
 
 
 def _show(console: Console, tuning: Tuning, procs: int) -> None:
-    """The table for one process count, and the costs over all of them."""
+    """Prints the tables for one process count, and the slowdowns of the picks over all process counts."""
     for collective, result in tuning.comparisons.items():
         rows = [table_row(row) for row in result.rows if row.procs == procs]
         maker = result.sweep.configuration.maker

@@ -96,7 +96,7 @@ def _numbers(
     if isinstance(given, str):
         return tuple(parse(given))
     values = set()
-    for one in [given] if isinstance(given, Integral) else given:
+    for one in given if isinstance(given, Iterable) else (given,):
         number = parse_one(one) if isinstance(one, str) else one
         if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
             raise UsageError(f"{one!r} is no {kind}; valid: whole numbers from {least} on, or text such as '8KiB'")

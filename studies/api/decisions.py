@@ -28,20 +28,17 @@ from collwise.validation.selection.comparison import (
     select_by_model,
     select_by_simulation,
 )
-from collwise.validation.selection.consumers import COLLWISE, TARGETS, candidates, one_choice_a_count
+from collwise.validation.selection.consumers import COLLWISE, OPENMPI, TARGETS, candidates, one_choice_a_count
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
 from collwise.validation.selection.grid import DECISION_SIZES
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
 
-FORMATS = {"openmpi": "classic dynamic rules", COLLWISE: "the table of collwise run"}
-"""What `export` writes, by name."""
-
 
 @dataclass(frozen=True, repr=False)
 class Decisions:
-    """Decision tables, one per collective: which algorithm to run from which P and message size on; made by `select`."""
+    """Decision tables, one per collective: which algorithm to run from which P and size on; made by `select`."""
 
     tables: tuple[DecisionTable, ...]
 
@@ -187,8 +184,8 @@ def export(
     >>> decisions = collwise.select("bcast", model, procs="2:8:+1", consumer="openmpi-4.1")
     >>> rules = collwise.export(decisions, "exact.rules")
     """
-    if format_name not in FORMATS:
-        raise unknown_name("format", format_name, FORMATS)
+    if format_name not in (OPENMPI, COLLWISE):
+        raise unknown_name("format", format_name, (OPENMPI, COLLWISE))
     if not isinstance(decisions, Decisions):
         decisions = Decisions.load(*([decisions] if isinstance(decisions, (str, Path)) else decisions))
     tables = decisions.tables

@@ -22,6 +22,7 @@ from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
+from collwise.platforms import HostPlatform
 from collwise.validation.selection.grid import SIZES
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def fit(
 
 
 def _fit_algorithms(
-    platform: arguments.HostPlatform,
+    platform: HostPlatform,
     procs: tuple[int, ...] | None,
     segments: Numbers,
     collectives: Names,
@@ -135,7 +136,7 @@ def _fit_algorithms(
 
     per_node = ppn or platform.default_processes_per_node
     common, *more = fitted_segments(arguments.sizes(segments))
-    fitted = Plan(()).collectives if collectives == "all" else arguments.collectives(collectives)
+    fitted = Plan((), per_node).collectives if collectives == "all" else arguments.collectives(collectives)
     plan = Plan(
         procs or default_procs(platform, per_node), per_node, common, more_segments=tuple(more), collectives=fitted
     )

@@ -158,7 +158,7 @@ def test_models_without_any_formula_for_a_collective(here: Path, capsys: Capture
     for arguments in (
         "select --collective bcast --model lmo --parameters exact.toml --procs 4",
         "compare --platform exact --collective bcast --procs 4 --model lmo",
-        "map --platform exact --collective bcast --procs 4 --models lmo",
+        "decision-map --platform exact --collective bcast --procs 4 --models lmo",
         f"{PREDICT} exact.toml --collective bcast --procs 4",
         "evaluate --platforms exact --collective bcast --models lmo",
     ):

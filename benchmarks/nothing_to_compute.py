@@ -2,9 +2,10 @@
 
     .venv/bin/python benchmarks/nothing_to_compute.py [--demo]
 
-Processor seconds (user and system) of `./collwise` and what it starts, least of three runs, and their ratio to those of
-`python -c 'import click'`, which differs less between machines and loads. With --demo a first run of `collwise demo`
-fills the usual store, where that takes minutes; the second one is shown.
+Processor seconds (user and system) of `./collwise` and what it starts, wall seconds, each the least of three runs, and
+the ratio of the former to those of `python -c 'import click'`, which differs less between machines and loads. The aims
+are wall seconds on two idle cores. With --demo a first run of `collwise demo` fills the usual store, where that takes
+minutes; the second one is shown.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def main() -> int:
     slowest = 0.0
     for name in ("", *collwise.list_commands(click.Context(collwise))):
         processor, wall = least([launcher, *name.split(), "--help"])
-        slowest = max(slowest, processor)
+        slowest = max(slowest, wall)
         print_row(f"{name} --help".strip(), processor, unit, wall)
     print(f"slowest help: {slowest:.2f} s; the aim is at most {HELP_AIM_SECONDS} s")
     reached = slowest <= HELP_AIM_SECONDS
@@ -48,7 +49,7 @@ def main() -> int:
             processor, wall = seconds(demo)
         print_row("demo, all in the store", processor, unit, wall)
         print(f"the aim is at most {DEMO_AIM_SECONDS:.0f} s")
-        reached = reached and processor <= DEMO_AIM_SECONDS
+        reached = reached and wall <= DEMO_AIM_SECONDS
     return 0 if reached else 1
 
 
@@ -57,7 +58,8 @@ def print_row(name: str, processor: float, unit: float, wall: float) -> None:
 
 
 def least(command: Sequence[str]) -> tuple[float, float]:
-    return min(seconds(command) for _ in range(3))
+    processor, wall = zip(*(seconds(command) for _ in range(3)), strict=True)
+    return min(processor), min(wall)
 
 
 def seconds(command: Sequence[str]) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from collwise.platforms import load
 from collwise.simulator.execution.installations import REPOSITORY, smpi_installation
-from collwise.simulator.execution.processes import smpi_command, smpi_files
+from collwise.simulator.execution.smpirun import smpi_files, smpirun_command
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.case_file import case_lines, configuration_of
 from collwise.simulator.timing import Case
@@ -48,16 +48,14 @@ def main() -> int:
 
 
 def shell_loop(platform, cases: list[Case], folder: Path) -> tuple[float, dict[Case, float]]:
-    engine = smpi_installation()
+    smpi = smpi_installation()
     script = ["set -e"]
-    with smpi_files(platform, cases[0].procs, cases[0].processes_per_node) as (platform_file, host_file):
+    with smpi_files(platform, cases[0].procs, cases[0].processes_per_node) as files:
         for number, case in enumerate(cases):
             case_file = folder / f"case-{number}"
             case_file.write_text(case_lines([case]))
-            command = smpi_command(
-                engine, platform_file, host_file, case.procs, engine.program("benchmark"), [str(case_file)]
-            )
-            script.append(" ".join(command))
+            command = smpirun_command(smpi, files, case.procs, smpi.program("benchmark"))
+            script.append(" ".join([*command, str(case_file)]))
         (folder / "loop.sh").write_text("\n".join(script) + "\n")
         started = time.perf_counter()
         done = subprocess.run(["sh", str(folder / "loop.sh")], capture_output=True, text=True, check=True)

@@ -1,1 +1,1 @@
-"""What every floor uses: errors with one clear line, sizes and counts as people write them."""
+"""Modules that every floor uses: errors, sizes and process counts, files, and the experiments that models ask for."""

@@ -1,4 +1,4 @@
-"""Errors that reach a person as one line on stderr, and the exit code that goes with each."""
+"""Errors that the command line prints as one line on stderr, each with its exit code."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ class UsageError(CollwiseError):
 
 
 def unknown_name(kind: str, given: str, valid: Iterable[str], hint: str = "") -> UsageError:
-    """The error for a name that is not among `valid`: names the nearest ones, then all of them.
+    """Error for a name that is not among `valid`; its message lists the nearest names, then all of them.
 
     `kind` is a noun ("platform"); `hint` says how to see more ("see 'collwise platforms list'").
     """
     names = list(valid)
-    near = difflib.get_close_matches(given.lower(), names, n=3, cutoff=0.5)
-    message = f"unknown {kind} '{given}'"
-    if near:
-        message += f"; did you mean {' or '.join(near)}?"
-    message += f" Valid: {', '.join(names)}" if near else f"; valid: {', '.join(names)}"
-    if hint:
-        message += f" ({hint})"
-    return UsageError(message)
+    near = nearest_names(given.lower(), names)
+    message = f"unknown {kind} '{given}'{near}{' Valid' if near else '; valid'}: {', '.join(names)}"
+    return UsageError(f"{message} ({hint})" if hint else message)
+
+
+def nearest_names(given: str, valid: Iterable[str]) -> str:
+    """'; did you mean X or Y?' with the valid names that resemble the given one, or '' where none does."""
+    near = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else ""

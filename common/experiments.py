@@ -1,6 +1,6 @@
-"""Experiments between a few processes, from which the parameters of point-to-point models are estimated.
+"""Experiments between a few processes, from which the parameters of platforms and point-to-point models are estimated.
 
-Every floor knows them: models ask for them, the simulator and real MPI libraries run them.
+They belong to the lowest floor because models ask for them while the simulator and real MPI libraries run them.
 """
 
 from __future__ import annotations
@@ -11,36 +11,53 @@ from typing import Protocol
 
 ROUNDTRIP = "roundtrip"
 SEND = "send"
+ISEND = "isend"
 RECEIVE = "receive"
+UNEXPECTED_RECEIVE = "unexpected_receive"
 SATURATION = "saturation"
 PRTT = "prtt"
+SENDRECV = "sendrecv"
+EAGER_LIMIT = "eager_limit"
+CLOCK = "clock"
+REDUCE = "reduce"
 ONE_TO_TWO = "one_to_two"
 SCATTER = "scatter"
 GATHER = "gather"
 CHAIN_BCAST = "chain_bcast"
 LINEAR_BARRIER = "linear_barrier"
 
-POINT_TO_POINT = (ROUNDTRIP, SEND, RECEIVE, SATURATION, PRTT)
+POINT_TO_POINT = (ROUNDTRIP, SEND, ISEND, RECEIVE, UNEXPECTED_RECEIVE, SATURATION, PRTT, SENDRECV, CLOCK, REDUCE)
 ON_MANY = (SCATTER, GATHER, CHAIN_BCAST, LINEAR_BARRIER)
 KINDS = (*POINT_TO_POINT, ONE_TO_TWO, *ON_MANY)
+"""The kinds that a Laboratory has, which are those with a time: all but 'eager_limit'."""
+WITH_COUNT = (SATURATION, PRTT, SENDRECV, CLOCK)
+WITH_DELAY = (PRTT, RECEIVE, UNEXPECTED_RECEIVE)
+WITHOUT_REPLY = (SENDRECV, CLOCK, REDUCE, *ON_MANY)
 
 
 @dataclass(frozen=True, order=True)
 class Experiment:
-    """One experiment between `processes`, named by rank; the first one, i, keeps the time. Sizes in bytes.
+    """One experiment between `processes`, named by rank; the first one, i, takes the time. Sizes in bytes.
 
-    Receives are posted before anything can arrive. Of kind
+    Receives are posted before anything can arrive, unless the kind says otherwise. The kinds are
     - 'roundtrip': i sends `message_bytes` to j, which replies with `reply_bytes`;
-    - 'send': the time that i spends in sending `message_bytes` within such a roundtrip;
+    - 'send', 'isend': the time that i spends in MPI_Send or MPI_Isend of `message_bytes` within such a roundtrip;
     - 'receive': i sends `reply_bytes` to j, which answers with `message_bytes`; i is busy for `delay_seconds`, within
       which the answer arrives, and then completes its receive: the time of that alone;
+    - 'unexpected_receive': the same, but i posts the receive only after the delay;
     - 'saturation': i sends `count` messages in a row to j, which replies with `reply_bytes` after the last;
     - 'prtt': the same with `delay_seconds` of other work between two sends, PRTT(count, delay, message_bytes);
+    - 'sendrecv': i and j call MPI_Sendrecv with each other `count` times without a pause; the time of one call;
+    - 'eager_limit': the smallest size up to `message_bytes` whose MPI_Send waits, `count` times out of `count`, for a
+      receive that j posts `delay_seconds` later. Its single sample is that size in bytes, 0 if none waits; it has no
+      time;
+    - 'clock': i reads its clock `count` times; the time of one reading;
+    - 'reduce': MPI_Reduce_local of doubles, a sum, on i alone; free in simulation;
     - 'one_to_two': i sends `message_bytes` to j, then to k; both reply with `reply_bytes`; i completes the receive from
-      k first, so that it takes in both replies after the last has come when k is no sooner than j;
+      k first, so that it processes both replies after the later one has arrived if k is no faster than j;
     - 'scatter', 'gather': the linear algorithm with blocks of `message_bytes`, root i, until the last process is done;
     - 'chain_bcast', 'linear_barrier': the unsegmented chain broadcast from i, and the barrier, until the last is done.
-    The last four take the processes 0 to P - 1, all of them.
+    The last four kinds involve all processes, 0 to P - 1.
     """
 
     kind: str
@@ -53,9 +70,9 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The mean time of an experiment, the half-width of its confidence interval, and how often it was repeated.
+    """Mean time of an experiment, half-width of its confidence interval, and number of repetitions.
 
-    `half_width_seconds` is 0 where time is exact.
+    `half_width_seconds` is 0 where times are exact, as in simulation.
     """
 
     seconds: float
@@ -65,9 +82,9 @@ class Measurement:
 
 @dataclass
 class Effort:
-    """What measuring took: experiments times repetitions, and the seconds that passed on the platform meanwhile.
+    """Cost of an estimation: the number of repetitions of all experiments, and the time they took on the platform.
 
-    Experiments side by side on disjoint processes share those seconds.
+    Experiments that run concurrently on disjoint processes share that time.
     """
 
     measurements: int = 0
@@ -75,19 +92,20 @@ class Effort:
 
 
 class Laboratory(Protocol):
-    """Where experiments are made: a simulated platform, a real one, or a model that stands for one in a test."""
+    """A platform on which experiments run: simulated, real, or a model that replaces one in a test."""
 
     procs: int
-    """How many processes there are, one a node."""
+    """Number of processes, one per node."""
     least_bytes: int
-    """The smallest message that costs what a message costs: 1 in simulation, where empty ones are free of overhead."""
+    """Size of the smallest message that has overheads: 1 in simulation, where empty messages have none."""
     eager_limit_bytes: int
-    """Messages of this size and more use rendezvous."""
+    """Rendezvous threshold: messages of this size and larger use the rendezvous protocol."""
     effort: Effort
-    """Everything asked for so far, also what was known from before."""
+    """The effort of all experiments so far, those included whose times were known before."""
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
-        """The measurements in the order of the experiments; side by side on disjoint processes if `in_parallel`.
+        """Returns one measurement per experiment, in their order.
 
-        Raises UsageError for an experiment that does not fit and CollwiseError when one fails.
+        Experiments on disjoint processes run concurrently if `in_parallel`. Raises UsageError for an experiment that
+        the platform cannot run and CollwiseError when one fails.
         """

@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all, and found out before long work rather than after it."""
+"""Atomic writing of files, and checks that a file can be written, made before long work starts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collwise.common.errors import UsageError
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file through a neighbour that takes its place, so that nothing is left half-written.
+    """Writes a temporary file in the same folder and renames it, so that no half-written file is left.
 
-    Folders are made if need be; links stay links; a device or a pipe is written to as it is. Raises UsageError, naming
-    the file, when it cannot be written.
+    Missing folders are created. A symbolic link stays one: its target is replaced. Devices and pipes are written
+    directly. Raises UsageError, naming the file, if it cannot be written.
     """
     try:
         if path.exists() and not path.is_file():
@@ -21,43 +21,44 @@ def write_text(path: Path, text: str) -> None:
             return
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
-        neighbour = target.with_name(f".{target.name}.{os.getpid()}.part")
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
-            neighbour.write_text(text, encoding="utf-8")
-            neighbour.replace(target)
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(target)
         finally:
             with contextlib.suppress(OSError):
-                neighbour.unlink()
+                temporary.unlink()
     except OSError as problem:
         raise UsageError(f"cannot write {path}: {problem.strerror}") from None
 
 
 def writable_folder(folder: Path) -> Path:
-    """The folder, made if need be. Raises UsageError, naming it, when nothing can be written there."""
-    reason = _refusal(folder)
+    """Returns the folder, creating it if it is missing. Raises UsageError, naming it, if it is not writable."""
+    reason = _why_not_writable(folder)
     if reason:
         raise UsageError(f"cannot write into {folder}: {reason}")
     return folder
 
 
 def writable_file(path: Path) -> Path:
-    """The path, when a file can be written there. Raises UsageError, naming it."""
+    """Returns the path. Raises UsageError, naming it, if no file can be written there."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return path
-    reason = "it is a folder; name a file" if path.is_dir() else _refusal(path.resolve().parent)
+    reason = "it is a folder; name a file" if path.is_dir() else _why_not_writable(path.resolve().parent)
     if reason:
         raise UsageError(f"cannot write {path}: {reason}")
     return path
 
 
 def new_file(path: Path, force: bool = False) -> Path:
-    """The path. Raises UsageError, naming it, if a file is there that `force` does not allow to overwrite."""
+    """Returns the path. Raises UsageError, naming it, if the file exists and `force` is false."""
     if path.is_file() and not force:
-        raise UsageError(f"{path} exists already; name another file, or overwrite it by --force")
+        raise UsageError(f"{path} exists already; name another file, or overwrite it with --force")
     return path
 
 
-def _refusal(folder: Path) -> str:
+def _why_not_writable(folder: Path) -> str:
+    """The reason why no file can be created in the folder; empty if one can."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".collwise-{os.getpid()}.part"

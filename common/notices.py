@@ -1,4 +1,4 @@
-"""Warnings: one line on stderr, each once."""
+"""Warnings on stderr, one line each."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from functools import cache
 
 @cache
 def warn(message: str) -> None:
-    """Prints a warning, unless the same one was printed before."""
+    """Prints a warning on stderr, once for each message."""
     print(f"collwise: warning: {message}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Sizes in bytes and process counts, read and written the way people write them (8KiB, 8KiB:4MiB:x2)."""
+"""Reading and writing of message sizes, process counts and their ranges (8KiB, 50,80,90, 8KiB:4MiB:x2)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def format_size(size_bytes: int) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Three significant digits with a unit that suits: '61.2 us', '4.05 ms', '1.20 s'."""
+    """Seconds with three significant digits and a suitable unit: '61.2 us', '4.05 ms', '1.20 s'."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
         value = float(f"{seconds / factor:.3g}")
         if value >= 1:

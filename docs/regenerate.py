@@ -16,7 +16,6 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,13 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.algorithms import ids_text, parameters_text, requirements_text, reservation_text
 from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.cli.demo import CLUSTERS, SHOWN
-from collwise.studies.figures import style as draw
+from collwise.studies.figures.picks import picks_by_size
+from collwise.studies.figures.style import save
+from collwise.studies.reports.markdown import markdown_table
 from collwise.studies.reports.validation_report import OWN
 from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
@@ -53,8 +55,7 @@ def main() -> int:
     page.write_text(replaced(page.read_text(encoding="utf-8"), "validation", report), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         tunings = [
-            tune(load(name), ("bcast", "gather"), procs, store, progress=lambda _: nullcontext(lambda *_: None))
-            for name, procs in CLUSTERS.items()
+            tune(load(name), ("bcast", "gather"), procs, SimulationContext(store)) for name, procs in CLUSTERS.items()
         ]
     for tuning in tunings:
         draw_figures(tuning)
@@ -88,7 +89,7 @@ def evaluation_page() -> str:
         }
         errors, costs = ("mean error", "worst error"), ("mean cost", "worst cost", "worst at")
         columns = ["platform", "model", *errors, "best picked", *costs]
-        parts.append(markdown(columns, [score_row(score, least[score["platform"]]) for score in mine]))
+        parts.append(markdown_table(columns, [score_row(score, least[score["platform"]]) for score in mine]))
     parts.append(
         "\n## Parameters found again\n\n`collwise recover`: the worst relative error of any parameter, by procedure, "
         "on synthetic platforms whose parameters are known.\n\n"
@@ -98,7 +99,7 @@ def evaluation_page() -> str:
         key = (row["platform"], row["family"] + (", each pair" if row["heterogeneous"] else ""), row["procedure"])
         worst[key] = max(worst.get(key, 0.0), row["worst_error"])
     rows = [(*key, f"{error * 100:.4f} %") for key, error in worst.items()]
-    parts.append(markdown(["platform", "model", "procedure", "worst error"], rows))
+    parts.append(markdown_table(["platform", "model", "procedure", "worst error"], rows))
     return "".join(parts)
 
 
@@ -153,11 +154,6 @@ def percent_text(part: float) -> str:
     return f"{part * 100:z.1f} %"
 
 
-def markdown(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"
-
-
 def replaced(text: str, name: str, block: str) -> str:
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
     head, rest = text.split(begin)
@@ -172,7 +168,7 @@ def algorithms_page() -> str:
         "# Algorithms\n\nMade from `algorithms/catalogue.toml`; `collwise algorithms --json` has the same.\n\n"
         "Requirements: `power_of_two` and `even` are asked of the number of processes, `commutative` of the operation. "
         f"Open MPI ids: a number alone is the id in {versions}.\n\n",
-        markdown(
+        markdown_table(
             ["collective", "algorithms", "message bytes"],
             [(f"[`{c.name}`](#{c.name})", len(c.algorithms), c.message_bytes) for c in collectives],
         ),
@@ -192,7 +188,7 @@ def algorithms_page() -> str:
         ]
         parts.append(f"\n## {collective.name}\n\n{collective.title}. Message bytes: {collective.message_bytes}.\n\n")
         heads = ["name", "algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
-        parts.append(markdown(heads, rows))
+        parts.append(markdown_table(heads, rows))
     return "".join(parts)
 
 
@@ -213,7 +209,7 @@ def crosscheck_page() -> str:
         "*agree*: all results are the same, byte by byte. Messages and bytes, ours and theirs, are what Open MPI's "
         "monitoring counts, over calls of these sizes with each of two roots. *same*: every process sends as many "
         "messages and bytes to every other one; then the forced algorithm is the one that ran.\n\n",
-        markdown(OPENMPI_COLUMNS, [openmpi_cells(row) for row in openmpi]),
+        markdown_table(OPENMPI_COLUMNS, [openmpi_cells(row) for row in openmpi]),
         "\nWhy they differ:\n\n",
         *(f"- {name}: {text}\n" for name, text in crosscheck.explained(openmpi, crosscheck.OPENMPI)),
     ]
@@ -229,14 +225,14 @@ def smpi_ratios(rows: Sequence[SmpiRow]) -> str:
         line = ratios[row.collective, row.algorithm, row.smpi, row.procs]
         line[row.message_bytes] = f"**{ratio}**" if row.differs else ratio
     columns = ["collective", "algorithm", "in SMPI", "P", *map(format_size, sizes)]
-    return markdown(columns, [[*key, *line.values()] for key, line in ratios.items()])
+    return markdown_table(columns, [[*key, *line.values()] for key, line in ratios.items()])
 
 
 def draw_figures(tuning: Tuning) -> None:
     for collective, result in tuning.comparisons.items():
         title = f"{collective} on {tuning.platform.title}, simulated"
         stem = f"{tuning.platform.name}-{collective}"
-        draw.save(draw.picks_by_size(result.rows, title), DOCS / "figures" / f"{stem}.png")
+        save(picks_by_size(result.rows, title), DOCS / "figures" / f"{stem}.png")
 
 
 def results_page(tunings: Sequence[Tuning]) -> str:
@@ -250,7 +246,7 @@ def results_page(tunings: Sequence[Tuning]) -> str:
     for tuning in tunings:
         for collective, result in tuning.comparisons.items():
             parts.append(f"\n## {collective} on {tuning.platform.title}\n\n")
-            parts.append(markdown(table_columns(result.rows), [table_row(row) for row in result.rows]))
+            parts.append(markdown_table(table_columns(result.rows), [table_row(row) for row in result.rows]))
             parts.append(f"\n{summary_line(result)}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each pick over message size]({picture})\n")
@@ -263,11 +259,11 @@ def results_page(tunings: Sequence[Tuning]) -> str:
             (t.name, f"{t.published:.4g}", f"{t.simulated:.4g}", f"{t.relative_error * 100:+.1f} %") for t in targets
         ]
         parts.append(f"\n### {platform.title}\n\n")
-        parts.append(markdown(["figure", "published", "simulated", "error"], rows))
+        parts.append(markdown_table(["figure", "published", "simulated", "error"], rows))
     parts.append("\n## Verification\n\n`collwise verify --quick`: cases that compare every element.\n\n")
     checked = verify(["smpi", "openmpi", "mpich"], quick=True)
     rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.failures) for r in checked]
-    parts.append(markdown(["engine", "collective", "algorithm", "cases", "failures"], rows))
+    parts.append(markdown_table(["engine", "collective", "algorithm", "cases", "failures"], rows))
     return "".join(parts)
 
 
@@ -280,7 +276,7 @@ def readme_block(tunings: Sequence[Tuning]) -> str:
         parts.append(
             f"\nBroadcast on {tuning.platform.title}, P = {procs}, simulated by {tuning.parameters.made_by}:\n\n"
         )
-        parts.append(markdown(table_columns(result.rows)[1:], rows))
+        parts.append(markdown_table(table_columns(result.rows)[1:], rows))
         counts = sorted({row.procs for row in result.rows})
         for collective, compared in tuning.comparisons.items():
             parts.append(f"\n{collective}, P = {', '.join(map(str, counts))}: {summary_line(compared)}.\n")

@@ -1,4 +1,4 @@
-"""Clusters: short descriptions, the platform XML written from them, and checks of both."""
+"""Platforms: cluster descriptions in TOML, the SimGrid platform XML generated from them, and checks of both."""
 
 from collwise.platforms.check import CheckReport, check_file
 from collwise.platforms.description import Calibration, Platform, Source

@@ -1,12 +1,11 @@
-"""Checks of platform files, with the line of each problem."""
+"""Checks of platform files that report the line of each problem."""
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, nearest_names
 from collwise.platforms.description import Platform
 from collwise.platforms.heterogeneous import HeterogeneousPlatform
 from collwise.platforms.reader import Problem, line_of, read_description
@@ -25,7 +24,7 @@ from collwise.platforms.xml_file import (
 )
 
 DEFAULT_TCP_GAMMA_BYTES = 4194304.0
-"""SimGrid's default TCP window: a flow gets at most this over twice its route's latency."""
+"""SimGrid's default TCP window: it limits a flow to this divided by twice its route's latency."""
 
 _LEAST_LINK_BYTES_PER_SECOND = 1e6
 
@@ -53,7 +52,7 @@ _QUANTITIES = (
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The outcome of a check: one line for each problem (FILE:LINE: what (valid: ...)) and the hosts found."""
+    """Result of a check: one line for each problem (FILE:LINE: what (valid: ...)), and the hosts found."""
 
     path: Path
     problems: tuple[str, ...]
@@ -61,14 +60,14 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """True if nothing is wrong."""
+        """True if there are no problems."""
         return not self.problems
 
 
 def check_file(path: str | Path) -> CheckReport:
-    """Everything that is wrong with a platform file, TOML or XML, short of what only SimGrid itself can tell.
+    """Returns all problems of a platform file, TOML or XML, except those that only SimGrid itself can detect.
 
-    Raises UsageError if the file cannot be read or is neither of the two.
+    Raises UsageError if the file cannot be read or is of another type.
     """
     path = Path(path)
     text = read_text(path)
@@ -77,7 +76,7 @@ def check_file(path: str | Path) -> CheckReport:
 
 
 def read_text(path: Path) -> str:
-    """The text of a platform file. Raises UsageError if it cannot be read or is neither TOML nor XML by its name."""
+    """Reads a platform file. Raises UsageError if it is unreadable or its name ends neither in .toml nor in .xml."""
     if path.suffix not in (".toml", ".xml"):
         raise UsageError(f"platform file '{path}' has an unknown type (valid: names that end in .toml or .xml)")
     try:
@@ -91,7 +90,7 @@ def read_text(path: Path) -> str:
 
 
 def xml_problems(elements: list[Element]) -> tuple[list[Problem], list[str]]:
-    """What is wrong with the elements of a platform XML, by line, and its host names in file order."""
+    """Returns the problems of a platform XML's elements, by line, and its host names in file order."""
     problems = _root_problems(elements[0])
     hosts: dict[str, int] = {}
     for element in elements:
@@ -110,10 +109,7 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
     platform, problems = read_description(text)
     if platform is None:
         return problems, []
-    if isinstance(platform, HeterogeneousPlatform):
-        links, routes = _types_links(platform), _types_routes(platform)
-    else:
-        links, routes = _link(platform), _route(platform)
+    links, routes = _links_and_routes(platform)
     problems = [problem for link in links for problem in _slow_link_problems(*link, text)]
     if platform.calibration.tcp_window:
         problems += [problem for route in routes for problem in _window_problems(*route, text)]
@@ -127,44 +123,36 @@ def _check_xml(text: str) -> tuple[list[Problem], list[str]]:
         return [Problem(error.line, str(error))], []
 
 
-def _link(platform: Platform) -> list[tuple[str, float]]:
-    return [("network.link_bytes_per_second", platform.link_bytes_per_second)]
-
-
-def _types_links(platform: HeterogeneousPlatform) -> list[tuple[str, float]]:
-    kinds = [
-        (f"node_types[{number}].link_bytes_per_second", kind.link_bytes_per_second)
-        for number, kind in enumerate(platform.node_types, start=1)
-    ]
-    wires = enumerate(platform.wires, start=1)
-    return kinds + [(f"network.wires[{number}].bytes_per_second", wire.bytes_per_second) for number, wire in wires]
-
-
-def _route(platform: Platform) -> list[tuple[str, float, float]]:
-    latency = 2 * platform.link_latency_seconds + platform.backbone_latency_seconds
-    bandwidth = platform.link_bytes_per_second * platform.links_per_node
-    if platform.backbone_bytes_per_second is not None:
-        bandwidth = min(bandwidth, platform.backbone_bytes_per_second)
-    return [("network.link_latency_seconds", latency, bandwidth)]
-
-
-def _types_routes(platform: HeterogeneousPlatform) -> list[tuple[str, float, float]]:
+def _links_and_routes(
+    platform: Platform | HeterogeneousPlatform,
+) -> tuple[list[tuple[str, float]], list[tuple[str, float, float]]]:
+    """Links as (key, bytes per second) and routes between nodes as (key of the latency, latency, bandwidth)."""
+    if isinstance(platform, Platform):
+        latency = 2 * platform.link_latency_seconds + platform.backbone_latency_seconds
+        bandwidth = platform.link_bytes_per_second * platform.links_per_node
+        if platform.backbone_bytes_per_second is not None:
+            bandwidth = min(bandwidth, platform.backbone_bytes_per_second)
+        link = ("network.link_bytes_per_second", platform.link_bytes_per_second)
+        return [link], [("network.link_latency_seconds", latency, bandwidth)]
+    links, routes = [], []
+    for number, kind in enumerate(platform.node_types, start=1):
+        links.append((f"node_types[{number}].link_bytes_per_second", kind.link_bytes_per_second))
     kinds = {kind.name: kind for kind in platform.node_types}
-    routes = []
     for number, wire in enumerate(platform.wires, start=1):
-        ends = [kinds[name] for name in (wire.one, wire.other)]
+        key, ends = f"network.wires[{number}]", (kinds[wire.one], kinds[wire.other])
+        links.append((f"{key}.bytes_per_second", wire.bytes_per_second))
         latency = wire.latency_seconds + sum(kind.link_latency_seconds for kind in ends)
         bandwidth = min(wire.bytes_per_second, *(kind.link_bytes_per_second for kind in ends))
-        routes.append((f"network.wires[{number}].latency_seconds", latency, bandwidth))
-    return routes
+        routes.append((f"{key}.latency_seconds", latency, bandwidth))
+    return links, routes
 
 
 def _slow_link_problems(key: str, bytes_per_second: float, text: str) -> list[Problem]:
-    """A link below 1 MB/s is a slip of the unit: Gbit/s written where bytes a second are meant."""
+    """Reports links below 1 MB/s, whose bandwidth was probably given in Gbit/s instead of bytes per second."""
     if bytes_per_second >= _LEAST_LINK_BYTES_PER_SECOND:
         return []
-    what = f"{key}: {bytes_per_second:g} bytes a second is no cluster's link"
-    return [Problem(line_of(text, key), f"{what} (valid: bytes a second, 3.125e9 for 25 Gbit/s)")]
+    what = f"{key}: {bytes_per_second:g} bytes per second is too slow for a link of a cluster"
+    return [Problem(line_of(text, key), f"{what} (valid: bytes per second, 3.125e9 for 25 Gbit/s)")]
 
 
 def _window_problems(key: str, latency: float, bandwidth: float, text: str) -> list[Problem]:
@@ -186,7 +174,7 @@ def _root_problems(root: Element) -> list[Problem]:
 
 
 def _host_problems(element: Element, hosts: dict[str, int]) -> list[Problem]:
-    """Also notes in `hosts` the line of each new host."""
+    """Problems with the hosts that an element defines; adds the line of each new host to `hosts`."""
     try:
         names = host_names(element)
     except UsageError as error:
@@ -204,7 +192,7 @@ def _host_problems(element: Element, hosts: dict[str, int]) -> list[Problem]:
 
 
 def _topology_problems(element: Element) -> list[Problem]:
-    """A cluster with a topology whose size is not the number of its hosts, where both can be read."""
+    """Reports a cluster whose topology has another number of nodes than its radical, if both are readable."""
     topology = element.attributes.get("topology", "FLAT")
     try:
         size = topology_size(topology, element.attributes.get("topo_parameters", ""))
@@ -222,32 +210,32 @@ def _quantity_problems(element: Element) -> list[Problem]:
     for attributes, units, valid in _QUANTITIES:
         for name in attributes.get(element.tag, ()):
             given = element.attributes.get(name, "")
-            # Wi-Fi links and hosts with several speeds list their values.
+            # Wi-Fi links and hosts with several speeds have lists of values.
             for part in given.replace(";", ",").split(",") if given else ():
-                if not _fits(part, units, zero_is_fine=units is TIME_UNITS):
+                if not _fits(part, units, zero_allowed=units is TIME_UNITS):
                     what = f"{name} of <{element.tag}> is '{part.strip()}' (valid: {valid})"
                     problems.append(Problem(element.line, what))
     return problems
 
 
-def _fits(text: str, units: dict[str, float], *, zero_is_fine: bool) -> bool:
+def _fits(text: str, units: dict[str, float], *, zero_allowed: bool) -> bool:
     try:
         value = quantity(text, units)
     except ValueError:
         return False
-    return value > 0 or (zero_is_fine and value == 0)
+    return value > 0 or (zero_allowed and value == 0)
 
 
 def _option_problems(option: Element) -> list[Problem]:
     name, value = option.attributes.get("id"), option.attributes.get("value")
     if name is None or value is None:
-        return [Problem(option.line, "a <prop> of <config> lacks something (valid: both id and value)")]
+        return [Problem(option.line, "a <prop> of <config> lacks id or value (valid: both)")]
     if name in FACTOR_OPTIONS + OVERHEAD_OPTIONS:
         return [Problem(option.line, what) for what in list_problems(name, value)]
     if name.startswith(("smpi/", "network/")) and name not in KNOWN_OPTIONS:
         prefix = name.partition("/")[0] + "/"
         valid = sorted(known for known in KNOWN_OPTIONS if known.startswith(prefix))
-        near = difflib.get_close_matches(name, valid, n=3, cutoff=0.6)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        return [Problem(option.line, f"unknown option '{name}'{hint} (valid: {', '.join(valid)})")]
+        return [
+            Problem(option.line, f"unknown option '{name}'{nearest_names(name, valid)} (valid: {', '.join(valid)})")
+        ]
     return []

@@ -1,4 +1,4 @@
-"""Clusters as this project describes them: nodes, links and the calibration of the simulated MPI library."""
+"""Descriptions of homogeneous clusters: nodes, links and the calibration of the simulated MPI library."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collwise.platforms.smpi import factor_list, overhead_list
 from collwise.platforms.xml import platform_xml
 
 FactorRow = tuple[int, float]
-"""(from_bytes, factor): holds for messages of at least from_bytes."""
+"""(from_bytes, factor): applies to messages of at least from_bytes."""
 
 OverheadRow = tuple[int, float, float]
-"""(from_bytes, base_seconds, seconds_per_byte): holds for messages of at least from_bytes."""
+"""(from_bytes, base_seconds, seconds_per_byte): applies to messages of at least from_bytes."""
 
 _NO_FACTOR: tuple[FactorRow, ...] = ((0, 1.0),)
 _NO_OVERHEAD: tuple[OverheadRow, ...] = ((0, 0.0, 0.0),)
@@ -22,7 +22,7 @@ _NO_OVERHEAD: tuple[OverheadRow, ...] = ((0, 0.0, 0.0),)
 
 @dataclass(frozen=True)
 class Source:
-    """Where figures come from: `what` was taken from `where`."""
+    """Origin of figures: `what` was taken from `where`."""
 
     what: str
     where: str
@@ -30,15 +30,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How the platform's MPI library and network depart from latency + bytes / bandwidth.
+    """SMPI parameters that describe how the MPI library and the network deviate from latency + bytes / bandwidth.
 
     Rows start at 0 and ascend; `from_bytes` counts the message's own bytes. `latency_factor` and `bandwidth_factor`
-    multiply the route's latency and bandwidth, a node's loopback included. `os`, `or_` and `ois` are the processor's
-    time in a blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the eager limit only,
-    `ois` always, and nothing for empty messages. Messages of `eager_limit_bytes` and more use the rendezvous protocol.
-    `crosstraffic`: a flow takes 5 % of its rate from the opposite direction, as acknowledgements do.
-    `reduce_seconds_per_byte` is the time to combine one byte in a reduction. `tcp_window`: a flow gets at most a TCP
-    window a round trip, SimGrid's default.
+    multiply the latency and the bandwidth of every route, including a node's loopback. `os`, `or_` and `ois` are the
+    processor's overheads of a blocking send, a receive and a non-blocking send: SMPI charges `os` and `or_` below the
+    rendezvous threshold only, `ois` at every size, and nothing for empty messages. Messages of `eager_limit_bytes` and
+    larger use the rendezvous protocol. With `crosstraffic`, a flow uses 5 % of its rate in the opposite direction, as
+    acknowledgements do. `reduce_seconds_per_byte` is the time to combine one byte in a reduction. With `tcp_window`,
+    SimGrid's default, a flow transfers at most one TCP window per round trip.
     """
 
     latency_factor: tuple[FactorRow, ...] = _NO_FACTOR
@@ -54,7 +54,7 @@ class Calibration:
     sources: tuple[Source, ...] = ()
 
     def smpi_options(self) -> dict[str, str]:
-        """As SimGrid options, with names that SimGrid 3.32 to 4.1 understand."""
+        """The same parameters as SimGrid options, with names that SimGrid 3.32 to 4.1 understand."""
         options = {
             "smpi/lat-factor": factor_list(self.latency_factor),
             "smpi/bw-factor": factor_list(self.bandwidth_factor),
@@ -71,11 +71,11 @@ class Calibration:
 class Platform(HostPlatform):
     """A homogeneous cluster behind one switch.
 
-    `links_per_node` links carry one job's traffic together, as one link of their summed bandwidth. A loopback joins
-    two processes on one node. With `backbone_bytes_per_second` None the switch never limits a flow; otherwise it
-    limits each flow by itself and adds `backbone_latency_seconds`. `processes_per_node` is how many run on each by
-    default: None for one a CPU. `published` holds the figures from the literature that the calibration uses; its keys
-    carry the units.
+    The `links_per_node` links of a node act as one link of their summed bandwidth. Processes on one node communicate
+    through a loopback. If `backbone_bytes_per_second` is None, the switch never limits a flow; otherwise it limits
+    each flow separately and adds `backbone_latency_seconds`. `processes_per_node` is the default number of processes
+    per node; None means one per CPU. `published` holds the figures from the literature that the calibration uses; its
+    keys name the units.
     """
 
     name: str
@@ -107,12 +107,12 @@ class Platform(HostPlatform):
 
     @property
     def reduce_seconds_per_byte(self) -> float:
-        """The calibration's."""
+        """Time to combine one byte in a reduction (gamma), from the calibration."""
         return self.calibration.reduce_seconds_per_byte
 
     @property
     def default_processes_per_node(self) -> int:
-        """As described, else one process per CPU."""
+        """The described number of processes per node, or one per CPU."""
         return self.processes_per_node or self.cpus_per_node
 
     def smpi_options(self) -> dict[str, str]:
@@ -120,5 +120,5 @@ class Platform(HostPlatform):
         return self.calibration.smpi_options()
 
     def xml_text(self) -> str:
-        """The platform XML written from this description."""
+        """The platform XML generated from this description."""
         return platform_xml(self)

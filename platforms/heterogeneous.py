@@ -1,4 +1,4 @@
-"""Clusters whose nodes differ: types of nodes, and a wire between every two of them."""
+"""Descriptions of heterogeneous clusters: node types, and the wires between them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from collwise.platforms.xml import heterogeneous_xml
 
 @dataclass(frozen=True)
 class NodeType:
-    """`nodes` equal nodes: their processors, the processor's time in a send and in a receive, and their links.
+    """A type of `nodes` equal nodes: their processors, their send and receive overheads, and their links.
 
-    Overheads are a base (seconds) and a share of each byte; all flows of a node share its link, either way by itself.
+    An overhead is a base time plus a time per byte. All flows of a node in one direction share its link.
     """
 
     name: str
@@ -34,25 +34,25 @@ class NodeType:
 
     @property
     def send(self) -> tuple[OverheadRow, ...]:
-        """The sending overhead as rows of a list."""
+        """The send overhead as rows of a calibration."""
         return ((0, self.send_base_seconds, self.send_seconds_per_byte),)
 
     @property
     def receive(self) -> tuple[OverheadRow, ...]:
-        """The receiving overhead as rows of a list."""
+        """The receive overhead as rows of a calibration."""
         return ((0, self.receive_base_seconds, self.receive_seconds_per_byte),)
 
     def non_blocking_send(self, eager_limit_bytes: int) -> tuple[OverheadRow, ...]:
-        """Like a blocking one: SMPI charges that below the eager limit only."""
+        """The overhead of a non-blocking send: that of a blocking one, which SMPI charges to eager messages only."""
         free = (eager_limit_bytes, 0.0, 0.0)
         return (*self.send, free) if eager_limit_bytes > 0 else (free,)
 
 
 @dataclass(frozen=True)
 class Wire:
-    """What lies between the links of two nodes, of one type each, either way.
+    """Connection between the links of any two nodes of the types `one` and `other`, in both directions.
 
-    It limits each flow by itself. `one` and `other` name the types, and are the same for nodes of one type.
+    It limits each flow separately. `one` and `other` are equal for nodes of the same type.
     """
 
     one: str
@@ -63,11 +63,12 @@ class Wire:
 
 @dataclass(frozen=True)
 class HeterogeneousPlatform(HostPlatform):
-    """A cluster behind one switch whose nodes are of several types; hosts come in the order of `node_types`.
+    """A cluster behind one switch with nodes of several types; hosts follow the order of `node_types`.
 
-    A message from i to j passes i's link, the wire of their types and j's link. `wires` has one for every two types,
-    and one for each type of more than one node. The calibration's os, or and ois are the types', not its own.
-    `published` holds the figures from the literature that the description uses; its keys carry the units.
+    A message from i to j passes through i's link, the wire between their types and j's link. `wires` has one wire for
+    every two types, and one for each type of more than one node. The node types define the overheads; `os`, `or_` and
+    `ois` of the calibration are unused. `published` holds the figures from the literature that the description uses;
+    its keys name the units.
     """
 
     name: str
@@ -87,12 +88,12 @@ class HeterogeneousPlatform(HostPlatform):
 
     @property
     def nodes(self) -> int:
-        """Nodes of all types."""
+        """Number of nodes of all types."""
         return sum(kind.nodes for kind in self.node_types)
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Host names, first to last, type by type."""
+        """Host names from first to last, grouped by type."""
         return numbered_hosts(self.host_prefix, self.first_host, self.nodes, self.host_suffix)
 
     @cached_property
@@ -102,17 +103,17 @@ class HeterogeneousPlatform(HostPlatform):
 
     @property
     def heterogeneous(self) -> bool:
-        """True."""
+        """Always true."""
         return True
 
     @property
     def reduce_seconds_per_byte(self) -> float:
-        """The calibration's."""
+        """Time to combine one byte in a reduction (gamma), from the calibration."""
         return self.calibration.reduce_seconds_per_byte
 
     @property
     def default_processes_per_node(self) -> int:
-        """As described, else one for each CPU of the nodes with the fewest."""
+        """The described number of processes per node, or the smallest number of CPUs of any node."""
         return self.processes_per_node or min(kind.cpus_per_node for kind in self.node_types)
 
     def wire(self, one: NodeType, other: NodeType) -> Wire:
@@ -124,17 +125,17 @@ class HeterogeneousPlatform(HostPlatform):
         return {frozenset((wire.one, wire.other)): wire for wire in self.wires}
 
     def smpi_options(self) -> dict[str, str]:
-        """The calibration as SimGrid options. Overheads: the slowest type's; hosts have their own as properties."""
+        """The calibration as SimGrid options, with the slowest type's overheads. Properties of hosts override these."""
         send = max(kind.send for kind in self.node_types)
         receive = max(kind.receive for kind in self.node_types)
         return replace(self.calibration, os=send, or_=receive, ois=send).smpi_options()
 
     def xml_text(self) -> str:
-        """The platform XML written from this description."""
+        """The platform XML generated from this description."""
         return heterogeneous_xml(self)
 
 
 def needed_wires(node_types: Mapping[str, int]) -> list[tuple[str, str]]:
-    """The pairs of types, given the nodes of each, that have nodes to connect."""
+    """The pairs of types between which a wire is needed, given the number of nodes of each type."""
     pairs = combinations_with_replacement(node_types, 2)
     return [(one, other) for one, other in pairs if one != other or node_types[one] > 1]

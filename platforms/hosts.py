@@ -1,4 +1,4 @@
-"""What every platform can do, wherever it comes from: name its hosts and place ranks on them."""
+"""Interface of all platforms: host names and the mapping of ranks to hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class HostPlatform(ABC):
     @property
     @abstractmethod
     def default_processes_per_node(self) -> int:
-        """Processes a node when nobody says otherwise."""
+        """Number of processes per node unless an option gives another."""
 
     @abstractmethod
     def smpi_options(self) -> dict[str, str]:
@@ -41,17 +41,17 @@ class HostPlatform(ABC):
 
     @property
     def eager_limit_bytes(self) -> int:
-        """The message size in bytes from which the simulated MPI library uses rendezvous; SMPI's own if not set."""
+        """Rendezvous threshold of the simulated MPI library in bytes; SMPI's default if the platform sets none."""
         return int(self.smpi_options().get("smpi/send-is-detached-thresh", _SMPI_EAGER_LIMIT_BYTES))
 
     @property
     def heterogeneous(self) -> bool:
-        """Whether nodes differ; not known of platform XML, and false then."""
+        """Whether the nodes differ; false for platform XML, where it is unknown."""
         return False
 
     @property
     def reduce_seconds_per_byte(self) -> float:
-        """gamma: the time to combine one byte in a reduction, 0 where it is not known."""
+        """Time to combine one byte in a reduction (gamma); 0 if it is unknown."""
         return 0.0
 
     def digest(self) -> str:
@@ -59,13 +59,13 @@ class HostPlatform(ABC):
         return hashlib.sha256(self.xml_text().encode()).hexdigest()
 
     def max_procs(self, processes_per_node: int) -> int:
-        """The most processes that fit with that many on each node."""
+        """Largest number of processes that the platform holds with that many on each node."""
         return len(self.hosts) * processes_per_node
 
     def hosts_for(self, procs: int, processes_per_node: int) -> tuple[str, ...]:
-        """The host of each rank, by blocks: rank r runs on node r // processes_per_node.
+        """The host of each rank with block mapping: rank r runs on node r // processes_per_node.
 
-        Raises UsageError if there are fewer than one process or more than fit.
+        Raises UsageError if `procs` is below 1 or above `max_procs`.
         """
         if processes_per_node < 1:
             raise UsageError(f"{processes_per_node} processes per node on platform '{self.name}': the least is 1")
@@ -79,9 +79,9 @@ class HostPlatform(ABC):
         return tuple(hosts[rank // processes_per_node] for rank in range(procs))
 
     def reordered(self, order: Sequence[int]) -> ReorderedPlatform:
-        """The same platform with its hosts in another order: first the one at position order[0]; ranks fill them so.
+        """The same platform with its hosts in another order: host r of the result is host order[r] of this one.
 
-        Raises UsageError unless `order` names each position once.
+        Raises UsageError unless `order` is a permutation of the positions.
         """
         count = len(self.hosts)
         if sorted(order) != list(range(count)):
@@ -105,40 +105,40 @@ class ReorderedPlatform(HostPlatform):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The base's host names in the new order."""
+        """Host names of the base platform in the new order."""
         hosts = self.base.hosts
         return tuple(hosts[position] for position in self.order)
 
     @property
     def default_processes_per_node(self) -> int:
-        """The base's."""
+        """The same as for the base platform."""
         return self.base.default_processes_per_node
 
     def reordered(self, order: Sequence[int]) -> ReorderedPlatform:
-        """Positions in `order` are those of this platform's hosts."""
+        """The platform with another order of hosts, whose positions count in this platform's order."""
         picked = super().reordered(order).order
         return self.base.reordered([self.order[position] for position in picked])
 
     @property
     def heterogeneous(self) -> bool:
-        """As of the platform in its own order."""
+        """Whether the nodes of the base platform differ."""
         return self.base.heterogeneous
 
     @property
     def reduce_seconds_per_byte(self) -> float:
-        """As of the platform in its own order."""
+        """The same as for the base platform."""
         return self.base.reduce_seconds_per_byte
 
     def smpi_options(self) -> dict[str, str]:
-        """The base's."""
+        """The same as for the base platform."""
         return self.base.smpi_options()
 
     def xml_text(self) -> str:
-        """The base's, unchanged: the order is that of the host file."""
+        """The platform XML of the base platform: only the host file depends on the order."""
         return self.base.xml_text()
 
     def digest(self) -> str:
-        """The base's where the order is; else SHA-256 (hex) of that and the order."""
+        """The digest of the base platform if the order is unchanged; otherwise a digest of that and the order."""
         if self.hosts == self.base.hosts:
             return self.base.digest()
         return hashlib.sha256("\n".join([self.base.digest(), *self.hosts]).encode()).hexdigest()
@@ -152,7 +152,7 @@ def numbered_hosts(prefix: str, first: int, count: int, suffix: str) -> tuple[st
 def parse_radical(text: str) -> tuple[int, ...]:
     """Host numbers from SimGrid's radical syntax: '1-3,5' gives 1, 2, 3, 5.
 
-    Raises UsageError for anything else, for a range that runs backwards and beyond a million hosts.
+    Raises UsageError for malformed text, a descending range and more than a million hosts.
     """
     numbers: list[int] = []
     for part in text.split(","):

@@ -1,4 +1,4 @@
-"""Platforms by name or by file."""
+"""Loading of platforms by name or from a file."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _SEE_ALL = "see 'collwise platforms list'"
 
 
 def known() -> list[str]:
-    """The names of the platforms that come with collwise."""
+    """Names of the platforms that are part of collwise."""
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
 def load(name_or_path: str | Path) -> HostPlatform:
-    """The platform of that name, or the one that a .toml or .xml file describes.
+    """Returns the platform with that name, or the one that a .toml or .xml file describes.
 
-    Raises UsageError for an unknown name, a file that cannot be read and a file with problems: it names the first one.
+    Raises UsageError for an unknown name, an unreadable file and an invalid one, with the file's first problem.
     """
     path = _find(name_or_path)
     return _from_xml(path) if path.suffix == ".xml" else _from_toml(path)
 
 
 def load_description(name_or_path: str | Path) -> Platform:
-    """Like `load`, for what needs the figures of equal nodes: platform XML and nodes that differ raise UsageError."""
+    """Like `load`, for homogeneous descriptions only. Raises UsageError for platform XML and heterogeneous clusters."""
     platform = load(name_or_path)
     if isinstance(platform, HeterogeneousPlatform):
         raise UsageError(f"platform '{name_or_path}' has nodes that differ (valid: a platform of equal nodes)")
@@ -66,8 +66,8 @@ def _from_xml(path: Path) -> XmlPlatform:
     if problems:
         raise _refusal(path, problems)
     options = {option.attributes["id"]: option.attributes["value"] for option in config_options(elements)}
-    told = tuple((name, value) for name, value in options.items() if name.startswith(("smpi/", "network/")))
-    return XmlPlatform(path.stem, f"platform XML {path.name}", path, text, tuple(hosts), told)
+    smpi_options = tuple((name, value) for name, value in options.items() if name.startswith(("smpi/", "network/")))
+    return XmlPlatform(path.stem, f"platform XML {path.name}", path, text, tuple(hosts), smpi_options)
 
 
 def _refusal(path: Path, problems: list[Problem]) -> UsageError:

@@ -1,8 +1,7 @@
-"""Cluster descriptions read from TOML, with the line of everything that is wrong with them."""
+"""Reading of cluster descriptions in TOML, with the line of every problem."""
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from collwise.common.errors import nearest_names
 from collwise.platforms import schema
 from collwise.platforms.description import Calibration, Platform, Source
 from collwise.platforms.heterogeneous import HeterogeneousPlatform, NodeType, Wire, needed_wires
@@ -27,30 +27,29 @@ Description = Platform | HeterogeneousPlatform
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """Something wrong at a line (counted from 1) of a file: what is wrong and what is valid."""
+    """A problem at a line (counted from 1) of a file; `what` says what is wrong and what is valid."""
 
     line: int
     what: str
 
 
 def read_description(text: str) -> tuple[Description | None, list[Problem]]:
-    """The platform that TOML text describes, and all that is wrong with it; the platform is None if anything is.
+    """Returns the platform that TOML text describes, and all problems; the platform is None if there are any.
 
-    A description with node types is of a cluster whose nodes differ.
+    A description with node types describes a heterogeneous cluster.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        place = re.search(r"line (\d+)", str(error))
-        line = int(place.group(1)) if place else max(1, len(text.splitlines()))
+        found = re.search(r"line (\d+)", str(error))
+        line = int(found.group(1)) if found else max(1, len(text.splitlines()))
         return None, [Problem(line, f"broken TOML: {error}")]
     reader = _Reader(text)
-    platform = reader.heterogeneous(document) if _TYPES in document else reader.platform(document)
-    return platform, sorted(reader.problems)
+    return reader.description(document), sorted(reader.problems)
 
 
 def line_of(text: str, key: str) -> int:
-    """The line of a key such as network.link_latency_seconds or wires[3]; else that of what it stands in."""
+    """The line of a key such as network.link_latency_seconds or wires[3], or of the nearest enclosing table."""
     return _nearest(_key_lines(text), key)
 
 
@@ -59,52 +58,48 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.problems: list[Problem] = []
-        self._places = _key_lines(text)
+        self._lines = _key_lines(text)
 
-    def platform(self, document: Mapping[str, Any]) -> Platform | None:
+    def description(self, document: Mapping[str, Any]) -> Description | None:
+        heterogeneous = _TYPES in document
+        cluster = schema.HETEROGENEOUS_CLUSTER if heterogeneous else schema.CLUSTER
+        network = schema.HETEROGENEOUS_NETWORK if heterogeneous else schema.NETWORK
+        lists = schema.FACTOR_LISTS if heterogeneous else (*schema.FACTOR_LISTS, *schema.OVERHEAD_LISTS)
         values = self._table(document, schema.TOP, "", extra=(*_TABLES, _TYPES))
-        values |= self._sub_table(document, "cluster", schema.CLUSTER)
-        values |= self._sub_table(document, "network", schema.NETWORK)
-        calibration = self._calibration(document, (*schema.FACTOR_LISTS, *schema.OVERHEAD_LISTS))
-        published = self._published(document.get("published", {}), "published")
-        sources = self._sources(document, "")
-        self._check_relations(values)
+        values |= self._sub_table(document, "cluster", cluster)
+        values |= self._sub_table(document, "network", network, extra=("wires",) if heterogeneous else ())
+        values["calibration"] = Calibration(**self._calibration(document, lists))
+        values["published"] = self._published(document.get("published", {}), "published")
+        values["sources"] = self._sources(document, "")
+        if heterogeneous:
+            values |= self._types_and_wires(document)
+        else:
+            self._check_relations(values)
         if self.problems:
             return None
-        return Platform(**values, calibration=Calibration(**calibration), published=published, sources=sources)
+        return HeterogeneousPlatform(**values) if heterogeneous else Platform(**values)
 
-    def heterogeneous(self, document: Mapping[str, Any]) -> HeterogeneousPlatform | None:
-        values = self._table(document, schema.TOP, "", extra=(*_TABLES, _TYPES))
-        values |= self._sub_table(document, "cluster", schema.HETEROGENEOUS_CLUSTER)
-        values |= self._sub_table(document, "network", schema.HETEROGENEOUS_NETWORK, extra=("wires",))
-        calibration = self._calibration(document, schema.FACTOR_LISTS)
-        published = self._published(document.get("published", {}), "published")
-        sources = self._sources(document, "")
+    def _types_and_wires(self, document: Mapping[str, Any]) -> dict[str, Any]:
         types = self._rows(document, _TYPES, schema.NODE_TYPE, "")
         network = document.get("network")
         wires = self._rows(network, "wires", schema.WIRE, "network") if isinstance(network, dict) else []
-        if self.problems:
-            return None
-        self._check_types(types)
+        if not self.problems:
+            self._check_types(types)
         if not self.problems:
             self._check_wires(types, wires)
         if self.problems:
-            return None
-        return HeterogeneousPlatform(
-            **values,
-            node_types=tuple(NodeType(**row) for row in types),
-            wires=tuple(Wire(**row) for row in wires),
-            calibration=Calibration(**calibration),
-            published=published,
-            sources=sources,
-        )
+            return {}
+        return {
+            "node_types": tuple(NodeType(**row) for row in types),
+            "wires": tuple(Wire(**row) for row in wires),
+        }
 
     def _check_types(self, types: list[dict[str, Any]]) -> None:
         if not types:
             self._add("", _TYPES, "none (valid: at least one)")
         nodes, most = sum(row["nodes"] for row in types), schema.MOST_DIFFERENT_NODES
         if nodes > most:
-            self._add("", _TYPES, f"{nodes} nodes in all (valid: up to {most} where nodes differ)")
+            self._add("", _TYPES, f"{nodes} nodes in all (valid: up to {most} in a heterogeneous cluster)")
         seen: set[str] = set()
         for number, row in enumerate(types, start=1):
             where, cpus = f"{_TYPES}[{number}]", row["cpus_per_node"]
@@ -155,7 +150,7 @@ class _Reader:
         if cores is not None and cores < cpus:
             self._add("cluster", "cores_per_node", f"{cores} is fewer than the CPUs (valid: at least {cpus})")
         if "backbone_latency_seconds" in values and "backbone_bytes_per_second" not in values:
-            what = "stands without backbone_bytes_per_second (valid: both, or the bandwidth alone, or neither)"
+            what = "is given without backbone_bytes_per_second (valid: both, or the bandwidth alone, or neither)"
             self._add("network", "backbone_latency_seconds", what)
 
     def _table(
@@ -164,9 +159,7 @@ class _Reader:
         valid = (*keys, *extra)
         for name in table:
             if name not in valid:
-                near = difflib.get_close_matches(name, valid, n=3, cutoff=0.5)
-                hint = f"; did you mean {' or '.join(near)}?" if near else ""
-                self._add(where, name, f"unknown key{hint} (valid: {', '.join(valid)})")
+                self._add(where, name, f"unknown key{nearest_names(name, valid)} (valid: {', '.join(valid)})")
         values = {}
         for name, key in keys.items():
             if name not in table:
@@ -241,17 +234,14 @@ class _Reader:
 
     def _add(self, where: str, name: str, what: str) -> None:
         key = f"{where}.{name}" if where else name
-        self.problems.append(Problem(self._line(key), f"{key}: {what}"))
-
-    def _line(self, key: str) -> int:
-        return _nearest(self._places, key)
+        self.problems.append(Problem(_nearest(self._lines, key), f"{key}: {what}"))
 
 
-def _nearest(places: Mapping[str, int], key: str) -> int:
-    # A missing key and a key inside a row have no line of their own: the nearest enclosing table's will do.
+def _nearest(lines: Mapping[str, int], key: str) -> int:
+    # A missing key and a key inside a row have no line of their own: the enclosing table has one.
     while key:
-        if key in places:
-            return places[key]
+        if key in lines:
+            return lines[key]
         index = re.search(r"\[\d+\]$", key)
         key = key[: index.start()] if index else key.rpartition(".")[0]
     return 1
@@ -259,22 +249,22 @@ def _nearest(places: Mapping[str, int], key: str) -> int:
 
 def _key_lines(text: str) -> dict[str, int]:
     """The line of each table header ('cluster'), list entry ('sources[2]') and key ('cluster.nodes')."""
-    places: dict[str, int] = {}
+    lines: dict[str, int] = {}
     counts: dict[str, int] = {}
     table = last = ""
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
             table = re.sub(r"[\s\"']", "", header.group(2))
             if header.group(1) == "[[":
-                places.setdefault(table, number)
+                lines.setdefault(table, number)
                 counts[table] = counts.get(table, 0) + 1
                 table = f"{table}[{counts[table]}]"
-            places.setdefault(table, number)
+            lines.setdefault(table, number)
         elif assignment := _ASSIGNMENT.match(line):
             name = assignment.group(1).strip("\"'")
             last = f"{table}.{name}" if table else name
-            places.setdefault(last, number)
+            lines.setdefault(last, number)
         elif _ROW.match(line):
             counts[last] = counts.get(last, 0) + 1
-            places.setdefault(f"{last}[{counts[last]}]", number)
-    return places
+            lines.setdefault(f"{last}[{counts[last]}]", number)
+    return lines

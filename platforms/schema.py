@@ -1,4 +1,4 @@
-"""The keys of a cluster description in TOML and what each may hold."""
+"""Keys of a cluster description in TOML, and the valid values of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collwise.platforms.smpi import LARGEST_BYTES
 
 @dataclass(frozen=True)
 class Key:
-    """A key: the words that say what is valid, the test for it, and how the value is stored."""
+    """A key: a phrase for its valid values, the test of a value, and the conversion to the stored type."""
 
     valid: str
     fits: Callable[[Any], bool]
@@ -23,7 +23,7 @@ class Key:
 
 
 def is_number(value: object) -> bool:
-    """True of finite numbers; TOML also has nan and infinities, and Python counts truth values as numbers."""
+    """True for finite numbers; TOML also has nan and infinities, and Python counts truth values as numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -47,7 +47,7 @@ def _text(pattern: str, valid: str, *, required: bool = True) -> Key:
 
 
 MOST_DIFFERENT_NODES = 1000
-"""Where nodes differ, a route is written for every two of them."""
+"""Limit for heterogeneous clusters, whose platform XML has a route for every two nodes."""
 
 _ANY_TEXT = _text(r".*", "text", required=False)
 _HOST_PART = r"[A-Za-z0-9._-]*"

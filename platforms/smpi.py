@@ -1,22 +1,22 @@
-"""SimGrid's option syntax: lists by message size, written and checked, and the names of its SMPI options."""
+"""SimGrid's SMPI options: their names, and their lists of values by message size, written and checked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 ENVELOPE_BYTES = 16
-"""SMPI sends this many bytes with every message and looks its latency and bandwidth factors up with them included."""
+"""Bytes that SMPI adds to every message; its latency and bandwidth factors are looked up by the sum."""
 
 LARGEST_BYTES = 2**31 - 1 - ENVELOPE_BYTES
-"""SimGrid reads the sizes of its lists as C ints."""
+"""Largest message size in a list: SimGrid reads sizes as C ints."""
 
 MOST_ROWS = 15
-"""SimGrid sorts its lists, and keeps rows of equal size in order (see `overhead_list`) only in short ones."""
+"""Largest number of rows: SimGrid's sort keeps the order of rows with equal sizes only in short lists."""
 
 FACTOR_OPTIONS = ("smpi/lat-factor", "smpi/bw-factor", "network/latency-factor", "network/bandwidth-factor")
 OVERHEAD_OPTIONS = ("smpi/os", "smpi/or", "smpi/ois")
 
-# Of SimGrid 3.32 and 4.1, both: a file for either engine is a good file.
+# The options of SimGrid 3.32 and 4.1 together, since a file for either version is valid.
 _NETWORK_NAMES = """
 TCP-gamma bandwidth-factor crosstraffic latency-factor loopback-bw loopback-lat maxmin-selective-update model optim
 solver weight-S
@@ -37,20 +37,20 @@ KNOWN_OPTIONS = frozenset(
 
 def factor_list(rows: Sequence[tuple[int, float]]) -> str:
     """Rows (from_bytes, factor) as the value of a latency or bandwidth factor option."""
-    # SMPI uses a row for sizes above (not at) its own size, envelope included.
+    # SMPI applies a row to sizes above its own, not at it, and counts the envelope.
     return ";".join(f"{start and start - 1 + ENVELOPE_BYTES}:{factor!r}" for start, factor in rows)
 
 
 def overhead_list(rows: Sequence[tuple[int, float, float]]) -> str:
     """Rows (from_bytes, base_seconds, seconds_per_byte) as the value of smpi/os, smpi/or or smpi/ois."""
-    # The leading row makes empty messages free everywhere: SimGrid 3.32 would charge them the first row, 4.x charges
-    # nothing and cannot be told otherwise.
+    # The leading row removes the overhead of empty messages: SimGrid 3.32 would charge them the first row, while 4.x
+    # never charges them.
     written = [f"{start and start - 1}:{base!r}:{per_byte!r}" for start, base, per_byte in rows]
     return ";".join(["0:0.0:0.0", *written])
 
 
 def list_problems(option: str, value: str) -> list[str]:
-    """What is wrong with the value of a list option: shape, numbers, order. Empty if nothing is."""
+    """Problems with the value of a list option (shape, numbers, order), one line each."""
     per_row = 1 if option in FACTOR_OPTIONS else 2
     example = "0:1.0;65536:0.94" if per_row == 1 else "0:0.0:0.0;1024:5e-06:1e-10"
     if ":" not in value:
@@ -78,6 +78,6 @@ def list_problems(option: str, value: str) -> list[str]:
 
 
 def charges_overheads(options: Mapping[str, str]) -> bool:
-    """Whether sends or receives take the processor any time (os, or, ois); by default they take none."""
+    """Whether sends or receives have an overhead (os, or, ois); by default they have none."""
     rows = [row for name in ("smpi/os", "smpi/or", "smpi/ois") for row in options.get(name, "").split(";") if row]
     return any(float(number) > 0 for row in rows for number in row.split(":")[1:])

@@ -1,4 +1,7 @@
-"""What a message takes on a description all of whose parts are straight lines: what estimation must find."""
+"""True point-to-point parameters of a platform whose costs are linear in the message size.
+
+Estimation procedures are tested against them.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PointToPoint:
-    """The n hosts' and their pairs' shares of an eager message between two nodes, of at least one byte.
+    """Costs of an eager message of at least one byte between two nodes, for n hosts and their pairs.
 
-    `send_seconds`, `receive_seconds` and their like per byte: arrays (n,). `latency_seconds` (with the time of SMPI's
-    envelope) and `network_seconds_per_byte`: arrays (n, n) over sender and receiver, 0 on the diagonal.
+    The overheads `send_seconds` and `receive_seconds`, and their parts per byte, are arrays (n,). `latency_seconds`,
+    which includes the time of SMPI's envelope, and `network_seconds_per_byte` are arrays (n, n) over sender and
+    receiver, 0 on the diagonal.
     """
 
     send_seconds: Array
@@ -34,59 +38,62 @@ class PointToPoint:
 
     @property
     def processor_seconds(self) -> Array:
-        """C of LMO, (n,): the mean of sending and receiving."""
+        """C of the LMO model, (n,): the mean of the send and the receive overhead."""
         return (self.send_seconds + self.receive_seconds) / 2
 
     @property
     def processor_seconds_per_byte(self) -> Array:
-        """t of LMO, (n,): the mean of sending and receiving."""
+        """t of the LMO model, (n,): the mean of the send and the receive overhead per byte."""
         return (self.send_seconds_per_byte + self.receive_seconds_per_byte) / 2
 
     @property
     def alpha_seconds(self) -> Array:
-        """alpha of Hockney, (n, n): all that does not grow with the message; without meaning on the diagonal."""
+        """alpha of the Hockney model, (n, n): the time of a message that does not depend on its size.
+
+        Its diagonal has no meaning.
+        """
         return self.send_seconds[:, None] + self.latency_seconds + self.receive_seconds[None, :]
 
     @property
     def beta_seconds_per_byte(self) -> Array:
-        """beta of Hockney, (n, n); without meaning on the diagonal."""
+        """beta of the Hockney model, (n, n). Its diagonal has no meaning."""
         per_byte = self.send_seconds_per_byte[:, None] + self.receive_seconds_per_byte[None, :]
         return per_byte + self.network_seconds_per_byte
 
     def seconds(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
-        """One way, at every size from 1 to below the eager limit."""
+        """One-way time of messages from 1 byte to below the rendezvous threshold."""
         alpha, beta = self.alpha_seconds[sender, receiver], self.beta_seconds_per_byte[sender, receiver]
         return np.asarray(alpha + beta * np.asarray(message_bytes, dtype=float))
 
 
 def point_to_point(platform: HostPlatform) -> PointToPoint:
-    """The parameters of a description, for one process a node and one message at a time.
+    """The parameters of a described platform, for one process per node and one message at a time.
 
-    Raises UsageError for platform XML and for factors or overheads that change with the message size.
+    Raises UsageError for platform XML, and for factors or overheads that change with the message size.
     """
     if isinstance(platform, ReorderedPlatform):
         return _reordered(point_to_point(platform.base), np.asarray(platform.order))
     if isinstance(platform, HeterogeneousPlatform):
-        return _of_types(platform)
+        return _heterogeneous(platform)
     if isinstance(platform, Platform):
-        return _of_equals(platform)
-    raise UsageError(f"platform '{platform.name}' is no description: what a message takes on it is not known")
+        return _homogeneous(platform)
+    raise UsageError(f"platform '{platform.name}' is platform XML: its parameters are unknown (valid: a description)")
 
 
-def _of_equals(platform: Platform) -> PointToPoint:
+def _homogeneous(platform: Platform) -> PointToPoint:
     calibration, n = platform.calibration, platform.nodes
     if len(calibration.os) > 1 or len(calibration.or_) > 1:
-        raise _bent(platform)
+        raise _not_linear(platform)
     (_, send, send_per_byte), (_, receive, receive_per_byte) = calibration.os[0], calibration.or_[0]
     bandwidth = platform.link_bytes_per_second * platform.links_per_node
     bandwidth = min(bandwidth, platform.backbone_bytes_per_second or bandwidth)
     latency = 2 * platform.link_latency_seconds + platform.backbone_latency_seconds
     between = ~np.eye(n, dtype=bool)
     overheads = [np.full(n, value) for value in (send, send_per_byte, receive, receive_per_byte)]
-    return _assembled(platform, calibration, overheads, latency * between, between / bandwidth)
+    return _with_factors(platform, calibration, overheads, latency * between, between / bandwidth)
 
 
-def _of_types(platform: HeterogeneousPlatform) -> PointToPoint:
+def _heterogeneous(platform: HeterogeneousPlatform) -> PointToPoint:
     kinds = platform.types_of_hosts
     n = len(kinds)
     latency, rate = np.zeros((n, n)), np.zeros((n, n))
@@ -100,14 +107,14 @@ def _of_types(platform: HeterogeneousPlatform) -> PointToPoint:
         np.array([getattr(kind, name) for kind in kinds])
         for name in ("send_base_seconds", "send_seconds_per_byte", "receive_base_seconds", "receive_seconds_per_byte")
     ]
-    return _assembled(platform, platform.calibration, overheads, latency, rate)
+    return _with_factors(platform, platform.calibration, overheads, latency, rate)
 
 
-def _assembled(
+def _with_factors(
     platform: HostPlatform, calibration: Calibration, overheads: list[Array], latency: Array, rate: Array
 ) -> PointToPoint:
     if len(calibration.latency_factor) > 1 or len(calibration.bandwidth_factor) > 1:
-        raise _bent(platform)
+        raise _not_linear(platform)
     rate = rate / calibration.bandwidth_factor[0][1]
     latency = latency * calibration.latency_factor[0][1] + ENVELOPE_BYTES * rate
     send, send_per_byte, receive, receive_per_byte = overheads
@@ -127,7 +134,7 @@ def _reordered(truth: PointToPoint, order: NDArray[np.intp]) -> PointToPoint:
     )
 
 
-def _bent(platform: HostPlatform) -> UsageError:
+def _not_linear(platform: HostPlatform) -> UsageError:
     return UsageError(
         f"platform '{platform.name}': factors or overheads that change with the message size"
         " (valid: one row each, where parameters are to be exact)"

@@ -1,4 +1,4 @@
-"""Cluster descriptions written as TOML."""
+"""Writing of cluster descriptions as TOML."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from collwise.platforms.schema import (
 
 
 def write_description(platform: Platform | HeterogeneousPlatform) -> str:
-    """The platform as TOML text that reads back as an equal platform."""
-    differ = isinstance(platform, HeterogeneousPlatform)
+    """TOML text from which `read_description` makes an equal platform."""
+    heterogeneous = isinstance(platform, HeterogeneousPlatform)
     document = _values(platform, TOP)
-    document["cluster"] = _values(platform, HETEROGENEOUS_CLUSTER if differ else CLUSTER)
-    document["network"] = _values(platform, HETEROGENEOUS_NETWORK if differ else NETWORK)
+    document["cluster"] = _values(platform, HETEROGENEOUS_CLUSTER if heterogeneous else CLUSTER)
+    document["network"] = _values(platform, HETEROGENEOUS_NETWORK if heterogeneous else NETWORK)
     document["calibration"] = _calibration(platform.calibration)
     if isinstance(platform, HeterogeneousPlatform):
         for name in OVERHEAD_LISTS:

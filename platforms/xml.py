@@ -1,14 +1,13 @@
-"""Platform XML for SimGrid.
+"""Platform XML for SimGrid, generated from descriptions.
 
-Equal nodes: in the shape of Grid'5000's own, a site zone that holds a cluster of real host names. Nodes that differ: a
-zone of hosts with a route for every two.
+A homogeneous cluster has the shape of Grid'5000's own files: a site zone with a <cluster> of real host names. A
+heterogeneous cluster is a zone of hosts with a route for every two of them.
 """
 
 from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import quoteattr
 
 from collwise.platforms.smpi import overhead_list
 
@@ -20,20 +19,20 @@ _HEAD = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">"""
 
-# Programs read this property of their host where they reduce (algorithms/operation.c).
+# Reductions read this property of their host (algorithms/operation.c).
 _REDUCE = "collwise/reduce-seconds-per-byte"
 
 
 def platform_xml(platform: Platform) -> str:
-    """The platform as XML that SimGrid 3.32 to 4.1 read alike.
+    """XML of a homogeneous cluster, with the same meaning for SimGrid 3.32 to 4.1.
 
-    It holds what a simulation depends on and nothing else, so that a better title or source is the same platform.
+    It contains only what simulated times depend on, so that a new title or source does not change the digest.
     """
     return _document(platform.site, platform.smpi_options(), _cluster_lines(platform))
 
 
 def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
-    """The platform as XML that SimGrid 3.32 to 4.1 read alike; like `platform_xml` for nodes that differ."""
+    """XML of a heterogeneous cluster, with the same meaning for SimGrid 3.32 to 4.1."""
     hosts, kinds = platform.hosts, platform.types_of_hosts
     lines: list[str] = []
     for host, kind in zip(hosts, kinds, strict=True):
@@ -45,10 +44,10 @@ def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
             wire = platform.wire(one, other)
             lines.append(_link(_wire_id(platform, one, other), wire.bytes_per_second, wire.latency_seconds, "FATPIPE"))
     for host in hosts:
-        lines.append(f'<route src={quoteattr(host)} dst={quoteattr(host)} symmetrical="NO">')
+        lines.append(f'<route src={_quoted(host)} dst={_quoted(host)} symmetrical="NO">')
         lines += [f"  {_tag('link_ctn', id='loopback')}", "</route>"]
     for (one_host, one), (other_host, other) in combinations(zip(hosts, kinds, strict=True), 2):
-        lines.append(f"<route src={quoteattr(one_host)} dst={quoteattr(other_host)}>")
+        lines.append(f"<route src={_quoted(one_host)} dst={_quoted(other_host)}>")
         lines.append(f"  {_tag('link_ctn', id=f'{one_host}_link', direction='UP')}")
         lines.append(f"  {_tag('link_ctn', id=_wire_id(platform, one, other))}")
         lines += [f"  {_tag('link_ctn', id=f'{other_host}_link', direction='DOWN')}", "</route>"]
@@ -58,7 +57,7 @@ def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
 def _document(site: str, options: dict[str, str], lines: list[str]) -> str:
     written = [_HEAD, '  <config id="smpi">']
     written += [f"    {_tag('prop', id=name, value=value)}" for name, value in options.items()]
-    written += ["  </config>", f'  <zone id={quoteattr(site)} routing="Full">']
+    written += ["  </config>", f'  <zone id={_quoted(site)} routing="Full">']
     written += [f"    {line}" for line in lines]
     written += ["  </zone>", "</platform>"]
     return "\n".join(written) + "\n"
@@ -82,7 +81,7 @@ def _link(name: str, bytes_per_second: float, latency_seconds: float, sharing: s
 
 
 def _wire_id(platform: HeterogeneousPlatform, one: NodeType, other: NodeType) -> str:
-    # By position: names of types may hold anything, and better ones are the same platform.
+    # Numbers instead of names, so that renaming a node type does not change the digest.
     first, second = sorted((platform.node_types.index(one), platform.node_types.index(other)))
     return f"wire_{first + 1}_{second + 1}"
 
@@ -105,12 +104,20 @@ def _cluster_lines(platform: Platform) -> list[str]:
     if platform.backbone_bytes_per_second is not None:
         attributes["bb_bw"] = f"{platform.backbone_bytes_per_second!r}Bps"
         attributes["bb_lat"] = f"{platform.backbone_latency_seconds!r}s"
-        # A shared backbone would make all flows of the cluster compete; a switch forwards them side by side.
+        # A shared backbone would make all flows of the cluster compete; a switch forwards them independently.
         attributes["bb_sharing_policy"] = "FATPIPE"
-    # Every host of a cluster gets its properties.
+    # A property of a <cluster> applies to each of its hosts.
     prop = _tag("prop", id=_REDUCE, value=repr(platform.calibration.reduce_seconds_per_byte))
     return [_tag("cluster", **attributes).replace("/>", ">"), f"  {prop}", "</cluster>"]
 
 
 def _tag(tag: str, **attributes: str) -> str:
-    return f"<{tag} {' '.join(f'{name}={quoteattr(value)}' for name, value in attributes.items())}/>"
+    return f"<{tag} {' '.join(f'{name}={_quoted(value)}' for name, value in attributes.items())}/>"
+
+
+def _quoted(value: str) -> str:
+    """An attribute's value, in quotes."""
+    # It brings Python's HTTP client along, which no command needs that only reads a description.
+    from xml.sax.saxutils import quoteattr
+
+    return quoteattr(value)

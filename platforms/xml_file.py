@@ -1,4 +1,4 @@
-"""Platform XML that users already have, taken as it is: the elements with their lines, and the hosts they make."""
+"""Platform XML files that users provide: their elements with line numbers, their hosts and options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIME_UNITS |= {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
 
 @dataclass(frozen=True)
 class Element:
-    """An XML element: its tag, its attributes, the tag it stands in ('' for the root) and its line, from 1."""
+    """An XML element: its tag, its attributes, its parent's tag ('' for the root) and its line, counted from 1."""
 
     tag: str
     attributes: dict[str, str]
@@ -36,7 +36,7 @@ class Element:
 
 
 class BrokenXmlError(ValueError):
-    """Text that is not well-formed XML; `line` counts from 1."""
+    """The text is not well-formed XML; `line` is counted from 1."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(what)
@@ -64,7 +64,7 @@ def read_elements(text: str) -> list[Element]:
 
 
 def host_names(element: Element) -> list[str]:
-    """The hosts that one element makes: none for most tags.
+    """The hosts that an element defines; most elements define none.
 
     Raises UsageError for a malformed radical and KeyError for a missing attribute.
     """
@@ -77,9 +77,9 @@ def host_names(element: Element) -> list[str]:
 
 
 def topology_size(topology: str, parameters: str) -> int | None:
-    """The nodes of a cluster's topology by its topo_parameters; None where any number of them is fine.
+    """Number of nodes of a cluster's topology, from its topo_parameters; None if the topology sets no number.
 
-    Raises ValueError for parameters that are not as SimGrid wants them.
+    Raises ValueError for parameters that SimGrid does not accept.
     """
     if topology == "TORUS":
         factors = parameters.split(",")
@@ -104,7 +104,7 @@ def config_options(elements: list[Element]) -> list[Element]:
 
 
 def quantity(text: str, units: dict[str, float]) -> float:
-    """A number with one of `units`, in the unit whose scale is 1. Raises ValueError for anything else."""
+    """Converts a number with a unit to the unit whose scale is 1. Raises ValueError for malformed text."""
     match = _QUANTITY.fullmatch(text)
     if match is None or match.group(2) not in units:
         raise ValueError(text)
@@ -116,9 +116,9 @@ def quantity(text: str, units: dict[str, float]) -> float:
 
 @dataclass(frozen=True)
 class XmlPlatform(HostPlatform):
-    """A platform XML file of the user's own, simulated with its text unchanged.
+    """A platform XML file from the user, simulated unchanged.
 
-    `path` is where it stands: files that it names (profiles, traces) are relative to its folder.
+    Files that it refers to (profiles, traces) are relative to the folder of `path`.
     """
 
     name: str
@@ -130,18 +130,18 @@ class XmlPlatform(HostPlatform):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Host names in file order."""
+        """Host names in the order of the file."""
         return self.host_list
 
     @property
     def default_processes_per_node(self) -> int:
-        """One: platform XML does not say how many CPUs a host has."""
+        """One, since platform XML does not give the number of CPUs of a host."""
         return 1
 
     def smpi_options(self) -> dict[str, str]:
-        """The smpi/ and network/ options of the file's own <config>."""
+        """The smpi/ and network/ options of the file's <config>."""
         return dict(self.options)
 
     def xml_text(self) -> str:
-        """The file's text, unchanged."""
+        """The text of the file, unchanged."""
         return self.text

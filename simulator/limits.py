@@ -1,4 +1,4 @@
-"""Message sizes that cannot be run, found before anything is started."""
+"""Checks of message sizes before anything is started: what the simulator, MPI or this machine cannot hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collwise.simulator.timing import Case
 _LARGEST_MESSAGE = 2**30
 _LARGEST_INT = 2**31 - 1
 _DISPLACED = {"gatherv", "scatterv", "allgatherv", "alltoallv"}
-# SMPI folds payloads: it maps one block of memory over and over, and the kernel limits the number of mappings.
+# SMPI folds payloads: it maps one block of memory many times, and the kernel limits the number of mappings.
 _FOLDED_BLOCK = 2**20
 _USUAL_MAPPINGS = 65530
 
@@ -34,12 +34,12 @@ def check_simulated_sizes(cases: Iterable[Case]) -> None:
             why = f"buffers of {format_size(most)} in all, a mapping a MiB, of which vm.max_map_count allows {mappings}"
             raise _too_large(case, most // everything, f"the simulator holds {why}")
         if memory is not None and largest * case.message_bytes > memory:
-            why = f"one buffer takes {largest} messages, and the kernel gives none beyond {_gib(memory)} of memory"
+            why = f"one buffer takes {largest} messages, and the kernel allocates at most {_gib(memory)} of memory"
             raise _too_large(case, memory // largest, f"{why} (vm.overcommit_memory is 0)")
 
 
 def check_measured_sizes(cases: Iterable[Case], on_this_machine: bool) -> None:
-    """Raises UsageError, with the limit and its reason, for a size that real processes cannot hold."""
+    """Raises UsageError, with the limit and its reason, for a message size that real processes cannot hold."""
     memory = _memory_bytes()
     for case in cases:
         _check_size(case)
@@ -88,8 +88,9 @@ def _kernel_number(name: str, otherwise: int) -> int:
 
 def _memory_bytes() -> int:
     """Memory and swap."""
-    lines = (line.split() for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
-    return sum(int(line[1]) * 1024 for line in lines if line[0] in ("MemTotal:", "SwapTotal:"))
+    import psutil
+
+    return int(psutil.virtual_memory().total + psutil.swap_memory().total)
 
 
 def _gib(size: int) -> str:

@@ -1,4 +1,4 @@
-"""The timing table: every time in the project is a row here, whatever made it. Kept in SQLite, safe when killed."""
+"""The timing table: every time in the project is a row in this SQLite file, which survives a kill at any moment."""
 
 from __future__ import annotations
 
@@ -21,31 +21,24 @@ _LOCK_SECONDS = 60
 
 
 _CASE_COLUMNS = tuple(field.name for field in fields(Case))
-_COLUMN_TYPES = {"str": "text", "int": "integer", "float": "real"}
-_VALUE_COLUMNS = (
-    "seconds",
-    "root_seconds",
-    "half_width_seconds",
-    "repetitions",
-    "error",
-    "median_seconds",
-    "least_seconds",
-    "greatest_seconds",
-    "late_starts",
-    "clock_resolution_seconds",
-    "precise",
-    "samples",
-)
+_VALUE_COLUMNS = tuple(field.name for field in fields(Timing) if field.name != "case")
+_FLOAT_COLUMNS = tuple(field.name for field in fields(Timing) if field.type == "float")
+_COLUMN_TYPES = {"str": "text", "int": "integer", "float": "real", "bool": "integer"}
+
+
+def _columns(row_type: type[Case] | type[Timing], names: Sequence[str], constraint: str = "") -> str:
+    types = {field.name: _COLUMN_TYPES.get(str(field.type), "text") for field in fields(row_type)}
+    return ", ".join(f"{name} {types[name]}{constraint}" for name in names)
+
+
 _TABLES = f"""
 begin immediate;
 create table if not exists configurations (
   key text primary key, source text not null, platform text not null, maker text not null, details text not null);
 create table if not exists timings (
   configuration text not null references configurations(key),
-  {", ".join(f"{field.name} {_COLUMN_TYPES[str(field.type)]} not null" for field in fields(Case))},
-  nodes integer not null, seconds real, root_seconds real, half_width_seconds real, repetitions integer, error text,
-  median_seconds real, least_seconds real, greatest_seconds real, late_starts integer, clock_resolution_seconds real,
-  precise integer, samples text,
+  {_columns(Case, _CASE_COLUMNS, " not null")},
+  nodes integer not null, {_columns(Timing, _VALUE_COLUMNS)},
   made_at text default current_timestamp,
   primary key (configuration, {", ".join(_CASE_COLUMNS)}));
 pragma user_version = {_LAYOUT_VERSION};
@@ -74,7 +67,7 @@ class Store:
             if self._connection.execute("pragma user_version").fetchone()[0] == 0:
                 self._connection.executescript(_TABLES)
             self._connection.execute("pragma synchronous = normal")
-            # Of a file that is read-only, `begin immediate` alone would be content.
+            # `begin immediate` alone does not fail for a read-only file.
             self._connection.execute("begin immediate")
             self._connection.execute(f"pragma user_version = {_LAYOUT_VERSION}")
             self._connection.rollback()
@@ -94,7 +87,7 @@ class Store:
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
                 raise
-            # The last writer was killed within a commit, which the next one to open the file takes back.
+            # The last writer was killed within a commit, which the next writer to open the file undoes.
             healthy, pages, layout, tables = self._look_into_copy()
             if healthy and pages == 0:
                 return
@@ -154,7 +147,7 @@ class Store:
             )
 
     def timings(self, configuration: Configuration) -> dict[Case, Timing]:
-        """Every row of a configuration, by case."""
+        """All rows of a configuration, by case."""
         with self._lock:
             rows = self._connection.execute(
                 f"select {', '.join((*_CASE_COLUMNS, *_VALUE_COLUMNS))} from timings where configuration = ?",
@@ -163,7 +156,7 @@ class Store:
         return {timing.case: timing for timing in map(_timing_from, rows)}
 
     def rows(self, **equal: Any) -> Iterator[dict[str, Any]]:
-        """All rows as dictionaries, with source, platform and maker, that equal the given columns."""
+        """The rows with these values in columns, as dictionaries, with source, platform, maker and details."""
         where = " and ".join(f"{name} = ?" for name in equal) or "1"
         with self._lock:
             cursor = self._connection.execute(
@@ -178,14 +171,14 @@ class Store:
 
 
 def _look_into(path: Path, mode: str) -> tuple[bool, int, int, set[str]]:
-    """Of an SQLite file: whether it is sound, how many pages it has, its layout version and the names of its tables."""
+    """Whether an SQLite file is sound, its number of pages, its layout version and the names of its tables."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=_LOCK_SECONDS)
     try:
         healthy = connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
         pages, page_bytes, layout = (
             connection.execute(f"pragma {what}").fetchone()[0] for what in ("page_count", "page_size", "user_version")
         )
-        # SQLite takes the rest of a page that is cut off for zeros.
+        # SQLite reads the missing rest of a truncated page as zeros.
         healthy = healthy and path.stat().st_size >= pages * page_bytes
         tables = {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
     finally:
@@ -194,7 +187,7 @@ def _look_into(path: Path, mode: str) -> tuple[bool, int, int, set[str]]:
 
 
 def _values(row: Timing) -> list[Any]:
-    """What goes into the columns of values; SQLite takes nan for null."""
+    """The values for the columns of a timing; SQLite stores nan as null."""
     values = [getattr(row, name) for name in _VALUE_COLUMNS]
     if row.error:
         values[:2] = None, None
@@ -205,9 +198,7 @@ def _values(row: Timing) -> list[Any]:
 def _timing_from(row: Sequence[Any]) -> Timing:
     count = len(_CASE_COLUMNS)
     values = dict(zip(_VALUE_COLUMNS, row[count:], strict=True))
-    for name in ("seconds", "root_seconds", "median_seconds", "least_seconds", "greatest_seconds"):
-        if values[name] is None:
-            values[name] = math.nan
+    values |= {name: math.nan for name in _FLOAT_COLUMNS if values[name] is None}
     values["precise"] = bool(values["precise"])
     if values["samples"] is not None:
         values["samples"] = tuple(json.loads(values["samples"]))
@@ -215,5 +206,5 @@ def _timing_from(row: Sequence[Any]) -> Timing:
 
 
 def default_store_path() -> Path:
-    """results/timings.sqlite below the working directory."""
+    """results/timings.sqlite in the working directory."""
     return Path("results") / "timings.sqlite"

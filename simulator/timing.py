@@ -10,12 +10,14 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """One point to time. Sizes in bytes; `segment_bytes` 0 means unsegmented, `fanout` 0 the algorithm's default.
+    """What is timed: a collective by an algorithm, or an experiment of parameter estimation.
 
-    `experiment` is 'collective', or one of the experiments of parameter estimation: those of programs/benchmark.c,
-    whose `gather_bytes` is the size m_g of the closing gather, or those between few processes (common/experiments.py),
-    which `peers` names by commas, with `reply_bytes`, `count` and `delay_seconds`. `limit_bytes` is the size up to
-    which an algorithm cuts messages, 0 where it has no such parameter.
+    Sizes in bytes; `segment_bytes` 0 means unsegmented, `fanout` 0 the algorithm's default, `limit_bytes` the largest
+    message that an algorithm segments (0 for algorithms without that parameter).
+
+    `experiment` is 'collective', an experiment of programs/benchmark.c, whose `gather_bytes` is the size m_g of the
+    closing gather, or an experiment between few processes (common/experiments.py): `peers` names these, separated by
+    commas, and `reply_bytes`, `count` and `delay_seconds` are its parameters.
     """
 
     collective: str
@@ -36,13 +38,13 @@ class Case:
 
     @property
     def nodes(self) -> int:
-        """Nodes used under block mapping (rank r on node r // processes_per_node)."""
+        """Number of nodes under block mapping (rank r on node r // processes_per_node)."""
         return -(-self.procs // self.processes_per_node)
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What made a time. Any change here is another key, so that no result is ever taken for another's.
+    """What times depend on besides the case. Any difference gives another key, so that results never mix.
 
     `source`: predicted, simulated or measured; `maker`: engine and version, MPI library, or model; `details`: digests
     of platform and program, options.
@@ -63,12 +65,13 @@ class Configuration:
 class Timing:
     """A row: `seconds` until the last process is done (nan when failed), `root_seconds` until the root is.
 
-    Of an experiment between few processes, `seconds` is what its kind asks for and `root_seconds` all that a repetition
-    took the first process, on real MPI with synchronisation and its share of the warm-up.
+    For experiments between few processes, `seconds` is the time that the experiment defines, and `root_seconds` the
+    whole time of a repetition on the first process, on real MPI with synchronisation and its share of the warm-up.
+
     `half_width_seconds` is that of the confidence interval of the mean, 0 where time is exact. Measured: `seconds` is
-    the mean by the method's timing; `late_starts` counts repetitions that were discarded because a process began late;
+    the mean by the method's timing; `late_starts` counts repetitions discarded because a process started late;
     `precise` says whether the method's precision was reached; `samples` are the repetitions that count, in their order,
-    where they were kept. Simulated: nan, 0, true and none.
+    if they were recorded. Simulated: nan, 0, true and none.
     """
 
     case: Case
@@ -87,5 +90,5 @@ class Timing:
 
     @property
     def ok(self) -> bool:
-        """Whether the case ran."""
+        """Whether the case ran without an error."""
         return not self.error

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.installations import engines_directory, smpi_installation
+from collwise.simulator.execution.installations import simgrid_directory, smpi_installation
 from collwise.validation.testbed import namespaces
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,7 +70,7 @@ def _lacks_simgrid(version: str) -> str:
 
 
 def _lacks_built_simgrid() -> str:
-    built = any(engines_directory().glob("simgrid-*/.complete"))
+    built = any(simgrid_directory().glob("simgrid-*/.complete"))
     return "" if built else "none is built (collwise setup --simgrid 4.1)"
 
 

@@ -1,4 +1,4 @@
-"""The MPI engines that run our C programs: SimGrid's SMPI (one or more versions), Open MPI, MPICH."""
+"""Installed MPI implementations that run our C programs: SimGrid's SMPI (several versions), Open MPI, MPICH."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MPI_LIBRARIES = ("openmpi", "mpich")
 _LARGE_PROCS = 1024
 
 
-def engines_directory() -> Path:
-    """Where `collwise setup --simgrid VERSION` puts the engines it builds."""
+def simgrid_directory() -> Path:
+    """The directory of the SimGrid versions that `collwise setup --simgrid VERSION` builds."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache_home) / "collwise"
 
@@ -35,7 +35,7 @@ class Installation:
 
     @property
     def label(self) -> str:
-        """What results carry: 'SimGrid 3.32', 'Open MPI 4.1.4', 'MPICH 4.0.2'."""
+        """Name and version, as results carry it: 'SimGrid 3.32', 'Open MPI 4.1.4', 'MPICH 4.0.2'."""
         return f"{ {'smpi': 'SimGrid', 'openmpi': 'Open MPI', 'mpich': 'MPICH'}[self.library] } {self.version}"
 
     def program(self, name: str) -> Path:
@@ -53,7 +53,7 @@ def _version(command: list[str], pattern: str) -> str:
         raise UsageError(f"{command[0]} does not run: {problem}") from None
     match = re.search(pattern, done.stdout + done.stderr)
     if match is None:
-        raise UsageError(f"{command[0]} does not tell its version: {(done.stdout + done.stderr).strip()[:200]}")
+        raise UsageError(f"{command[0]} does not print its version: {(done.stdout + done.stderr).strip()[:200]}")
     return match.group(1)
 
 
@@ -68,14 +68,14 @@ def _system_smpi() -> Installation | None:
 
 
 def _built_smpi() -> dict[str, Installation]:
-    engines = {}
-    for marker in sorted(engines_directory().glob("simgrid-*/.complete")):
+    found = {}
+    for marker in sorted(simgrid_directory().glob("simgrid-*/.complete")):
         prefix = marker.parent
         version = prefix.name.removeprefix("simgrid-")
-        engines[version] = Installation(
+        found[version] = Installation(
             "smpi", version, prefix / "bin" / "smpirun", REPOSITORY / "build" / f"smpi-{version}"
         )
-    return engines
+    return found
 
 
 def smpi_installation(version: str | None = None, procs: int = 1) -> Installation:
@@ -119,28 +119,30 @@ def mpi_installation(library: str) -> Installation:
     return Installation(library, version, Path(launcher), REPOSITORY / "build" / library)
 
 
-def engine(library: str, version: str | None = None, procs: int = 1) -> Installation:
-    """The engine for 'smpi', 'openmpi' or 'mpich'."""
+def find_installation(library: str, version: str | None = None, procs: int = 1) -> Installation:
+    """The installation of 'smpi' (SimGrid `version`, for so many processes), 'openmpi' or 'mpich'."""
     return smpi_installation(version, procs) if library == "smpi" else mpi_installation(library)
 
 
-def build_programs(engine: Installation) -> None:
+def build_programs(installation: Installation) -> None:
     """Builds our C programs for a SimGrid beside the system's; quick when nothing changed."""
-    compiler = engine.launcher.with_name("smpicc")
-    commands = [["cmake", "--build", str(engine.build_directory)]]
-    if not (engine.build_directory / "build.ninja").exists():
-        configure = ["cmake", "-S", str(REPOSITORY), "-B", str(engine.build_directory), "-G", "Ninja"]
+    compiler = installation.launcher.with_name("smpicc")
+    commands = [["cmake", "--build", str(installation.build_directory)]]
+    if not (installation.build_directory / "build.ninja").exists():
+        configure = ["cmake", "-S", str(REPOSITORY), "-B", str(installation.build_directory), "-G", "Ninja"]
         commands.insert(0, [*configure, "-DCOLLWISE_MPI=smpi", f"-DCMAKE_C_COMPILER={compiler}"])
     for command in commands:
-        # For the checks that CMake makes; a program built so would not run in the simulator.
+        # CMake's checks need it; a program that is built with it would not run in the simulator.
         environment = os.environ | ({"SMPI_PRETEND_CC": "1"} if "-S" in command else {})
         try:
             done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         except OSError as problem:
-            raise UsageError(f"building programs for {engine.label} needs {command[0]}: {problem.strerror}") from None
+            raise UsageError(
+                f"building programs for {installation.label} needs {command[0]}: {problem.strerror}"
+            ) from None
         if done.returncode != 0:
             last = (done.stdout + done.stderr).strip().splitlines()[-1:]
-            raise CollwiseError(f"building programs for {engine.label} failed: {' '.join(last)}")
+            raise CollwiseError(f"building programs for {installation.label} failed: {' '.join(last)}")
 
 
 @cache

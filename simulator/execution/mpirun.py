@@ -1,61 +1,109 @@
-"""mpirun on named hosts: Open MPI's, or Hydra, which is MPICH's."""
+"""Builds the command lines of mpirun, Open MPI's or MPICH's (Hydra), and runs programs by it on named hosts."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.cluster import ClusterTarget, Start, Wishes
+from collwise.simulator.execution.cluster import TCP_PARAMETERS, ClusterTarget, LaunchOptions
 from collwise.simulator.execution.host_lists import Slots
-from collwise.simulator.execution.processes import NO_BATCH_JOB
-from collwise.simulator.execution.targets import environment_options
+from collwise.simulator.execution.installations import Installation
+from collwise.simulator.execution.processes import LauncherCommand
+from collwise.simulator.execution.targets import LaunchRequest
 
-# A host that asks for a password, or keeps silent, is out of reach.
+# A host that asks for a password, or does not answer, is out of reach.
 _SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=10"
-TCP_OPTIONS = ("--mca", "pml", "ob1", "--mca", "btl", "tcp,self")
+# Within a batch job mpirun would know the nodes of the job only, and take all of them.
+_ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_ras": "^slurm,tm,lsf,gridengine",
+}
+
+
+@dataclass(frozen=True)
+class RemoteHosts:
+    """The hosts of a run, each with as many processes: they are written to `file` and reached by `remote_shell`.
+
+    `remote_shell` is a command, as a shell reads it; ssh if empty.
+    """
+
+    slots: Slots
+    file: Path
+    remote_shell: str = ""
+
+
+def mpirun_command(
+    installation: Installation,
+    procs: int,
+    *,
+    hosts: RemoteHosts | None = None,
+    environment: Mapping[str, str] | None = None,
+    parameters: Mapping[str, str] | None = None,
+    launcher_args: Sequence[str] = (),
+) -> LauncherCommand:
+    """The mpirun of Open MPI or MPICH, on this machine or, by blocks, on `hosts`, whose file is written.
+
+    `environment` reaches every process; `parameters` are Open MPI's (MCA); `launcher_args` are further words.
+    """
+    words = [str(installation.launcher), "-np", str(procs)]
+    if installation.library == "openmpi":
+        if "--bind-to" not in launcher_args:
+            words += ["--bind-to", "none"]
+        words += _openmpi_hosts(hosts) if hosts is not None else ["--oversubscribe"]
+        words += parameter_options(parameters or {})
+        words += [word for name, value in (environment or {}).items() for word in ("-x", f"{name}={value}")]
+    else:
+        words += _mpich_hosts(hosts) if hosts is not None else []
+        words += [word for name, value in (environment or {}).items() for word in ("-genv", name, value)]
+    return LauncherCommand([*words, *launcher_args], _ENVIRONMENT)
+
+
+def parameter_options(parameters: Mapping[str, str]) -> list[str]:
+    """The options of Open MPI's mpirun that set its parameters."""
+    return [word for name, value in parameters.items() for word in ("--mca", name, value)]
+
+
+def _openmpi_hosts(hosts: RemoteHosts) -> list[str]:
+    lines = (f"{host} slots={count}\n" for host, count in hosts.slots.items())
+    hosts.file.write_text("".join(lines), encoding="utf-8")
+    reached = {"plm_rsh_agent": hosts.remote_shell} if hosts.remote_shell else {"plm_rsh_args": _SSH_OPTIONS}
+    # A batch system's own launcher reaches the nodes of its job alone.
+    return ["--hostfile", str(hosts.file), "--map-by", "slot", *parameter_options({**reached, "plm": "rsh"})]
+
+
+def _mpich_hosts(hosts: RemoteHosts) -> list[str]:
+    hosts.file.write_text("".join(f"{host}:{count}\n" for host, count in hosts.slots.items()), encoding="utf-8")
+    reached = ["-launcher", "ssh", "-launcher-exec", hosts.remote_shell] if hosts.remote_shell else []
+    return ["-f", str(hosts.file), "-ppn", str(next(iter(hosts.slots.values()))), *reached]
 
 
 class Mpirun(ClusterTarget):
     """mpirun on named hosts; `remote_shell` is a command, as a shell reads it, that reaches hosts instead of ssh.
 
-    Raises as ClusterTarget does, and UsageError when the remote shell is not there.
+    Raises as ClusterTarget does, and UsageError when the remote shell is missing.
     """
 
     launcher = "mpirun"
 
-    def __init__(self, slots: Slots, wishes: Wishes, remote_shell: str = "") -> None:
+    def __init__(self, slots: Slots, options: LaunchOptions, remote_shell: str = "") -> None:
         self.remote_shell = remote_shell
         shell = shlex.split(remote_shell)[0] if remote_shell else "ssh"
         if set(slots) - {"localhost", "127.0.0.1"} and shutil.which(shell) is None:
             raise UsageError(f"'{shell}' not found on PATH: mpirun reaches hosts by it; another: --remote-shell")
-        super().__init__(slots, wishes)
+        super().__init__(slots, options)
 
-    def start(self, procs: int, host_file: Path, environment: Mapping[str, str]) -> Start:
-        """As of any launcher."""
-        words = [str(self.engine.launcher), "-np", str(procs)]
-        if self.engine.library == "openmpi":
-            words += self._openmpi(host_file)
-        else:
-            host_file.write_text("".join(f"{host}:{count}\n" for host, count in self.slots.items()), encoding="utf-8")
-            words += ["-f", str(host_file), "-ppn", str(next(iter(self.slots.values())))]
-            if self.remote_shell:
-                words += ["-launcher", "ssh", "-launcher-exec", self.remote_shell]
-        words += environment_options(self.engine, environment)
-        return Start(words, {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **NO_BATCH_JOB})
-
-    def _openmpi(self, host_file: Path) -> list[str]:
-        lines = (f"{host} slots={count}\n" for host, count in self.slots.items())
-        host_file.write_text("".join(lines), encoding="utf-8")
-        words = ["--hostfile", str(host_file), "--map-by", "slot"]
-        if "--bind-to" not in self.wishes.extra_args:
-            words += ["--bind-to", "none"]
-        if self.remote_shell:
-            words += ["--mca", "plm_rsh_agent", self.remote_shell]
-        else:
-            words += ["--mca", "plm_rsh_args", _SSH_OPTIONS]
-        # A batch system's own way reaches the nodes of its job alone.
-        words += ["--mca", "plm", "rsh"]
-        return [*words, *(TCP_OPTIONS if self.wishes.transport == "tcp" else ())]
+    def launcher_command(self, request: LaunchRequest, host_file: Path) -> LauncherCommand:
+        """mpirun over the host file."""
+        return mpirun_command(
+            self.installation,
+            request.procs,
+            hosts=RemoteHosts(self.slots, host_file, self.remote_shell),
+            environment=request.environment,
+            parameters=TCP_PARAMETERS if self.options.transport == "tcp" else {},
+            launcher_args=[*self.options.extra_args, *request.launcher_args],
+        )

@@ -1,7 +1,7 @@
 """Builds a SimGrid of a chosen version beside the system's, from its PyPI source package.
 
-Everything lies in `$XDG_CACHE_HOME/collwise` (`~/.cache/collwise`): the installed engine in `simgrid-VERSION`, the
-source and the build in `build-simgrid-VERSION` until the build has succeeded, its output in `simgrid-VERSION.log`.
+Everything is in `$XDG_CACHE_HOME/collwise` (`~/.cache/collwise`): the installation in `simgrid-VERSION`, the source and
+the build in `build-simgrid-VERSION` until the build has succeeded, its output in `simgrid-VERSION.log`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.installations import engines_directory
+from collwise.simulator.execution.installations import simgrid_directory
 
 _CMAKE_OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",
@@ -38,36 +38,36 @@ _BYTES_PER_COMPILER = 1.2e9
 _TOOLS = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++"}
 
 
-def engine_prefix(version: str) -> Path:
-    """Where SimGrid `version` is installed, or would be."""
-    return engines_directory() / f"simgrid-{version}"
+def installation_prefix(version: str) -> Path:
+    """The directory that SimGrid `version` is installed in, or would be."""
+    return simgrid_directory() / f"simgrid-{version}"
 
 
 def is_installed(version: str) -> bool:
-    """Whether that engine is there in full: its marker is written last."""
+    """Whether that version is installed completely: its marker is written last."""
     return _marker(version).exists()
 
 
 def install_simgrid(version: str, jobs: int | None = None) -> Path:
-    """Download, build and install SimGrid `version`; its prefix. Does nothing if it is there already.
+    """Downloads, builds and installs SimGrid `version` unless it is installed; returns its prefix.
 
-    `jobs` compilers run at once; by default one a core, fewer if memory is short. An interrupted build is continued
-    by the next call. Raises UsageError for a version that does not exist or a missing tool, CollwiseError for a
+    `jobs` compilers run at once; by default one per core, fewer if memory is short. The next call resumes an
+    interrupted build. Raises UsageError for a version that does not exist or a missing tool, CollwiseError for a
     download or build that failed.
     """
-    # The version becomes part of a requirement and of paths: let nothing else through.
+    # The version becomes part of a requirement and of paths: nothing else may pass.
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         raise UsageError(f"malformed SimGrid version '{version}': write numbers and points, for example 4.1")
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs is {jobs}: at least one compiler has to run")
     console = Console(stderr=True, highlight=False)
-    prefix = engine_prefix(version)
+    prefix = installation_prefix(version)
     with _lock(version, console):
         if is_installed(version):
             console.print(f"SimGrid {version} is already in {prefix}", soft_wrap=True)
             return prefix
         _require_tools()
-        log, work = engines_directory() / f"simgrid-{version}.log", engines_directory() / f"build-simgrid-{version}"
+        log, work = simgrid_directory() / f"simgrid-{version}.log", simgrid_directory() / f"build-simgrid-{version}"
         log.write_bytes(b"")
         if not (work / "source").exists():
             console.print(f"downloading SimGrid {version} from PyPI")
@@ -83,11 +83,11 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
 
 
 def download_source(version: str, work: Path, log: Path) -> None:
-    """Fetch the source package of SimGrid `version` with pip and unpack it as `work/source`."""
+    """Downloads the source package of SimGrid `version` with pip and unpacks it as `work/source`."""
     shutil.rmtree(work, ignore_errors=True)
     download = work / "download"
     download.mkdir(parents=True)
-    # Only SimGrid itself as source: pip looks at the package's metadata, and what that needs may come as wheels.
+    # Only SimGrid itself is wanted as source: what pip needs to read the package's metadata may be wheels.
     requirement = ["--no-deps", "--no-binary", "simgrid", f"simgrid=={version}", "--dest", str(download)]
     output: list[str] = []
     if _run([sys.executable, "-m", "pip", "download", *requirement], log, output.append) != 0:
@@ -98,20 +98,20 @@ def download_source(version: str, work: Path, log: Path) -> None:
         raise CollwiseError(f"SimGrid {version} could not be downloaded from PyPI; pip's output is in {log}")
     archives = list(download.glob("*.tar.gz"))
     if len(archives) != 1:
-        raise CollwiseError(f"pip brought no source archive of SimGrid {version}; its output is in {log}")
+        raise CollwiseError(f"pip downloaded no source archive of SimGrid {version}; its output is in {log}")
     shutil.unpack_archive(archives[0], work / "unpacked")
     # The rename comes last, so that `source` is either whole or absent.
     (work / "unpacked" / archives[0].name.removesuffix(".tar.gz")).rename(work / "source")
 
 
 def configure(version: str, work: Path, log: Path) -> None:
-    """Run CMake on `work/source`, building in `work/build` for the prefix of `version`."""
+    """Runs CMake on `work/source`, building in `work/build` for the prefix of `version`."""
     options = [f"-D{name}={value}" for name, value in _CMAKE_OPTIONS.items()]
-    options.append(f"-DCMAKE_INSTALL_PREFIX={engine_prefix(version)}")
+    options.append(f"-DCMAKE_INSTALL_PREFIX={installation_prefix(version)}")
     command = ["cmake", "-S", str(work / "source"), "-B", str(work / "build"), "-G", "Ninja", *options]
     # SimGrid's configuration leaves a test program in the working directory.
     if _run(command, log, folder=work) != 0:
-        # What CMake remembers of a failed attempt must not spoil the next one.
+        # CMake's cache of a failed attempt would spoil the next one.
         shutil.rmtree(work / "build", ignore_errors=True)
         raise CollwiseError(
             f"SimGrid {version} could not be configured (it needs the package libboost-dev); output in {log}"
@@ -119,7 +119,7 @@ def configure(version: str, work: Path, log: Path) -> None:
 
 
 def _build(version: str, work: Path, log: Path, jobs: int, console: Console) -> None:
-    prefix = engine_prefix(version)
+    prefix = installation_prefix(version)
     # smpirun and smpicc carry the prefix in them, so files go straight there; without the marker they do not count.
     shutil.rmtree(prefix, ignore_errors=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
@@ -141,7 +141,7 @@ def _build(version: str, work: Path, log: Path, jobs: int, console: Console) -> 
 def _run(
     command: list[str], log: Path, follow: Callable[[str], object] = lambda line: None, folder: Path | None = None
 ) -> int:
-    """Run `command` in `folder` with its output in `log`, each line also given to `follow`; its exit code."""
+    """Runs a command with its output in `log`, each line also given to `follow`; returns its exit code."""
     with log.open("a") as sink:
         sink.write(f"+ {' '.join(command)}\n")
         # UTF-8 whatever the locale: compilers quote with typographic signs.
@@ -167,12 +167,12 @@ def _run(
 
 @contextlib.contextmanager
 def _lock(version: str, console: Console) -> Iterator[None]:
-    """Keep a second build of the same version waiting until the first one has ended."""
+    """Makes a second build of the same version wait until the first one has ended."""
     try:
-        engines_directory().mkdir(parents=True, exist_ok=True)
-        lock = (engines_directory() / f"simgrid-{version}.lock").open("w")
+        simgrid_directory().mkdir(parents=True, exist_ok=True)
+        lock = (simgrid_directory() / f"simgrid-{version}.lock").open("w")
     except OSError as error:
-        raise UsageError(f"cannot write to {engines_directory()}: {error.strerror}") from error
+        raise UsageError(f"cannot write to {simgrid_directory()}: {error.strerror}") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -194,4 +194,4 @@ def _default_jobs() -> int:
 
 
 def _marker(version: str) -> Path:
-    return engine_prefix(version) / ".complete"
+    return installation_prefix(version) / ".complete"

@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.cluster import ClusterTarget, Start, Wishes
-from collwise.simulator.execution.host_lists import Slots, expand_node_list, repeated_tasks
+from collwise.simulator.execution.cluster import TCP_PARAMETERS, ClusterTarget, LaunchOptions
+from collwise.simulator.execution.host_lists import Slots, expand_node_list, expand_task_counts
+from collwise.simulator.execution.processes import LauncherCommand
+from collwise.simulator.execution.targets import LaunchRequest
 
 _PMI = {"openmpi": "pmix", "mpich": "pmi2"}
 _PRELOAD = "LD_PRELOAD"
-_TCP_VARIABLES = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"}
 
 
 def slots_of_job(environment: Mapping[str, str]) -> Slots:
-    """The nodes of the job that SLURM's variables describe, with the tasks that each takes, one unless SLURM says.
+    """The nodes of the job that SLURM's variables describe, each with its tasks: one unless SLURM says otherwise.
 
     Raises UsageError outside of an allocation.
     """
@@ -25,7 +26,7 @@ def slots_of_job(environment: Mapping[str, str]) -> Slots:
     if not listed:
         raise UsageError("--launcher srun: SLURM_JOB_NODELIST is not set; run within an allocation (salloc, sbatch)")
     nodes = expand_node_list(listed)
-    tasks = repeated_tasks(environment.get("SLURM_TASKS_PER_NODE", "1"))
+    tasks = expand_task_counts(environment.get("SLURM_TASKS_PER_NODE", "1"))
     tasks += [tasks[-1]] * (len(nodes) - len(tasks))
     return dict(zip(nodes, tasks, strict=False))
 
@@ -38,20 +39,21 @@ class Srun(ClusterTarget):
 
     launcher = "srun"
 
-    def __init__(self, wishes: Wishes, pmi: str = "") -> None:
+    def __init__(self, options: LaunchOptions, pmi: str = "") -> None:
         slots = slots_of_job(os.environ)
         if shutil.which("srun") is None:
             raise UsageError("--launcher srun: srun not found on PATH")
-        self.pmi = pmi or _PMI[wishes.library]
-        super().__init__(slots, wishes)
+        self.pmi = pmi or _PMI[options.library]
+        super().__init__(slots, options)
 
-    def start(self, procs: int, host_file: Path, environment: Mapping[str, str]) -> Start:
-        """As of any launcher. SLURM knows the hosts; variables reach the processes through srun's own."""
-        per_node = next(iter(self.slots.values()))
-        words = ["srun", f"--mpi={self.pmi}", f"--ntasks={procs}", f"--nodes={-(-procs // per_node)}"]
+    def launcher_command(self, request: LaunchRequest, host_file: Path) -> LauncherCommand:
+        """srun, which knows the hosts and exports its own environment to the processes."""
+        per_node, environment = self.processes_per_node(request.procs), dict(request.environment)
+        # srun itself must not load a library that is meant for the processes.
+        preload = environment.pop(_PRELOAD, None)
+        words = ["srun", f"--mpi={self.pmi}", f"--ntasks={request.procs}", f"--nodes={-(-request.procs // per_node)}"]
         words += [f"--ntasks-per-node={per_node}", "--distribution=block", "--kill-on-bad-exit=1"]
-        # srun itself must not load what is for the processes.
-        own = {name: value for name, value in environment.items() if name != _PRELOAD}
-        words.append("--export=ALL" + (f",{_PRELOAD}={environment[_PRELOAD]}" if _PRELOAD in environment else ""))
-        transport = _TCP_VARIABLES if self.wishes.transport == "tcp" else {}
-        return Start(words, {**transport, **own})
+        words.append("--export=ALL" + ("" if preload is None else f",{_PRELOAD}={preload}"))
+        if self.options.transport == "tcp":
+            environment = {f"OMPI_MCA_{name}": value for name, value in TCP_PARAMETERS.items()} | environment
+        return LauncherCommand([*words, *self.options.extra_args, *request.launcher_args], environment)

@@ -1,4 +1,4 @@
-"""How our programs get lists to work through, in a file, and say of each line that it is done, by a record of JSON."""
+"""Files of work for our programs, which answer each line that is done with a JSON record."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 
 @dataclass
 class Worklist:
-    """The file for a program; `take` gets the lines of its output, `keep` the records in them, `done` counts these."""
+    """A file for a program; `take` gets its lines of output, `keep` the records in them, which `done` counts."""
 
     file_name: str
     keep: Callable[[dict[str, Any]], None]
     done: int = 0
 
     def take(self, line: str) -> None:
-        """Passes over what is no record, or one that was cut off when the program was ended."""
+        """Takes a line of output; ignores lines that are no record, or one that was cut off when the program ended."""
         if line.startswith('{"id"'):
             try:
                 record = json.loads(line)
@@ -35,7 +35,7 @@ class Worklist:
 def worklist(
     text: str, keep: Callable[[dict[str, Any]], None], folder: AbstractContextManager[Path] | None = None
 ) -> Iterator[Worklist]:
-    """A file of that text in `folder`, by default a temporary one of this machine."""
+    """A file with that text in `folder`, by default a temporary directory of this machine."""
     with folder or tempfile.TemporaryDirectory(prefix="collwise-") as directory:
         file = Path(directory, "list")
         file.write_text(text, encoding="utf-8")

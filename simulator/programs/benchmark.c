@@ -11,14 +11,13 @@
  *                   gather_bytes; to be timed on the root's clock
  *     barrier       the barrier alone, whose time is subtracted from bcast_gather's
  *     exchange      the second phase of split-binary alone
- *     roundtrip     a message from the root to the last process and back
  * A case runs on the first `procs` processes; the others wait.
  *
  * In simulation all processes start a case at one instant of the simulated clock, which is global and exact; "seconds"
  * ends when the last process has finished, "root_seconds" when the root has. On real MPI the measuring library
- * measures; benchmark_method.h has its options, which are read but not used in simulation. */
-#include "benchmark_method.h"
+ * measures; method_options.h has its options, which are read but not used in simulation. */
 #include "internal.h"
+#include "method_options.h"
 #include "timing.h"
 #include "workload.h"
 
@@ -68,7 +67,7 @@ static const char *objection(const bench_case *one, int world_procs) {
         one->message_bytes > 1 << 30) {
         return "sizes must be between 0 and 1 GiB";
     }
-    if (is(one, "barrier") || is(one, "exchange") || is(one, "roundtrip")) {
+    if (is(one, "barrier") || is(one, "exchange")) {
         return NULL;
     }
     if (!is(one, "collective") && !is(one, "bcast_gather") && !is(one, "builtin")) {
@@ -90,23 +89,7 @@ static const char *objection(const bench_case *one, int world_procs) {
 /* The collective of a case; experiments without one use a broadcast's buffer. */
 static collwise_collective kind_of(const bench_case *one) {
     collwise_collective kind = workload_kind(one->collective);
-    return kind == COLLWISE_COLLECTIVES || is(one, "exchange") || is(one, "roundtrip") ? COLLWISE_BCAST : kind;
-}
-
-static void roundtrip(const bench_case *one, char *message, MPI_Comm comm) {
-    int rank, bytes = (int)one->message_bytes;
-    MPI_Comm_rank(comm, &rank);
-    int other = (one->root + one->procs - 1) % one->procs;
-    if (other == one->root) {
-        return;
-    }
-    if (rank == one->root) {
-        MPI_Send(message, bytes, MPI_BYTE, other, 0, comm);
-        MPI_Recv(message, bytes, MPI_BYTE, other, 0, comm, MPI_STATUS_IGNORE);
-    } else if (rank == other) {
-        MPI_Recv(message, bytes, MPI_BYTE, one->root, 0, comm, MPI_STATUS_IGNORE);
-        MPI_Send(message, bytes, MPI_BYTE, one->root, 0, comm);
-    }
+    return kind == COLLWISE_COLLECTIVES || is(one, "exchange") ? COLLWISE_BCAST : kind;
 }
 
 static void run(const bench_case *one, const preparation *ready, MPI_Comm comm) {
@@ -115,8 +98,6 @@ static void run(const bench_case *one, const preparation *ready, MPI_Comm comm) 
     } else if (is(one, "exchange")) {
         collwise_split_binary_exchange(ready->work.call.receive, (size_t)one->message_bytes, one->root,
                                        collwise_private(comm));
-    } else if (is(one, "roundtrip")) {
-        roundtrip(one, ready->work.call.receive, comm);
     } else if (is(one, "builtin")) {
         workload_call_mpi(&ready->work);
     } else {
@@ -217,7 +198,7 @@ static int differ_by_size_only(bench_case left, bench_case right) {
 
 /* t1 of NREP, from the case with one byte. */
 static cw_status steady_seconds(bench_state *state, const bench_case *one, MPI_Comm comm,
-                                const bench_options *options) {
+                                const method_options *options) {
     if (differ_by_size_only(state->steady, *one)) {
         return CW_OK;
     }
@@ -233,7 +214,7 @@ static cw_status steady_seconds(bench_state *state, const bench_case *one, MPI_C
     return status;
 }
 
-static void measure(bench_state *state, const bench_case *one, MPI_Comm comm, const bench_options *options) {
+static void measure(bench_state *state, const bench_case *one, MPI_Comm comm, const method_options *options) {
     cw_result result = {.status = CW_OK};
     if (options->by_nrep) {
         result.status = steady_seconds(state, one, comm, options);
@@ -248,12 +229,12 @@ static void measure(bench_state *state, const bench_case *one, MPI_Comm comm, co
         }
         clean_up(&call.ready);
     }
-    bench_report(one->id, one->root, comm, options, &result, state->t1_seconds);
+    report_case(one->id, one->root, comm, options, &result, state->t1_seconds);
     cw_result_free(&result);
 }
 
 /* In simulation, processes outside of `comm` take part in the common start and end only. */
-static void run_case(bench_state *state, const bench_case *one, MPI_Comm comm, const bench_options *options) {
+static void run_case(bench_state *state, const bench_case *one, MPI_Comm comm, const method_options *options) {
     if (!SIMULATED) {
         if (comm != MPI_COMM_NULL) {
             measure(state, one, comm, options);
@@ -270,7 +251,7 @@ static void run_case(bench_state *state, const bench_case *one, MPI_Comm comm, c
     }
 }
 
-static void run_cases(char *text, const bench_options *options) {
+static void run_cases(char *text, const method_options *options) {
     int world_procs, world_rank;
     MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
@@ -301,8 +282,8 @@ int main(int argc, char **argv) {
     if (argc < 2) {
         fail("usage:", "benchmark CASES [OPTION...]");
     }
-    bench_options options;
-    const char *wrong = bench_options_read(&options, argv + 2);
+    method_options options;
+    const char *wrong = method_options_read(&options, argv + 2);
     if (wrong != NULL) {
         fail("wrong option or value:", wrong);
     }

@@ -3,6 +3,7 @@
 #include "internal.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 void *allocate_payload(size_t bytes) { return SMPI_SHARED_MALLOC(bytes); }
 void free_payload(void *memory) { SMPI_SHARED_FREE(memory); }
 void busy_wait(double seconds) { sg_actor_sleep_for(seconds); }
+void busy_wait_and_yield(double seconds) { busy_wait(seconds); }
 static void *new_barrier(int procs) { return sg_barrier_init((unsigned)procs); }
 void simulated_barrier(const common_start *start) { sg_barrier_wait(start->barrier); }
 /* MPI_Abort ends a simulation with exit code 0; all processes are threads of this one. */
@@ -28,6 +30,12 @@ void free_payload(void *memory) { free(memory); }
 void busy_wait(double seconds) {
     double until = MPI_Wtime() + seconds;
     while (MPI_Wtime() < until) {
+    }
+}
+void busy_wait_and_yield(double seconds) {
+    double until = MPI_Wtime() + seconds;
+    while (MPI_Wtime() < until) {
+        sched_yield();
     }
 }
 static void *new_barrier(int procs) { return (void)procs, NULL; }

@@ -18,8 +18,9 @@ void free_payload(void *memory);
 /* Ends the program with exit code 2. */
 void abort_program(void);
 
-/* Keeps the process busy without communication. */
+/* Keep the process busy without communication; the second lets other processes of this core run meanwhile. */
 void busy_wait(double seconds);
+void busy_wait_and_yield(double seconds);
 
 /* The whole file, on every process (a collective call); NULL if it cannot be read. Freed with free(). */
 char *read_text(const char *path);

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.experiment_runner import SimulatedExperiments
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.runner import Progress, Runner, RunResult, run_cases
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
@@ -57,9 +58,28 @@ class SimulationContext:
         with self.progress(label or platform.name) as advance:
             return run_cases(runner, cases, self.store, advance)
 
-    def laboratory(self, platform: HostPlatform, procs: int | None = None) -> ExperimentLaboratory:
-        """Point-to-point experiments on the first `procs` nodes of a platform (default: all), one process each.
+    def simulate_experiments(
+        self, platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case], label: str = ""
+    ) -> RunResult:
+        """Times of experiments among `procs` processes, each made alone; otherwise as `simulate`."""
+        runner = SimulatedExperiments(
+            platform, procs, processes_per_node=processes_per_node, simgrid=self.simgrid, jobs=self.jobs
+        )
+        with self.progress(label or platform.name) as advance:
+            return run_cases(runner, cases, self.store, advance)
+
+    def laboratory(
+        self, platform: HostPlatform, procs: int | None = None, processes_per_node: int = 1
+    ) -> ExperimentLaboratory:
+        """A laboratory of the first `procs` processes on a platform, by default one on each node.
 
         Raises UsageError when the engine is missing or the nodes do not suffice.
         """
-        return ExperimentLaboratory.simulated(platform, self.store, procs=procs, simgrid=self.simgrid, jobs=self.jobs)
+        return ExperimentLaboratory.simulated(
+            platform,
+            self.store,
+            procs=procs,
+            processes_per_node=processes_per_node,
+            simgrid=self.simgrid,
+            jobs=self.jobs,
+        )

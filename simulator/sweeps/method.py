@@ -48,17 +48,16 @@ class Precision:
             "relative_error": repr(self.relative_error),
         }
 
-    def line(self) -> str:
-        """The first line of the file that programs/experiments reads."""
-        from scipy import stats
+    def options(self) -> list[str]:
+        """As the programs that measure take them."""
+        values = {
+            "min-repetitions": self.min_repetitions,
+            "max-repetitions": self.max_repetitions,
+            "confidence": self.confidence,
+            "relative-error": self.relative_error,
+        }
+        return [word for name, value in values.items() for word in (f"--{name}", str(value))]
 
-        quantiles = stats.t.ppf(0.5 + self.confidence / 2, range(1, self.max_repetitions))
-        numbers = " ".join(repr(float(quantile)) for quantile in quantiles)
-        return f"{self.min_repetitions} {self.max_repetitions} {self.relative_error!r} {numbers}\n"
-
-
-EXACT = Precision(1, 1)
-"""One repetition, for simulated time."""
 
 USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)
 """The precision of measured collectives unless another one is asked for."""
@@ -106,14 +105,9 @@ class Method:
 
     def options(self) -> list[str]:
         """As the benchmark program takes them."""
-        wanted = self.precision
         values: dict[str, object] = {
             "timing": self.timing,
             "synchronisation": self.synchronisation,
-            "min-repetitions": wanted.min_repetitions,
-            "max-repetitions": wanted.max_repetitions,
-            "confidence": wanted.confidence,
-            "relative-error": wanted.relative_error,
             "limit-seconds": self.limit_seconds,
             "warmup": self.warmup,
             "late-seconds": self.late_seconds,
@@ -121,6 +115,7 @@ class Method:
         if self.nrep is not None:
             values["nrep"] = self.nrep
         words = [word for name, value in values.items() for word in (f"--{name}", str(value))]
+        words += self.precision.options()
         return [*words, "--samples"] if self.keep_samples else words
 
     def most_seconds(self, cases: int) -> float | None:

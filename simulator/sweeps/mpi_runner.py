@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from collwise.common.errors import CollwiseError
 from collwise.simulator.execution.installations import file_digest
-from collwise.simulator.execution.targets import ExecutionTarget, LocalMachine
+from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Store
@@ -40,23 +41,16 @@ class MpiRunner:
 
     @property
     def configuration(self) -> Configuration:
-        """What measured times depend on besides the case."""
-        method = self.method
-        details = {
-            "timing": method.timing,
-            "synchronisation": method.synchronisation,
-            **({"late_seconds": repr(method.late_seconds)} if method.synchronisation == "rounds" else {}),
-            **method.precision.details(),
-            "limit_seconds": repr(method.limit_seconds),
-            "warmup": str(method.warmup),
-            "program_digest": file_digest(self.target.engine.program("benchmark")),
-            **self.target.facts,
-            **({"nrep": repr(method.nrep)} if method.nrep is not None else {}),
-            **({"samples": "kept"} if method.keep_samples else {}),
-            **({"run": self._run} if self._run else {}),
-            **({"launch": str(self._launch)} if self._launch > 1 else {}),
-        }
-        return Configuration("measured", self.target.name, self.target.engine.label, tuple(sorted(details.items())))
+        """What the times depend on besides the case."""
+        target = self.target
+        return measured_configuration(
+            target.name,
+            target.installation.label,
+            self.method,
+            {"program_digest": file_digest(target.installation.program("benchmark")), **target.facts},
+            run=self._run,
+            launch=self._launch,
+        )
 
     def weight(self, case: Case) -> float:
         """1: measured cases take about equally long, whatever their size."""
@@ -64,7 +58,7 @@ class MpiRunner:
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
         """Measures the cases. Raises CollwiseError when the execution ends before all are done."""
-        ordered = sorted(cases, key=lambda case: (case.procs, case))
+        ordered = in_program_order(cases)
         self.processes_started += 1
         measure_records(
             self.target,
@@ -73,6 +67,34 @@ class MpiRunner:
             lambda record: keep(timing_from_record(ordered[record["id"]], record)),
             timeout_seconds=self._timeout_seconds or self.method.most_seconds(len(ordered)),
         )
+
+
+def in_program_order(cases: Iterable[Case]) -> list[Case]:
+    """The cases as one execution of MPI takes them: by process count, so that communicators are made once."""
+    return sorted(cases, key=lambda case: (case.procs, case))
+
+
+def measured_configuration(
+    platform: str, maker: str, method: Method, facts: Mapping[str, str], *, run: str = "", launch: int = 1
+) -> Configuration:
+    """What times by the benchmark program depend on besides the case.
+
+    `facts` are the target's, and the digest of the program; `run` and `launch` as in MpiRunner.
+    """
+    details = {
+        "timing": method.timing,
+        "synchronisation": method.synchronisation,
+        **({"late_seconds": repr(method.late_seconds)} if method.synchronisation == "rounds" else {}),
+        **method.precision.details(),
+        "limit_seconds": repr(method.limit_seconds),
+        "warmup": str(method.warmup),
+        **facts,
+        **({"nrep": repr(method.nrep)} if method.nrep is not None else {}),
+        **({"samples": "kept"} if method.keep_samples else {}),
+        **({"run": run} if run else {}),
+        **({"launch": str(launch)} if launch > 1 else {}),
+    }
+    return Configuration("measured", platform, maker, tuple(sorted(details.items())))
 
 
 def measure(
@@ -137,12 +159,13 @@ def measure_records(
     kept.
     """
     procs = max(case.procs for case in cases)
-    with worklist(case_lines(cases), keep, target.folder()) as work:
+    with worklist(case_lines(cases), keep, target.shared_directory()) as work:
         options = [work.file_name, *method.options()]
         ended = target.run("benchmark", procs, options, timeout_seconds=timeout_seconds, on_line=work.take)
     if work.done < len(cases):
         raise CollwiseError(
-            f"{target.engine.label}: {ended.problem}; {work.done} of {len(cases)} {what} were measured and are kept"
+            f"{target.installation.label}: {ended.problem}; "
+            f"{work.done} of {len(cases)} {what} were measured and are kept"
         )
 
 

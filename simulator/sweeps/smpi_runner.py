@@ -11,13 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
-from collwise.simulator.execution.processes import (
-    SMPI_OPTIONS,
-    run_command,
-    smpi_command,
-    smpi_environment,
-    smpi_files,
-)
+from collwise.simulator.execution.smpirun import SMPI_OPTIONS, run_smpi
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.limits import check_simulated_sizes
 from collwise.simulator.sweeps.case_file import case_lines
@@ -30,15 +24,17 @@ from collwise.simulator.timing import Case, Configuration, Timing
 _BATCH_MESSAGES = 40_000
 
 
-def simulated_configuration(platform: HostPlatform, engine: Installation, program: str, **others: str) -> Configuration:
+def simulated_configuration(
+    platform: HostPlatform, installation: Installation, program: str, **others: str
+) -> Configuration:
     """What a simulated time depends on: the platform as written, SimGrid's version, the program and the options."""
     details = {
         "platform_digest": platform.digest(),
-        "program_digest": file_digest(engine.program(program)),
+        "program_digest": file_digest(installation.program(program)),
         "options": json.dumps(SMPI_OPTIONS, sort_keys=True),
         **others,
     }
-    return Configuration("simulated", platform.name, engine.label, tuple(sorted(details.items())))
+    return Configuration("simulated", platform.name, installation.label, tuple(sorted(details.items())))
 
 
 def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
@@ -76,7 +72,7 @@ class SmpiRunner:
     ) -> None:
         """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred."""
         self.platform = platform
-        self.engine: Installation = smpi_installation(simgrid, procs)
+        self.installation: Installation = smpi_installation(simgrid, procs)
         self.processes_started = 0
         self._jobs = jobs or os.cpu_count() or 1
         self._lock = threading.Lock()
@@ -85,7 +81,7 @@ class SmpiRunner:
     @property
     def configuration(self) -> Configuration:
         """What the times depend on besides the case."""
-        return simulated_configuration(self.platform, self.engine, "benchmark")
+        return simulated_configuration(self.platform, self.installation, "benchmark")
 
     def weight(self, case: Case) -> float:
         """The approximate number of messages."""
@@ -138,15 +134,18 @@ class SmpiRunner:
         procs = max(case.procs for case in cases)
         with self._lock:
             self.processes_started += 1
-        with (
-            smpi_files(self.platform, procs, cases[0].processes_per_node) as (platform_file, host_file),
-            worklist(case_lines(cases), lambda record: keep(_timing(cases, record))) as work,
-        ):
-            program = self.engine.program("benchmark")
-            command = smpi_command(self.engine, platform_file, host_file, procs, program, [work.file_name])
-            environment = smpi_environment(self.engine)
-            run = run_command(command, on_line=work.take, stop=self._stop, environment=environment)
-        return f"{self.engine.label}: {run.problem}"
+        with worklist(case_lines(cases), lambda record: keep(_timing(cases, record))) as work:
+            run = run_smpi(
+                self.installation,
+                self.platform,
+                "benchmark",
+                procs,
+                [work.file_name],
+                processes_per_node=cases[0].processes_per_node,
+                on_line=work.take,
+                stop=self._stop,
+            )
+        return f"{self.installation.label}: {run.problem}"
 
 
 def _timing(cases: Sequence[Case], record: dict[str, float | str]) -> Timing:

@@ -16,6 +16,7 @@ from collwise.platforms import HostPlatform, Platform, load_description, write_d
 from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     PLATFORM,
+    SimulationOptions,
     checked_new_file,
     file_option,
     json_option,
@@ -23,6 +24,7 @@ from collwise.studies.cli.options import (
     print_json,
     processes_per_node,
     refuse_options,
+    simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
@@ -31,7 +33,6 @@ from collwise.validation.testbed.platform import simulated_platform
 
 if TYPE_CHECKING:
     from collwise.validation.calibration.calibration import CalibrationResult
-    from collwise.validation.calibration.plan import Progress
 
 
 _DESCRIPTION = parsed("platform", load_description)
@@ -61,6 +62,7 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option("--points", type=click.Path(path_type=Path), help="Fit points of a CSV file again; measures nothing.")
 @file_option("-o", "--output", help="The description. Default: NAME.toml")
 @click.option("--figures", type=click.Path(path_type=Path), help="A directory for figures of points and segments.")
+@simulation_options
 @json_option
 @click.pass_context
 def calibrate(
@@ -78,12 +80,14 @@ def calibrate(
     points: Path | None,
     output: Path | None,
     figures: Path | None,
+    simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
     """Fits a platform's description: to measured messages between two nodes, or to published figures.
 
     Measured: fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend,
-    MPI_Recv and ping-pongs, never to collectives. The points are written beside the description, as CSV.
+    MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped command
+    resumes; all points are also written beside the description, as CSV.
     With --published, for clusters that one cannot measure: fits three numbers to the figures that a paper gives, and
     says how well each is met. Writes a description with -o only.
     """
@@ -105,18 +109,24 @@ def calibrate(
     if points is not None:
         if quick or sizes is not None:
             raise UsageError("--quick and --sizes are about measuring; --points measures nothing")
-        kept = points
+        points_file = points
         measured = read_points(points)
     else:
-        extent = QUICK if quick else USUAL
+        grid = QUICK if quick else USUAL
         if sizes is not None:
-            extent = replace(extent, least_bytes=sizes[0], most_bytes=sizes[1])
+            grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
             raise UsageError(f"where to measure is missing: {PLACES}; or --points FILE.csv, measured before")
-        kept = checked_new_file(file.with_suffix(".points.csv"))
-        measured = measure_points(target_from(where), described, extent, together, _progress())
-        write_points(kept, measured)
-    result = refit(measured, described)
+        points_file = checked_new_file(file.with_suffix(".points.csv"))
+    with simulation.context() as simulations:
+        if points is None:
+            target = target_from(where)
+            with simulations.progress(f"calibration, {target.name}") as advance:
+                measured = measure_points(
+                    target, described, grid, simulations.store, together=together, on_progress=advance
+                )
+            write_points(points_file, measured)
+        result = refit(measured, described, simulations)
     write_text(file, write_description(result.platform))
     drawn = []
     if figures is not None:
@@ -124,11 +134,11 @@ def calibrate(
 
         drawn = write_figures(result, figures)
     if as_json:
-        print_json(_document(result, file, kept, drawn))
+        print_json(_document(result, file, points_file, drawn))
         return
     stdout_console().print(_table(result))
     took = time.monotonic() - start
-    click.echo(f"{file}: {_understood(result.platform)}; points in {kept}; {took:.0f} s")
+    click.echo(f"{file}: {_understood(result.platform)}; points in {points_file}; {took:.0f} s")
     for path in drawn:
         click.echo(str(path))
 
@@ -166,18 +176,6 @@ def _nominal(where: Where, nominal: HostPlatform | None, name: str | None, nodes
     return replace(chosen, name=name, title=chosen.title if name == chosen.name else name, nodes=nodes or chosen.nodes)
 
 
-def _progress() -> Progress:
-    told = time.monotonic()
-
-    def tell(done: int, of: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > 5 or done == of:
-            told = time.monotonic()
-            click.echo(f"collwise: calibrating: {done} of {of} measurements", err=True)
-
-    return tell
-
-
 def _table(result: CalibrationResult) -> object:
     kinds = sorted({(one.kind, one.within_node) for one in result.residuals})
     rows = [
@@ -201,11 +199,11 @@ def _understood(platform: Platform) -> str:
     )
 
 
-def _document(result: CalibrationResult, file: Path, kept: Path, drawn: list[Path]) -> dict[str, object]:
+def _document(result: CalibrationResult, file: Path, points_file: Path, drawn: list[Path]) -> dict[str, object]:
     return {
         "platform": result.platform.name,
         "file": str(file),
-        "points": str(kept),
+        "points": str(points_file),
         "figures": [str(path) for path in drawn],
         "link_bytes_per_second": result.platform.link_bytes_per_second,
         "link_latency_seconds": result.platform.link_latency_seconds,

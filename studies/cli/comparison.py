@@ -120,16 +120,17 @@ def compare(
 
 
 def _write_figures(folder: Path, platform: HostPlatform, collective: str, rows: Sequence[Comparison]) -> None:
-    from collwise.studies.figures import style as draw
+    from collwise.studies.figures import picks as draw
+    from collwise.studies.figures.style import save
 
     title = f"{collective} on {platform.title}, simulated"
     stem = f"{platform.name}-{collective}"
-    draw.save(draw.picks_by_size(rows, title), folder / f"{stem}-by-size.png")
+    save(draw.picks_by_size(rows, title), folder / f"{stem}-by-size.png")
     if len({row.procs for row in rows}) > 3:
-        draw.save(draw.picks_by_procs(rows, title), folder / f"{stem}-by-procs.png")
+        save(draw.picks_by_procs(rows, title), folder / f"{stem}-by-procs.png")
     largest = max(row.procs for row in rows)
     here = [row for row in rows if row.procs == largest]
-    draw.save(draw.algorithms_by_size(here, f"{title}, P = {largest}"), folder / f"{stem}-algorithms.png")
+    save(draw.algorithms_by_size(here, f"{title}, P = {largest}"), folder / f"{stem}-algorithms.png")
 
 
 def _row_record(row: Comparison) -> dict[str, object]:

@@ -66,7 +66,7 @@ def crosscheck(
     document: dict[str, Any] = {}
     with Console(stderr=True).status("comparing") as status:
         smpi = (
-            compare_with_smpi(platform, collective, procs, sizes, engine_version=simgrid, tell=status.update)
+            compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, tell=status.update)
             if library != "openmpi"
             else []
         )

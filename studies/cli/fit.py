@@ -15,7 +15,7 @@ from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.targets import LOCAL_PROCS
+from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli.commands import example

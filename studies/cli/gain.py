@@ -30,7 +30,7 @@ from collwise.studies.cli.options import (
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import Where, place_options, target_from
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
-from collwise.validation.measurement.gain import RunTime, builtin_case, run_time
+from collwise.validation.measurement.gain import MeasuredGain, builtin_case, measure_gain
 from collwise.validation.selection.decision_table import DecisionTable, decisions_from
 from collwise.validation.selection.simulated_decisions import simulated_decisions
 
@@ -96,7 +96,7 @@ def gain(
             context = SimulationContext(opened, progress=sweep_progress)
             tables = simulated_decisions(platform, names, procs, sizes, context, segments=segments)
         cases = [builtin_case(place, name, p, m) for name in tables for p in procs for m in sizes]
-        found = run_time(
+        found = measure_gain(
             place, tables, cases, opened, launches=launches, repetitions=repetitions, check=check,
             on_launch=lambda done, of: click.echo(f"collwise: {done} of {of} launches", err=True),
         )  # fmt: skip
@@ -121,8 +121,8 @@ def _asked_for(file: Path, collectives: Sequence[str] | None) -> Mapping[str, De
     return {name: tables[name] for name in collectives or tables}
 
 
-def _print(found: RunTime, place: ExecutionTarget) -> None:
-    title = f"{place.name}, {place.engine.label}: means ± half-widths; gains in brackets are within them"
+def _print(found: MeasuredGain, place: ExecutionTarget) -> None:
+    title = f"{place.name}, {place.installation.label}: means ± half-widths; gains in brackets are within them"
     stdout_console().print(table(title, COLUMNS, [cells(row) for row in found.rows]))
     for line in (*summary_lines(found), *check_lines(found)):
         click.echo(line)

@@ -14,7 +14,7 @@ from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import json_option, print_json, store_option
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.measurement.imports import FORMATS, import_file
-from collwise.validation.measurement.imports.reading import Unsaid
+from collwise.validation.measurement.imports.reading import MissingFacts
 
 
 @click.command(
@@ -30,11 +30,11 @@ from collwise.validation.measurement.imports.reading import Unsaid
 @json_option
 def import_times(files: Sequence[Path], platform: str, procs: int | None, ppn: int, store: Path, as_json: bool) -> None:
     """See the command's help above: it names the formats."""
-    unsaid = Unsaid(platform, procs or 0, ppn)
+    facts = MissingFacts(platform, procs or 0, ppn)
     rows = []
     with Store(store) as opened:
         for file in files:
-            imported = import_file(file, opened, unsaid)
+            imported = import_file(file, opened, facts)
             timings = imported.timings
             counts = Counter((timing.case.collective, timing.case.experiment, timing.case.procs) for timing in timings)
             failed = sum(not timing.ok for timing in timings)

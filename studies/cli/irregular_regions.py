@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
 from collwise.models.thresholds_file import thresholds_text
 from collwise.simulator.execution.targets import ExecutionTarget
@@ -39,7 +39,7 @@ from collwise.studies.reports.irregular_regions import (
     summary_cells,
     title_of,
 )
-from collwise.validation.measurement.irregular_regions import Plan, Regions, find_regions, verdict
+from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan, find_regions, verdict
 from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
@@ -106,7 +106,10 @@ def irregular_regions(
     for file in (output, report):
         if file is not None:
             writable_file(file)
-    plans = [Plan(procs, stride, largest, repetitions, finest) for procs in nodes]
+    for variant in variants:
+        if variant not in TCP_VARIANTS:
+            raise UsageError(f"--tcp: {unknown_name('TCP variant', variant, TCP_VARIANTS)}")
+    plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
         raise UsageError(f"--output: thresholds are of one place; these are {many * len(plans)}")
@@ -135,7 +138,7 @@ def irregular_regions(
 
 def _find(
     place: ExecutionTarget | None,
-    plans: Sequence[Plan],
+    plans: Sequence[RegionsPlan],
     buffers: Sequence[int],
     variants: Sequence[str],
     rate: float,
@@ -155,7 +158,7 @@ def _find(
 
 
 def _stem(found: Regions) -> str:
-    return "-".join(["regions", found.place, found.variant, str(found.procs)]).replace(" ", "").replace("--", "-")
+    return "-".join(["regions", found.target, found.variant, str(found.procs)]).replace(" ", "").replace("--", "-")
 
 
 def _print(found: Regions) -> None:

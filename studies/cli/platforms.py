@@ -200,15 +200,22 @@ def new(name: str, nodes: int, gbits: float, latency_us: float, cpus: int, outpu
 
 
 def _dry_run(platform: HostPlatform) -> tuple[str, str]:
-    """The engine, and what it says when the first and the last host exchange a message; '' if nothing."""
+    """The engine, and what it says when the first and the last host, or two processes of the only one, exchange a
+    message; '' if nothing.
+    """
     import tempfile
 
+    from collwise.common.experiments import ROUNDTRIP, Experiment
     from collwise.simulator.store import Store
-    from collwise.simulator.timing import Case
+    from collwise.simulator.sweeps.context import SimulationContext
 
-    case = Case("-", "-", len(platform.hosts), 1024, experiment="roundtrip")
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "check.sqlite")) as store:
-        from collwise.simulator.sweeps.context import SimulationContext
-
-        result = SimulationContext(store).simulate(platform, [case])
-    return result.configuration.maker, result.timings[case].error.partition(": ")[2]
+        single = len(platform.hosts) == 1
+        lab = SimulationContext(store).laboratory(platform, 2 if single else None, 2 if single else 1)
+        try:
+            lab.run([Experiment(ROUNDTRIP, (0, lab.procs - 1), 1024, 1024)])
+        except UsageError:
+            raise
+        except CollwiseError as problem:
+            return lab.label, str(problem).partition(": ")[2]
+    return lab.label, ""

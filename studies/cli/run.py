@@ -70,6 +70,6 @@ def run(
         options=options,
         platform=platform,
         processes_per_node=processes_per_node(platform, ppn) if platform is not None else 1,
-        engine_version=simgrid,
+        simgrid=simgrid,
         plain=plain,
     )

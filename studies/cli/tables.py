@@ -126,7 +126,7 @@ def _words(text: str) -> list[str]:
 
 
 def _cell(text: str, width: int) -> Text:
-    return Text("\n".join(_folded(text, width)), no_wrap=True)
+    return Text("\n".join(_folded(text, width)))
 
 
 def _folded(text: str, width: int) -> Iterator[str]:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, Wishes, words_of
+from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, LaunchOptions, split_arguments
 from collwise.simulator.execution.host_lists import read_hosts
 from collwise.simulator.execution.installations import MPI_LIBRARIES
+from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.mpirun import Mpirun
 from collwise.simulator.execution.oar import Oar
 from collwise.simulator.execution.srun import Srun
-from collwise.simulator.execution.targets import ExecutionTarget, LocalMachine
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.studies.cli.options import SIZE, FiniteRange, NamedChoice, file_option
 
 if TYPE_CHECKING:
@@ -110,21 +111,21 @@ def target_from(where: Where) -> ExecutionTarget:
             raise UsageError("--launcher mpirun needs --hosts FILE|A,B,...")
         _refuse(where, _DETAILS, "other places")
         return LocalMachine(where.library or MPI_LIBRARIES[0])
-    wishes = Wishes(
+    options = LaunchOptions(
         where.library or MPI_LIBRARIES[0],
         where.ppn or 0,
         where.transport or TRANSPORTS[0],
-        words_of(where.mpirun_args, "--mpirun-args"),
+        split_arguments(where.mpirun_args, "--mpirun-args"),
         where.eager_limit or 0,
         where.reach,
     )
     if where.launcher == "srun":
         _refuse(where, ("remote_shell",), "mpirun")
-        return Srun(wishes)
+        return Srun(options)
     if where.launcher == "oar":
-        return Oar(wishes, where.remote_shell)
+        return Oar(options, where.remote_shell)
     assert where.hosts is not None
-    return Mpirun(read_hosts(where.hosts), wishes, where.remote_shell)
+    return Mpirun(read_hosts(where.hosts), options, where.remote_shell)
 
 
 def refuse_details(where: Where) -> None:
@@ -146,7 +147,7 @@ def print_script(path: Path, cases: Sequence[Case], method: Method, where: Where
     if where.named and where.launcher not in ("mpirun", "srun"):
         raise UsageError("--script: where it runs is said there, by the variable LAUNCHER; only --launcher srun helps")
     _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit"), "places")
-    words = " ".join([where.launcher or "mpirun", *words_of(where.mpirun_args, "--mpirun-args")])
+    words = " ".join([where.launcher or "mpirun", *split_arguments(where.mpirun_args, "--mpirun-args")])
     file = write_script(path, cases, method, launcher=words)
     click.echo(f"{file}: {len(cases)} cases; run it there by: bash {shlex.quote(file.name)}")
 

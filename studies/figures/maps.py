@@ -1,11 +1,11 @@
-"""Decision maps and penalty maps as figures 6 and 7 of Pješivac-Grbović et al. 2007 have them, over (m, P).
+"""Decision maps and penalty maps over (m, P), drawn as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
 
 Colours tell algorithms apart (Okabe and Ito's palette), hatches segment sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -19,7 +19,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.studies.figures.style import PALETTE, edges, size_axis
+from collwise.studies.figures.style import PALETTE, size_axis
 from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.selection.maps import DecisionMaps, method_name
 
@@ -31,17 +31,23 @@ _PERCENT_TICKS = (5, 10, 20, 50, 100, 200, 300)
 
 def decision_figure(maps: DecisionMaps, title: str) -> Figure:
     """The best method at every (m, P): a panel for simulation and one for each model."""
-    methods = list(maps.methods.values())
     panels = {"simulation": maps.best} | {f"model {name}": found.winners for name, found in maps.models.items()}
+    return method_map(panels, list(maps.methods.values()), maps.plan.procs, maps.plan.message_bytes, title)
+
+
+def method_map(
+    panels: Mapping[str, Indices], methods: Sequence[Choice], procs: Sequence[int], sizes: Sequence[int], title: str
+) -> Figure:
+    """Which of the methods is chosen at every (m, P): indices into `methods` of shape (P, m), by title of the panel."""
     found = {int(index) for winners in panels.values() for index in np.unique(winners)} - {NOBODY}
-    names = maps.plan.names()
+    names = list(dict.fromkeys(method.algorithm for method in methods))
     used = sorted(found, key=lambda index: (names.index(methods[index].algorithm), methods[index].segment_bytes))
     styles = _styles([methods[index] for index in used])
-    figure, axes = _panels(len(panels), maps)
+    figure, axes = _panels(len(panels), procs, sizes)
     for axis, (name, winners) in zip(axes, panels.items(), strict=False):
         axis.set_title(name)
         for index, style in zip(used, styles, strict=True):
-            _fill(axis, maps, winners == index, *style)
+            _fill(axis, _edges(procs, sizes), winners == index, *style)
     handles = [
         Patch(facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0, label=method_name(methods[index]))
         for index, (colour, hatch, ink) in zip(used, styles, strict=True)
@@ -56,15 +62,15 @@ def decision_figure(maps: DecisionMaps, title: str) -> Figure:
 
 def penalty_figure(maps: DecisionMaps, title: str) -> Figure:
     """What each model's picks cost against the best method, in percent of its time: a panel a model."""
-    figure, axes = _panels(len(maps.models), maps)
+    sizes, procs = _edges(maps.plan.procs, maps.plan.message_bytes)
+    figure, axes = _panels(len(maps.models), maps.plan.procs, maps.plan.message_bytes)
     colours = plt.get_cmap("viridis_r").with_extremes(under="white", bad="#BBBBBB")
     mesh = None
     for axis, (name, found) in zip(axes, maps.models.items(), strict=False):
         axis.set_title(f"model {name}")
         percent = np.where(np.isnan(found.penalty), np.nan, np.maximum(found.penalty * 100, 1e-9))
-        mesh = axis.pcolormesh(
-            *_grid(maps), percent, cmap=colours, norm=LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT), linewidth=0
-        )
+        norm = LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT)
+        mesh = axis.pcolormesh(sizes, procs, percent, cmap=colours, norm=norm, linewidth=0)
     if mesh is not None:
         bar = figure.colorbar(mesh, ax=axes, extend="both", ticks=_PERCENT_TICKS)
         bar.ax.set_yticklabels([str(value) for value in _PERCENT_TICKS])
@@ -87,7 +93,7 @@ def _styles(choices: Sequence[Choice]) -> list[tuple[str, str, str]]:
     return styles
 
 
-def _panels(count: int, maps: DecisionMaps) -> tuple[Figure, list[Axes]]:
+def _panels(count: int, procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
     """Panels with common axes; those of the last row that are not needed are hidden."""
     columns = 2 if count == 4 else min(count, _MOST_COLUMNS)
     rows = -(-count // columns)
@@ -101,14 +107,14 @@ def _panels(count: int, maps: DecisionMaps) -> tuple[Figure, list[Axes]]:
         axis.grid(False)
         axis.set_xscale("log", base=2)
         axis.set_yscale("log", base=2)
-        sizes, procs = _grid(maps)
-        axis.set_xlim(sizes[0], sizes[-1])
-        axis.set_ylim(procs[0], procs[-1])
-        size_axis(axis, maps.plan.message_bytes, keep_scale=True)
+        across, upwards = _edges(procs, sizes)
+        axis.set_xlim(across[0], across[-1])
+        axis.set_ylim(upwards[0], upwards[-1])
+        size_axis(axis, sizes, keep_scale=True)
         axis.tick_params(labelbottom=number + columns >= count)
         axis.set_xlabel("message size m" if number + columns >= count else "")
         axis.set_ylabel("processes P" if number % columns == 0 else "")
-    counts = _count_ticks(maps.plan.procs)
+    counts = _count_ticks(procs)
     axes[0].set_yticks(counts, [str(count) for count in counts])
     axes[0].yaxis.set_minor_formatter(NullFormatter())
     axes[0].yaxis.set_minor_locator(NullLocator())
@@ -121,13 +127,23 @@ def _count_ticks(procs: Sequence[int]) -> list[int]:
     return list(procs) if len(procs) <= 6 or len(powers) < 2 else powers
 
 
-def _grid(maps: DecisionMaps) -> tuple[Array, Array]:
-    return edges(np.array(maps.plan.message_bytes), log=True), edges(np.array(maps.plan.procs), log=True)
+def _edges(procs: Sequence[int], sizes: Sequence[int]) -> tuple[Array, Array]:
+    """The borders of the cells: of sizes, and of process counts."""
+    return _borders(sizes), _borders(procs)
 
 
-def _fill(axis: Axes, maps: DecisionMaps, where: Indices, colour: str, hatch: str, ink: str) -> None:
+def _borders(centres: Sequence[int]) -> Array:
+    """The borders of cells around centres, one more than these, midway in logarithms."""
+    values = np.log(centres)
+    if len(values) == 1:
+        return np.exp(np.array([values[0] - 0.5, values[0] + 0.5]))
+    middles = (values[1:] + values[:-1]) / 2
+    return np.exp(np.concatenate([[2 * values[0] - middles[0]], middles, [2 * values[-1] - middles[-1]]]))
+
+
+def _fill(axis: Axes, borders: tuple[Array, Array], where: Indices, colour: str, hatch: str, ink: str) -> None:
     """The cells where a method is picked, as one shape: cells of their own would show their seams."""
-    sizes, procs = _grid(maps)
+    sizes, procs = borders
     rows, columns = np.nonzero(where)
     if not len(rows):
         return

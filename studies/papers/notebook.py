@@ -1,122 +1,38 @@
-"""What a study's notebook and the command line share: where results go, and running a notebook without Jupyter.
+"""Runs a study's notebook in a fresh kernel, and writes its page, figures and results from what its cells show.
 
-A notebook is Python text in percent format (cells start with '# %%'). Its code calls `study(NAME)` and shows tables,
-figures and sentences through what it gets. In JupyterLab these appear below the cells; run by `run`, they are gathered
-with the narrative into a Markdown page.
+A notebook is Python text in percent format, which JupyterLab opens through Jupytext; its code shows things through
+`collwise.studies.papers.study.Study`.
 """
 
 from __future__ import annotations
 
-import builtins
-import importlib
-import importlib.util
+import base64
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
+import click
+import jupytext
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
 
-from collwise.common.errors import CollwiseError, unknown_name
-from collwise.common.files import write_text
-from collwise.simulator.store import Store, default_store_path
-from collwise.simulator.sweeps.context import SimulationContext, no_progress
-from collwise.simulator.sweeps.runner import Progress
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.files import writable_folder, write_text
+from collwise.studies.papers.study import StudySettings
 
-_STORE, _SIMGRID, _JOBS, _QUICK = "COLLWISE_STORE", "COLLWISE_SIMGRID", "COLLWISE_JOBS", "COLLWISE_QUICK"
-_JUPYTER = ("jupytext", "nbclient", "ipykernel")
-
-
-@dataclass
-class Study:
-    """The study that runs: its settings for simulations, and what it has shown so far.
-
-    `quick` asks for fewer points where all of them take many minutes. `results` becomes the JSON file; `conclusions`
-    are repeated on the terminal.
-    """
-
-    name: str
-    folder: Path
-    store: Path
-    simgrid: str | None = None
-    jobs: int | None = None
-    progress: Callable[[str], AbstractContextManager[Progress]] = no_progress
-    quick: bool = False
-    page: list[str] = field(default_factory=list)
-    figures: list[Path] = field(default_factory=list)
-    results: dict[str, Any] = field(default_factory=dict)
-    conclusions: list[str] = field(default_factory=list)
-
-    @contextmanager
-    def context(self) -> Iterator[SimulationContext]:
-        """The context of the study's simulations, with its store open."""
-        with Store(self.store) as opened:
-            yield SimulationContext(opened, simgrid=self.simgrid, jobs=self.jobs, progress=self.progress)
-
-    def text(self, markdown: str) -> None:
-        """Shows a paragraph."""
-        self.page.append(markdown)
-        self._display("Markdown", markdown)
-
-    def conclude(self, sentence: str) -> None:
-        """Shows a conclusion as an item of a list."""
-        self.conclusions.append(sentence)
-        self.text(f"- {sentence}")
-
-    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Shows a table."""
-        lines = [columns, ["---"] * len(columns), *rows]
-        body = "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
-        self.text(f"**{title}**\n\n{body}")
-
-    def figure(self, figure: Figure, name: str, caption: str) -> None:
-        """Shows a figure; outside Jupyter it is written as NAME.png."""
-        from collwise.studies.figures.style import save
-
-        if _in_jupyter():
-            with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
-                data = save(figure, Path(directory, f"{name}.png")).read_bytes()
-            display = importlib.import_module("IPython.display")
-            display.display(display.Image(data))
-            self.text(caption)
-            return
-        path = save(figure, self.folder / f"{name}.png")
-        self.figures.append(path)
-        self.page.append(f"![{caption}]({path.name})\n\n{caption}")
-
-    def _display(self, kind: str, content: str) -> None:
-        if _in_jupyter():
-            display = importlib.import_module("IPython.display")
-            display.display(getattr(display, kind)(content))
-
-
-_running: Study | None = None
-
-
-def study(name: str) -> Study:
-    """The study being run; in JupyterLab one with settings from the environment (COLLWISE_STORE and its like)."""
-    if _running is not None:
-        return _running
-    jobs = os.environ.get(_JOBS)
-    store = Path(os.environ.get(_STORE) or default_store_path())
-    found = Study(name, Path("results") / name, store, os.environ.get(_SIMGRID) or None, int(jobs) if jobs else None)
-    found.quick = bool(os.environ.get(_QUICK))
-    return found
-
-
-def _in_jupyter() -> bool:
-    return hasattr(builtins, "get_ipython") or "ipykernel" in sys.modules
+OnCell = Callable[[str, float], None]
+"""Is told the last heading and the share of the cells that are done."""
 
 
 def known_studies() -> dict[str, Path]:
-    """Every study's notebook by name: studies/NAME/NAME.py."""
-    here = Path(__file__).parent
-    found = {folder.name: folder / f"{folder.name}.py" for folder in sorted(here.iterdir()) if folder.is_dir()}
+    """The notebook of every study by name: papers/NAME/NAME.py."""
+    found = {folder.name: folder / f"{folder.name}.py" for folder in sorted(Path(__file__).parent.iterdir())}
     return {name: notebook for name, notebook in found.items() if notebook.is_file()}
 
 
@@ -128,64 +44,86 @@ def notebook_of(name: str) -> Path:
     return known[name]
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a percent-format notebook; `line` is that of its first line of text, from 1."""
+def run(name: str, settings: StudySettings, folder: Path, on_cell: OnCell) -> tuple[dict[str, Any], list[Path]]:
+    """Executes a study's notebook and writes NAME.md, NAME.json, NAME.ipynb and the figures into a folder.
 
-    is_markdown: bool
-    text: str
-    line: int
-
-
-def cells(source: str) -> Iterator[Cell]:
-    """The cells of a percent-format text. What comes before the first '# %%' is its header and left out."""
-    lines = source.splitlines()
-    starts = [number for number, line in enumerate(lines) if line.startswith("# %%")]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        body = lines[start + 1 : end]
-        is_markdown = "[markdown]" in lines[start]
-        if is_markdown:
-            body = [line.removeprefix("#").removeprefix(" ") for line in body]
-        yield Cell(is_markdown, "\n".join(body).strip("\n"), start + 2)
-
-
-def run(settings: Study) -> list[Path]:
-    """Runs a study's notebook cell by cell and writes its page, figures and results; returns the files.
-
-    Where Jupyter's tools are installed (the 'studio' extra), the executed notebook is written too.
-    Raises UsageError for an unknown study or an unwritable folder, CollwiseError when a simulated case fails.
+    Returns the results and the files. Raises UsageError for an unknown study or an unwritable folder, CollwiseError
+    when a cell fails; the notebook is then written as far as it got.
     """
-    global _running
-    notebook = notebook_of(settings.name)
-    page, results = settings.folder / f"{settings.name}.md", settings.folder / f"{settings.name}.json"
-    write_text(results, "{}\n")
-    namespace: dict[str, Any] = {"__name__": f"collwise.studies.{settings.name}"}
-    _running = settings
-    try:
-        for cell in cells(notebook.read_text(encoding="utf-8")):
-            if cell.is_markdown:
-                settings.page.append(cell.text)
-            else:
-                lines_before = "\n" * (cell.line - 1)
-                exec(compile(lines_before + cell.text, str(notebook), "exec"), namespace)
-    finally:
-        _running = None
-    write_text(page, "\n\n".join(settings.page) + "\n")
-    write_text(results, json.dumps(settings.results, indent=2, allow_nan=False) + "\n")
-    return [page, results, *settings.figures, *_executed(notebook, settings)]
-
-
-def _executed(notebook: Path, settings: Study) -> list[Path]:
-    if any(importlib.util.find_spec(name) is None for name in _JUPYTER):
-        return []
-    jupytext, nbclient = importlib.import_module("jupytext"), importlib.import_module("nbclient")
+    notebook = notebook_of(name)
+    writable_folder(folder)
     document = jupytext.read(notebook)
-    environment = os.environ | {_STORE: str(settings.store.resolve())}
-    environment |= {_SIMGRID: settings.simgrid or "", _JOBS: str(settings.jobs or ""), _QUICK: "1" * settings.quick}
     try:
-        nbclient.NotebookClient(document, timeout=None, kernel_name="python3").execute(env=environment)
-    except nbclient.exceptions.CellExecutionError as problem:
-        raise CollwiseError(f"{notebook.name} failed in Jupyter: {problem.ename}: {problem.evalue}") from None
-    path = settings.folder / f"{settings.name}.ipynb"
-    write_text(path, jupytext.writes(document, fmt="ipynb"))
-    return [path]
+        _execute(document, notebook, settings, on_cell)
+    finally:
+        write_text(folder / f"{name}.ipynb", jupytext.writes(document, fmt="ipynb"))
+    text, results, pictures = _shown(document)
+    for picture, data in pictures.items():
+        (folder / picture).write_bytes(data)
+    page, numbers = folder / f"{name}.md", folder / f"{name}.json"
+    write_text(page, text)
+    write_text(numbers, json.dumps(results, indent=2) + "\n")
+    return results, [page, numbers, *(folder / picture for picture in pictures), folder / f"{name}.ipynb"]
+
+
+class _Client(NotebookClient):
+    """Passes on what the kernel writes to stderr, such as the progress of simulations, and keeps it out of cells."""
+
+    def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> NotebookNode | None:
+        if msg["msg_type"] == "stream" and msg["content"]["name"] == "stderr":
+            sys.stderr.write(msg["content"]["text"])
+            return None
+        return super().process_message(msg, cell, cell_index)
+
+
+def _execute(document: NotebookNode, notebook: Path, settings: StudySettings, on_cell: OnCell) -> None:
+    heading = ""
+
+    def tell(cell: NotebookNode, cell_index: int) -> None:
+        nonlocal heading
+        titles = [line.lstrip("# ") for line in cell.source.splitlines() if line.startswith("#")]
+        if cell.cell_type == "markdown" and titles:
+            heading = titles[-1]
+        on_cell(heading, cell_index / len(document.cells))
+
+    where = {"metadata": {"path": str(notebook.parent)}}
+    # Sockets in a folder of this user's own: over TCP, other users of the machine could listen.
+    with tempfile.TemporaryDirectory(prefix="collwise-") as folder, Path(folder, "log").open("w+") as log:
+        kernel = AsyncKernelManager(transport="ipc", connection_file=f"{folder}/kernel.json")
+        client = _Client(document, km=kernel, timeout=None, resources=where, on_cell_start=tell)
+        try:
+            client.execute(env=os.environ | settings.environment(), stderr=log, cleanup_kc=True)
+        except CellExecutionError as problem:
+            kinds = {one.__name__: one for one in (CollwiseError, UsageError)}
+            if problem.ename in kinds:
+                raise kinds[problem.ename](problem.evalue) from None
+            click.echo(str(problem), err=True)
+            raise CollwiseError(f"{notebook.name} failed: {problem.ename}: {problem.evalue}") from None
+        except (AssertionError, RuntimeError) as problem:
+            # After Ctrl-C the client ends the kernel, and then stumbles over its absence.
+            if kernel.shutting_down:
+                raise KeyboardInterrupt from None
+            log.seek(0)
+            sys.stderr.write(log.read())
+            raise CollwiseError(f"{notebook.name} failed: {problem}") from None
+
+
+def _shown(document: NotebookNode) -> tuple[str, dict[str, Any], dict[str, bytes]]:
+    """The page of an executed notebook, the results that it published, and its pictures by file name."""
+    parts: list[str] = []
+    results: dict[str, Any] = {}
+    pictures: dict[str, bytes] = {}
+    for cell in document.cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "image/png" in data:
+                picture = f"{output.metadata['name']}.png"
+                pictures[picture] = base64.b64decode(data["image/png"])
+                parts.append(f"![{output.metadata['alt']}]({picture})")
+            elif "text/markdown" in data:
+                parts.append(data["text/markdown"])
+            elif "application/json" in data:
+                results |= data["application/json"]
+    return "\n\n".join(parts) + "\n", results, pictures

@@ -1,4 +1,4 @@
-"""Gains at run time in tables: for the terminal, for reports and as JSON."""
+"""The measured gain of other algorithms in a table: for the terminal, for reports and as JSON."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from statistics import geometric_mean
 from typing import Any
 
 from collwise.common.units import format_seconds, format_size
-from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, RunTime, WayTime
+from collwise.studies.reports.markdown import markdown_table
+from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeanTime, MeasuredGain
 
 COLUMNS = ("collective", "P", "m", "choice", "default", "rules", "libcollwise", "rules gain", "libcollwise gains")
 
 
 def cells(row: GainRow) -> tuple[str, ...]:
-    """One call; a gain in brackets is within the intervals of the two times."""
+    """The cells of one call; a gain in brackets lies within the confidence intervals of the two times."""
     segment = f", {format_size(row.choice.segment_bytes)}" if row.choice.segment_bytes else ""
     return (
         row.collective,
@@ -26,7 +27,7 @@ def cells(row: GainRow) -> tuple[str, ...]:
     )
 
 
-def _time(time: WayTime | None) -> str:
+def _time(time: MeanTime | None) -> str:
     if time is None:
         return "-"
     return f"{format_seconds(time.seconds)} ± {time.half_width_seconds / time.seconds:.0%}"
@@ -39,7 +40,7 @@ def _gain(row: GainRow, way: str) -> str:
     return text if row.significant(way) else f"({text})"
 
 
-def summary_lines(found: RunTime) -> Iterator[str]:
+def summary_lines(found: MeasuredGain) -> Iterator[str]:
     """For each way the geometric mean of the speed-ups, and how many calls became faster or slower beyond doubt."""
     for way in (RULES, LIBCOLLWISE):
         rows = [row for row in found.rows if getattr(row, way) is not None]
@@ -55,21 +56,19 @@ def summary_lines(found: RunTime) -> Iterator[str]:
         yield f"{note} ({calls} calls)"
 
 
-def check_lines(found: RunTime) -> list[str]:
+def check_lines(found: MeasuredGain) -> list[str]:
     """What Open MPI did with the rules."""
     return [check.summary for check in found.checks]
 
 
-def gains_markdown(found: RunTime) -> str:
-    """Tables for a report."""
-    lines = [COLUMNS, ["---"] * len(COLUMNS), *(cells(row) for row in found.rows)]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    points = "\n".join(f"- {line}" for line in (*summary_lines(found), *check_lines(found)))
-    return f"{table}\n\n{points}\n"
+def gains_markdown(found: MeasuredGain) -> str:
+    """The table and the summary for a report."""
+    points = "".join(f"- {line}\n" for line in (*summary_lines(found), *check_lines(found)))
+    return f"{markdown_table(COLUMNS, map(cells, found.rows))}\n{points}"
 
 
 def records(rows: Sequence[GainRow]) -> list[dict[str, Any]]:
-    """As plain data."""
+    """The rows as plain data, with speed-ups."""
     return [
         asdict(row) | {f"{way}_speedup": row.speedup(way) for way in (RULES, LIBCOLLWISE)}
         | {f"{way}_significant": row.significant(way) for way in (RULES, LIBCOLLWISE)}

@@ -1,4 +1,4 @@
-"""Irregular regions in words and tables: for the terminal, for reports and as JSON."""
+"""Irregular regions of gather and scatter in tables: for the terminal, for reports and as JSON."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from collwise.common.units import format_size
+from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.measurement.irregular_regions import Regions, region_times, verdict
 from collwise.validation.testbed.tcp_counters import TcpCounts
 
@@ -15,11 +16,11 @@ ALGORITHM_COLUMNS = ("gather", "blocks", "mean", "worst", "with time-out", "sent
 
 
 def summary_cells(found: Regions) -> tuple[str, ...]:
-    """One row on one place; the last three are what was counted during the gather series, if anything was."""
+    """The thresholds on one execution target, and what TCP counted during the gather series, if anything."""
     limits = found.thresholds
     sizes = (limits.gather_irregular_from_bytes, limits.gather_regular_from_bytes, limits.scatter_leap_bytes)
     return (
-        found.place,
+        found.target,
         found.variant or "-",
         str(found.procs),
         *("-" if size is None else format_size(size) for size in sizes),
@@ -29,7 +30,7 @@ def summary_cells(found: Regions) -> tuple[str, ...]:
 
 
 def algorithm_cells(found: Regions) -> list[tuple[str, ...]]:
-    """A row an algorithm and part of the sizes; times over those of linear gather without escalation."""
+    """One row per algorithm and part of the sizes; times are relative to linear gather without escalation."""
     return [
         (
             row.algorithm,
@@ -48,22 +49,23 @@ def _count_cells(counts: TcpCounts | None) -> tuple[str, ...]:
 
 
 def regions_markdown(all_found: Sequence[Regions]) -> str:
-    """Tables for a report: the thresholds of all places, then the algorithms of each."""
-    lines = [_markdown(SUMMARY_COLUMNS, [summary_cells(found) for found in all_found])]
+    """Tables for a report: the thresholds on all execution targets, then the algorithms on each."""
+    parts = [markdown_table(SUMMARY_COLUMNS, map(summary_cells, all_found))]
     for found in all_found:
-        lines += [f"**{title_of(found)}**: {verdict(found)}.", _markdown(ALGORITHM_COLUMNS, algorithm_cells(found))]
-    return "\n\n".join(lines) + "\n"
+        parts.append(f"**{title_of(found)}**: {verdict(found)}.\n")
+        parts.append(markdown_table(ALGORITHM_COLUMNS, algorithm_cells(found)))
+    return "\n".join(parts)
 
 
 def title_of(found: Regions) -> str:
     """'testbed-8x100M, reno, P = 8'."""
-    return ", ".join([found.place, *([found.variant] if found.variant else []), f"P = {found.procs}"])
+    return ", ".join([found.target, *([found.variant] if found.variant else []), f"P = {found.procs}"])
 
 
 def record_of(found: Regions) -> dict[str, Any]:
-    """As plain data: thresholds, every single time, counters and the verdict."""
+    """The regions as plain data: thresholds, every single time, counters and the verdict."""
     return {
-        "place": found.place,
+        "place": found.target,
         "variant": found.variant,
         "procs": found.procs,
         "thresholds": asdict(found.thresholds),
@@ -79,8 +81,3 @@ def record_of(found: Regions) -> dict[str, Any]:
             for series in (found.gather, found.scatter, *found.compared)
         ],
     }
-
-
-def _markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,155 +1,134 @@
-"""The HTML report: one self-contained page with tables and figures, and the Open MPI rules beside it."""
+"""The report of `demo` and `report`: tables and figures on one HTML page, and the Open MPI rules beside it."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import jinja2
 import numpy as np
 from matplotlib.figure import Figure
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common.files import writable_folder, write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.studies.figures import style as draw
+from collwise.studies.figures.maps import method_map
+from collwise.studies.figures.picks import algorithms_by_size, picks_by_size
+from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.studies.tuning import Tuning, chooses_segments, summary_line, table_columns, table_row
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.comparison import Comparison, ComparisonResult
-from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.grid import DECISION_SIZES
 
 RULES_VERSIONS = ("4.1", "5.0")
 _TITLES = {"bcast": "Broadcast", "gather": "Gather"}
-
-
-@dataclass(frozen=True)
-class _Figure:
-    caption: str
-    data: str
-
-
-@dataclass(frozen=True)
-class _Section:
-    title: str
-    summary: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    bad: Sequence[Sequence[bool]]
-    figures: Sequence[_Figure]
-
-
-@dataclass(frozen=True)
-class _Cluster:
-    title: str
-    facts: Sequence[tuple[str, str]]
-    sections: Sequence[_Section]
-    fits: Sequence[Sequence[str]]
-    rules: Sequence[str]
+_SHADED_FROM = 0.1
+_INTRO = (
+    "Times are simulated by {engine}. A choice is an algorithm and, for broadcast, a segment size. The number in "
+    "brackets is how much slower than the best choice it is, in percent; more than 10 % is shaded. 'Open MPI 3.1' is "
+    "what that version decides untuned, with its own segment sizes; later versions decide otherwise, with algorithms "
+    "that are not in this comparison. The slowdowns of its 1 KiB segments are upper bounds: the simulation charges "
+    "each eager segment a latency that a real network hides in part."
+)
+_USE = (
+    "The rules are used by: mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename FILE "
+    "--mca coll ^han"
+)
 
 
 def write_report(tunings: Sequence[Tuning], folder: Path) -> Path:
-    """Writes report.html, figures (PNG) and rules files into `folder`; returns the page's path.
+    """Writes report.html, report.md, figures (PNG) and rules files into a folder; returns the HTML page's path.
 
     Raises UsageError when the folder cannot be written.
     """
     writable_folder(folder)
-    clusters = [_cluster(tuning, folder) for tuning in tunings]
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
     engine = next(iter(tunings[0].comparisons.values())).sweep.configuration.maker
-    page = environment.get_template("report.html").render(clusters=clusters, engine=engine)
-    path = folder / "report.html"
-    write_text(path, page)
-    return path
+    sections = [section for tuning in tunings for section in _sections(tuning, folder)]
+    page, _ = write_sections(
+        "Which collective algorithm to use", _INTRO.format(engine=engine), sections, folder, "report"
+    )
+    return page
 
 
 def rules_path(folder: Path, tuning: Tuning, openmpi_version: str) -> Path:
-    """Where the rules of a platform go."""
+    """The path of a platform's rules file in a report's folder."""
     return folder / f"{tuning.platform.name}-openmpi-{openmpi_version}.rules"
 
 
-def _cluster(tuning: Tuning, folder: Path) -> _Cluster:
-    rules = []
+def _sections(tuning: Tuning, folder: Path) -> Iterator[Section]:
     for version in RULES_VERSIONS:
-        path = rules_path(folder, tuning, version)
-        write_text(path, openmpi_rules(list(tuning.decisions.values()), version))
-        rules.append(path.name)
-    parameters = tuning.parameters
+        write_text(rules_path(folder, tuning, version), openmpi_rules(list(tuning.decisions.values()), version))
+    parameters, pair = tuning.parameters, tuning.parameters.hockney
     gamma = parameters.gamma(np.arange(3, 8), parameters.segment_bytes)
     facts = [
-        ("Platform", tuning.platform.title),
-        ("Nodes", str(len(tuning.platform.hosts))),
-        ("Processes per node", str(parameters.processes_per_node)),
-        ("Simulated by", parameters.made_by),
+        ("nodes", len(tuning.platform.hosts)),
+        ("processes per node", parameters.processes_per_node),
+        ("simulated by", parameters.made_by),
         ("gamma(3..7)", ", ".join(f"{value:.3f}" for value in gamma)),
-        ("Point to point", f"{format_seconds(parameters.hockney.alpha_seconds)} + m x "
-                           f"{parameters.hockney.beta_seconds_per_byte:.3g} s/byte"),
-    ]  # fmt: skip
-    sections = [
-        _section(tuning, collective, result, folder) for collective, result in tuning.comparisons.items() if result.rows
+        ("point to point", f"{format_seconds(pair.alpha_seconds)} + m x {pair.beta_seconds_per_byte:.3g} s/byte"),
     ]
-    return _Cluster(tuning.platform.title, facts, sections, _fit_rows(tuning), rules)
+    columns = ("collective", "algorithm", "part", "alpha (s)", "beta (s/byte)", "mean error (%)", "worst (%)")
+    tables = [
+        TextTable(("", tuning.platform.title), facts),
+        TextTable(columns, _fit_rows(tuning), 3, "Fitted parameters and residuals", folded=True),
+    ]
+    files = [rules_path(folder, tuning, version).name for version in RULES_VERSIONS]
+    yield Section(tuning.platform.title, [_USE], tables, files=files)
+    for collective, result in tuning.comparisons.items():
+        if result.rows:
+            yield _comparison(tuning, collective, result)
 
 
-def _section(tuning: Tuning, collective: str, result: ComparisonResult, folder: Path) -> _Section:
-    stem = f"{tuning.platform.name}-{collective}"
-    title = f"{_TITLES.get(collective, collective)} on {tuning.platform.title}, simulated"
+def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Section:
+    heading = f"{_TITLES.get(collective, collective)} on {tuning.platform.title}"
     largest = max(row.procs for row in result.rows)
     at_largest = [row for row in result.rows if row.procs == largest]
-    drawn = [
-        ("picks", draw.picks_by_size(result.rows, title), "Time of each source's pick (figure 5 of the paper)."),
-        (
-            "algorithms",
-            draw.algorithms_by_size(at_largest, f"{title}, P = {largest}"),
+    stem = f"{tuning.platform.name}-{collective}"
+    pictures = [
+        Picture(
+            f"{stem}-picks",
+            picks_by_size(result.rows, f"{heading}, simulated"),
+            "Time of each source's pick, as in figure 5 of Nuriyev & Lastovetsky 2021.",
+        ),
+        Picture(
+            f"{stem}-algorithms",
+            algorithms_by_size(at_largest, f"{heading}, simulated, P = {largest}"),
             f"Every algorithm at {format_size(tuning.parameters.segment_bytes)} segments: "
             "simulated times (markers) and the model's (lines).",
         ),
-        ("map", _map(tuning.decisions[collective], tuning, title), "What the rules choose for every P and m."),
+        Picture(f"{stem}-map", _map(tuning, collective, heading), "What the rules choose for every P and m."),
     ]
-    pictures = []
-    for name, figure, caption in drawn:
-        path = draw.save(figure, folder / f"{stem}-{name}.png")
-        pictures.append(_Figure(caption, base64.b64encode(path.read_bytes()).decode()))
-    return _Section(
-        title=_TITLES.get(collective, collective),
-        summary=summary_line(result),
-        columns=table_columns(result.rows),
-        rows=[table_row(row) for row in result.rows],
-        bad=[_bad_cells(row) for row in result.rows],
-        figures=pictures,
-    )
+    bad = {
+        (number, len(table_row(row)) - picks + position)
+        for number, row in enumerate(result.rows)
+        for picks, position in _bad_picks(row)
+    }
+    table = TextTable(table_columns(result.rows), [table_row(row) for row in result.rows], bad=bad)
+    return Section(heading, [f"{summary_line(result)}."], [table], pictures)
 
 
-def _bad_cells(row: Comparison) -> list[bool]:
-    picks = (
-        [row.model, row.openmpi_shipped] if chooses_segments([row]) else [row.model, row.openmpi, row.openmpi_shipped]
-    )
-    return [False] * (len(table_row(row)) - len(picks)) + [pick.degradation > 0.1 for pick in picks]
+def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:
+    """How many picks the row's table ends in, and the position of each one among them that is to be shaded."""
+    common = [] if chooses_segments([row]) else [row.openmpi]
+    picks = [row.model, *common, row.openmpi_shipped]
+    return ((len(picks), position) for position, pick in enumerate(picks) if pick.degradation > _SHADED_FROM)
 
 
-def _map(decisions: DecisionTable, tuning: Tuning, title: str) -> Figure:
-    counts = np.arange(2.0, tuning.platform.max_procs(tuning.parameters.processes_per_node) + 1)
-    sizes = np.array(DECISION_SIZES[decisions.collective], dtype=float)
-    chosen = [[decisions.choose(int(p), int(m)).algorithm for m in sizes] for p in counts]
-    names = list(Catalogue.load().collective(decisions.collective).selectable)
-    winners = np.array([[names.index(name) for name in row] for row in chosen], dtype=float)
-    heading = title.replace(", simulated", ", chosen by the model")
-    return draw.decision_map(counts, sizes, winners, names, heading)
+def _map(tuning: Tuning, collective: str, heading: str) -> Figure:
+    decisions = tuning.decisions[collective]
+    procs = range(2, tuning.platform.max_procs(tuning.parameters.processes_per_node) + 1)
+    sizes = DECISION_SIZES[collective]
+    chosen = [[decisions.choose(p, m) for m in sizes] for p in procs]
+    methods = list(dict.fromkeys(choice for row in chosen for choice in row))
+    winners = np.array([[methods.index(choice) for choice in row] for row in chosen])
+    return method_map({"rules": winners}, methods, procs, sizes, f"{heading}, chosen by the model")
 
 
 def _fit_rows(tuning: Tuning) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = []
-    for collective, fits in tuning.parameters.fits["by_parts"].items():
-        for name, fitted in fits.items():
-            for part, pair in fitted.parameters.items():
-                rows.append(
-                    (
-                        collective, name, part, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}",
-                        f"{fitted.mean_residual * 100:.1f}", f"{fitted.worst_residual * 100:.1f}",
-                    )
-                )  # fmt: skip
-    return rows
+    return [
+        (
+            *(collective, name, part, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}"),
+            *(f"{fitted.mean_residual * 100:.1f}", f"{fitted.worst_residual * 100:.1f}"),
+        )
+        for collective, fits in tuning.parameters.fits["by_parts"].items()
+        for name, fitted in fits.items()
+        for part, pair in fitted.parameters.items()
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,29 +11,33 @@ import jinja2
 from matplotlib.figure import Figure
 
 from collwise.common.files import writable_folder, write_text
-from collwise.studies.figures import style as draw
+from collwise.studies.figures.style import save
+from collwise.studies.reports.markdown import markdown_table
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Cells as people read them. `left` columns are aligned left; rows in `bad`, by position, are marked."""
+    """Cells as people read them.
+
+    The first `left` columns are aligned left. Cells in `bad`, by row and column, are marked. A `folded` table is
+    hidden behind its title in HTML.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     left: int = 1
     title: str = ""
-    bad: frozenset[int] = frozenset()
+    bad: Collection[tuple[int, int]] = ()
+    folded: bool = False
 
     def markdown(self) -> str:
-        """As a Markdown table, marked rows in bold."""
-        align = ["---" if number < self.left else "---:" for number in range(len(self.columns))]
-        lines: list[Sequence[object]] = [self.columns, align]
-        lines += [
-            [f"**{cell}**" if number in self.bad and str(cell) else cell for cell in row]
-            for number, row in enumerate(self.rows)
+        """The table as Markdown, with marked cells in bold."""
+        rows = [
+            [f"**{cell}**" if (i, j) in self.bad and str(cell) else cell for j, cell in enumerate(row)]
+            for i, row in enumerate(self.rows)
         ]
-        body = "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
-        return f"{self.title}:\n\n{body}" if self.title else body
+        table = markdown_table(self.columns, rows, self.left)
+        return f"{self.title}:\n\n{table}" if self.title else table
 
 
 @dataclass(frozen=True)
@@ -47,51 +51,40 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report: paragraphs, then tables, then figures."""
+    """A part of a report: paragraphs, links to files beside the report, tables, and figures, in this order."""
 
     title: str
     paragraphs: Sequence[str] = ()
     tables: Sequence[TextTable] = ()
     pictures: Sequence[Picture] = ()
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    path: Path
-    caption: str
-
-    @property
-    def data(self) -> str:
-        return base64.b64encode(self.path.read_bytes()).decode()
+    files: Sequence[str] = ()
 
 
 def write_sections(title: str, intro: str, sections: Sequence[Section], folder: Path, stem: str) -> tuple[Path, Path]:
     """Writes STEM.html, which holds its figures, and STEM.md with the figures (PNG) beside it; returns both paths.
 
-    Raises UsageError when the folder cannot be written.
+    The file of a figure is STEM-NAME.png. Raises UsageError when the folder cannot be written.
     """
     writable_folder(folder)
-    drawn = [
-        [_Drawn(draw.save(one.figure, folder / f"{stem}-{one.name}.png"), one.caption) for one in section.pictures]
-        for section in sections
-    ]
+    data = {}
+    for picture in (one for section in sections for one in section.pictures):
+        path = save(picture.figure, folder / f"{stem}-{picture.name}.png")
+        data[picture.name] = base64.b64encode(path.read_bytes()).decode()
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    page = environment.get_template("sections.html").render(
-        title=title, intro=intro, sections=list(zip(sections, drawn, strict=True))
-    )
-    paths = folder / f"{stem}.html", folder / f"{stem}.md"
-    write_text(paths[0], page)
-    write_text(paths[1], _markdown(title, intro, sections, drawn))
-    return paths
+    page, text = folder / f"{stem}.html", folder / f"{stem}.md"
+    template = environment.get_template("sections.html")
+    write_text(page, template.render(title=title, intro=intro, sections=sections, data=data))
+    write_text(text, f"# {title}\n\n{intro}\n" + "".join(_markdown(sections, stem)))
+    return page, text
 
 
-def _markdown(title: str, intro: str, sections: Sequence[Section], drawn: Sequence[Sequence[_Drawn]]) -> str:
-    parts = [f"# {title}\n\n{intro}\n"]
-    for section, pictures in zip(sections, drawn, strict=True):
-        parts.append(f"\n## {section.title}\n")
-        parts += [f"\n{paragraph}\n" for paragraph in section.paragraphs]
-        parts += [f"\n{one.markdown()}" for one in section.tables if one.rows]
-        parts += [f"\n![{one.caption}]({one.path.name})\n" for one in pictures]
-    return "".join(parts)
+def _markdown(sections: Sequence[Section], stem: str) -> Iterator[str]:
+    for section in sections:
+        yield f"\n## {section.title}\n"
+        yield from (f"\n{paragraph}\n" for paragraph in section.paragraphs)
+        if section.files:
+            yield "\nBeside this page: " + ", ".join(f"[{name}]({name})" for name in section.files) + ".\n"
+        yield from (f"\n{table.markdown()}" for table in section.tables if table.rows)
+        yield from (f"\n![{one.caption}]({stem}-{one.name}.png)\n" for one in section.pictures)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from collwise.common.units import format_seconds, format_size
 from collwise.models.point_to_point import AS_PRINTED
-from collwise.studies.figures import validation as draw
+from collwise.studies.figures import three_way as draw
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.measurement.repeatability import WANTED
@@ -75,23 +75,17 @@ def _place_title(name: str) -> str:
 
 
 def _promises(result: Validation) -> Section:
-    rows, bad = [], set()
-    for number, one in enumerate(verdicts(result.main)):
-        rows.append(
-            (
-                one.collective,
-                one.quantity,
-                percent(one.found),
-                percent(one.limit),
-                "yes" if one.kept else "no",
-                percent(one.distance, sign=True),
-                "" if one.kept else _why(result, one.collective),
-            )
+    promises = list(verdicts(result.main))
+    rows = [
+        (
+            *(one.collective, one.quantity, percent(one.found), percent(one.limit), "yes" if one.kept else "no"),
+            *(percent(one.distance, sign=True), "" if one.kept else _why(result, one.collective)),
         )
-        if not one.kept:
-            bad.add(number)
+        for one in promises
+    ]
     columns = ("collective", "of simulation", "found", "at most", "kept", "distance", "causes found")
-    tables = [TextTable(columns, rows, 2, bad=frozenset(bad))]
+    bad = {(i, j) for i, one in enumerate(promises) for j in range(len(columns)) if not one.kept}
+    tables = [TextTable(columns, rows, 2, bad=bad)]
     text = [
         f"Simulated against measured times on {_place_title(result.main.places[0])}.",
         "Messages below 8 KiB are smaller than, or not much larger than, what the test bed's token buckets let through "

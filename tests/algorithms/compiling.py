@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from collwise.simulator.execution.installations import REPOSITORY, build_programs, engine
+from collwise.simulator.execution.installations import REPOSITORY, build_programs, find_installation
 from tests.needs import need
 
 COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi"}
@@ -14,7 +14,7 @@ COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi"}
 def compiled(library: str, source: Path, target: Path, *link_options: str) -> Path:
     """The program `target`, for 'smpi' or 'openmpi'; the test is skipped where that is missing."""
     need(library)
-    chosen = engine(library)
+    chosen = find_installation(library)
     build_programs(chosen)
     libraries = [str(chosen.build_directory / name) for name in ("libcollwise.a", "libcollwise_topology.a")]
     options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY / 'algorithms'}"]

@@ -81,7 +81,7 @@ def test_every_algorithm_is_right_for_many_sizes(library: str) -> None:
 @pytest.mark.slow
 @needs("smpi-built")
 def test_every_algorithm_is_right_under_a_newer_simgrid() -> None:
-    versions = [path.parent.name.removeprefix("simgrid-") for path in engines.engines_directory().glob("*/.complete")]
+    versions = [path.parent.name.removeprefix("simgrid-") for path in engines.simgrid_directory().glob("*/.complete")]
     for version in versions:
         assert_all_right(verify(["smpi"], smpi_version=version))
 

@@ -16,9 +16,9 @@ import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.platforms import load
-from collwise.simulator.execution.installations import REPOSITORY, Installation, engine
+from collwise.simulator.execution.installations import REPOSITORY, Installation, find_installation
 from collwise.simulator.execution.interposed import LibraryOptions
-from collwise.simulator.execution.processes import smpi_files
+from collwise.simulator.execution.smpirun import smpi_files
 from tests.needs import each, need, needs
 from tests.waiting import wait_for
 
@@ -41,7 +41,7 @@ FUNCTIONS = (
 def engine_of(name: str) -> Installation:
     need(name)
     library, _, version = name.partition("-")
-    found = engine(library, version or None)
+    found = find_installation(library, version or None)
     build = subprocess.run(["cmake", "--build", str(found.build_directory)], capture_output=True, text=True)
     assert build.returncode == 0, build.stdout + build.stderr
     return found

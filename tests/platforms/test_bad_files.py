@@ -97,7 +97,7 @@ def test_missing_unreadable_and_foreign_files(tmp_path: Path) -> None:
             "links_per_node = 1",
             "backbone_latency_seconds = 1",
             "backbone",
-            "network.backbone_latency_seconds: stands without backbone_bytes_per_second (valid: both, or ",
+            "network.backbone_latency_seconds: is given without backbone_bytes_per_second (valid: both, or ",
         ),
         ("crosstraffic = true", 'crosstraffic = "on"', "cross", "calibration.crosstraffic: 'on' does not fit (valid: "),
         (
@@ -258,7 +258,7 @@ def test_xml_is_taken_as_it_is(tmp_path: Path) -> None:
             'os" value="0:1',
             "4: smpi/os: malformed row '0:1' (valid: 0:0.0:0.0;1024",
         ),
-        ('value="1e-9"', "", "4: a <prop> of <config> lacks something (valid: both id and value)"),
+        ('value="1e-9"', "", "4: a <prop> of <config> lacks id or value (valid: both)"),
     ],
 )
 def test_broken_xml(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -56,7 +56,7 @@ _WIRES = "(valid: one for every two types, and one within each type of several n
             "nodes = 2",
             "nodes = 1000",
             '[[node_types]]\nname = "fast"',
-            "node_types: 1001 nodes in all (valid: up to 1000 where nodes differ)",
+            "node_types: 1001 nodes in all (valid: up to 1000 in a heterogeneous cluster)",
         ),
         ("nodes = 2", "nods = 2", "nods", "node_types[1].nods: unknown key; did you mean nodes? (valid: name, nodes, "),
         (
@@ -127,7 +127,7 @@ _WIRES = "(valid: one for every two types, and one within each type of several n
             "link_bytes_per_second = 12500000.0",
             "link_bytes_per_second = 1.25e5",
             "link_bytes_per_second = 1.25e5",
-            "node_types[2].link_bytes_per_second: 125000 bytes a second is no cluster's link (valid: bytes a sec",
+            "node_types[2].link_bytes_per_second: 125000 bytes per second is too slow for a link of a cl",
         ),
         (
             "latency_seconds = 3e-05, bytes_per_second = 100000000.0",

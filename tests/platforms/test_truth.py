@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import UsageError
+from collwise.common.experiments import ROUNDTRIP, Experiment
 from collwise.platforms import Calibration, HeterogeneousPlatform, HostPlatform, XmlPlatform, load, load_description
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.store import Store
@@ -58,20 +59,24 @@ def timed(platform: HostPlatform, cases: Sequence[Case], folder: Path) -> dict[C
     return result.timings
 
 
-def roundtrips(platform: HostPlatform, sizes: Sequence[int], folder: Path) -> dict[tuple[int, int, int], float]:
-    """Seconds of a message and its reply by the positions of two hosts, each pair once, and bytes."""
-    count = len(platform.hosts)
-    times = {}
-    for first in range(count - 1):
-        order = [first, *(position for position in range(count) if position != first)]
-        cases = [
-            Case("-", "-", procs, size, experiment="roundtrip")
-            for procs in range(first + 2, count + 1)
-            for size in sizes
-        ]
-        for case, timing in timed(platform.reordered(order), cases, folder).items():
-            times[first, order[case.procs - 1], case.message_bytes] = timing.root_seconds
-    return times
+def roundtrips(
+    platform: HostPlatform,
+    sizes: Sequence[int],
+    folder: Path,
+    pairs: Sequence[tuple[int, int]] | None = None,
+    processes_per_node: int = 1,
+) -> dict[tuple[int, int, int], float]:
+    """Seconds of a message and its reply by two ranks, each pair once by default, and bytes."""
+    asked = [
+        Experiment(ROUNDTRIP, pair, size, size)
+        for pair in pairs or combinations(range(len(platform.hosts)), 2)
+        for size in sizes
+    ]
+    procs = 1 + max(max(one.processes) for one in asked)
+    with Store(folder / "timings.sqlite") as store:
+        lab = SimulationContext(store).laboratory(platform, procs, processes_per_node)
+        found = lab.run(asked, in_parallel=False)
+    return {(*one.processes, one.message_bytes): time.seconds for one, time in zip(asked, found, strict=True)}  # type: ignore[misc]
 
 
 @needs("smpi")
@@ -79,10 +84,9 @@ def roundtrips(platform: HostPlatform, sizes: Sequence[int], folder: Path) -> di
 def test_messages_take_what_loggp_says(name: str, tmp_path: Path) -> None:
     latency, overhead, _, gap_per_byte = LOGGP[name]
     sizes = [1, 2, 1000, 8192, 65536, 131071, 131072, 4194304]
-    cases = [Case("-", "-", 2, size, experiment="roundtrip") for size in sizes]
-    for case, timing in timed(load(name), cases, tmp_path).items():
-        expected = latency + 2 * overhead + (case.message_bytes - 1) * gap_per_byte
-        assert timing.root_seconds / 2 == pytest.approx(expected, rel=0.01), case.message_bytes
+    for (_, _, size), seconds in roundtrips(load(name), sizes, tmp_path, [(0, 1)]).items():
+        expected = latency + 2 * overhead + (size - 1) * gap_per_byte
+        assert seconds / 2 == pytest.approx(expected, rel=0.01), size
 
 
 @needs("smpi")
@@ -191,7 +195,7 @@ def test_what_changes_with_the_size_or_is_not_described_has_no_truth(tmp_path: P
         with pytest.raises(UsageError, match=r"^platform 'gros': factors or overheads that change with the message"):
             point_to_point(platform)
     own = XmlPlatform("own", "own", tmp_path / "own.xml", "", ("a", "b"))
-    with pytest.raises(UsageError, match=r"^platform 'own' is no description"):
+    with pytest.raises(UsageError, match=r"^platform 'own' is platform XML"):
         point_to_point(own)
 
 
@@ -210,17 +214,18 @@ def test_flows_of_a_node_share_its_link(collective: str, algorithm: str, tmp_pat
 @needs("smpi")
 def test_opposite_directions_do_not_share(tmp_path: Path) -> None:
     exchange = Case("allgather", "recursive_doubling", 2, 60000)
-    roundtrip = Case("-", "-", 2, 60000, experiment="roundtrip")
-    times = timed(heterogeneous("hcl16"), [exchange, roundtrip], tmp_path)
-    assert times[exchange].seconds == pytest.approx(times[roundtrip].root_seconds / 2, rel=1e-3)
+    platform = heterogeneous("hcl16")
+    both_ways = timed(platform, [exchange], tmp_path)[exchange].seconds
+    (there_and_back,) = roundtrips(platform, [60000], tmp_path, [(0, 1)]).values()
+    assert both_ways == pytest.approx(there_and_back / 2, rel=1e-3)
 
 
 @needs("smpi")
 def test_two_processes_of_a_node_use_the_loopback(tmp_path: Path) -> None:
     platform = heterogeneous("hcl16")
     kind = platform.node_types[0]
-    within = Case("-", "-", 2, 10000, processes_per_node=2, experiment="roundtrip")
     overheads = kind.send_base_seconds + kind.receive_base_seconds
     overheads += 10000 * (kind.send_seconds_per_byte + kind.receive_seconds_per_byte)
     expected = overheads + platform.loopback_latency_seconds + 10016 / platform.loopback_bytes_per_second
-    assert timed(platform, [within], tmp_path)[within].root_seconds / 2 == pytest.approx(expected, rel=1e-4)
+    (there_and_back,) = roundtrips(platform, [10000], tmp_path, [(0, 1)], processes_per_node=2).values()
+    assert there_and_back / 2 == pytest.approx(expected, rel=1e-4)

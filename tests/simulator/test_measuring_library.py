@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from collwise.simulator.execution.installations import mpi_installation
-from collwise.simulator.execution.processes import run_program
-from collwise.simulator.execution.targets import LocalMachine
+from collwise.simulator.execution.local_machine import LocalMachine, run_program
 from tests.needs import each, needs
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -126,7 +126,7 @@ def test_a_full_device_is_one_line(arguments: list[str]) -> None:
 def test_a_file_that_exists_is_not_overwritten(told: Told, arguments: list[str], file: str) -> None:
     Path(file).write_text("dear to somebody")
     code, _, err = told(arguments)
-    assert (code, err) == (2, f"collwise: {file} exists already; name another file, or overwrite it by --force\n")
+    assert (code, err) == (2, f"collwise: {file} exists already; name another file, or overwrite it with --force\n")
     assert Path(file).read_text() == "dear to somebody"
 
 

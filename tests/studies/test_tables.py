@@ -117,3 +117,9 @@ def test_commands_show_the_same_numbers_at_any_width(command: str, columns: int,
     told = [line for line in wide.splitlines() if line.startswith("│")]
     missing = {one for line in told for one in re.findall(numbers, line)} - set(re.findall(numbers, narrow))
     assert not missing
+
+
+def test_numbers_are_aligned_right_and_names_left() -> None:
+    text = shown(table("t", ["name", "P"], [("a", 1), ("long name", 1000)]), 60)
+    assert "│ a         │    1 │" in text
+    assert "│ long name │ 1000 │" in text

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 
 from collwise.platforms import Platform
 from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.runner import Progress
 from collwise.validation.calibration.plan import (
-    Extent,
-    Measurement,
-    Progress,
+    CalibrationGrid,
     limit_plan,
     measure_plan,
-    pair_between_nodes,
+    pairs_between_nodes,
     simulate_plan,
     size_plan,
 )
@@ -26,7 +27,8 @@ from collwise.validation.calibration.points import (
     RECEIVE,
     ROW,
     SEND,
-    Point,
+    CalibrationPoint,
+    case_of_kind,
     of_kind,
 )
 from collwise.validation.calibration.segmented_regression import value_at
@@ -60,7 +62,7 @@ class CalibrationResult:
     """
 
     platform: Platform
-    points: tuple[Point, ...]
+    points: tuple[CalibrationPoint, ...]
     segments: Segments
     residuals: tuple[Residual, ...]
 
@@ -96,45 +98,48 @@ class CalibrationResult:
 
 
 def measure_points(
-    place: ExecutionTarget,
+    target: ExecutionTarget,
     nominal: Platform,
-    extent: Extent,
+    grid: CalibrationGrid,
+    store: Store,
+    *,
     together: bool = True,
     on_progress: Progress | None = None,
-) -> list[Point]:
-    """Measurements between nodes of `place`, whose nominal description is `nominal`.
+) -> list[CalibrationPoint]:
+    """Measurements between nodes of a target, whose nominal description is `nominal`; resumes what is in the store.
 
     All of its nodes take part: in pairs side by side, as all are at work in a collective, or with `together` False all
     but the first pair waiting. Raises UsageError where there are no two nodes and CollwiseError when a program fails.
     """
-    procs = nominal.nodes * place.processes_per_node(nominal.nodes)
-    per_node = place.processes_per_node(procs)
-    first, second, pairs = pair_between_nodes(procs, per_node)
-    made = measure_plan(place, procs, limit_plan((first, second), extent.most_bytes))
-    plan = size_plan(extent, eager_limit(made), (first, second), pairs if together else 1, nominal, within=per_node > 1)
-    return [*made, *measure_plan(place, procs, plan, on_progress)]
+    procs = nominal.nodes * target.processes_per_node(nominal.nodes)
+    per_node = target.processes_per_node(procs)
+    processes = pairs_between_nodes(procs, per_node)
+    limits = measure_plan(target, procs, limit_plan(processes[:2], per_node, grid.most_bytes), grid, store)
+    plan = size_plan(grid, eager_limit(limits), processes if together else processes[:2], per_node, nominal)
+    return [*limits, *measure_plan(target, procs, plan, grid, store, on_progress)]
 
 
-def refit(points: Sequence[Point], nominal: Platform) -> CalibrationResult:
+def refit(points: Sequence[CalibrationPoint], nominal: Platform, context: SimulationContext) -> CalibrationResult:
     """A platform of the nominal one's name fitted to the points. Raises UsageError when a kind has too few."""
     platform, segments = fit_platform(points, nominal)
-    return CalibrationResult(platform, tuple(points), segments, tuple(_residuals(platform, points)))
+    return CalibrationResult(platform, tuple(points), segments, tuple(_residuals(platform, points, context)))
 
 
-def alone_platform(points: Sequence[Point], nominal: Platform) -> Platform:
+def alone_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> Platform:
     """As `refit`, on messages alone: however quick these are, and whatever those in a row take."""
     unbounded = replace(nominal, link_bytes_per_second=math.inf)
     return fit_platform([point for point in points if point.kind != ROW], unbounded)[0]
 
 
-def _residuals(platform: Platform, points: Sequence[Point]) -> list[Residual]:
+def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: SimulationContext) -> list[Residual]:
     """Every message that was measured, simulated between two nodes or within one by the same program."""
     chosen = [point for point in points if point.kind in _COMPARED]
     clock = clock_seconds(points)
-    plan = [
-        Measurement(point.kind, 0, 1 if point.within_node else 2, point.message_bytes, point.count) for point in chosen
+    cases = [
+        case_of_kind(point.kind, (0, 1) if point.within_node else (0, 2), 2, point.message_bytes, point.count)
+        for point in chosen
     ]
-    simulated = simulate_plan(platform, 4, 2, plan)
+    simulated = simulate_plan(platform, 4, 2, cases, context)
     return [
         Residual(
             one.kind,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform, Platform
-from collwise.simulator.execution.processes import ProgramRun, run_program
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments
+from collwise.simulator.sweeps.method import Precision
+from collwise.simulator.sweeps.runner import Progress, run_cases
+from collwise.simulator.timing import Case
 from collwise.validation.calibration.points import (
     CLOCK,
     EAGER,
@@ -25,7 +26,9 @@ from collwise.validation.calibration.points import (
     REDUCE,
     ROW,
     SEND,
-    Point,
+    CalibrationPoint,
+    case_of_kind,
+    point_of,
 )
 
 LEAST_BYTES = 1
@@ -33,33 +36,19 @@ MOST_BYTES = 4 * 2**20
 _ROW_MESSAGES = 8
 _EXCHANGES = 10
 _CLOCK_READINGS = 1000
+_CLOCK_REPETITIONS = 15
 _LATE_SECONDS = 0.02
-_EAGER_VOTES = 3
-_LIMIT_SECONDS = 1800.0
+_EAGER_TRIALS = 3
 # A message of the network's slowest size and its answer need this much more than nominal, at most.
 _SLACK_SECONDS = 1e-3
 
-Progress = Callable[[int, int], None]
+Plan = dict[Case, int]
+"""Cases in the order in which they are measured, with their numbers of repetitions."""
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """A line of the file that programs/calibration.c reads; `within_node` is ours."""
-
-    kind: str
-    first: int
-    second: int
-    message_bytes: int
-    count: int = 1
-    delay_seconds: float = 0.0
-    repetitions: int = 1
-    within_node: bool = False
-    pairs: int = 1
-
-
-@dataclass(frozen=True)
-class Extent:
-    """How much is measured: sizes of each kind, from one to another, and how long one may take.
+class CalibrationGrid:
+    """How many message sizes each kind has, from one size to another, and how often they are repeated.
 
     A size is repeated until its measurements take about `seconds_each`, from 2 to `most_repetitions` times.
     """
@@ -79,66 +68,64 @@ class Extent:
             raise UsageError(f"sizes from {self.least_bytes} B to {self.most_bytes} B; valid: ascending, 1 B to 1 GiB")
 
 
-QUICK = Extent(40, 28, 16, 20, most_bytes=2**20, seconds_each=0.02, most_repetitions=15)
-USUAL = Extent()
+QUICK = CalibrationGrid(40, 28, 16, 20, most_bytes=2**20, seconds_each=0.02, most_repetitions=15)
+USUAL = CalibrationGrid()
 
 
-def pair_between_nodes(procs: int, processes_per_node: int) -> tuple[int, int, int]:
-    """The first processes of the first two nodes, and how many such pairs of nodes there are. UsageError if none."""
+def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
+    """The first processes of all nodes, two of which are a pair. Raises UsageError if there are no two nodes."""
     pairs = procs // processes_per_node // 2
     if pairs == 0:
-        raise UsageError(f"{procs} processes, {processes_per_node} a node; calibration needs two nodes")
-    return 0, processes_per_node, pairs
+        raise UsageError(f"{procs} processes, {processes_per_node} per node; calibration needs two nodes")
+    return tuple(range(0, 2 * pairs * processes_per_node, processes_per_node))
 
 
-def limit_plan(pair: tuple[int, int], most_bytes: int) -> list[Measurement]:
-    """What the plan of sizes depends on, the eager limit, and what depends on no size."""
-    return [
-        Measurement(CLOCK, *pair, 0, _CLOCK_READINGS, repetitions=15),
-        Measurement(EAGER, *pair, most_bytes, delay_seconds=_LATE_SECONDS, repetitions=_EAGER_VOTES),
-    ]
+def limit_plan(pair: tuple[int, ...], processes_per_node: int, most_bytes: int) -> Plan:
+    """The eager limit, on which the plan of sizes depends, and the clock, which depends on no size."""
+    clock = case_of_kind(CLOCK, pair, processes_per_node, 0, _CLOCK_READINGS)
+    eager = case_of_kind(EAGER, pair, processes_per_node, most_bytes, _EAGER_TRIALS, _LATE_SECONDS)
+    return {clock: _CLOCK_REPETITIONS, eager: 1}
 
 
 def size_plan(
-    extent: Extent,
+    grid: CalibrationGrid,
     eager_limit_bytes: int,
-    pair: tuple[int, int],
-    pairs: int,
+    processes: tuple[int, ...],
+    processes_per_node: int,
     nominal: Platform,
-    *,
-    within: bool,
-) -> list[Measurement]:
+) -> Plan:
     """Measurements over log-uniform random sizes in random order.
 
-    All between the two processes of `pair`, `pairs` such pairs side by side, and with `within` ping-pongs between the
-    first two processes. `nominal` says how long messages take, about.
+    All are between the pairs of `processes` side by side, but for ping-pongs between the first two processes of a node
+    that has several. `nominal` says how long messages take, about.
     """
-    chance = random.Random(extent.seed)
-    most = extent.most_bytes
-    eager = max(extent.least_bytes + 1, min(most, eager_limit_bytes - 1))
+    chance = random.Random(grid.seed)
+    most = grid.most_bytes
+    eager = max(grid.least_bytes + 1, min(most, eager_limit_bytes - 1))
     below = min(most, 4 * eager)
     wanted = [
-        (PING_PONG, extent.ping_pongs, most, 1, 2.0),
-        (SEND, extent.calls, below, 1, 1.0),
-        (ISEND, extent.calls, below, 1, 1.0),
-        (RECEIVE, extent.calls, eager, 1, 3.0),
-        (ROW, extent.rows, eager, _ROW_MESSAGES, float(_ROW_MESSAGES)),
-        (EXCHANGE, extent.exchanges, below, _EXCHANGES, float(_EXCHANGES)),
+        (PING_PONG, grid.ping_pongs, most, 1, 2.0),
+        (SEND, grid.calls, below, 1, 1.0),
+        (ISEND, grid.calls, below, 1, 1.0),
+        (RECEIVE, grid.calls, eager, 1, 3.0),
+        (ROW, grid.rows, eager, _ROW_MESSAGES, float(_ROW_MESSAGES)),
+        (EXCHANGE, grid.exchanges, below, _EXCHANGES, float(_EXCHANGES)),
     ]
     made = []
     for kind, sizes, largest, count, messages in wanted:
-        for size in _sizes(chance, extent.least_bytes, largest, sizes):
+        for size in _sizes(chance, grid.least_bytes, largest, sizes):
             one_way = _expected_seconds(nominal, size)
-            again = _repetitions(extent, messages * one_way)
             delay = 2 * one_way + _SLACK_SECONDS if kind == RECEIVE else 0.0
-            made.append(Measurement(kind, *pair, size, count, delay, again, pairs=pairs))
-    for size in _sizes(chance, extent.least_bytes, most, extent.calls if within else 0):
-        again = _repetitions(extent, 2 * size / nominal.loopback_bytes_per_second)
-        made.append(Measurement(PING_PONG, 0, 1, size, repetitions=again, within_node=True))
+            case = case_of_kind(kind, processes, processes_per_node, size, count, delay)
+            made.append((case, _repetitions(grid, messages * one_way)))
+    for size in _sizes(chance, grid.least_bytes, most, grid.calls if processes_per_node > 1 else 0):
+        case = case_of_kind(PING_PONG, (0, 1), processes_per_node, size)
+        made.append((case, _repetitions(grid, 2 * size / nominal.loopback_bytes_per_second)))
     for size in _sizes(chance, 1024, 2**20, 8):
-        made.append(Measurement(REDUCE, *pair, -(-size // 8) * 8, repetitions=extent.most_repetitions, pairs=pairs))
+        case = case_of_kind(REDUCE, processes, processes_per_node, -(-size // 8) * 8)
+        made.append((case, grid.most_repetitions))
     chance.shuffle(made)
-    return made
+    return dict(made)
 
 
 def _sizes(chance: random.Random, least: int, most: int, count: int) -> list[int]:
@@ -157,69 +144,29 @@ def _expected_seconds(nominal: Platform, message_bytes: int) -> float:
     return 2 * nominal.link_latency_seconds + message_bytes / speed
 
 
-def _repetitions(extent: Extent, seconds: float) -> int:
-    return max(2, min(extent.most_repetitions, int(extent.seconds_each / max(seconds, 1e-9))))
+def _repetitions(grid: CalibrationGrid, seconds: float) -> int:
+    return max(2, min(grid.most_repetitions, int(grid.seconds_each / max(seconds, 1e-9))))
 
 
 def measure_plan(
-    place: ExecutionTarget, procs: int, plan: Sequence[Measurement], on_progress: Progress | None = None
-) -> list[Point]:
-    """The points of a plan, measured. Raises CollwiseError when the program ends before all are made."""
+    target: ExecutionTarget,
+    procs: int,
+    plan: Plan,
+    grid: CalibrationGrid,
+    store: Store,
+    on_progress: Progress | None = None,
+) -> list[CalibrationPoint]:
+    """The points of a plan; measures those that the store does not have.
 
-    def run(file_name: str, take: Callable[[str], None]) -> ProgramRun:
-        return place.run("calibration", procs, [file_name], timeout_seconds=_LIMIT_SECONDS, on_line=take)
-
-    return _made(plan, run, place.engine.label, on_progress, folder=place.folder())
+    Raises CollwiseError when the program ends before all are made; those that were made are in the store.
+    """
+    runner = MeasuredExperiments(target, procs, Precision(2, grid.most_repetitions), repetitions=plan)
+    return [point_of(timing) for timing in run_cases(runner, list(plan), store, on_progress).timings.values()]
 
 
 def simulate_plan(
-    platform: HostPlatform, procs: int, processes_per_node: int, plan: Sequence[Measurement]
-) -> list[Point]:
-    """The same in simulation, a repetition each. Raises CollwiseError when the simulator fails."""
-
-    def run(file_name: str, take: Callable[[str], None]) -> ProgramRun:
-        return run_program(
-            "smpi",
-            "calibration",
-            procs,
-            [file_name],
-            platform=platform,
-            processes_per_node=processes_per_node,
-            on_line=take,
-        )
-
-    return _made(plan, run, "SimGrid", None, repetitions=1)
-
-
-def _made(
-    plan: Sequence[Measurement],
-    run: Callable[[str, Callable[[str], None]], ProgramRun],
-    engine_label: str,
-    on_progress: Progress | None,
-    repetitions: int | None = None,
-    folder: AbstractContextManager[Path] | None = None,
-) -> list[Point]:
-    points: list[Point] = []
-
-    def keep(record: dict[str, Any]) -> None:
-        points.append(_point(plan[record["id"]], record))
-        if on_progress is not None:
-            on_progress(len(points), len(plan))
-
-    lines = (
-        f"{number} {one.kind} {one.first} {one.second} {one.pairs} {one.message_bytes} {one.count} "
-        f"{one.delay_seconds!r} {repetitions or one.repetitions}\n"
-        for number, one in enumerate(plan)
-    )
-    with worklist("".join(lines), keep, folder) as work:
-        ended = run(work.file_name, work.take)
-    if len(points) < len(plan):
-        raise CollwiseError(f"{engine_label}: {ended.problem}; {len(points)} of {len(plan)} measurements were made")
-    return points
-
-
-def _point(one: Measurement, record: dict[str, Any]) -> Point:
-    where = (one.kind, one.first, one.second, one.pairs, one.within_node)
-    if one.kind == EAGER:
-        return Point(*where, int(str(record["bytes"])), one.count, (0.0,))
-    return Point(*where, one.message_bytes, one.count, tuple(record["seconds"]), tuple(record.get("send_seconds", ())))
+    platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case], context: SimulationContext
+) -> list[CalibrationPoint]:
+    """The points of cases, simulated. Raises CollwiseError when the simulator fails."""
+    timings = context.simulate_experiments(platform, procs, processes_per_node, cases).timings
+    return [point_of(timings[case]) for case in cases]

@@ -1,4 +1,4 @@
-"""Point-to-point measurements as points, and the CSV file that keeps them."""
+"""Calibration's measurements as points, their cases in the timing table, and the CSV file to pass them on."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from collwise.common import experiments
 from collwise.common.errors import UsageError, unknown_name
+from collwise.common.experiments import Experiment
 from collwise.common.files import write_text
+from collwise.simulator.sweeps.experiment_runner import case_of, experiment_of
+from collwise.simulator.timing import Case, Timing
 
 CLOCK = "clock"
 SEND = "send"
@@ -22,33 +26,35 @@ ROW = "row"
 EXCHANGE = "exchange"
 REDUCE = "reduce"
 EAGER = "eager"
-KINDS = (CLOCK, SEND, ISEND, RECEIVE, PING_PONG, ROW, EXCHANGE, REDUCE, EAGER)
-"""As programs/calibration.c defines them."""
+KINDS = {
+    CLOCK: experiments.CLOCK,
+    SEND: experiments.SEND,
+    ISEND: experiments.ISEND,
+    RECEIVE: experiments.UNEXPECTED_RECEIVE,
+    PING_PONG: experiments.ROUNDTRIP,
+    ROW: experiments.SATURATION,
+    EXCHANGE: experiments.SENDRECV,
+    REDUCE: experiments.REDUCE,
+    EAGER: experiments.EAGER_LIMIT,
+}
+"""The experiment of each kind of point."""
 
-_COLUMNS = (
-    "kind",
-    "first",
-    "second",
-    "pairs",
-    "within_node",
-    "message_bytes",
-    "count",
-    "repetition",
-    "seconds",
-    "send_seconds",
-)
+_COLUMNS = ("kind", "first", "second", "pairs", "within_node", "message_bytes", "count", "repetition", "seconds")
+_KIND_OF = {experiment: kind for kind, experiment in KINDS.items()}
+# A ping-pong returns the message, the others that have a reply a byte.
+_REPLY_BYTES = {SEND: 1, ISEND: 1, ROW: 1}
 
-# Of the normal distribution: quartiles in standard deviations, and the median's error over the mean's.
+# Quartiles of the normal distribution in standard deviations, and the error of the median over that of the mean.
 _QUARTILES_APART, _MEDIAN_TO_MEAN = 1.349, 1.2533
 
 
 @dataclass(frozen=True)
-class Point:
+class CalibrationPoint:
     """All repetitions of one measurement between ranks `first` and `second`, while `pairs` pairs do the same.
 
-    `seconds` has one time a repetition: what the kind asks for, in a row of `count` messages all of them together,
-    with the answer. `send_seconds`, of rows only, is the time in the sends. Of kind 'eager', `message_bytes` is the
-    eager limit that was found, 0 if none was, and `seconds` says nothing.
+    `seconds` has one time for each repetition: what the experiment of the kind measures, for a row of `count` messages
+    the time of all of them with the answer. For kind 'eager', `message_bytes` is the eager limit that was found, 0 if
+    none was, and `seconds` says nothing.
     """
 
     kind: str
@@ -59,16 +65,15 @@ class Point:
     message_bytes: int
     count: int
     seconds: tuple[float, ...]
-    send_seconds: tuple[float, ...] = ()
 
     @property
     def median_seconds(self) -> float:
-        """Of the repetitions."""
+        """The median of the repetitions."""
         return statistics.median(self.seconds)
 
     @property
     def relative_error(self) -> float:
-        """The standard error of the median over the median, from the quartiles of the repetitions, as of normal ones.
+        """The median's standard error over the median, from the quartiles, which are taken for a normal distribution's.
 
         0 for a single repetition: simulated time is exact.
         """
@@ -79,35 +84,54 @@ class Point:
         return _MEDIAN_TO_MEAN * deviation / math.sqrt(len(self.seconds)) / max(self.median_seconds, 1e-9)
 
 
-def of_kind(points: Iterable[Point], kind: str, *, within_node: bool = False) -> list[Point]:
+def case_of_kind(
+    kind: str,
+    processes: tuple[int, ...],
+    processes_per_node: int,
+    message_bytes: int,
+    count: int = 1,
+    delay_seconds: float = 0.0,
+) -> Case:
+    """The case in the timing table of a measurement between pairs of processes."""
+    reply_bytes = message_bytes if kind == PING_PONG else _REPLY_BYTES.get(kind, 0)
+    return case_of(
+        Experiment(KINDS[kind], processes, message_bytes, reply_bytes, count, delay_seconds), processes_per_node
+    )
+
+
+def point_of(timing: Timing) -> CalibrationPoint:
+    """The point that a timing of such a case is."""
+    case = timing.case
+    kind, processes = _KIND_OF[case.experiment], experiment_of(case).processes
+    first, second = processes[:2]
+    within = first // case.processes_per_node == second // case.processes_per_node
+    fixed = (kind, first, second, len(processes) // 2, within)
+    samples = timing.samples or (timing.seconds,)
+    if kind == EAGER:
+        return CalibrationPoint(*fixed, int(samples[0]), case.count, (0.0,))
+    return CalibrationPoint(*fixed, case.message_bytes, case.count, samples)
+
+
+def of_kind(points: Iterable[CalibrationPoint], kind: str, *, within_node: bool = False) -> list[CalibrationPoint]:
     """The points of a kind, between nodes or within one, by size."""
     chosen = (point for point in points if point.kind == kind and point.within_node == within_node)
     return sorted(chosen, key=lambda point: (point.message_bytes, point.first, point.second))
 
 
-def write_points(path: Path, points: Iterable[Point]) -> None:
-    """Keeps points as CSV, a line a repetition."""
+def write_points(path: Path, points: Iterable[CalibrationPoint]) -> None:
+    """Writes points as CSV, a line for each repetition."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for point in points:
-        fixed = (
-            point.kind,
-            point.first,
-            point.second,
-            point.pairs,
-            int(point.within_node),
-            point.message_bytes,
-            point.count,
-        )
-        sends: tuple[float | str, ...] = point.send_seconds or ("",) * len(point.seconds)
-        for number, (seconds, send_seconds) in enumerate(zip(point.seconds, sends, strict=True)):
-            writer.writerow((*fixed, number, repr(seconds), send_seconds and repr(send_seconds)))
+        pair = (point.first, point.second, point.pairs)
+        fixed = (point.kind, *pair, int(point.within_node), point.message_bytes, point.count)
+        writer.writerows((*fixed, number, repr(seconds)) for number, seconds in enumerate(point.seconds))
     write_text(path, text.getvalue())
 
 
-def read_points(path: Path) -> list[Point]:
-    """The points of a CSV file that `write_points` wrote.
+def read_points(path: Path) -> list[CalibrationPoint]:
+    """The points of a CSV file as `write_points` writes it; columns after those are passed over.
 
     Raises UsageError that names file and line when something in it is wrong.
     """
@@ -117,25 +141,22 @@ def read_points(path: Path) -> list[Point]:
         raise UsageError(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or 'not text'}") from None
     lines = csv.reader(io.StringIO(text))
     header = next(lines, [])
-    if tuple(header) != _COLUMNS:
+    if tuple(header[: len(_COLUMNS)]) != _COLUMNS:
         raise UsageError(f"{path}:1: columns '{','.join(header)[:80]}'; valid: {','.join(_COLUMNS)}")
-    gathered: dict[tuple[str, int, int, int, bool, int, int], list[tuple[float, float | None]]] = {}
+    gathered: dict[tuple[str, int, int, int, bool, int, int], list[float]] = {}
     for row in lines:
         if row:
-            key, times = _row(f"{path}:{lines.line_num}", row)
-            gathered.setdefault(key, []).append(times)
+            key, seconds = _row(f"{path}:{lines.line_num}", header, row)
+            gathered.setdefault(key, []).append(seconds)
     if not gathered:
-        raise UsageError(f"{path}: no points; valid: a line a repetition below the line of columns")
-    return [
-        Point(*key, tuple(one for one, _ in times), tuple(sent for _, sent in times if sent is not None))
-        for key, times in gathered.items()
-    ]
+        raise UsageError(f"{path}: no points; valid: a line for each repetition below the line of columns")
+    return [CalibrationPoint(*key, tuple(seconds)) for key, seconds in gathered.items()]
 
 
-def _row(where: str, row: list[str]) -> tuple[tuple[str, int, int, int, bool, int, int], tuple[float, float | None]]:
-    if len(row) != len(_COLUMNS):
-        raise UsageError(f"{where}: {len(row)} fields; valid: {len(_COLUMNS)}, {','.join(_COLUMNS)}")
-    values = dict(zip(_COLUMNS, row, strict=True))
+def _row(where: str, header: list[str], row: list[str]) -> tuple[tuple[str, int, int, int, bool, int, int], float]:
+    if len(row) != len(header):
+        raise UsageError(f"{where}: {len(row)} fields; valid: {len(header)}, {','.join(header)}")
+    values = dict(zip(header, row, strict=True))
     kind = values["kind"]
     if kind not in KINDS:
         raise UsageError(f"{where}: {unknown_name('kind', kind, KINDS)}")
@@ -145,20 +166,11 @@ def _row(where: str, row: list[str]) -> tuple[tuple[str, int, int, int, bool, in
         if not values[name].isascii() or not values[name].isdigit() or int(values[name]) > most:
             raise UsageError(f"{where}: {name} '{values[name]}'; valid: a whole number from 0 to {most}")
         whole[name] = int(values[name])
-    seconds = _seconds(where, "seconds", values["seconds"])
-    if (values["send_seconds"] != "") != (kind == ROW):
-        raise UsageError(f"{where}: send_seconds '{values['send_seconds']}'; valid: a time for {ROW}, else nothing")
-    sent = _seconds(where, "send_seconds", values["send_seconds"]) if kind == ROW else None
-    pair = (whole["first"], whole["second"], whole["pairs"])
-    key = (kind, *pair, bool(whole["within_node"]), whole["message_bytes"], whole["count"])
-    return key, (seconds, sent)
-
-
-def _seconds(where: str, name: str, text: str) -> float:
     try:
-        value = float(text)
+        seconds = float(values["seconds"])
     except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise UsageError(f"{where}: {name} '{text}'; valid: a number of seconds, 0 or more")
-    return value
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise UsageError(f"{where}: seconds '{values['seconds']}'; valid: a number of seconds, 0 or more")
+    pair = (whole["first"], whole["second"], whole["pairs"])
+    return (kind, *pair, bool(whole["within_node"]), whole["message_bytes"], whole["count"]), seconds

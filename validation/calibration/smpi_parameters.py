@@ -32,7 +32,7 @@ from collwise.validation.calibration.points import (
     REDUCE,
     ROW,
     SEND,
-    Point,
+    CalibrationPoint,
     of_kind,
 )
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments, value_at
@@ -74,7 +74,7 @@ class _Overheads:
         return value_at(sends, message_bytes) + value_at(self.or_, message_bytes)
 
 
-def eager_limit(points: Sequence[Point]) -> int:
+def eager_limit(points: Sequence[CalibrationPoint]) -> int:
     """The eager limit in bytes that was found, one above all sizes if no send waits. Raises UsageError if missing."""
     found = [point for point in points if point.kind == EAGER]
     if not found:
@@ -82,13 +82,13 @@ def eager_limit(points: Sequence[Point]) -> int:
     return found[-1].message_bytes or max(point.message_bytes for point in points) + 1
 
 
-def clock_seconds(points: Sequence[Point]) -> float:
+def clock_seconds(points: Sequence[CalibrationPoint]) -> float:
     """The time of reading the clock once, which is in every other time."""
     read = [point.median_seconds for point in points if point.kind == CLOCK]
     return statistics.median(read) if read else 0.0
 
 
-def fit_platform(points: Sequence[Point], nominal: Platform) -> tuple[Platform, Segments]:
+def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple[Platform, Segments]:
     """The nominal platform with link, loopback and calibration as fitted, and the segments by kind.
 
     Raises UsageError when a kind has too few points.
@@ -112,7 +112,7 @@ def fit_platform(points: Sequence[Point], nominal: Platform) -> tuple[Platform, 
     return _with_loopback(platform, points, clock, overheads), segments
 
 
-def _fit_overheads(points: Sequence[Point], limit: int, clock: float) -> _Overheads:
+def _fit_overheads(points: Sequence[CalibrationPoint], limit: int, clock: float) -> _Overheads:
     """os, or, ois; os and or are reduced in one proportion where they would take nearly all of a ping-pong.
 
     A blocking send may also wait until the link has taken most of the message, which is not the processor's time: os is
@@ -152,7 +152,7 @@ def _fit_overheads(points: Sequence[Point], limit: int, clock: float) -> _Overhe
 
 
 def _overhead_segments(
-    points: Sequence[Point], clock: float, from_bytes: int = 0, most: Sequence[Segment] | None = None
+    points: Sequence[CalibrationPoint], clock: float, from_bytes: int = 0, most: Sequence[Segment] | None = None
 ) -> list[Segment]:
     """Segments of the points' times without the clock's, none above `most`."""
     seconds = [_less(point.median_seconds, clock) for point in points]
@@ -167,7 +167,7 @@ def _overhead_segments(
     )
 
 
-def _crosstraffic(exchanges: Sequence[Point], alone: Sequence[Aim], overheads: _Overheads) -> bool:
+def _crosstraffic(exchanges: Sequence[CalibrationPoint], alone: Sequence[Aim], overheads: _Overheads) -> bool:
     """Whether both directions at once are slower, more nearly by what SimGrid would take than not at all.
 
     Of the largest messages below the eager limit: larger ones wait for each other's handshakes.
@@ -215,7 +215,9 @@ def _platform(
     )
 
 
-def _with_loopback(platform: Platform, points: Sequence[Point], clock: float, overheads: _Overheads) -> Platform:
+def _with_loopback(
+    platform: Platform, points: Sequence[CalibrationPoint], clock: float, overheads: _Overheads
+) -> Platform:
     """Loopback latency and bandwidth from ping-pongs within a node, where there are any.
 
     The link's factors hold for the loopback, too, so that two numbers must do.
@@ -245,7 +247,7 @@ def _holding(rows: Sequence[FactorRow], size: float) -> float:
     return [factor for start, factor in rows if start <= size][-1]
 
 
-def _reduce_seconds_per_byte(points: Sequence[Point], clock: float) -> float:
+def _reduce_seconds_per_byte(points: Sequence[CalibrationPoint], clock: float) -> float:
     each = [
         _less(point.median_seconds, clock) / point.message_bytes
         for point in points
@@ -258,7 +260,7 @@ def _less(seconds: float, clock: float) -> float:
     return max(seconds - clock, 1e-9)
 
 
-def _enough(points: list[Point], kind: str) -> list[Point]:
+def _enough(points: list[CalibrationPoint], kind: str) -> list[CalibrationPoint]:
     if len(points) < _LEAST_POINTS:
         raise UsageError(f"{len(points)} measurements of kind '{kind}'; valid: {_LEAST_POINTS} sizes and more")
     return points

@@ -18,7 +18,7 @@ from functools import cache
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.installations import engine
+from collwise.simulator.execution.installations import find_installation
 from collwise.validation.openmpi.monitoring import Monitored, Traffic, monitored
 from collwise.validation.selection.consumers import series
 
@@ -128,7 +128,7 @@ def compare_with_openmpi(
 
     A run that fails or hangs leaves its word in its row. Raises UsageError when Open MPI is missing.
     """
-    version = series(engine("openmpi").version)
+    version = series(find_installation("openmpi").version)
     rows = []
     for algorithm in forced_algorithms(version, collective):
         if algorithms is not None and algorithm.name not in algorithms:
@@ -170,7 +170,7 @@ def openmpi_names() -> dict[str, dict[int, str]]:
 def misnamed_algorithms(collective: str | None = None) -> list[str]:
     """A line for each algorithm whose id the installed Open MPI gives to another one."""
     names = openmpi_names()
-    version = series(engine("openmpi").version)
+    version = series(find_installation("openmpi").version)
     lines = []
     for algorithm in forced_algorithms(version, collective):
         number = algorithm.openmpi[version]

@@ -8,7 +8,7 @@ from typing import Any
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
-from collwise.simulator.execution.processes import run_program
+from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.timing import Case
@@ -71,7 +71,7 @@ def compare_with_smpi(
     sizes: Sequence[int] | None = None,
     *,
     algorithms: Sequence[str] | None = None,
-    engine_version: str | None = None,
+    simgrid: str | None = None,
     tell: Callable[[str], object] = lambda _: None,
 ) -> list[SmpiRow]:
     """Rows by algorithm, process count and size; none where an algorithm does not apply.
@@ -98,8 +98,8 @@ def compare_with_smpi(
         rows += _rows(
             algorithm,
             cases,
-            _seconds(cases, platform, engine_version, ()),
-            _seconds(theirs, platform, engine_version, (option,)),
+            _seconds(cases, platform, simgrid, ()),
+            _seconds(theirs, platform, simgrid, (option,)),
         )
     return rows
 
@@ -144,7 +144,7 @@ def _rows(
 
 
 def _seconds(
-    cases: Sequence[Case], platform: HostPlatform, engine_version: str | None, options: Sequence[str]
+    cases: Sequence[Case], platform: HostPlatform, simgrid: str | None, options: Sequence[str]
 ) -> tuple[dict[int, float], str]:
     """Simulated seconds by the cases' positions, and what went wrong if some are missing."""
     records: list[dict[str, Any]] = []
@@ -155,10 +155,10 @@ def _seconds(
             max(case.procs for case in cases),
             [work.file_name],
             platform=platform,
-            engine_version=engine_version,
+            simgrid=simgrid,
             timeout_seconds=_TIME_LIMIT_SECONDS,
             on_line=work.take,
-            extra_launcher_args=options,
+            launcher_args=options,
         )
     errors = [record["error"] for record in records if "error" in record]
     seconds = {int(record["id"]): float(record["seconds"]) for record in records if "seconds" in record}

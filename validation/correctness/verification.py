@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from collwise.common.errors import CollwiseError
 from collwise.platforms import load
-from collwise.simulator.execution.installations import engine
-from collwise.simulator.execution.processes import ProgramRun, run_program
+from collwise.simulator.execution.installations import find_installation
+from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.processes import ProgramRun
 
 # Communicator sizes. Real processes beyond the cores poll one another out of them, MPICH's most of all.
 PROCS = {
@@ -128,7 +129,7 @@ class _Verification:
         while True:
             output = _Output()
             try:
-                self.version = engine(self.library, self.smpi_version).version
+                self.version = find_installation(self.library, self.smpi_version).version
                 run = self._run(output, skip=len(results))
             except CollwiseError as error:
                 return [*results, self._broken({}, " ".join(str(error).split()))]
@@ -162,7 +163,7 @@ class _Verification:
             max(self.procs),
             arguments,
             platform=load(_PLATFORM) if self.library == "smpi" else None,
-            engine_version=self.smpi_version if self.library == "smpi" else None,
+            simgrid=self.smpi_version if self.library == "smpi" else None,
             timeout_seconds=QUICK_TIME_LIMIT_SECONDS if self.quick else TIME_LIMIT_SECONDS,
             on_line=follow,
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.experiments import ROUNDTRIP, Experiment, Laboratory
 from collwise.models.implementation_aware.estimation import (
     AS_PRINTED,
     BY_PARTS,
@@ -26,6 +27,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
@@ -124,7 +126,8 @@ def fit(
         )
     experiments = _Experiments(plan, len(platform.hosts), platform.eager_limit_bytes)
     sweep = context.simulate(platform, experiments.all_cases(), f"{platform.name}: fitting models")
-    return experiments.evaluate(sweep.timings, platform.name, sweep.configuration.maker)
+    one_way = one_way_seconds(context.laboratory(platform, 2), plan.grid.broadcasts)
+    return experiments.evaluate(sweep.timings, one_way, platform.name, sweep.configuration.maker)
 
 
 def fit_measured(
@@ -159,7 +162,15 @@ def fit_measured(
         timeout_seconds=limit_seconds,
     )
     by_case = {timing.case: replace(timing, root_seconds=timing.seconds) for timing in timings}
-    return experiments.evaluate(by_case, place.name, f"measured, {place.engine.label}")
+    lab = ExperimentLaboratory.measured(place, most, store, precision=precision, limit_seconds=limit_seconds)
+    one_way = one_way_seconds(lab, plan.grid.broadcasts)
+    return experiments.evaluate(by_case, one_way, place.name, f"measured, {place.installation.label}")
+
+
+def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
+    """Half of the roundtrips between the first two processes with the same size both ways."""
+    measured = lab.run([Experiment(ROUNDTRIP, (0, 1), size, size) for size in sizes])
+    return [one.seconds / 2 for one in measured]
 
 
 class _Experiments:
@@ -175,10 +186,6 @@ class _Experiments:
             Case("bcast", "linear_nonblocking", p, size, processes_per_node=apart_per_node)
             for size in sorted({*self.grid.gamma, plan.segment_bytes})
             for p in gamma_procs
-        ]
-        self.roundtrip_cases = [
-            Case("-", "-", 2, size, processes_per_node=apart_per_node, experiment="roundtrip")
-            for size in self.grid.broadcasts
         ]
         self.by_algorithm: dict[tuple[str, str], list[Case]] = {}
         catalogue = Catalogue.load()
@@ -251,9 +258,11 @@ class _Experiments:
     def all_cases(self) -> list[Case]:
         own = [case for cases in self.by_algorithm.values() for case in cases]
         barriers = [self._barrier(procs) for procs in self.plan.procs]
-        return [*self.gamma_cases, *self.roundtrip_cases, *barriers, *self.closing_cases, *own]
+        return [*self.gamma_cases, *barriers, *self.closing_cases, *own]
 
-    def evaluate(self, timings: Mapping[Case, Timing], platform: str, made_by: str) -> ModelParameters:
+    def evaluate(
+        self, timings: Mapping[Case, Timing], one_way_seconds: Sequence[float], platform: str, made_by: str
+    ) -> ModelParameters:
         """Raises CollwiseError when an experiment failed or took no time."""
         for case, timing in timings.items():
             if not timing.ok:
@@ -262,8 +271,7 @@ class _Experiments:
         for case in self.gamma_cases:
             seconds.setdefault(case.message_bytes, {})[case.procs] = timings[case].seconds
         gamma = estimate_gamma(seconds)
-        one_way = [timings[case].root_seconds / 2 for case in self.roundtrip_cases]
-        hockney = estimate_hockney([case.message_bytes for case in self.roundtrip_cases], one_way)
+        hockney = estimate_hockney(self.grid.broadcasts, one_way_seconds)
         closing = [
             Observation("gather", case.procs, 0, 0, timings[case].root_seconds, 0, case.message_bytes)
             for case in self.closing_cases

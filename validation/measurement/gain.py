@@ -1,9 +1,9 @@
-"""What decisions gain at run time: Open MPI as it is, following its rules file, and with libcollwise preloaded.
+"""The gain of decisions: Open MPI's own decisions against its rules file and against libcollwise preloaded.
 
-The collective called is MPI's own; the three ways are launched in turn, so that drift concerns all alike. A time
-is the mean over launches, its half-width that of the 95 % interval of this mean. Before that one launch more proves by
-libcollwise's report that each call is run by the algorithm chosen; and `openmpi_check` sees, once an algorithm, whether
-Open MPI follows the rules.
+The program calls MPI's own collectives; the three ways are launched in turn, so that drift affects all alike. A time is
+the mean over launches, with the half-width of its 95 % interval. One more launch before these verifies by libcollwise's
+report that each call runs the chosen algorithm; `openmpi.rules_check` verifies for each algorithm that Open MPI follows
+the rules.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
 WAYS = (DEFAULT, RULES, LIBCOLLWISE)
 NOT_BY_RULES = "not by rules"
 _REPORT_LINE = re.compile(r"([a-z_]+) +(\d+)  (\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)")
-_UNSEEN = "collwise: unseen by "
+_UNREADABLE = "collwise: unreadable on "
 
-# (collective, P, what ran, least and largest message bytes) of a line of the library's report.
-Counted = tuple[str, int, str, int, int]
+ReportedCall = tuple[str, int, str, int, int]
+"""Collective, P, what ran, least and largest message bytes: a line of libcollwise's report."""
 
 
 @dataclass(frozen=True)
-class WayTime:
-    """Mean seconds of a call, and the half-width of their interval."""
+class MeanTime:
+    """Mean seconds of a call, and the half-width of the mean's interval."""
 
     seconds: float
     half_width_seconds: float
@@ -52,15 +52,15 @@ class WayTime:
 
 @dataclass(frozen=True)
 class GainRow:
-    """One call by three ways; `rules` is None where rules cannot ask for the choice, which `note` says."""
+    """One call in three ways; `rules` is None where rules cannot express the choice, and `note` says why."""
 
     collective: str
     procs: int
     message_bytes: int
     choice: Choice
-    default: WayTime
-    rules: WayTime | None
-    libcollwise: WayTime
+    default: MeanTime
+    rules: MeanTime | None
+    libcollwise: MeanTime
     note: str = ""
 
     def speedup(self, way: str) -> float:
@@ -78,21 +78,21 @@ class GainRow:
 
 
 @dataclass(frozen=True)
-class RunTime:
-    """Gains by case, and what Open MPI did with the rules, a line a choice that was looked at."""
+class MeasuredGain:
+    """The gain for each case, and a check of the rules for each choice that was looked at."""
 
     rows: tuple[GainRow, ...]
     checks: tuple[RulesCheck, ...] = ()
 
 
-def builtin_case(place: ExecutionTarget, collective: str, procs: int, message_bytes: int) -> Case:
+def builtin_case(target: ExecutionTarget, collective: str, procs: int, message_bytes: int) -> Case:
     """The case that calls MPI's own collective."""
-    per_node = place.processes_per_node(procs)
+    per_node = target.processes_per_node(procs)
     return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment="builtin")
 
 
-def run_time(
-    place: ExecutionTarget,
+def measure_gain(
+    target: ExecutionTarget,
     decisions: Mapping[str, DecisionTable],
     cases: Sequence[Case],
     store: Store,
@@ -103,48 +103,49 @@ def run_time(
     run: str = "",
     timeout_seconds: float = 600.0,
     on_launch: Callable[[int, int], None] | None = None,
-) -> RunTime:
-    """Times of `cases` (see `builtin_case`) on a place with Open MPI: as it is, by rules, and with libcollwise.
+) -> MeasuredGain:
+    """Times of `cases` (see `builtin_case`) on a target with Open MPI: by default, by rules, and with libcollwise.
 
     `on_launch` gets how many launches are done and how many there are. With `check` one call for each choice shows,
-    with processes of this machine, whether Open MPI follows the rules. Finished launches are kept in the store. Raises
-    UsageError where nothing is decided for a case or the library is not Open MPI, and CollwiseError when a launch fails
-    or libcollwise did not run what it was to.
+    with processes on this machine, whether Open MPI follows the rules. Finished launches stay in the store. Raises
+    UsageError where a case has no decision or the library is not Open MPI, and CollwiseError when a launch fails or
+    libcollwise did not run a chosen algorithm.
     """
-    if place.engine.library != "openmpi":
-        raise UsageError(f"{place.engine.label}: rules files are Open MPI's; valid library: openmpi")
+    if target.installation.library != "openmpi":
+        raise UsageError(f"{target.installation.label}: rules files are Open MPI's; valid library: openmpi")
     if launches < 2:
         raise UsageError(f"{launches} launches; an interval takes 2 at least")
     choices = {case: choice_for(decisions, case) for case in cases}
-    version = series(place.engine.version)
+    version = series(target.installation.version)
     used = [decisions[name] for name in dict.fromkeys(case.collective for case in cases)]
     notes = _notes(used, choices, version)
-    with place.folder() as folder:
+    method = Method(precision=Precision(repetitions, repetitions))
+    found: dict[str, list[list[Timing]]] = {way: [] for way in WAYS}
+    with target.shared_directory() as folder:
         rules_file, table_file = Path(folder, "rules"), Path(folder, "table")
-        rules_text = _rules_text(used, version)
-        rules_file.write_text(rules_text, encoding="utf-8")
+        rules_file.write_text(_rules_text(used, version), encoding="utf-8")
         table_file.write_text(collwise_rules(used), encoding="utf-8")
-        digest = hashlib.sha256((rules_text + table_file.read_text(encoding="utf-8")).encode()).hexdigest()
-        preloading = _preloading(place, table_file)
-        told = {
-            DEFAULT: _told(place, DEFAULT, "none", {}),
-            RULES: _told(place, RULES, digest, following(rules_file)),
-            LIBCOLLWISE: _told(place, LIBCOLLWISE, digest, preloading),
+        digest = hashlib.sha256(rules_file.read_bytes() + table_file.read_bytes()).hexdigest()
+        preloading = _preloading(target, table_file)
+        procs = max(case.procs for case in cases)
+        _check_readable(target, procs, (rules_file, Path(preloading["LD_PRELOAD"])), timeout_seconds)
+        reporting = _deciding(target, "report", "", {**preloading, "COLLWISE_REPORT": "1"})
+        _verify_algorithms(reporting, choices, timeout_seconds)
+        targets = {
+            DEFAULT: _deciding(target, DEFAULT, "none", {}),
+            RULES: _deciding(target, RULES, digest, rules_parameters(rules_file)),
+            LIBCOLLWISE: _deciding(target, LIBCOLLWISE, digest, preloading),
         }
-        _see(place, max(case.procs for case in cases), (rules_file, Path(preloading["LD_PRELOAD"])), timeout_seconds)
-        _prove(_told(place, "report", "", {**preloading, "COLLWISE_REPORT": "1"}), choices, timeout_seconds)
-        method = Method(precision=Precision(repetitions, repetitions))
-        found: dict[str, list[list[Timing]]] = {way: [] for way in WAYS}
-        for number in range(launches):
-            for turn, way in enumerate(WAYS):
-                label = f"{run} launch {number + 1}".strip()
-                found[way].append(
-                    measure(told[way], cases, store, method=method, run=label, timeout_seconds=timeout_seconds)
-                )
-                if on_launch is not None:
-                    on_launch(number * len(WAYS) + turn + 1, launches * len(WAYS))
-        checks = tuple(_checks(rules_file, choices, notes)) if check else ()
-    times = {way: _way_times(cases, found[way]) for way in WAYS}
+        turns = [(number, way) for number in range(1, launches + 1) for way in WAYS]
+        for done, (number, way) in enumerate(turns, 1):
+            label = f"{run} launch {number}".strip()
+            found[way].append(
+                measure(targets[way], cases, store, method=method, run=label, timeout_seconds=timeout_seconds)
+            )
+            if on_launch is not None:
+                on_launch(done, len(turns))
+        checks = tuple(_rules_checks(rules_file, choices, notes)) if check else ()
+    times = {way: _mean_times(cases, found[way]) for way in WAYS}
     rows = tuple(
         GainRow(
             case.collective, case.procs, case.message_bytes, choices[case], times[DEFAULT][case],
@@ -152,11 +153,11 @@ def run_time(
         )
         for case in cases
     )  # fmt: skip
-    return RunTime(rows, checks)
+    return MeasuredGain(rows, checks)
 
 
 def choice_for(decisions: Mapping[str, DecisionTable], case: Case) -> Choice:
-    """What was decided for a case. Raises UsageError, naming the call, where nothing is."""
+    """The decision for a case. Raises UsageError, naming the call, where there is none."""
     table = decisions.get(case.collective)
     if table is None:
         raise UsageError(f"no decisions for {case.collective}; there are some for {', '.join(sorted(decisions))}")
@@ -167,7 +168,7 @@ def choice_for(decisions: Mapping[str, DecisionTable], case: Case) -> Choice:
 
 
 def _notes(used: Sequence[DecisionTable], choices: Mapping[Case, Choice], version: str) -> dict[Case, str]:
-    """Why rules cannot ask for a case's choice; empty where they can."""
+    """Why rules cannot express the choice of a case; empty where they can."""
     whole = {table.collective: _refusal(table, version) for table in used}
 
     def note(case: Case, choice: Choice) -> str:
@@ -192,20 +193,20 @@ def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
     return openmpi_rules(expressible, version, skip_inexpressible=True) if expressible else "0 # collectives\n"
 
 
-def following(file: Path) -> dict[str, str]:
-    """What makes Open MPI follow a rules file: its parameters as variables, which every launcher hands on."""
+def rules_parameters(file: Path) -> dict[str, str]:
+    """Open MPI's parameters for a rules file, as variables, which every launcher passes to the processes."""
     settings = {"coll": "^han", "coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(file)}
     return {f"OMPI_MCA_{name}": value for name, value in settings.items()}
 
 
-def _preloading(place: ExecutionTarget, table: Path) -> dict[str, str]:
-    """What the processes are told; where need be, a link to the library is made beside the table."""
-    library = preloadable(place.engine.program(LIBRARY), table.parent)
+def _preloading(target: ExecutionTarget, table: Path) -> dict[str, str]:
+    """Variables that preload libcollwise with a table; a link to the library is made beside it where needed."""
+    library = preloadable(target.installation.program(LIBRARY), table.parent)
     return {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table)}
 
 
-def counted(report: str) -> set[Counted]:
-    """The lines of the library's report in what a run printed on standard error."""
+def reported_calls(report: str) -> set[ReportedCall]:
+    """The lines of libcollwise's report in a run's standard error."""
     found = set()
     for line in report.splitlines():
         row = _REPORT_LINE.fullmatch(line.strip())
@@ -215,15 +216,15 @@ def counted(report: str) -> set[Counted]:
     return found
 
 
-def not_run(report: str, choices: Mapping[Case, Choice]) -> list[str]:
-    """What a report does not show of the calls and algorithms that it should."""
-    seen = counted(report)
+def missing_calls(report: str, choices: Mapping[Case, Choice]) -> list[str]:
+    """The calls that, by the report, did not run the chosen algorithm."""
+    reported = reported_calls(report)
 
     def ran(case: Case, choice: Choice) -> bool:
         return any(
             (collective, procs, what) == (case.collective, case.procs, choice.algorithm)
             and least <= case.message_bytes <= largest
-            for collective, procs, what, least, largest in seen
+            for collective, procs, what, least, largest in reported
         )
 
     return [
@@ -233,55 +234,57 @@ def not_run(report: str, choices: Mapping[Case, Choice]) -> list[str]:
     ]
 
 
-def _see(place: ExecutionTarget, procs: int, files: Sequence[Path], timeout_seconds: float) -> None:
-    """Raises CollwiseError where a process cannot read a file: Open MPI and the loader would go on without."""
-    script = f'for file; do [ -r "$file" ] || echo "{_UNSEEN}$(uname -n) $file"; done'
-    run = place.run("/bin/sh", procs, ["-c", script, "sh", *map(str, files)], timeout_seconds=timeout_seconds)
+def _check_readable(target: ExecutionTarget, procs: int, files: Sequence[Path], timeout_seconds: float) -> None:
+    """Raises CollwiseError where a process cannot read a file: Open MPI and the loader would silently do without."""
+    script = f'for file; do [ -r "$file" ] || echo "{_UNREADABLE}$(uname -n) $file"; done'
+    run = target.run("/bin/sh", procs, ["-c", script, "sh", *map(str, files)], timeout_seconds=timeout_seconds)
     if run.returncode != 0:
-        raise CollwiseError(f"{place.name}: looking for {files[0].name} on all hosts: {run.problem}")
+        raise CollwiseError(f"{target.name}: looking for {files[0].name} on all hosts: {run.problem}")
     for line in run.output_lines:
-        if _UNSEEN in line:
-            host, _, file = line.partition(_UNSEEN)[2].partition(" ")
+        if _UNREADABLE in line:
+            host, _, file = line.partition(_UNREADABLE)[2].partition(" ")
             raise CollwiseError(
                 f"host {host} cannot read {file}; collwise and the working directory must be where all hosts see them"
             )
 
 
-def _prove(reporting: ModifiedTarget, choices: Mapping[Case, Choice], timeout_seconds: float) -> None:
-    """A launch that is not kept. Raises CollwiseError where a call is not run by the algorithm chosen."""
+def _verify_algorithms(reporting: ModifiedTarget, choices: Mapping[Case, Choice], timeout_seconds: float) -> None:
+    """Makes one launch, whose times are dropped. Raises CollwiseError where a call does not run its algorithm."""
     once = Method(precision=Precision(1, 1))
-    with tempfile.TemporaryDirectory(prefix="collwise-") as scratch, Store(Path(scratch, "proof.sqlite")) as store:
+    with (
+        tempfile.TemporaryDirectory(prefix="collwise-") as scratch,
+        Store(Path(scratch, "once.sqlite")) as store,
+    ):
         measure(reporting, list(choices), store, method=once, timeout_seconds=timeout_seconds)
-    missing = not_run(reporting.errors, choices)
+    missing = missing_calls(reporting.errors, choices)
     if missing:
         raise CollwiseError(
-            f"libcollwise was to run {missing[0]}, and its report does not show it ({len(missing)} of {len(choices)} "
-            "calls)"
+            f"libcollwise did not run {missing[0]}, by its report ({len(missing)} of {len(choices)} calls)"
         )
 
 
-def _checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mapping[Case, str]) -> Iterable[RulesCheck]:
-    """One call for each collective and algorithm that rules can ask for."""
-    looked_at: set[tuple[str, str]] = set()
+def _rules_checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mapping[Case, str]) -> Iterable[RulesCheck]:
+    """A check of one call for each collective and algorithm that rules can express."""
+    checked: set[tuple[str, str]] = set()
     for case, choice in choices.items():
         key = case.collective, choice.algorithm
-        if not notes[case] and key not in looked_at:
-            looked_at.add(key)
+        if not notes[case] and key not in checked:
+            checked.add(key)
             yield check_rules(rules_file, case.collective, case.procs, case.message_bytes)
 
 
-def _told(place: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ModifiedTarget:
-    """The place where MPI gets its decisions in a way; `digest` is theirs."""
-    return ModifiedTarget(place, {"told_by": way, "decisions": digest}, environment=environment)
+def _deciding(target: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ModifiedTarget:
+    """The target with the decisions of that digest made in one of the ways."""
+    return ModifiedTarget(target, {"decided_by": way, "decisions": digest}, environment=environment)
 
 
-def _way_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> dict[Case, WayTime]:
+def _mean_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> dict[Case, MeanTime]:
     found = {}
-    for place, case in enumerate(cases):
-        timings = [launch[place] for launch in launches]
+    for position, case in enumerate(cases):
+        timings = [launch[position] for launch in launches]
         failed = [timing for timing in timings if not timing.ok]
         if failed:
             raise CollwiseError(f"{case.collective} of {case.message_bytes} bytes: {failed[0].error}")
         seconds = [timing.seconds for timing in timings]
-        found[case] = WayTime(float(np.mean(seconds)), half_width(seconds))
+        found[case] = MeanTime(float(np.mean(seconds)), half_width(seconds))
     return found

@@ -1,7 +1,6 @@
-"""The irregular regions of linear gather and scatter, looked for by measurement: O'Flynn 2009, sections 4.4.1 and 7.2.
+"""Measures the irregular regions of linear gather and scatter: O'Flynn 2009, sections 4.4.1 and 7.2.
 
-Escalations happen or do not, so every repetition is kept: a series is measured singly, as in the thesis, in several
-rounds over all sizes.
+Escalations happen or do not, so single repetitions are measured, as in the thesis, in several rounds over all sizes.
 """
 
 from __future__ import annotations
@@ -31,28 +30,27 @@ from collwise.simulator.sweeps.mpi_runner import MpiRunner, measure_records
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.testbed.tcp_counters import TcpCounts
 
-# Beside the algorithms of the catalogue lmo with half the bound: pieces just below M1 are near to overflowing.
+# LMO gather with half the bound, beside the catalogue's algorithms: pieces just below M1 nearly overflow the buffer.
 HALF_BOUND = "lmo at M1/2"
 ALGORITHMS = ("linear", "lmo", HALF_BOUND, "linear_sync", "binomial")
 COMPARED_SIZES = tuple(1024 * kib for kib in (1, 2, 4, 8, 12, 16, 24, 32, 48, 56, 64, 96, 128))
-# linear_sync's first part, as Open MPI cuts it for blocks of these sizes.
+# The first part of a block in linear_sync, as Open MPI cuts blocks of these sizes.
 _SYNC_FIRST_PART_BYTES = 1024
-# Most of Linux's least retransmission time-out, 0.2 s, which partly passes while other blocks arrive.
 TIMEOUT_SECONDS = 0.15
+"""Extra time that shows a retransmission time-out: Linux's least is 0.2 s, part of which other blocks arrive in."""
 
-# Reads the counters of a place now.
 Counters = Callable[[], TcpCounts]
+"""Reads the counters of a target now."""
 
-
+# Single repetitions, the slowest process's time, after one that is not timed.
 _ONCE = Method(precision=Precision(1, 1))
-"""Single repetitions, the slowest process's time, after one untimed."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What to measure: the series every `stride_bytes` up to the largest, `rounds` times; M1 to `finest_bytes`.
+class RegionsPlan:
+    """What to measure: a series every `stride_bytes` up to the largest, `rounds` times; M1 to within `finest_bytes`.
 
-    Raises UsageError where that makes fewer than two lines' points or no size to compare algorithms at.
+    Raises UsageError where this gives too few sizes for two lines, or no size to compare algorithms at.
     """
 
     procs: int
@@ -77,20 +75,20 @@ class Plan:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Of the series, in bytes."""
+        """Block sizes of the series."""
         return tuple(range(self.stride_bytes, self.largest_bytes + 1, self.stride_bytes))
 
     @property
     def compared_bytes(self) -> tuple[int, ...]:
-        """At which gather's algorithms are compared."""
+        """Block sizes at which gather's algorithms are compared."""
         return tuple(size for size in COMPARED_SIZES if size <= self.largest_bytes)
 
 
 @dataclass(frozen=True)
 class Series:
-    """An algorithm's times over block sizes: `seconds`, shape (rounds, sizes); `counts` by part of the sizes.
+    """An algorithm's times over block sizes: `seconds`, shape (rounds, sizes).
 
-    There are none where nothing was counted.
+    `counts` are by part of the sizes, and empty where nothing was counted.
     """
 
     collective: str
@@ -101,15 +99,15 @@ class Series:
 
     @property
     def escalated(self) -> NDArray[np.bool_]:
-        """Which repetitions took a time-out longer than need be, shape (rounds, sizes); see `escalated`."""
+        """Which repetitions had a time-out, shape (rounds, sizes); see `escalated`."""
         return escalated(self.seconds)
 
 
 @dataclass(frozen=True)
 class Regions:
-    """What was found on one place: the two series, the thresholds, and gather's algorithms compared under them."""
+    """The results on one target: the two series, the thresholds, and gather's algorithms compared under them."""
 
-    place: str
+    target: str
     variant: str
     procs: int
     gather: Series
@@ -120,10 +118,9 @@ class Regions:
 
 @dataclass(frozen=True)
 class RegionTime:
-    """Gather by one algorithm, over the repetitions of one part of the sizes.
+    """Gather by one algorithm, over the repetitions in one part of the sizes.
 
-    `slowdown` is the mean time over that of linear without escalation, worst and mean; `escalated` the part of the
-    repetitions with a time-out.
+    Slowdowns are against linear gather without escalation; `escalated` is the share of repetitions with a time-out.
     """
 
     algorithm: str
@@ -135,21 +132,21 @@ class RegionTime:
 
 
 def escalated(seconds: Array) -> NDArray[np.bool_]:
-    """Of times of shape (rounds, sizes), sizes ascending: which take TIMEOUT_SECONDS more than some larger block does.
+    """Which times, shape (rounds, sizes ascending), exceed that of some larger block by TIMEOUT_SECONDS.
 
-    On no rising line could that be.
+    No rising line allows that.
     """
     return np.asarray(seconds >= least_times(seconds) + TIMEOUT_SECONDS)
 
 
 def least_times(seconds: Array) -> Array:
-    """Of each size the least time of any repetition of it or of a larger block, shape (sizes,)."""
+    """The least time of each size or any larger one in any repetition, shape (sizes,)."""
     return np.asarray(np.minimum.accumulate(np.min(seconds, axis=0)[::-1])[::-1])
 
 
 def find_regions(
-    place: ExecutionTarget,
-    plan: Plan,
+    target: ExecutionTarget,
+    plan: RegionsPlan,
     store: Store,
     *,
     variant: str = "",
@@ -158,27 +155,27 @@ def find_regions(
 ) -> Regions:
     """Measures the series, estimates S, M1 and M2, and measures gather's algorithms with these.
 
-    Everything is measured anew, since counters belong to times; the store keeps the times under `run`. Raises
+    Everything is measured anew, since counters belong to times; the store has the times under `run`. Raises
     CollwiseError when a run ends early.
     """
-    bench = _Bench(place, plan, store, run, counters)
-    scatter = bench.series("scatter", "linear", plan.sizes)
-    gather = bench.series("gather", "linear", plan.sizes)
+    measurements = _Measurements(target, plan, store, run, counters)
+    scatter = measurements.series("scatter", "linear", plan.sizes)
+    gather = measurements.series("gather", "linear", plan.sizes)
     thresholds = thresholds_of(
-        gather, scatter, lambda sizes: bench.times("gather", "linear", sizes).max(axis=0), plan.finest_bytes
+        gather, scatter, lambda sizes: measurements.times("gather", "linear", sizes).max(axis=0), plan.finest_bytes
     )
-    compared = tuple(bench.compared(name, thresholds) for name in ALGORITHMS)
-    return Regions(place.name, variant, plan.procs, gather, scatter, thresholds, compared)
+    compared = tuple(measurements.compared(name, thresholds) for name in ALGORITHMS)
+    return Regions(target.name, variant, plan.procs, gather, scatter, thresholds, compared)
 
 
 def thresholds_of(
     gather: Series, scatter: Series, finer: Callable[[Sequence[int]], Sequence[float] | Array], finest_bytes: int
 ) -> Thresholds:
-    """S of the medians; M1 of the round that escalates first; M2 the median of those of the rounds.
+    """S from the medians; M1 from the round that escalates first; M2 as the median over the rounds.
 
     `finer` measures the worst times at more sizes, for M1. Where nearly all repetitions wait for a time-out they lie on
-    a line, too: M2 is then the size behind the last that escalated, none where that is the largest. M2 at M1 or below
-    is none: nothing became regular behind the first escalation.
+    a line, too: M2 is then the first size above the last that escalated, if there is one. There is no M2 at or below
+    M1: nothing became regular above the first escalation.
     """
     sizes, rounds = gather.message_bytes, [list(row) for row in gather.seconds]
     first = None
@@ -196,20 +193,22 @@ def thresholds_of(
     return Thresholds(scatter_leap(scatter.message_bytes, list(np.median(scatter.seconds, axis=0))), first, last)
 
 
-class _Bench:
-    """Measures single repetitions, and what TCP counted meanwhile."""
+class _Measurements:
+    """Single repetitions, and what TCP counted meanwhile."""
 
-    def __init__(self, place: ExecutionTarget, plan: Plan, store: Store, run: str, counters: Counters | None) -> None:
-        self.place, self.plan, self.store, self.run, self.counters = place, plan, store, run, counters
+    def __init__(
+        self, target: ExecutionTarget, plan: RegionsPlan, store: Store, run: str, counters: Counters | None
+    ) -> None:
+        self.target, self.plan, self.store, self.run, self.counters = target, plan, store, run, counters
 
     def case(self, collective: str, algorithm: str, size: int) -> Case:
         procs = self.plan.procs
-        per_node = self.place.processes_per_node(procs)
+        per_node = self.target.processes_per_node(procs)
         segment = _SYNC_FIRST_PART_BYTES if algorithm == "linear_sync" else 0
         return Case(collective, algorithm, procs, size, segment, processes_per_node=per_node)
 
     def times(self, collective: str, algorithm: str, sizes: Sequence[int]) -> Array:
-        return self.singly([self.case(collective, algorithm, size) for size in sizes])
+        return self.single_repetitions([self.case(collective, algorithm, size) for size in sizes])
 
     def series(self, collective: str, algorithm: str, sizes: Sequence[int]) -> Series:
         before = self.count()
@@ -226,7 +225,7 @@ class _Bench:
             if name == "lmo":
                 cases = [replace(case, segment_bytes=bound, limit_bytes=limit) for case in cases]
             before = self.count()
-            seconds.append(self.singly(cases))
+            seconds.append(self.single_repetitions(cases))
             counts |= self.counts(part, before)
         return Series("gather", algorithm, self.plan.compared_bytes, np.concatenate(seconds, axis=1), counts)
 
@@ -237,8 +236,8 @@ class _Bench:
         now = self.count()
         return {} if now is None or before is None else {part: now - before}
 
-    def singly(self, cases: Sequence[Case]) -> Array:
-        """Times of shape (rounds, cases); one untimed call before each."""
+    def single_repetitions(self, cases: Sequence[Case]) -> Array:
+        """Times of shape (rounds, cases), each after one untimed call."""
         rounds, found = self.plan.rounds, dict[int, float]()
 
         def keep(record: Mapping[str, Any]) -> None:
@@ -248,19 +247,19 @@ class _Bench:
 
         limit = self.plan.timeout_seconds
         try:
-            measure_records(self.place, [*cases] * rounds, _ONCE, keep, timeout_seconds=limit, what="times")
+            measure_records(self.target, [*cases] * rounds, _ONCE, keep, timeout_seconds=limit, what="times")
         finally:
-            self._keep(cases, found)
+            self._store_rounds(cases, found)
         return np.array([found[number] for number in range(rounds * len(cases))]).reshape(rounds, len(cases))
 
-    def _keep(self, cases: Sequence[Case], found: Mapping[int, float]) -> None:
+    def _store_rounds(self, cases: Sequence[Case], found: Mapping[int, float]) -> None:
         for number in range(self.plan.rounds):
             rows = [
-                Timing(case, found[place], half_width_seconds=math.inf)
-                for place, case in enumerate(cases, start=number * len(cases))
-                if place in found
+                Timing(case, found[position], half_width_seconds=math.inf)
+                for position, case in enumerate(cases, start=number * len(cases))
+                if position in found
             ]
-            self.store.add(MpiRunner(self.place, _ONCE, run=f"{self.run} round {number + 1}").configuration, rows)
+            self.store.add(MpiRunner(self.target, _ONCE, run=f"{self.run} round {number + 1}").configuration, rows)
 
 
 def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, ...]]:
@@ -297,7 +296,7 @@ def region_times(regions: Regions) -> list[RegionTime]:
 
 
 def verdict(regions: Regions) -> str:
-    """In one sentence whether there are escalations, and whether LMO gather avoids them."""
+    """One sentence: whether linear gather escalates, and whether LMO gather avoids that."""
     if regions.thresholds.gather_irregular_from_bytes is None:
         part = regions.gather.escalated.mean()
         return f"no tenfold escalation of linear gather; {part:.0%} of its repetitions had a time-out"

@@ -1,4 +1,4 @@
-"""Irregular regions on test beds made for it: small switch buffers, and the TCP of today or of the thesis's years."""
+"""Irregular regions on test beds of their own: small switch buffers, and the TCP of today or of the thesis's years."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from collwise.common.errors import CollwiseError, unknown_name
 from collwise.simulator.store import Store
-from collwise.validation.measurement.irregular_regions import Plan, Regions, find_regions
+from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan, find_regions
 from collwise.validation.testbed.bed import Bed, down, up
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
@@ -27,7 +27,7 @@ TCP_VARIANTS: Mapping[str, Mapping[str, str]] = {
     "reno": {"tcp_congestion_control": "reno", "tcp_limit_output_bytes": _UNLIMITED},
     "bbr": {"tcp_congestion_control": "bbr", "tcp_limit_output_bytes": _UNLIMITED},
 }
-"""Settings below net.ipv4 by name; what is not named stays as the system has it."""
+"""Settings below net.ipv4 by name; the others stay as the system has them."""
 
 
 def set_tcp(bed: Bed, variant: str) -> None:
@@ -35,26 +35,26 @@ def set_tcp(bed: Bed, variant: str) -> None:
     if variant not in TCP_VARIANTS:
         raise unknown_name("TCP variant", variant, TCP_VARIANTS)
     settings = [f"net.ipv4.{name}={value}" for name, value in TCP_VARIANTS[variant].items()]
-    for node in range(1, bed.shape.nodes + 1):
+    for node in bed.nodes:
         command = ["ip", "netns", "exec", bed.namespace(f"n{node}"), "sysctl", "-qw", *settings]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise CollwiseError(f"TCP variant {variant}: {done.stderr.strip()}")
 
 
-def regions_on_bed(shape: Shape, variant: str, plan: Plan, store: Store, *, name: str, run: str = "") -> Regions:
+def regions_on_bed(shape: Shape, variant: str, plan: RegionsPlan, store: Store, *, name: str, run: str = "") -> Regions:
     """Makes the test bed `name`, looks for irregular regions on it, and takes it down in any case."""
     if variant not in TCP_VARIANTS:
         raise unknown_name("TCP variant", variant, TCP_VARIANTS)
-    # Said of the bed, too, so that what is recorded with its times is true.
+    # The shape has them, too, since its facts are recorded with the times.
     settings = TCP_VARIANTS[variant]
     queue_bytes = int(settings["tcp_limit_output_bytes"])
     bed = up(replace(shape, congestion_control=settings["tcp_congestion_control"], host_queue_bytes=queue_bytes), name)
     try:
         set_tcp(bed, variant)
-        place = TestBed(bed)
-        place.facts = {**place.facts, "tcp": variant}
+        target = TestBed(bed)
+        target.facts = {**target.facts, "tcp": variant}
         label = f"{variant}, buffers of {shape.buffer_bytes / 1e3:g} kB"
-        return find_regions(place, plan, store, variant=label, run=run, counters=lambda: tcp_counts(bed))
+        return find_regions(target, plan, store, variant=label, run=run, counters=lambda: tcp_counts(bed))
     finally:
         down(name)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from collwise.simulator.timing import Timing
 
 WANTED = 0.9
-"""The share of cases whose means should agree."""
+"""Share of the cases whose means should agree."""
 
 
 @dataclass(frozen=True)
 class Repeatability:
-    """Of cases measured twice, in two runs of the MPI program, how many agree.
+    """How many of the cases that two runs of the MPI program measured agree.
 
     `within`: the difference of the means is at most sqrt(h_1^2 + h_2^2), the interval of a difference of independent
     means; `overlapping`: the two intervals have a point in common, |difference| <= h_1 + h_2; `inside`: the second
@@ -33,7 +33,7 @@ class Repeatability:
 
 
 def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:
-    """Of pairs of timings of one case each; failed ones are left out."""
+    """Compares pairs of timings, each of one case; pairs with a failed one are left out."""
     found = [(first, second) for first, second in pairs if first.ok and second.ok]
     differences = [abs(second.seconds / first.seconds - 1) for first, second in found]
     widths = [timing.half_width_seconds / timing.seconds for pair in found for timing in pair]

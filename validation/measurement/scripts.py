@@ -1,6 +1,6 @@
-"""A shell script that measures where collwise is not installed: it carries the C sources and the list of cases.
+"""Writes a shell script that measures where collwise is not installed; it carries the C sources and the cases.
 
-It needs a shell, tar, base64 and an MPI compiler there, and writes one file of JSON lines for `collwise import`.
+The script needs bash, tar, base64 and an MPI compiler, and writes one file of JSON lines for `collwise import`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import io
 import json
 import re
 import tarfile
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -20,49 +19,20 @@ from string import Template
 
 from collwise.algorithms.catalogue import CATALOGUE_PATH
 from collwise.algorithms.generate_registry import registry_source
+from collwise.common.errors import UsageError
 from collwise.common.files import write_text
-from collwise.simulator.execution.installations import REPOSITORY, Installation
-from collwise.simulator.execution.processes import ProgramRun
-from collwise.simulator.execution.targets import ExecutionTarget, LaunchRequest
-from collwise.simulator.store import Store
+from collwise.simulator.execution.installations import REPOSITORY
+from collwise.simulator.limits import check_measured_sizes
+from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.sweeps.method import Method
-from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.sweeps.mpi_runner import in_program_order
 from collwise.simulator.timing import Case
 from collwise.validation.measurement.imports.results import MARK
 
 USUAL_NAME = "collwise-measure.sh"
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _PROGRAMS = Path("simulator") / "programs"
-_MARKER = "COLLWISE_SOURCES"
-
-
-class _Asked(Exception):
-    """What the program would have been asked to do."""
-
-    def __init__(self, procs: int, case_lines: list[str], options: list[str]) -> None:
-        super().__init__()
-        self.procs, self.case_lines, self.options = procs, case_lines, options
-
-
-class _Elsewhere(ExecutionTarget):
-    """An ExecutionTarget that only takes down what is asked of the program."""
-
-    name = "elsewhere"
-    eager_limit_bytes = 0
-    usual_procs = 1
-    facts: Mapping[str, str] = {}
-
-    def __init__(self, directory: Path) -> None:
-        self.engine = Installation("openmpi", "-", Path("mpirun"), directory)
-
-    def processes_per_node(self, procs: int) -> int:
-        """Not known before the run."""
-        return 1
-
-    def launch(self, request: LaunchRequest) -> ProgramRun:
-        """Raises _Asked."""
-        lines = Path(request.args[0]).read_text(encoding="utf-8").splitlines()
-        raise _Asked(request.procs, lines, list(request.args[1:]))
+_PAYLOAD_MARKER = "COLLWISE_SOURCES"
 
 
 def write_script(
@@ -75,19 +45,17 @@ def write_script(
     platform: str = "",
     run: str = "",
 ) -> Path:
-    """Writes the script, into a folder under its usual name, and returns its path.
+    """Writes the script, in a folder under its usual name, and returns its path.
 
-    `launcher` is a command that takes -n P; `platform` names the results, by default what hosts' names begin with.
-    Raises UsageError when the file cannot be written.
+    `launcher` is a command that takes -n P; `platform` names the results, by default the common beginning of the host
+    names. Raises UsageError for more than one launch, for sizes that cannot be run, and when the file cannot be
+    written.
     """
-    ordered = sorted(set(cases), key=lambda case: (case.procs, case))
-    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
-        Path(directory, "benchmark").touch()
-        with Store(Path(directory, "store")) as store:
-            try:
-                measure(_Elsewhere(Path(directory)), ordered, store, method=method, run=run)
-            except _Asked as found:
-                asked = found
+    if method.launches > 1:
+        raise UsageError(f"{method.launches} launches; a script makes one")
+    ordered = in_program_order(set(cases))
+    check_measured_sizes(ordered, on_this_machine=False)
+    lines = case_lines(ordered)
     sources = dict(carried_sources())
     header = {
         MARK: 1,
@@ -96,31 +64,23 @@ def write_script(
         "method": asdict(method),
         "sources_digest": _digest(sources),
         "cases": [asdict(case) for case in ordered],
-        "case_lines": asked.case_lines,
-    }
-    carried = sources | {
-        "header.json": json.dumps(header) + "\n",
-        "cases.txt": "".join(f"{line}\n" for line in asked.case_lines),
     }
     text = _SCRIPT.substitute(
-        procs=asked.procs,
+        procs=max(case.procs for case in ordered),
         cases=len(ordered),
-        options=" ".join(asked.options),
+        options=" ".join(method.options()),
         launcher=launcher,
         compiler=compiler,
-        marker=_MARKER,
-        payload=_packed(carried),
+        marker=_PAYLOAD_MARKER,
+        payload=_packed(sources | {"header.json": json.dumps(header) + "\n", "cases.txt": lines}),
     )
-    target = path / USUAL_NAME if path.is_dir() else path
-    write_text(target, text)
-    return target
+    file = path / USUAL_NAME if path.is_dir() else path
+    write_text(file, text)
+    return file
 
 
 def carried_sources() -> Iterator[tuple[str, str]]:
-    """Path in the house and text of all that the benchmark and whereabouts are built from, and the registry.
-
-    What the benchmark includes of the programs' folders is carried with the sources beside it.
-    """
+    """Paths in the repository and texts of all files that the benchmark and whereabouts are built from."""
     for file in sorted((REPOSITORY / "algorithms").rglob("*.[ch]")):
         relative = file.relative_to(REPOSITORY)
         if "interpose" not in relative.parts:
@@ -131,6 +91,7 @@ def carried_sources() -> Iterator[tuple[str, str]]:
 
 
 def _needed(first: Sequence[Path]) -> set[Path]:
+    """These files, what they include of the programs' folders, and the sources beside the included headers."""
     programs = REPOSITORY / _PROGRAMS
     needed: set[Path] = set()
     waiting = list(first)
@@ -143,7 +104,7 @@ def _needed(first: Sequence[Path]) -> set[Path]:
             for header in (file.parent / name, programs / name):
                 if header.is_file():
                     header = header.resolve()
-                    # A folder is a library of its own: its parts include headers only.
+                    # All sources of a folder form one library.
                     beside = [header.with_suffix(".c")] if header.parent == programs else header.parent.glob("*.[ch]")
                     waiting += [header, *(part for part in beside if part.is_file() and not _has_main(part))]
                     break

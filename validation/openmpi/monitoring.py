@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collwise.simulator.execution.processes import ProgramRun, run_program
+from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.mpirun import parameter_options
+from collwise.simulator.execution.processes import ProgramRun
 
 Traffic = Mapping[tuple[int, int], tuple[int, int]]
 """(source, destination) -> (messages, bytes)."""
@@ -36,10 +38,8 @@ def monitored(program: str, procs: int, args: Sequence[str], settings: Mapping[s
             "pml_monitoring_enable_output": "3",
             "pml_monitoring_filename": f"{directory}/sent",
         }
-        words = [word for name, value in {**settings, **monitoring}.items() for word in ("--mca", name, value)]
-        run = run_program(
-            "openmpi", program, procs, args, timeout_seconds=_TIME_LIMIT_SECONDS, extra_launcher_args=words
-        )
+        words = parameter_options({**settings, **monitoring})
+        run = run_program("openmpi", program, procs, args, timeout_seconds=_TIME_LIMIT_SECONDS, launcher_args=words)
         profiles = [path.read_text(encoding="utf-8") for path in Path(directory).glob("sent.*.prof")]
     sent: dict[str, dict[tuple[int, int], tuple[int, int]]] = {"E": {}, "I": {}}
     for line in "\n".join(profiles).splitlines():

@@ -13,7 +13,7 @@ from pathlib import Path
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
-from collwise.simulator.execution.installations import engine
+from collwise.simulator.execution.installations import find_installation
 from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.openmpi.monitoring import Traffic, monitored
 from collwise.validation.openmpi.rules import Rule, parse_rules
@@ -76,7 +76,7 @@ def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> 
     """
     if procs < 2 or (message_bytes < 1 and collective != "barrier"):
         raise UsageError("a call that shows anything needs 2 processes and 1 byte at least")
-    installed = engine("openmpi")
+    installed = find_installation("openmpi")
     version = series(installed.version)
     try:
         rules = parse_rules(path.read_text(encoding="utf-8"), str(path))

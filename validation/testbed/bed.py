@@ -1,7 +1,7 @@
 """Test beds: namespaces for nodes and switches, veth pairs, bridges, and token buckets in both directions.
 
-What a bed consists of is in its state file before any of it is made, so that whatever becomes of the maker, the next
-`up` or `down` knows what to remove, and touches nothing else.
+The state file lists the parts of a bed before any of them is made, so that after any end of the process that makes it
+the next `up` or `down` knows what to remove, and touches nothing else.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from collwise.validation.testbed.shape import MTU_BYTES, Shape
 STATE_DIRECTORY = Path("/run/collwise-testbed")
 USUAL_NAME = "bed"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
-# A node may hold as much as it likes: its TCP waits, nothing is dropped there.
+# Large enough that a node drops nothing: its TCP waits.
 _NODE_QUEUE_BYTES = 10_000_000
 _SYSCTL = Path("/proc/sys/net/ipv4")
 
 
 @dataclass(frozen=True)
 class Bed:
-    """A test bed that is up; `facts` is what is in effect there, recorded with times."""
+    """A test bed that is up; `facts` are the settings in effect there, which are recorded with times."""
 
     name: str
     shape: Shape
@@ -41,17 +41,17 @@ class Bed:
 
     @property
     def directory(self) -> Path:
-        """Where its state and the nodes' temporary files are."""
+        """The directory of its state and of the nodes' temporary files."""
         return STATE_DIRECTORY / self.name
 
     @property
     def namespaces(self) -> list[str]:
-        """The switches' and all nodes' network namespaces."""
+        """The network namespaces of the switches and of all nodes."""
         return [self.namespace("switch"), *(self.namespace(f"n{node}") for node in self.nodes)]
 
     @property
     def nodes(self) -> range:
-        """1, 2, ..."""
+        """The numbers of the nodes: 1, 2, ..."""
         return range(1, self.shape.nodes + 1)
 
     @property
@@ -64,13 +64,13 @@ class Bed:
         return f"collwise-{self.name}-{what}"
 
     def address(self, node: int) -> str:
-        """Of node 1, 2, ..."""
+        """The IP address of node 1, 2, ..."""
         return f"10.77.{node // 250}.{node % 250}"
 
 
 @contextlib.contextmanager
 def busy(bed: Bed) -> Iterator[None]:
-    """Keeps other runs away from a bed; the kernel lets go when we are killed.
+    """Locks a bed against other runs; the kernel unlocks it when we are killed.
 
     Raises UsageError when something runs there, or when it is not up.
     """
@@ -88,12 +88,12 @@ def busy(bed: Bed) -> Iterator[None]:
 
 
 def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False) -> Bed:
-    """Makes a test bed, after removing what is left of one of this name and of beds whose makers were killed.
+    """Makes a test bed, after removing one of this name and the beds whose makers were killed.
 
-    A `temporary` one counts as left over once this process has ended. Raises UsageError where namespaces may not be
-    made or when something runs on the bed of that name, and CollwiseError when a command fails; nothing stays then.
+    A `temporary` bed is left over once this process has ended. Raises UsageError where namespaces may not be made or
+    when something runs on the bed of that name, and CollwiseError when a command fails; then no bed is left.
     """
-    bed = Bed(_checked(name), shape)
+    bed = Bed(_check_name(name), shape)
     require()
     with _changing():
         _remove_leftovers()
@@ -118,11 +118,11 @@ def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False) -> Bed:
 
 
 def down(name: str = USUAL_NAME) -> int:
-    """Ends the processes of a test bed and removes what was made for it; how many namespaces there were.
+    """Ends the processes of a test bed and removes it; returns how many namespaces there were.
 
     Also removes beds whose makers were killed. Raises CollwiseError when a command fails.
     """
-    _checked(name)
+    _check_name(name)
     if not STATE_DIRECTORY.exists():
         return 0
     require()
@@ -133,7 +133,7 @@ def down(name: str = USUAL_NAME) -> int:
 
 def running(name: str = USUAL_NAME) -> Bed:
     """The test bed of that name. Raises UsageError when it is not up."""
-    state = _state(_checked(name))
+    state = _state(_check_name(name))
     if not state.get("complete"):
         raise _not_up(name)
     return Bed(name, Shape(**state["shape"]), state["facts"])
@@ -145,7 +145,7 @@ def all_running() -> list[Bed]:
 
 
 def names() -> list[str]:
-    """Of all test beds that are up, or half made."""
+    """The names of all test beds that are up, or half made."""
     if not STATE_DIRECTORY.exists():
         return []
     return sorted(entry.name for entry in STATE_DIRECTORY.iterdir() if entry.is_dir())
@@ -158,15 +158,15 @@ def _not_up(name: str) -> UsageError:
     return UsageError(f"no test bed '{name}' is up; {made}")
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     if _NAME.fullmatch(name) is None:
-        raise UsageError(f"malformed name of a test bed '{name}': up to 40 letters, digits and '-'")
+        raise UsageError(f"malformed name of a test bed '{name}': write up to 40 letters, digits and '-'")
     return name
 
 
 @contextlib.contextmanager
 def _changing() -> Iterator[None]:
-    """One process at a time makes and removes beds."""
+    """Locks all beds: one process at a time makes and removes them."""
     STATE_DIRECTORY.mkdir(parents=True, exist_ok=True)
     lock = os.open(STATE_DIRECTORY, os.O_RDONLY)
     try:
@@ -189,7 +189,7 @@ def _write_state(name: str, state: Mapping[str, Any]) -> None:
 
 
 def _identity(process: int) -> str:
-    """A process id and when it started, since ids come again; empty when there is none."""
+    """A process id with its start time, since ids are reused; empty when there is no such process."""
     try:
         status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -198,7 +198,7 @@ def _identity(process: int) -> str:
 
 
 def _remove_leftovers() -> None:
-    """Beds half made, and temporary ones whose process has ended. To be called where nobody else changes beds."""
+    """Removes half-made beds, and temporary ones whose process has ended. All beds must be locked."""
     for name in names():
         state = _state(name)
         maker = state.get("maker", "")
@@ -241,7 +241,7 @@ def _make_node(bed: Bed, node: int) -> None:
     shape, switch, namespace = bed.shape, bed.namespace("switch"), bed.namespace(f"n{node}")
     (bed.directory / f"n{node}").mkdir()
     command("ip", "netns", "add", namespace)
-    # Packets larger than the bucket would be dropped, hence no segmentation left to the device.
+    # The bucket drops packets that are larger than it is, so segmentation is not left to the device.
     inside = [
         "link set lo up",
         f"link add eth0 mtu {MTU_BYTES} gso_max_segs 1 type veth peer name p{node} netns {switch}",
@@ -253,8 +253,8 @@ def _make_node(bed: Bed, node: int) -> None:
     command("ip", "-n", switch, "-batch", "-", text=port)
     bucket = _bucket("eth0", shape.bits_per_second, shape, _NODE_QUEUE_BYTES)
     command("tc", "-n", namespace, "-batch", "-", text=bucket)
-    _set(namespace, "tcp_limit_output_bytes", str(shape.host_queue_bytes))
-    if _set(namespace, "tcp_congestion_control", shape.congestion_control):
+    _set_tcp(namespace, "tcp_limit_output_bytes", str(shape.host_queue_bytes))
+    if _set_tcp(namespace, "tcp_congestion_control", shape.congestion_control):
         return
     known = (_SYSCTL / "tcp_available_congestion_control").read_text(encoding="utf-8").split()
     if shape.congestion_control not in {*known, "reno"}:
@@ -266,8 +266,8 @@ def _bucket(device: str, bits_per_second: float, shape: Shape, limit_bytes: int)
     return f"qdisc add dev {device} root tbf {bucket}"
 
 
-def _set(namespace: str, name: str, value: str) -> bool:
-    """Sets one of TCP's settings in a namespace; whether the kernel allowed it."""
+def _set_tcp(namespace: str, name: str, value: str) -> bool:
+    """Sets a parameter of TCP in a namespace; returns whether the kernel allowed it."""
     try:
         command("ip", "netns", "exec", namespace, "sh", "-c", f'echo "$0" 2>&1 >{_SYSCTL / name}', value)
     except CollwiseError:
@@ -275,7 +275,7 @@ def _set(namespace: str, name: str, value: str) -> bool:
     return True
 
 
-def _get(namespace: str, name: str) -> str:
+def _get_tcp(namespace: str, name: str) -> str:
     try:
         return command("ip", "netns", "exec", namespace, "cat", str(_SYSCTL / name)).strip()
     except CollwiseError:
@@ -290,8 +290,8 @@ def _facts(bed: Bed) -> dict[str, str]:
         "buffer_bytes": str(shape.buffer_bytes),
         "burst_bytes": str(shape.burst_bytes),
         "mtu_bytes": str(MTU_BYTES),
-        "congestion_control": _get(first, "tcp_congestion_control"),
-        "host_queue_bytes": _get(first, "tcp_limit_output_bytes"),
+        "congestion_control": _get_tcp(first, "tcp_congestion_control"),
+        "host_queue_bytes": _get_tcp(first, "tcp_limit_output_bytes"),
         "kernel": f"{machine.system()} {machine.release()}",
         "switches": str(shape.switches),
     }

@@ -1,4 +1,4 @@
-"""Whether a test bed is what its shape says, and its network, not the processors, what limits messages."""
+"""Checks that a test bed is as its shape says, and that its network, not its processors, limits messages."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from collwise.simulator.timing import Case
 from collwise.validation.testbed.bed import Bed, busy, down, up
 from collwise.validation.testbed.shape import FRAME_BYTES, MTU_BYTES, Shape
 from collwise.validation.testbed.target import TestBed
-from collwise.validation.testbed.throughput import carried, latency_seconds
+from collwise.validation.testbed.throughput import latency_seconds, stream_rates
 
 RATE_TOLERANCE = 0.1
-"""How far a single stream, or all streams together, may be from the shaped rate."""
+"""Largest relative deviation of a single stream, or of all streams together, from the shaped rate."""
 
 SCALING_TOLERANCE = 0.1
-"""How far the product of time and rate may be from the same at half the rate."""
+"""Largest relative deviation of the product of time and rate between the shaped rate and half of it."""
 
 # IP and TCP headers, with time stamps.
 _PAYLOAD_SHARE = (MTU_BYTES - 52) / FRAME_BYTES
 _STREAM_SECONDS = 1.5
-# A stream that fills the buffer before a narrower link takes a second to recover from what is dropped there.
+# A stream that fills the buffer before a narrower link takes a second to recover from the losses there.
 _ACROSS_SECONDS = 3.0
-# How long one exchange among all takes, about: long beside latency, short enough for some repetitions.
+# Approximate times of one alltoall: long against the latency, and short enough for some repetitions.
 _EXCHANGE_SECONDS = (0.04, 0.16)
 _PRECISION = Precision(8, 8, 0.95, 0.05)
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """alltoall by pairs over Open MPI, at the shaped rate and at half of it: seconds of each, bytes to each other."""
+    """A pairwise alltoall by Open MPI: bytes per pair, and seconds at the shaped rate and at half of it."""
 
     message_bytes: int
     seconds: float
@@ -42,17 +42,17 @@ class Exchange:
 
     @property
     def scaling(self) -> float:
-        """Time by rate at half the rate, over the same at the full one: 1 if only the network counts, 0.5 if not."""
+        """Time times rate at half the rate, over that at the full rate: 1 if the network limits, 0.5 if it does not."""
         return self.slower_seconds / (2 * self.seconds)
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was found on a test bed; rates are payload of TCP in bytes/s, `expected` ones what the shape allows.
+    """Rates of TCP payload in bytes/s, measured and `expected` from the shape, latency, and an alltoall.
 
-    `together` is the sum over streams from each node to the next, all at once in both directions of each port, and
-    `busy_share` the share of all processors' time that was not idle meanwhile. `across`, of a stream from one switch to
-    the other, is None with one switch.
+    `together` is the sum over simultaneous streams from each node to the next, which use both directions of each port,
+    and `busy_share` the share of all processors' time that was not idle meanwhile. `across` is the rate of a stream
+    from one switch to the other, None with one switch.
     """
 
     one_way: float
@@ -67,7 +67,7 @@ class Check:
 
     @property
     def problems(self) -> list[str]:
-        """What is not as it should be, a line each; empty when the bed is fit for measurements."""
+        """A line for each failed check; empty when the bed is fit for measurements."""
         rates = [("one stream", self.one_way, self.one_way_expected)]
         rates += [("all streams together", self.together, self.together_expected)]
         if self.across is not None and self.across_expected is not None:
@@ -78,8 +78,8 @@ class Check:
             if abs(rate / expected - 1) > RATE_TOLERANCE
         ]
         found += [
-            f"alltoall of {one.message_bytes} B: time by rate changes to {one.scaling:.0%} at half the rate, "
-            "so not the network alone limits it"
+            f"alltoall of {one.message_bytes} B: time times rate changes to {one.scaling:.0%} at half the rate, "
+            "so the network alone does not limit it"
             for one in self.exchanges
             if abs(one.scaling - 1) > SCALING_TOLERANCE
         ]
@@ -91,7 +91,7 @@ class Check:
         return not self.problems
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, by names with units."""
+        """All values, by names with units."""
         rates = ("one_way", "one_way_expected", "together", "together_expected", "across", "across_expected")
         document = {f"{name}_bytes_per_second" if name in rates else name: v for name, v in asdict(self).items()}
         scalings = [{**asdict(one), "scaling": one.scaling} for one in self.exchanges]
@@ -99,12 +99,12 @@ class Check:
 
 
 def payload_bytes_per_second(bits_per_second: float) -> float:
-    """What TCP carries of a shaped rate, without headers."""
+    """TCP's payload rate at a shaped rate, which includes headers."""
     return bits_per_second / 8 * _PAYLOAD_SHARE
 
 
 def check(bed: Bed) -> Check:
-    """Measures a test bed, for 10 to 20 s; makes a second one of half the rate meanwhile.
+    """Measures a test bed, for 10 to 20 s; makes a second one of half the rate for that time.
 
     Raises UsageError when something runs there, CollwiseError when nothing can be measured.
     """
@@ -115,9 +115,9 @@ def check(bed: Bed) -> Check:
     crossing = sum(shape.switch_of(one) != shape.switch_of(other) for one, other in ring)
     two = shape.switches == 2
     with busy(bed):
-        one_way = carried(bed, [(1, 2)], _STREAM_SECONDS).bytes_per_second[0]
-        across = carried(bed, [(1, last)], _ACROSS_SECONDS).bytes_per_second[0] if two else None
-        together = carried(bed, ring, _STREAM_SECONDS)
+        one_way = stream_rates(bed, [(1, 2)], _STREAM_SECONDS).bytes_per_second[0]
+        across = stream_rates(bed, [(1, last)], _ACROSS_SECONDS).bytes_per_second[0] if two else None
+        together = stream_rates(bed, ring, _STREAM_SECONDS)
         latency = latency_seconds(bed, 1, 2)
     return Check(
         one_way=one_way,
@@ -148,12 +148,12 @@ def _exchanges(bed: Bed) -> tuple[Exchange, ...]:
 
 
 def _message_bytes(shape: Shape, seconds: float) -> int:
-    """So much to each other process that the narrowest link is busy for about so many seconds."""
-    a_node, procs = shape.ranks_per_node, shape.nodes * shape.ranks_per_node
-    through_port = a_node * (procs - a_node) / payload_bytes_per_second(shape.bits_per_second)
+    """Bytes per pair that keep the narrowest link busy for about so many seconds."""
+    per_node, procs = shape.ranks_per_node, shape.nodes * shape.ranks_per_node
+    through_port = per_node * (procs - per_node) / payload_bytes_per_second(shape.bits_per_second)
     if shape.switches == 1:
         return max(1, int(seconds / through_port))
-    first = sum(shape.switch_of(node) == 1 for node in range(1, shape.nodes + 1)) * a_node
+    first = sum(shape.switch_of(node) == 1 for node in range(1, shape.nodes + 1)) * per_node
     through_uplink = first * (procs - first) / payload_bytes_per_second(shape.uplink_bits_per_second)
     return max(1, int(seconds / max(through_port, through_uplink)))
 

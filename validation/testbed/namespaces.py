@@ -1,4 +1,4 @@
-"""Network namespaces of this machine: the right to make them, the commands that do, and the processes inside."""
+"""Network namespaces: whether they can be made here, the commands that make them, and the processes inside."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import psutil
+
 from collwise.common.errors import CollwiseError, UsageError
 
 _MOUNTS = Path("/run/netns")
-# Where distributions keep ip and tc; not on everybody's path.
+# Distributions have ip and tc in directories that are not on every user's path.
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-# All that a bed needs of the kernel, in a namespace that goes with the command.
+# Uses all that a bed needs of the kernel, in a namespace that ends with the command.
 _PROBE = """set -e
 ip link add probe0 type veth peer name probe1
 ip link add probe2 type bridge
@@ -25,7 +27,7 @@ _ENDING_SECONDS = 5.0
 
 
 def obstacle() -> str:
-    """Why no test bed can be made here; empty when one can."""
+    """Why no test bed can be made here; empty if one can."""
     for tool in ("ip", "tc", "unshare"):
         if shutil.which(tool, path=_PATH) is None:
             return (
@@ -47,7 +49,7 @@ def require() -> None:
 
 
 def command(*words: str, text: str = "") -> str:
-    """What a command prints that gets `text` as its input. Raises CollwiseError when it fails."""
+    """The output of a command with `text` as its input. Raises CollwiseError when it fails."""
     done = _run(words, text)
     if done.returncode != 0:
         raise CollwiseError(f"{' '.join(words)}: {' '.join((done.stderr or done.stdout).split())}")
@@ -60,30 +62,34 @@ def _run(words: Iterable[str], text: str = "") -> subprocess.CompletedProcess[st
 
 
 def existing(names: Iterable[str]) -> list[str]:
-    """Those network namespaces that there are."""
+    """The network namespaces among these names that exist."""
     return [name for name in names if (_MOUNTS / name).exists()]
 
 
 def processes(names: Iterable[str], mark: str = "") -> list[int]:
     """Process ids in these network namespaces; with `mark`, 'NAME=VALUE', those that have it in their environment."""
-    wanted = set()
-    for name in names:
-        with contextlib.suppress(OSError):
-            status = (_MOUNTS / name).stat()
-            wanted.add((status.st_dev, status.st_ino))
+    wanted = {_identity(_MOUNTS / name) for name in names} - {None}
+    variable, _, value = mark.partition("=")
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                status = (entry / "ns" / "net").stat()
-                inside = (status.st_dev, status.st_ino) in wanted
-                if inside and (not mark or mark.encode() in (entry / "environ").read_bytes().split(b"\0")):
-                    found.append(int(entry.name))
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            inside = _identity(Path(f"/proc/{process.pid}/ns/net")) in wanted
+            if inside and (not mark or process.environ().get(variable) == value):
+                found.append(process.pid)
     return found
 
 
+def _identity(file: Path) -> tuple[int, int] | None:
+    """The device and inode of a file, if it exists."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def end_processes(names: Iterable[str], mark: str = "") -> int:
-    """Kills the processes in these namespaces, as `processes` finds them, and waits until they are gone; how many."""
+    """Kills the processes that `processes` finds and waits until they are gone; returns how many there were."""
     ended: set[int] = set()
     names = list(names)
     deadline = time.monotonic() + _ENDING_SECONDS

@@ -1,4 +1,4 @@
-"""The platform that a test bed is by its shape alone: where calibration starts."""
+"""The platform of a test bed as its shape describes it, from which calibration starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collwise.validation.testbed.shape import Shape, format_rate
 
 USUAL_LATENCY_SECONDS = 40e-6
 _EAGER_LIMIT_BYTES = 65536
-# A node's processes talk through memory; nominal.
+# Nominal: processes of one node communicate through memory.
 _LOOPBACK_BYTES_PER_SECOND, _LOOPBACK_LATENCY_SECONDS = 2e9, 1e-6
 
 

@@ -1,4 +1,4 @@
-"""Which nodes of a test bed answer the first one."""
+"""Tests which nodes of a test bed answer the first one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collwise.validation.testbed.bed import Bed, names
 from collwise.validation.testbed.namespaces import command
 
 _WAIT_SECONDS = 1.0
-# Nobody listens on that port: a node that is there refuses, one that is not keeps silent.
+# Nothing listens on that port: a node that is reached refuses the connection, one that is not does not answer.
 _PROGRAM = """
 import errno, select, socket, sys, time
 poller, waiting, silent = select.poll(), {}, set(sys.argv[2:])
@@ -32,9 +32,9 @@ print(*silent)
 
 
 def unreachable_nodes(bed: Bed, nodes: Iterable[int]) -> list[int]:
-    """Those of `nodes` that the first node gets no answer from within a second; if its own link is down, only itself.
+    """The nodes that do not answer the first one within a second; the first node alone if its own link is down.
 
-    Raises CollwiseError when the bed is not what it was.
+    Raises CollwiseError when the bed was taken down.
     """
     others = {bed.address(node): node for node in nodes if node != 1}
     words = ["ip", "netns", "exec", bed.namespace("n1"), sys.executable, "-I", "-S", "-c", _PROGRAM]

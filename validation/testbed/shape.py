@@ -1,4 +1,4 @@
-"""What a test bed is made like: how many nodes, how fast, how much its switches hold."""
+"""The shape of a test bed: number of nodes, rates, and buffers of its switches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MTU_BYTES = 1500
 """Largest IP packet; an Ethernet header comes on top."""
 
 FRAME_BYTES = MTU_BYTES + 14
-"""What a token bucket counts of a full packet."""
+"""Bytes that a token bucket counts for a full packet."""
 
 MOST_NODES = 200
 TRANSPORTS = ("steady", "default")
@@ -24,17 +24,17 @@ _LEAST_RATE, _MOST_RATE = 1e5, 1e11
 class Shape:
     """Size and speeds of a test bed. Raises UsageError for values that no bed can have.
 
-    `bits_per_second` holds for each port in both directions. `buffer_bytes` is the queue of each port of a switch, and
-    `burst_bytes` what goes through unshaped after a pause. `host_queue_bytes` is what TCP keeps in a node's own queue,
-    for each connection (tcp_limit_output_bytes). With two switches the first half of the nodes is at the first, and the
-    link between them has `uplink_bits_per_second` in both directions; with one that is 0. `transport` is how Open MPI
-    sends: 'steady', with sends only and a send buffer that does not grow, or 'default', as it comes.
+    `bits_per_second` is the rate of each port in both directions. `buffer_bytes` is the queue of each port of a switch,
+    and `burst_bytes` the token-bucket burst. `host_queue_bytes` limits TCP's data in a node's own queue, for each
+    connection (tcp_limit_output_bytes). With two switches the first half of the nodes is at the first, and the link
+    between them has `uplink_bits_per_second` in both directions; with one switch that is 0. `transport` is how Open MPI
+    sends: 'steady', with sends only and a send buffer that does not grow, or 'default', with its own settings.
     """
 
     nodes: int = 8
     bits_per_second: float = 50e6
     buffer_bytes: int = 1_000_000
-    # More than a packet, which keeps the rate; a second one would go through unshaped after a pause, too.
+    # More than a packet, which the rate needs, and less than two: the second would pass unshaped after a pause, too.
     burst_bytes: int = 2000
     ranks_per_node: int = 1
     congestion_control: str = "reno"
@@ -66,9 +66,9 @@ class Shape:
 
     @property
     def title(self) -> str:
-        """Short, for names of places: '8x100M', '8x100M-2x10M' with a link of 10 Mbit/s between two switches.
+        """Short, for names of platforms: '8x100M', '8x100M-2x10M' with a link of 10 Mbit/s between two switches.
 
-        '-default' follows where the transport is.
+        '-default' follows for that transport.
         """
         uplink = f"-2x{self.uplink_bits_per_second / 1e6:g}M" if self.switches == 2 else ""
         transport = "" if self.transport == TRANSPORTS[0] else f"-{self.transport}"

@@ -1,9 +1,9 @@
-"""Moves bytes between two nodes by plain TCP, to see what a test bed carries. A program by itself: run in a namespace.
+"""Moves bytes between two nodes by plain TCP, to measure a test bed. A program of its own, run in a namespace.
 
-stream.py receive PORT FROM UNTIL        prints how many bytes came between two readings of the monotonic clock
-stream.py send ADDRESS PORT FROM UNTIL   sends from a bit before to a bit after
+stream.py receive PORT FROM UNTIL        prints how many bytes arrived between two readings of the monotonic clock
+stream.py send ADDRESS PORT FROM UNTIL   sends from shortly before to shortly after
 stream.py answer PORT COUNT              sends each byte back
-stream.py ask ADDRESS PORT COUNT         prints the median seconds that a byte took there and back
+stream.py ask ADDRESS PORT COUNT         prints the median roundtrip time of a byte, seconds
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _connect(address: str, port: int) -> socket.socket:
 
 
 def receive(port: int, begin: float, end: float) -> int:
-    """Bytes that came between `begin` and `end` of the monotonic clock, of a stream that outlasts both."""
+    """Bytes that arrive between `begin` and `end` of the monotonic clock, in a stream that lasts longer."""
     counted, buffer = 0, bytearray(_BLOCK_BYTES)
     with _accept(port) as peer:
         # Waking up for each packet would take more of the processor than the packets do.
@@ -58,7 +58,7 @@ def send(address: str, port: int, begin: float, end: float) -> None:
 
 
 def answer(port: int, count: int) -> None:
-    """Sends `count` single bytes back."""
+    """Sends each of `count` single bytes back."""
     with _accept(port) as peer:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for _ in range(count):
@@ -66,7 +66,7 @@ def answer(port: int, count: int) -> None:
 
 
 def ask(address: str, port: int, count: int) -> float:
-    """Median seconds that a byte takes there and back."""
+    """Median roundtrip time of a byte, seconds."""
     times = []
     with _connect(address, port) as peer:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -79,7 +79,7 @@ def ask(address: str, port: int, count: int) -> float:
 
 
 def main(what: str, *words: str) -> None:
-    """As the page's first lines say."""
+    """Runs one of the four roles that the module's docstring lists."""
     if what == "receive":
         print(receive(int(words[0]), float(words[1]), float(words[2])))
     elif what == "send":

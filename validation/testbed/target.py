@@ -7,47 +7,44 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.installations import Installation, engine
-from collwise.simulator.execution.processes import ProgramRun, run_command
-from collwise.simulator.execution.targets import (
-    TCP_EAGER_LIMIT_BYTES,
-    ExecutionTarget,
-    LaunchRequest,
-    environment_options,
-)
+from collwise.simulator.execution.installations import find_installation
+from collwise.simulator.execution.mpirun import RemoteHosts, mpirun_command
+from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, run_command
+from collwise.simulator.execution.targets import TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
 from collwise.validation.testbed.bed import Bed, busy
 from collwise.validation.testbed.namespaces import end_processes
 from collwise.validation.testbed.reachability import unreachable_nodes
 
 AGENT = Path(__file__).with_name("agent")
-"""What mpirun calls in place of ssh."""
+"""The command that mpirun reaches nodes by, in place of ssh."""
 
 _NETWORK = "10.77.0.0/16"
-_MCA = {
-    # Between nodes TCP; processes of one node share memory, as on real hosts.
+_PARAMETERS = {
+    # TCP between nodes, shared memory within a node, as on real hosts.
     "btl": "tcp,vader,self",
     "pml": "ob1",
     "btl_tcp_if_include": _NETWORK,
     "oob_tcp_if_include": _NETWORK,
-    # Nodes do not know that they share their cores.
+    # A node does not know that others share its cores.
     "mpi_yield_when_idle": "1",
 }
 
 _TRANSPORTS: Mapping[str, Mapping[str, str]] = {
     "steady": {
-        # By default the receiver's permission for a large message queues behind its own data in the one connection
-        # between two processes: an exchange then goes one way after the other, or not, as it happens.
+        # 1: sends only, no puts. By default the receiver's permission for a large message queues behind its own data
+        # in the one connection between two processes: the two directions of an exchange then follow one another, or
+        # overlap, by chance.
         "btl_tcp_flags": "1",
-        # By default Linux lets the buffer grow with use: what was sent before decides how many sends overlap.
+        # By default Linux lets the buffer grow with use: earlier messages then decide how many sends overlap.
         "btl_tcp_sndbuf": "16384",
     },
     "default": {},
 }
-"""By Shape.transport: Open MPI's parameters. 1 stands for sends only, without puts."""
+"""Open MPI's parameters for each value of Shape.transport."""
 
 
 class TestBed(ExecutionTarget):
-    """A test bed that is up; `ranks_per_node` processes on each node, by blocks; None: as its shape has.
+    """A test bed that is up, with `ranks_per_node` processes on each node, by blocks (default: as its shape says).
 
     One run at a time. Raises UsageError when Open MPI is missing.
     """
@@ -55,68 +52,71 @@ class TestBed(ExecutionTarget):
     __test__ = False
 
     def __init__(self, bed: Bed, ranks_per_node: int | None = None) -> None:
-        self.bed, self._ranks_per_node = bed, ranks_per_node or bed.shape.ranks_per_node
-        self.engine: Installation = engine("openmpi")
+        self.bed, self._per_node = bed, ranks_per_node or bed.shape.ranks_per_node
+        self.installation = find_installation("openmpi")
         self.name = f"testbed-{bed.shape.title}"
         self.eager_limit_bytes = TCP_EAGER_LIMIT_BYTES
-        self.usual_procs = bed.shape.nodes * self._ranks_per_node
+        self.usual_procs = bed.shape.nodes * self._per_node
         self.facts: Mapping[str, str] = {
             **bed.facts,
-            "transport": "TCP" if self._ranks_per_node == 1 else "TCP, shared memory within a node",
-            "ranks_per_node": str(self._ranks_per_node),
+            "transport": "TCP" if self._per_node == 1 else "TCP, shared memory within a node",
+            "ranks_per_node": str(self._per_node),
             **_TRANSPORTS[bed.shape.transport],
         }
 
     def processes_per_node(self, procs: int) -> int:
-        """As asked for. Raises UsageError when the nodes do not suffice."""
-        most = self.bed.shape.nodes * self._ranks_per_node
-        if procs > most:
-            raise UsageError(f"{procs} processes; the test bed '{self.bed.name}' has room for {most}")
-        return self._ranks_per_node
+        """The same number on each node. Raises UsageError when the nodes do not suffice."""
+        if procs > self.usual_procs:
+            raise UsageError(f"{procs} processes; the test bed '{self.bed.name}' has room for {self.usual_procs}")
+        return self._per_node
 
     def launch(self, request: LaunchRequest) -> ProgramRun:
-        """As of any ExecutionTarget. Raises UsageError when something else runs on the bed."""
+        """Runs the program from the first node. Raises UsageError when something else runs on the bed."""
         bed = self.bed
         nodes = range(1, -(-request.procs // self.processes_per_node(request.procs)) + 1)
-        words = [*environment_options(self.engine, request.environment), *request.launcher_args]
-        words += [str(self.engine.program(request.program)), *request.args]
         with busy(bed):
-            # Of a run that was killed.
-            self._end()
+            # A run that was killed may have left processes behind.
+            self._end_processes()
             if silent := unreachable_nodes(bed, nodes):
-                return ProgramRun(returncode=1, reason=_silence(bed, silent), version=self.engine.version)
+                return ProgramRun(returncode=1, reason=_no_answer(bed, silent), version=self.installation.version)
+            command = self._mpirun(request, nodes)
+            program = [str(self.installation.program(request.program)), *request.args]
             try:
                 run = run_command(
-                    [str(AGENT), bed.name, "n1", shlex.join([*self._mpirun(nodes, request.procs), *words])],
+                    [str(AGENT), bed.name, "n1", shlex.join([*command.words, *program])],
                     timeout_seconds=request.timeout_seconds,
                     on_line=request.on_line,
-                    environment={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
-                    end_others=self._end,
+                    environment=command.environment,
+                    end_others=self._end_processes,
                 )
             finally:
-                self._end()
+                self._end_processes()
             if run.returncode != 0 and (silent := unreachable_nodes(bed, nodes)):
-                run.reason = _silence(bed, silent)
+                run.reason = _no_answer(bed, silent)
             elif run.returncode is None:
                 run.reason = f"not done within {request.timeout_seconds:g} s"
-        run.version = self.engine.version
+        run.version = self.installation.version
         return run
 
-    def _mpirun(self, nodes: range, procs: int) -> list[str]:
-        bed, host_file = self.bed, self.bed.directory / "hosts"
-        host_file.write_text("".join(f"n{node} slots={self._ranks_per_node}\n" for node in nodes))
-        # Open MPI cuts the agent at every blank, and our own path may have some.
+    def _mpirun(self, request: LaunchRequest, nodes: range) -> LauncherCommand:
+        # Open MPI splits the agent's command at every blank, and our own path may have some.
         agent = self.bed.directory / "agent"
         agent.unlink(missing_ok=True)
         agent.symlink_to(AGENT)
-        options = {**_MCA, **_TRANSPORTS[bed.shape.transport], "plm_rsh_agent": f"{agent} {bed.name}"}
-        words = [str(self.engine.launcher), "--hostfile", str(host_file), "-np", str(procs), "--bind-to", "none"]
-        return words + [word for name, value in options.items() for word in ("--mca", name, value)]
+        slots = {f"n{node}": self._per_node for node in nodes}
+        return mpirun_command(
+            self.installation,
+            request.procs,
+            hosts=RemoteHosts(slots, self.bed.directory / "hosts", f"{agent} {self.bed.name}"),
+            environment=request.environment,
+            parameters={**_PARAMETERS, **_TRANSPORTS[self.bed.shape.transport]},
+            launcher_args=request.launcher_args,
+        )
 
-    def _end(self) -> None:
+    def _end_processes(self) -> None:
         end_processes(self.bed.namespaces, self.bed.mark)
 
 
-def _silence(bed: Bed, nodes: Sequence[int]) -> str:
+def _no_answer(bed: Bed, nodes: Sequence[int]) -> str:
     listed = ", ".join(f"n{node} ({bed.address(node)})" for node in nodes)
     return f"test bed '{bed.name}': no answer from {listed}"

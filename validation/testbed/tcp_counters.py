@@ -1,4 +1,4 @@
-"""What TCP and the switch of a test bed counted: lost packets, packets sent again, and time-outs."""
+"""Counters of TCP and of the switch of a test bed: dropped packets, segments sent again, and time-outs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from collwise.validation.testbed.bed import Bed
 from collwise.validation.testbed.namespaces import command
 
-# Of the kernel's counters, by our names.
+# The kernel's names of the counters by ours.
 _KERNEL_NAMES = {
     "sent_again": "TcpRetransSegs",
     "timeouts": "TcpExtTCPTimeouts",
@@ -20,7 +20,7 @@ _KERNEL_NAMES = {
 
 @dataclass(frozen=True)
 class TcpCounts:
-    """Of all nodes together: segments sent again, retransmission time-outs, loss probes; packets that ports dropped."""
+    """Sums over all nodes: segments sent again, retransmission time-outs, loss probes; packets that ports dropped."""
 
     sent_again: int = 0
     timeouts: int = 0
@@ -35,23 +35,23 @@ class TcpCounts:
 
 
 def tcp_counts(bed: Bed) -> TcpCounts:
-    """What was counted since the test bed is up; differences tell of what happened in between.
+    """The counts since the test bed was made; the difference of two readings is what happened in between.
 
     Raises CollwiseError when a counter cannot be read.
     """
     total = TcpCounts()
-    for node in range(1, bed.shape.nodes + 1):
+    for node in bed.nodes:
         kernel = command("ip", "netns", "exec", bed.namespace(f"n{node}"), "nstat", "--json", "-az")
         total += node_counts(json.loads(kernel))
     return total + switch_counts(json.loads(command("tc", "-n", bed.namespace("switch"), "-s", "-j", "qdisc", "show")))
 
 
 def node_counts(document: Mapping[str, Any]) -> TcpCounts:
-    """Of one node, from what `nstat --json -az` prints there."""
+    """The counts of one node, from the output of `nstat --json -az` there."""
     kernel = document["kernel"]
     return TcpCounts(**{ours: int(kernel.get(theirs, 0)) for ours, theirs in _KERNEL_NAMES.items()})
 
 
 def switch_counts(queues: list[Mapping[str, Any]]) -> TcpCounts:
-    """Of the switch, from what `tc -s -j qdisc show` prints there."""
+    """The counts of the switch, from the output of `tc -s -j qdisc show` there."""
     return TcpCounts(drops=sum(int(queue.get("drops", 0)) for queue in queues))

@@ -1,4 +1,4 @@
-"""What a test bed carries: rates of plain TCP streams between nodes, a byte's latency, the processors' share in it."""
+"""Measures a test bed by plain TCP: rates of streams between nodes, latency, and the load of the processors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from collwise.common.errors import CollwiseError
 from collwise.validation.testbed.bed import Bed
@@ -23,17 +25,17 @@ _ROUND_TRIPS = 500
 
 
 @dataclass(frozen=True)
-class Carried:
-    """Payload of each stream in bytes/s, and the share of all processors' time that was not idle, from 0 to 1."""
+class StreamRates:
+    """Payload rate of each stream in bytes/s, and the share of all processors' time that was not idle, from 0 to 1."""
 
     bytes_per_second: tuple[float, ...]
     busy_share: float
 
 
-def carried(bed: Bed, pairs: Sequence[tuple[int, int]], seconds: float) -> Carried:
-    """Streams from node to node, all at once, for so long.
+def stream_rates(bed: Bed, pairs: Sequence[tuple[int, int]], seconds: float) -> StreamRates:
+    """Rates of simultaneous streams from node to node over so many seconds.
 
-    The caller keeps other runs away. Raises CollwiseError when a stream does not come about.
+    The caller locks the bed. Raises CollwiseError when a stream fails.
     """
     begin = time.monotonic() + _START_SECONDS + _START_SECONDS_PER_STREAM * len(pairs)
     end = begin + seconds
@@ -45,16 +47,16 @@ def carried(bed: Bed, pairs: Sequence[tuple[int, int]], seconds: float) -> Carri
             _start(bed, one, "send", bed.address(to), str(port), *window)
         before = _processor_seconds(begin)
         after = _processor_seconds(end)
-        counts = [float(_said(receiver)) for receiver in receivers]
+        counts = [float(_output(receiver)) for receiver in receivers]
     busy, total = after[0] - before[0], after[1] - before[1]
-    return Carried(tuple(count / seconds for count in counts), busy / total)
+    return StreamRates(tuple(count / seconds for count in counts), busy / total)
 
 
 def latency_seconds(bed: Bed, one: int, other: int) -> float:
-    """One way of a byte, by TCP: half the median of round trips. Raises as `carried` does."""
+    """One-way latency of a byte by TCP: half the median roundtrip. Raises as `stream_rates` does."""
     with _ended_after(bed):
         _start(bed, other, "answer", str(_PORT), str(_ROUND_TRIPS))
-        return float(_said(_start(bed, one, "ask", bed.address(other), str(_PORT), str(_ROUND_TRIPS)))) / 2
+        return float(_output(_start(bed, one, "ask", bed.address(other), str(_PORT), str(_ROUND_TRIPS)))) / 2
 
 
 @contextlib.contextmanager
@@ -77,7 +79,7 @@ def _start(bed: Bed, node: int, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def _said(program: subprocess.Popen[str]) -> str:
+def _output(program: subprocess.Popen[str]) -> str:
     try:
         output, errors = program.communicate(timeout=_PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
@@ -88,8 +90,8 @@ def _said(program: subprocess.Popen[str]) -> str:
 
 
 def _processor_seconds(when: float) -> tuple[float, float]:
-    """Time of all processors until then, of which the first is what they were not idle; what a host stole is not."""
+    """The processors' busy time and whole time until then; time that a hypervisor took counts as busy."""
     time.sleep(max(0.0, when - time.monotonic()))
-    fields = [float(word) for word in Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()[1:9]]
-    idle = fields[3] + fields[4]
-    return sum(fields) - idle, sum(fields)
+    times = psutil.cpu_times()
+    total = sum(times[:8])
+    return total - times.idle - times.iowait, total

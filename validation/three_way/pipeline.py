@@ -15,11 +15,11 @@ from collwise.platforms import Platform, write_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
-from collwise.simulator.sweeps.mpi_runner import MpiRunner, measure
+from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
 from collwise.validation.calibration.plan import QUICK, USUAL
-from collwise.validation.calibration.points import read_points, write_points
+from collwise.validation.calibration.points import CalibrationPoint
 from collwise.validation.fitting.models_by_name import measured_models
 from collwise.validation.measurement.repeatability import Repeatability, repeatability
 from collwise.validation.testbed.check import Check, check
@@ -107,7 +107,7 @@ class Comparison:
         main, shape = self._plan.main, self._shape(self._plan.main)
         with self._bed(shape) as bed:
             platforms = {bed.name: self._calibrated(bed, shape)}
-            alone = alone_platform(read_points(self._points_file(bed)), simulated_platform(shape))
+            alone = alone_platform(self._points(bed, shape), simulated_platform(shape))
             models = self._fitted(bed)
             tables = [self._compared(bed, main, platforms[bed.name], models)]
             repeated = self._repeated(bed, main)
@@ -163,18 +163,17 @@ class Comparison:
         return replace(platform, nodes=nodes)
 
     def _calibrated(self, bed: TestBed, shape: Shape) -> Platform:
-        """From points in the folder, where they are of this bed, or measured now and kept there."""
-        kept, nominal = self._points_file(bed), simulated_platform(shape)
         with self._stage(f"{bed.name}: calibrated"):
-            if not kept.exists():
-                extent = QUICK if self._plan.quick else USUAL
-                write_points(kept, measure_points(bed, nominal, extent))
-            platform = refit(read_points(kept), nominal).platform
+            platform = refit(
+                self._points(bed, shape), simulated_platform(shape), SimulationContext(self._store)
+            ).platform
         write_text(self._folder / f"{bed.name}.toml", write_description(platform))
         return platform
 
-    def _points_file(self, bed: TestBed) -> Path:
-        return self._folder / f"calibration-{bed.name}-{MpiRunner(bed, METHOD).configuration.key[:12]}.csv"
+    def _points(self, bed: TestBed, shape: Shape) -> list[CalibrationPoint]:
+        """From the store, where this bed was measured before."""
+        grid = QUICK if self._plan.quick else USUAL
+        return measure_points(bed, simulated_platform(shape), grid, self._store)
 
     def _checked(self, bed: TestBed) -> Check | None:
         if self._plan.quick:
@@ -211,7 +210,7 @@ class Comparison:
     def _measured(self, bed: TestBed, cases: Sequence[Case], method: Method, run: str = "") -> list[Timing]:
         timings = measure(bed, cases, self._store, method=method, run=run, timeout_seconds=_TIMEOUT_SECONDS)
         self._failed += [timing for timing in timings if not timing.ok]
-        self._maker = bed.engine.label
+        self._maker = bed.installation.label
         if cases and not any(timing.ok for timing in timings):
             raise CollwiseError(f"{bed.name}: no case could be measured; first: {timings[0].error}")
         return timings

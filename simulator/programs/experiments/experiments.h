@@ -4,15 +4,19 @@
 
 #include "workload.h"
 
-enum { MAX_NAMED = 3 };
-
-/* As in common/experiments.py; collective kinds from SCATTER on, between two or three processes before. */
+/* As in common/experiments.py: kinds of pairs, then ONE_TO_TWO, then collective kinds from SCATTER on. */
 typedef enum {
     ROUNDTRIP,
     SEND,
+    ISEND,
     RECEIVE,
+    UNEXPECTED_RECEIVE,
     SATURATION,
     PRTT,
+    SENDRECV,
+    EAGER_LIMIT,
+    CLOCK,
+    REDUCE,
     ONE_TO_TWO,
     SCATTER,
     GATHER,
@@ -27,17 +31,12 @@ typedef struct {
     int message_bytes, reply_bytes;
     int count;
     double delay_seconds;
-    int procs, ranks[MAX_NAMED];
+    int repetitions; /* 0: until the mean is precise enough */
+    int procs;
+    int *ranks; /* `procs` of them; of a collective kind the root only */
 } experiment;
 
 typedef struct {
-    int least, most;
-    double relative_error;
-    double *quantiles; /* quantiles[n]: Student's t for n repetitions */
-} precision;
-
-typedef struct {
-    precision wanted;
     experiment *list;
     int count;
 } experiment_file;
@@ -46,17 +45,17 @@ typedef struct {
 experiment_file experiment_file_parse(char *text);
 void experiment_file_free(experiment_file *file);
 
-/* Whether the experiment is a collective, on the ranks 0 to procs - 1, of which the file names only the root. */
+/* Whether the experiment is a collective, on the ranks 0 to procs - 1. */
 int is_collective(const experiment *one);
 
-/* The index of a rank among the processes of an experiment, or -1; in a collective, 0 for the root, 1 for all
- * others. */
-int role_of(const experiment *one, int rank);
-
-/* A process's part in an experiment; `role` is -1 if it has none. */
+/* A process's part in an experiment. */
 typedef struct {
     const experiment *one;
+    /* -1 if it has none. The process with role 0 takes the time; in a collective that is the root, and all others have
+     * role 1. */
     int role;
+    int procs;        /* those that take part together: a pair, three, or all of a collective */
+    const int *ranks; /* their ranks; of a collective the root's only */
     char *out, *in;
     MPI_Request *posted;
     const collwise_algorithm *algorithm; /* of a collective kind, else NULL */
@@ -70,13 +69,14 @@ typedef struct {
 } repetition;
 
 /* `comm` is the communicator of a collective kind's processes. */
-part part_make(const experiment *one, int role, MPI_Comm comm);
+part part_make(const experiment *one, int rank, MPI_Comm comm);
 void part_free(part *mine);
 
-/* Posts the receives of a repetition; a collective does so itself. */
+/* The steps of a repetition: receives are posted, where the kind posts them before; the processes synchronise; the
+ * experiment runs; in a collective kind, the slowest process's time counts. */
 void part_post_receives(const part *mine);
+void part_synchronise(const part *mine);
 repetition part_run(const part *mine);
-/* In a collective kind, the slowest process's time counts. */
 void part_take_slowest(repetition *own, const part *mine);
 
 enum { TAG_DATA = 1, TAG_READY, TAG_VERDICT, TAG_RECORD };

@@ -7,8 +7,10 @@
 #include <string.h>
 
 static experiment_kind kind_of(const char *name) {
-    static const char *const names[KINDS] = {"roundtrip",  "send",    "receive", "saturation",  "prtt",
-                                             "one_to_two", "scatter", "gather",  "chain_bcast", "linear_barrier"};
+    static const char *const names[KINDS] = {
+        "roundtrip",   "send",          "isend", "receive", "unexpected_receive", "saturation", "prtt",
+        "sendrecv",    "eager_limit",   "clock", "reduce",  "one_to_two",         "scatter",    "gather",
+        "chain_bcast", "linear_barrier"};
     experiment_kind kind = 0;
     while (kind < KINDS && strcmp(names[kind], name) != 0) {
         kind++;
@@ -18,50 +20,32 @@ static experiment_kind kind_of(const char *name) {
 
 int is_collective(const experiment *one) { return one->kind >= SCATTER; }
 
-int role_of(const experiment *one, int rank) {
-    if (is_collective(one)) {
-        return rank == one->ranks[0] ? 0 : rank < one->procs ? 1 : -1;
+/* Several pairs have to agree on how often they repeat. */
+static int has_valid_procs(const experiment *one, int world_procs) {
+    if (one->procs < 1 || one->procs > world_procs || is_collective(one)) {
+        return is_collective(one) && one->procs >= 1 && one->procs <= world_procs;
     }
-    for (int i = 0; i < one->procs; i++) {
-        if (one->ranks[i] == rank) {
-            return i;
-        }
+    if (one->kind == ONE_TO_TWO) {
+        return one->procs == 3;
     }
-    return -1;
-}
-
-static precision parse_precision(const char *line) {
-    precision wanted = {0};
-    int used = 0;
-    if (sscanf(line, "%d %d %lf%n", &wanted.least, &wanted.most, &wanted.relative_error, &used) != 3 ||
-        wanted.least < 1 || wanted.most < wanted.least) {
-        fail("malformed precision:", line);
-    }
-    wanted.quantiles = collwise_allocate(((size_t)wanted.most + 1) * sizeof(double), MPI_COMM_WORLD);
-    char *rest = (char *)line + used;
-    for (int n = 2; n <= wanted.most; n++) {
-        char *before = rest;
-        wanted.quantiles[n] = strtod(before, &rest);
-        if (rest == before) {
-            fail("fewer quantiles than repetitions:", line);
-        }
-    }
-    return wanted;
+    return one->procs % 2 == 0 && (one->procs == 2 || one->repetitions > 0);
 }
 
 static experiment parse_experiment(const char *line, int world_procs) {
     experiment one = {0};
     char kind[32];
     int used = 0;
-    int fields = sscanf(line, "%ld %ld %31s %d %d %d %lf %d%n", &one.id, &one.round, kind, &one.message_bytes,
-                        &one.reply_bytes, &one.count, &one.delay_seconds, &one.procs, &used);
-    one.kind = fields == 8 ? kind_of(kind) : KINDS;
-    if (one.kind == KINDS || one.message_bytes < 0 || one.reply_bytes < 0 || one.count < 1 || one.procs > world_procs ||
-        one.procs < (is_collective(&one) ? 1 : 2) || (!is_collective(&one) && one.procs > MAX_NAMED)) {
+    int fields = sscanf(line, "%ld %ld %31s %d %d %d %lf %d %d%n", &one.id, &one.round, kind, &one.message_bytes,
+                        &one.reply_bytes, &one.count, &one.delay_seconds, &one.repetitions, &one.procs, &used);
+    one.kind = fields == 9 ? kind_of(kind) : KINDS;
+    if (one.kind == KINDS || one.message_bytes < 0 || one.reply_bytes < 0 || one.count < 1 || one.repetitions < 0 ||
+        !has_valid_procs(&one, world_procs)) {
         fail("malformed experiment:", line);
     }
+    int named = is_collective(&one) ? 1 : one.procs;
+    one.ranks = collwise_allocate((size_t)named * sizeof *one.ranks, MPI_COMM_WORLD);
     const char *rest = line + used;
-    for (int i = 0; i < (is_collective(&one) ? 1 : one.procs); i++, rest += used) {
+    for (int i = 0; i < named; i++, rest += used) {
         if (sscanf(rest, "%d%n", &one.ranks[i], &used) != 1 || one.ranks[i] < 0 || one.ranks[i] >= world_procs) {
             fail("malformed experiment:", line);
         }
@@ -75,17 +59,17 @@ experiment_file experiment_file_parse(char *text) {
     for (const char *c = text; *c != '\0'; c++) {
         room += *c == '\n';
     }
+    experiment_file file = {collwise_allocate((size_t)room * sizeof *file.list, MPI_COMM_WORLD), 0};
     char *rest; /* strtok's state would be in the C library, which simulated processes share */
-    char *line = strtok_r(text, "\n", &rest);
-    experiment_file file = {.wanted = parse_precision(line == NULL ? "" : line)};
-    file.list = collwise_allocate((size_t)room * sizeof *file.list, MPI_COMM_WORLD);
-    while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
         file.list[file.count++] = parse_experiment(line, world_procs);
     }
     return file;
 }
 
 void experiment_file_free(experiment_file *file) {
+    for (int i = 0; i < file->count; i++) {
+        free(file->list[i].ranks);
+    }
     free(file->list);
-    free(file->wanted.quantiles);
 }

@@ -1,4 +1,4 @@
-"""O'Flynn 2009: models estimated on the simulated cluster of the thesis, what that takes, and single messages."""
+"""O'Flynn 2009: models estimated on the simulated cluster of the thesis, the effort, and single messages."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Laboratory, Measurement
+from collwise.models.estimators import cost
 from collwise.models.estimators import lmo as lmo_estimator
 from collwise.models.estimators.cost import with_effort
 from collwise.models.estimators.hockney import hockney_by_regression
@@ -23,9 +25,12 @@ from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009.tables import (
+    HOCKNEY_SIZES,
     HOMOGENEOUS_HOCKNEY,
     KIB,
     NODES_BY_TYPE,
+    TABLE_5_1_FORMULAS,
+    TABLE_5_1_SECONDS,
     TABLE_7_1_MICROSECONDS,
 )
 from collwise.validation.fitting.models_by_name import simulated_parameters
@@ -33,6 +38,7 @@ from collwise.validation.fitting.point_to_point import request
 
 PLATFORM = "hcl16"
 PROCS = 16
+ALL_PAIRS = tuple(combinations(range(PROCS), 2))
 PAIR = (0, 8)
 """For figure 5.2: the root, of type 1, and a node of type 3; the thesis does not name its pair."""
 SIZES_OF_ALL_PAIRS = (3 * KIB, 24 * KIB, 56 * KIB, 96 * KIB, 176 * KIB)
@@ -46,7 +52,37 @@ MODELS: Mapping[str, str] = {
     "lmo": "LMO, homogeneous",
     "lmo_heterogeneous": "LMO, heterogeneous",
 }
-"""Models of collectives, and how the study calls them."""
+"""The models of collectives, and their names in the study."""
+
+
+@dataclass(frozen=True)
+class PredictionError:
+    """The mean and the largest |predicted / simulated - 1| of a model over so many points."""
+
+    model: str
+    points: int
+    mean: float
+    worst: float
+
+    @classmethod
+    def between(cls, model: str, predicted: Array, simulated: Array) -> PredictionError:
+        """The error over the points that are predicted at all. Raises ValueError where there are none."""
+        known = np.isfinite(predicted)
+        errors = np.abs(predicted[known] / simulated[known] - 1)
+        return cls(model, int(known.sum()), float(np.mean(errors)), float(np.max(errors)))
+
+    def document(self) -> dict[str, float]:
+        """The mean and the worst as plain data."""
+        return {"mean": self.mean, "worst": self.worst}
+
+    def __str__(self) -> str:
+        """'8.0 / 12.3': mean and worst in percent."""
+        return f"{percent(self.mean)} / {percent(self.worst)}"
+
+
+def percent(part: float) -> str:
+    """'12.3', without a minus sign for nothing."""
+    return f"{100 * part:z.1f}"
 
 
 # Estimation: table 7.1 and table 5.1.
@@ -54,7 +90,7 @@ MODELS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Estimates:
-    """Models of one platform, each with what its estimation took."""
+    """The models of one platform, each with the effort of its estimation."""
 
     hockney: FittedParameters
     hockney_by_two_sizes: FittedParameters
@@ -69,7 +105,7 @@ class Estimates:
         return self.lmo.parameters.thresholds
 
     def collective_models(self) -> dict[str, CollectiveModel]:
-        """By the names of MODELS."""
+        """The models of collectives by the names of MODELS."""
         found = models_of(self.hockney) | models_of(self.loggp) | models_of(self.plogp) | models_of(self.lmo)
         plogp = self.plogp.parameters
         assert isinstance(plogp, HeterogeneousPLogP)
@@ -82,7 +118,7 @@ class Estimates:
 
 
 def estimates(platform: HostPlatform, context: SimulationContext) -> Estimates:
-    """Heterogeneous models of all nodes, a process each."""
+    """Heterogeneous models of all nodes, one process per node."""
     wanted = [("hockney", "regression"), ("hockney", "two-sizes"), ("loggp", "culler"), ("plogp", "kielmann")]
     wanted.append(("lmo", "triplets"))
     return Estimates(*(simulated_parameters(platform, request(*one, heterogeneous=True), context) for one in wanted))
@@ -90,7 +126,7 @@ def estimates(platform: HostPlatform, context: SimulationContext) -> Estimates:
 
 @dataclass(frozen=True)
 class PairOfTypes:
-    """A cell of table 7.1 and the means over its pairs of nodes: alpha in seconds, beta in seconds a byte."""
+    """A cell of table 7.1 and the means over its pairs of nodes: alpha in seconds, beta in seconds per byte."""
 
     types: tuple[int, int]
     published: tuple[float, float]
@@ -98,7 +134,7 @@ class PairOfTypes:
     by_two_sizes: tuple[float, float]
 
     def deviation(self, found: tuple[float, float]) -> tuple[float, float]:
-        """Of alpha and of beta, as parts of what is published."""
+        """The relative difference of alpha and of beta from the published values."""
         return found[0] / self.published[0] - 1, found[1] / self.published[1] - 1
 
 
@@ -108,7 +144,7 @@ def types_of_nodes() -> list[int]:
 
 
 def hockneys(found: Estimates) -> tuple[Hockney, Hockney]:
-    """By regression and by two sizes."""
+    """The Hockney models by regression and by two sizes."""
     regression, two_sizes = found.hockney.parameters, found.hockney_by_two_sizes.parameters
     assert isinstance(regression, Hockney)
     assert isinstance(two_sizes, Hockney)
@@ -132,14 +168,41 @@ def table_7_1(regression: Hockney, two_sizes: Hockney) -> list[PairOfTypes]:
     return rows
 
 
+def table_7_1_beside_estimates(cells: Sequence[PairOfTypes]) -> pd.DataFrame:
+    """`table_7_1` in microseconds and nanoseconds per byte."""
+    columns = ["types", "published", "two sizes", "difference", "regression", "difference"]
+    rows = [
+        (
+            *("-".join(map(str, cell.types)), _alpha_and_beta(cell.published)),
+            *(_alpha_and_beta(cell.by_two_sizes), ", ".join(map(percent, cell.deviation(cell.by_two_sizes)))),
+            *(_alpha_and_beta(cell.by_regression), ", ".join(map(percent, cell.deviation(cell.by_regression)))),
+        )
+        for cell in cells
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _alpha_and_beta(pair: tuple[float, float]) -> str:
+    return f"{pair[0] * 1e6:.1f}, {pair[1] * 1e9:.2f}"
+
+
+def worst_deviations(cells: Sequence[PairOfTypes]) -> tuple[float, float, float]:
+    """The largest deviation of any parameter by two sizes, and those of alpha and of beta by regression."""
+    two_sizes, regression = (
+        np.abs([cell.deviation(getattr(cell, name)) for cell in cells]) for name in ("by_two_sizes", "by_regression")
+    )
+    alpha, beta = regression.max(axis=0)
+    return float(two_sizes.max()), float(alpha), float(beta)
+
+
 def published_mean() -> tuple[float, float]:
-    """The mean of table 7.1 over all pairs of the 16 nodes: alpha in seconds, beta in seconds a byte."""
+    """The mean of table 7.1 over all pairs of the 16 nodes: alpha in seconds, beta in seconds per byte."""
     alpha, beta = np.mean([TABLE_7_1_MICROSECONDS[pair] for pair in combinations(types_of_nodes(), 2)], axis=0)
     return float(alpha) * 1e-6, float(beta) * 1e-6
 
 
 def homogeneous_hockneys(found: Estimates) -> dict[str, tuple[float, float]]:
-    """alpha (seconds) and beta (seconds a byte) of all that may be called the homogeneous model."""
+    """alpha (seconds) and beta (seconds per byte) of every candidate for the homogeneous model, by its name."""
     regression, two_sizes = (mean_of(one) for one in hockneys(found))
     return {
         "published homogeneous model": mean_of(HOMOGENEOUS_HOCKNEY),
@@ -147,6 +210,12 @@ def homogeneous_hockneys(found: Estimates) -> dict[str, tuple[float, float]]:
         "mean of our estimates by two sizes": two_sizes,
         "mean of our estimates by regression": regression,
     }
+
+
+def homogeneous_table(models: Mapping[str, tuple[float, float]]) -> pd.DataFrame:
+    """`homogeneous_hockneys` in microseconds."""
+    rows = [(name, f"{alpha * 1e6:.1f}", f"{beta * 1e6:.5f}") for name, (alpha, beta) in models.items()]
+    return pd.DataFrame(rows, columns=["", "alpha (us)", "beta (us a byte)"])
 
 
 def mean_of(model: Hockney) -> tuple[float, float]:
@@ -165,7 +234,7 @@ def cells_like_the_homogeneous_model() -> list[str]:
 
 
 class OneAfterAnother:
-    """A laboratory in which nothing runs side by side; its effort is counted from its making on."""
+    """A laboratory whose experiments run one after another; it counts the effort from its creation on."""
 
     def __init__(self, lab: Laboratory) -> None:
         self._lab = lab
@@ -173,13 +242,13 @@ class OneAfterAnother:
         self.effort: Effort = lab.effort
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
-        """As the laboratory does, one experiment after another."""
+        """Runs the experiments, whatever `in_parallel` says."""
         return self._lab.run(experiments, in_parallel=False)
 
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Heterogeneous Hockney estimated both ways; the largest difference of a time that they predict, as a part."""
+    """The effort of estimating heterogeneous Hockney both ways, and the largest relative difference of a parameter."""
 
     parallel: Effort
     serial: Effort
@@ -213,9 +282,35 @@ def mean_knots(found: Estimates) -> float:
 def effort_of_lmo_without_thresholds(
     platform: HostPlatform, thresholds: Thresholds, context: SimulationContext
 ) -> Effort:
-    """What C, t, L and 1 / beta take, once the thresholds are known."""
+    """The effort of estimating C, t, L and 1 / beta when the thresholds are known."""
     lab = context.laboratory(platform)
     return with_effort(lab, lambda: lmo_estimator.estimate(lab, thresholds))[1]
+
+
+def efforts(found: Estimates, lmo_alone: Effort) -> dict[str, Effort]:
+    """The effort of estimating each model, in the order of table 5.1; LMO's is without its thresholds."""
+    fits = {"Hockney": found.hockney, "LogGP": found.loggp, "PLogP": found.plogp}
+    return {name: Effort(one.measurements, one.seconds) for name, one in fits.items()} | {"LMO": lmo_alone}
+
+
+def table_5_1(found: Mapping[str, Effort]) -> pd.DataFrame:
+    """`efforts` beside the thesis's formulas and seconds."""
+    by_formula = {
+        "Hockney": cost.hockney_measurements(PROCS, HOCKNEY_SIZES),
+        "LMO": cost.lmo_measurements(PROCS, 1, 1, 2),
+    }
+    rows = [
+        (
+            *(name, TABLE_5_1_FORMULAS[name], by_formula.get(name, "-"), effort.measurements),
+            *(f"{effort.measurements / len(ALL_PAIRS):.1f}", f"{effort.seconds:.2f}"),
+            TABLE_5_1_SECONDS.get(name, "-"),
+        )
+        for name, effort in found.items()
+    ]
+    columns = [
+        "model", "formula of the thesis", "by it, with our k", "counted", "a pair", "seconds, ours", "seconds, thesis",
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
 # Single messages: figure 5.2.
@@ -247,36 +342,26 @@ def message_seconds(
     return np.reshape(seconds, (len(pairs), len(sizes)))
 
 
-@dataclass(frozen=True)
-class ErrorOf:
-    """|predicted / simulated - 1| of a model: the mean and the worst over so many points."""
-
-    model: str
-    points: int
-    mean: float
-    worst: float
-
-    @classmethod
-    def between(cls, model: str, predicted: Array, simulated: Array) -> ErrorOf:
-        """Of the points that are predicted at all. Raises ValueError where there are none."""
-        known = np.isfinite(predicted)
-        errors = np.abs(predicted[known] / simulated[known] - 1)
-        return cls(model, int(known.sum()), float(np.mean(errors)), float(np.max(errors)))
-
-
-def message_errors(found: Estimates, simulated: Array, eager: bool) -> list[ErrorOf]:
-    """Over all pairs, at those of SIZES_OF_ALL_PAIRS that are below the eager limit, or not.
+def message_errors(found: Estimates, simulated: Array, eager: bool) -> list[PredictionError]:
+    """Errors over all pairs, at those of SIZES_OF_ALL_PAIRS that are below the eager limit, or not.
 
     `simulated`: seconds, shape (pair, size).
     """
     chosen = [number for number, size in enumerate(SIZES_OF_ALL_PAIRS) if is_eager(found, size) == eager]
     sizes = [SIZES_OF_ALL_PAIRS[number] for number in chosen]
-    predicted = [message_predictions(found, sizes, pair) for pair in combinations(range(PROCS), 2)]
+    predicted = [message_predictions(found, sizes, pair) for pair in ALL_PAIRS]
     return [
-        ErrorOf.between(name, np.array([one[name] for one in predicted]), simulated[:, chosen]) for name in predicted[0]
+        PredictionError.between(name, np.array([one[name] for one in predicted]), simulated[:, chosen])
+        for name in predicted[0]
     ]
 
 
 def is_eager(found: Estimates, message_bytes: int) -> bool:
     """Whether a message is below the eager limit of the simulated library."""
     return message_bytes < found.lmo.eager_limit_bytes
+
+
+def message_errors_table(below: Sequence[PredictionError], above: Sequence[PredictionError]) -> pd.DataFrame:
+    """Errors below the eager limit and above it, mean / worst in percent."""
+    rows = [(one.model, str(one), str(other)) for one, other in zip(below, above, strict=True)]
+    return pd.DataFrame(rows, columns=["model", "below the eager limit", "above it"])

@@ -30,39 +30,26 @@
 # type 1.
 
 # %%
-from itertools import combinations
-
-import numpy as np
 
 from collwise.common.units import format_size
-from collwise.models.estimators import cost
 from collwise.platforms import load
-from collwise.studies.figures.sizes import size_curves
-from collwise.studies.papers.notebook import study
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009 import estimates as estimating
 from collwise.studies.papers.oflynn2009 import tables as published
+from collwise.studies.papers.oflynn2009.estimates import percent
+from collwise.studies.papers.oflynn2009.figures import size_curves
+from collwise.studies.papers.study import Study
 
-here = study("oflynn2009")
+here = Study()
 platform = load(estimating.PLATFORM)
 limit = platform.eager_limit_bytes
-
-
-def percent(part: float) -> str:
-    return f"{100 * part:z.1f}"
-
-
-def both(error: estimating.ErrorOf) -> str:
-    return f"{percent(error.mean)} / {percent(error.worst)}"
-
 
 # %%
 with here.context() as context:
     found = estimating.estimates(platform, context)
     pace = estimating.side_by_side(platform, context)
     lmo_alone = estimating.effort_of_lmo_without_thresholds(platform, found.thresholds, context)
-    all_pairs = list(combinations(range(estimating.PROCS), 2))
-    messages = estimating.message_seconds(platform, estimating.SIZES_OF_ALL_PAIRS, all_pairs, context)
+    messages = estimating.message_seconds(platform, estimating.SIZES_OF_ALL_PAIRS, estimating.ALL_PAIRS, context)
     one_pair = estimating.message_seconds(platform, thesis.SIZES, [estimating.PAIR], context)[0]
     curves = thesis.simulated_curves(platform, thesis.SERIES, context)
     cut = {
@@ -86,38 +73,22 @@ here.text(f"Estimates are {found.lmo.made_by}.")
 cells = estimating.table_7_1(*estimating.hockneys(found))
 here.table(
     "Table 7.1: alpha (us), beta (ns a byte), published and estimated; difference in percent",
-    ("types", "published", "two sizes", "difference", "regression", "difference"),
-    [
-        (
-            f"{cell.types[0]}-{cell.types[1]}",
-            f"{cell.published[0] * 1e6:.1f}, {cell.published[1] * 1e9:.2f}",
-            f"{cell.by_two_sizes[0] * 1e6:.1f}, {cell.by_two_sizes[1] * 1e9:.2f}",
-            ", ".join(map(percent, cell.deviation(cell.by_two_sizes))),
-            f"{cell.by_regression[0] * 1e6:.1f}, {cell.by_regression[1] * 1e9:.2f}",
-            ", ".join(map(percent, cell.deviation(cell.by_regression))),
-        )
-        for cell in cells
-    ],
+    estimating.table_7_1_beside_estimates(cells),
 )
-worst_two = max(abs(part) for cell in cells for part in cell.deviation(cell.by_two_sizes))
-worst_regression = [max(abs(cell.deviation(cell.by_regression)[place]) for cell in cells) for place in (0, 1)]
+worst_two, worst_alpha, worst_beta = estimating.worst_deviations(cells)
 here.text(
     f"By two sizes, every cell is met within {100 * worst_two:.4f} %. By regression alpha differs by up to "
-    f"{percent(worst_regression[0])} % and beta by up to {percent(worst_regression[1])} %: some of the ten sizes lie "
+    f"{percent(worst_alpha)} % and beta by up to {percent(worst_beta)} %: some of the ten sizes lie "
     f"above the eager limit of {format_size(limit)}, from which on SMPI charges no processor time, so that the line "
     "goes through two kinds of messages. What the thesis's regression did with the leap at 64 KB it does not say."
 )
 homogeneous = estimating.homogeneous_hockneys(found)
 printed, mean = list(homogeneous.values())[:2]
-here.table(
-    "The homogeneous Hockney model",
-    ("", "alpha (us)", "beta (us a byte)"),
-    [(name, f"{alpha * 1e6:.1f}", f"{beta * 1e6:.5f}") for name, (alpha, beta) in homogeneous.items()],
-)
+here.table("The homogeneous Hockney model", estimating.homogeneous_table(homogeneous))
 same_cells = estimating.cells_like_the_homogeneous_model()
 here.text(
     "The published homogeneous parameters are, digit for digit, those of table 7.1 between nodes of types "
-    f"{', '.join(same_cells)}; the mean of the table over the {len(all_pairs)} pairs of nodes has an alpha "
+    f"{', '.join(same_cells)}; the mean of the table over the {len(estimating.ALL_PAIRS)} pairs of nodes has an alpha "
     f"{percent(mean[0] / printed[0] - 1)} % and a beta "
     f"{percent(mean[1] / printed[1] - 1)} % larger. Whether the thesis measured "
     "one pair or averaged something else is open. Homogeneous models here are means over all pairs."
@@ -133,31 +104,11 @@ here.text(
 # where disjoint pairs and triplets are measured side by side.
 
 # %%
-procs, pairs = estimating.PROCS, len(all_pairs)
-by_formula = {
-    "Hockney": cost.hockney_measurements(procs, published.HOCKNEY_SIZES),
-    "LMO": cost.lmo_measurements(procs, 1, 1, 2),
-}
-efforts = {
-    "Hockney": (found.hockney.measurements, found.hockney.seconds),
-    "LogGP": (found.loggp.measurements, found.loggp.seconds),
-    "PLogP": (found.plogp.measurements, found.plogp.seconds),
-    "LMO": (lmo_alone.measurements, lmo_alone.seconds),
-}
-here.table(
-    "Table 5.1, n = 16",
-    ("model", "formula of the thesis", "by it, with our k", "counted", "a pair", "seconds, ours", "seconds, thesis"),
-    [
-        (
-            name, published.TABLE_5_1_FORMULAS[name], by_formula.get(name, "-"), count, f"{count / pairs:.1f}",
-            f"{seconds:.2f}", published.TABLE_5_1_SECONDS.get(name, "-"),
-        )
-        for name, (count, seconds) in efforts.items()
-    ],
-)  # fmt: skip
+efforts = estimating.efforts(found, lmo_alone)
+here.table("Table 5.1, n = 16", estimating.table_5_1(efforts))
+seconds_of = {name: effort.seconds for name, effort in efforts.items()}
 knots = estimating.mean_knots(found)
 thresholds_effort = (found.lmo.measurements - lmo_alone.measurements, found.lmo.seconds - lmo_alone.seconds)
-seconds_of = {name: seconds for name, (_, seconds) in efforts.items()}
 order = sorted(seconds_of, key=lambda name: seconds_of[name])
 here.text(
     "LMO has k2 = 2: one-to-two experiments with the smallest and with large messages, (4.4) and (4.7). Its thresholds "
@@ -175,9 +126,9 @@ here.text(
     f"{pace.serial.seconds / pace.parallel.seconds:.1f} times as long; in the thesis {published.PARALLEL_SECONDS:.0f} "
     f"s and {published.SERIAL_SECONDS:.0f} s, {published.SERIAL_SECONDS / published.PARALLEL_SECONDS:.1f} times. The "
     f"parameters differ by {pace.worst_difference:.0e} of themselves at most: both give the same values, as the thesis "
-    f"found. With {procs // 2} pairs at one time it could be {procs // 2} times; every round waits for its slowest "
-    "pair. Real repetitions until means are precise differ from pair to pair, which may explain the thesis's smaller "
-    "gain."
+    f"found. With {estimating.PROCS // 2} pairs at one time it could be {estimating.PROCS // 2} times; every round "
+    "waits for its slowest pair. Real repetitions until means are precise differ from pair to pair, which may explain "
+    "the thesis's smaller gain."
 )
 
 # %% [markdown]
@@ -200,10 +151,9 @@ here.figure(
 )  # fmt: skip
 by_protocol = {eager: estimating.message_errors(found, messages, eager) for eager in (True, False)}
 here.table(
-    f"Errors over all {pairs} pairs, mean / worst (%), at "
+    f"Errors over all {len(estimating.ALL_PAIRS)} pairs, mean / worst (%), at "
     + ", ".join(format_size(size) for size in estimating.SIZES_OF_ALL_PAIRS),
-    ("model", "below the eager limit", "above it"),
-    [(one.model, both(one), both(other)) for one, other in zip(by_protocol[True], by_protocol[False], strict=True)],
+    estimating.message_errors_table(by_protocol[True], by_protocol[False]),
 )
 message_error = {eager: {one.model: one for one in errors} for eager, errors in by_protocol.items()}
 rates = thesis.root_rates(found, platform)
@@ -218,8 +168,8 @@ here.text(
     "(shares of a link go by the length of the route), so that t_i is not one number: over the nodes it runs from "
     f"{spread[0] * 1e9:.1f} to {spread[1] * 1e9:.1f} ns a byte. (4.10) averages t_i over all triplets of i and 1 / "
     "beta_ij over those of i and j, and the averages need not sum up to the pair's own time: errors of "
-    f"{both(message_error[True]['LMO'])} % (mean / worst) below the eager limit, where Hockney by regression has "
-    f"{both(message_error[True]['Hockney'])}. The thesis reports no such thing: its figure shows one pair. Culler's "
+    f"{message_error[True]['LMO']} % (mean / worst) below the eager limit, where Hockney by regression has "
+    f"{message_error[True]['Hockney']}. The thesis reports no such thing: its figure shows one pair. Culler's "
     "LogGP is worst between types 5 and 6: saturation has several messages under way at once, of which the wire limits "
     "each by itself, so that G is the time of a link."
 )
@@ -249,70 +199,49 @@ for collective, number in (("scatter", "5-3"), ("gather", "5-4")):
 
 # %%
 eager = thesis.eager_sizes(found)
-regions = {"below": eager, "above": ~eager}
-labels = {
-    ("scatter", "linear"): "linear scatter",
-    ("scatter", "linear_nonblocking"): "linear scatter, non-blocking sends",
-    ("scatter", "binomial"): "binomial scatter",
-    ("gather", "linear"): "linear gather",
-    ("gather", "binomial"): "binomial gather",
-}
-scores = {
-    (*series, region): thesis.errors(models, curves, series, where)
-    for series in thesis.SERIES
-    for region, where in (*regions.items(), ("all", eager | ~eager))
-}
+scores = thesis.Scores(models, curves, eager)
 here.table(
     f"Errors of predictions, mean / worst (%): blocks below the eager limit ({int(eager.sum())} sizes), from it on "
     f"({int((~eager).sum())}), and all",
-    ("algorithm", "blocks", *estimating.MODELS.values()),
-    [
-        (labels[key[0], key[1]], key[2], *(both(score[name]) for name in estimating.MODELS))
-        for key, score in scores.items()
-    ],
+    scores.table(),
 )
 
-
 # %%
-def mean_error(algorithm: str, region: str, model: str, collective: str = "scatter") -> str:
-    return percent(scores[collective, algorithm, region][model].mean)
-
-
 described = thesis.errors(
     {"described": thesis.with_true_parameters(platform)}, curves, ("scatter", "linear"), eager
 )["described"]  # fmt: skip
-serial = {
-    region: thesis.errors({"serial": thesis.serial_gather(models)}, curves, ("gather", "linear"), where)["serial"]
-    for region, where in regions.items()
-}
+serial_model = {"serial": thesis.serial_gather(models)}
+serial_below, serial_above = (
+    thesis.errors(serial_model, curves, ("gather", "linear"), where)["serial"] for where in (eager, ~eager)
+)
 here.text(
     "**Linear scatter below the eager limit** is the case that LMO was made for, and it is the thesis's result: "
     "Hockney adds up whole messages although only the root's part is serial, and is "
-    f"{mean_error('linear', 'below', 'hockney_heterogeneous')} % off on average, LMO "
-    f"{mean_error('linear', 'below', 'lmo_heterogeneous')} %. It works because t_0 was estimated with the link's time "
+    f"{scores.mean('linear', 'below', 'hockney_heterogeneous')} % off on average, LMO "
+    f"{scores.mean('linear', 'below', 'lmo_heterogeneous')} %. It works because t_0 was estimated with the link's time "
     "in it: with the processor's own t_0, as the platform's description has it, (4.1) would be "
     f"{percent(described.mean)} % off. LMO's worst, "
-    f"{percent(scores['scatter', 'linear', 'below']['lmo_heterogeneous'].worst)} %, is at the smallest block: C_0 + m "
-    "t_0 adds the processor's constant to the link's time, while in simulation the link sends one message as the "
-    "processor prepares the next."
+    f"{percent(scores.by_key['scatter', 'linear', 'below']['lmo_heterogeneous'].worst)} %, is at the smallest block: "
+    "C_0 + m t_0 adds the processor's constant to the link's time, while in simulation the link sends one message as "
+    "the processor prepares the next."
 )
 here.text(
     f"**From the eager limit on** the simulated linear scatter is serial, and Hockney, a sum, is "
-    f"{mean_error('linear', 'above', 'hockney_heterogeneous')} % off, LMO "
-    f"{mean_error('linear', 'above', 'lmo_heterogeneous')} %. In the thesis the measured scatter leaps at 64 KB as "
+    f"{scores.mean('linear', 'above', 'hockney_heterogeneous')} % off, LMO "
+    f"{scores.mean('linear', 'above', 'lmo_heterogeneous')} %. In the thesis the measured scatter leaps at 64 KB as "
     "well, but the leaps repeat and converge to a line of the same slope (section 5.3.1), near which LMO stays. With "
     f"non-blocking sends, the simulation keeps to such a line: Hockney "
-    f"{mean_error('linear_nonblocking', 'above', 'hockney_heterogeneous')} %, LMO "
-    f"{mean_error('linear_nonblocking', 'above', 'lmo_heterogeneous')} %."
+    f"{scores.mean('linear_nonblocking', 'above', 'hockney_heterogeneous')} %, LMO "
+    f"{scores.mean('linear_nonblocking', 'above', 'lmo_heterogeneous')} %."
 )
 here.text(
     "**Linear gather.** In SMPI it is a sum of whole messages at every size, for which heterogeneous Hockney has the "
-    f"formula ({mean_error('linear', 'below', 'hockney_heterogeneous', 'gather')} % and "
-    f"{mean_error('linear', 'above', 'hockney_heterogeneous', 'gather')} % below and above the limit). LMO's (4.2), "
+    f"formula ({scores.mean('linear', 'below', 'hockney_heterogeneous', 'gather')} % and "
+    f"{scores.mean('linear', 'above', 'hockney_heterogeneous', 'gather')} % below and above the limit). LMO's (4.2), "
     "with senders side by side, is "
-    f"{mean_error('linear', 'below', 'lmo_heterogeneous', 'gather')} % and "
-    f"{mean_error('linear', 'above', 'lmo_heterogeneous', 'gather')} % off; with (4.3), which is the sum, it would be "
-    f"{percent(serial['below'].mean)} % and {percent(serial['above'].mean)} %. (4.3) is for blocks above M2, and "
+    f"{scores.mean('linear', 'below', 'lmo_heterogeneous', 'gather')} % and "
+    f"{scores.mean('linear', 'above', 'lmo_heterogeneous', 'gather')} % off; with (4.3), which is the sum, it would be "
+    f"{percent(serial_below.mean)} % and {percent(serial_above.mean)} %. (4.3) is for blocks above M2, and "
     "estimation finds no M2: nothing in the simulated gather changes from one behaviour to the other. On the real "
     "cluster small messages came in side by side, medium ones escalated and large ones came one after another; only "
     "the last is in the simulation."
@@ -341,23 +270,19 @@ pieces = thesis.binomial_regions(limit)
 split = {name: thesis.errors(models, curves, ("scatter", "binomial"), where) for name, where in pieces.items()}
 here.table(
     "Binomial scatter: errors by how the root's messages are sent, mean / worst (%)",
-    ("messages of the root", "sizes", *estimating.MODELS.values()),
-    [
-        (name, int(pieces[name].sum()), *(both(score[model]) for model in estimating.MODELS))
-        for name, score in split.items()
-    ],
+    thesis.binomial_regions_table(pieces, split),
 )
 names = list(split)
 here.text(
     "**Heterogeneous against homogeneous Hockney.** Over all sizes the heterogeneous model is "
-    f"{mean_error('binomial', 'all', 'hockney_heterogeneous')} % off on average, the homogeneous one "
-    f"{mean_error('binomial', 'all', 'hockney')} %: as in the thesis. **Hockney against LMO.** They are "
-    f"{mean_error('binomial', 'all', 'hockney_heterogeneous')} % and "
-    f"{mean_error('binomial', 'all', 'lmo_heterogeneous')} % off. The regression has seen messages of both protocols, "
+    f"{scores.mean('binomial', 'all', 'hockney_heterogeneous')} % off on average, the homogeneous one "
+    f"{scores.mean('binomial', 'all', 'hockney')} %: as in the thesis. **Hockney against LMO.** They are "
+    f"{scores.mean('binomial', 'all', 'hockney_heterogeneous')} % and "
+    f"{scores.mean('binomial', 'all', 'lmo_heterogeneous')} % off. The regression has seen messages of both protocols, "
     "LMO eager ones only; Hockney from the same eager messages, by two sizes, is "
-    f"{mean_error('binomial', 'all', 'hockney_two_sizes')} % off. The largest errors are where all messages of the "
-    f"root are eager (LMO {both(split[names[0]]['lmo_heterogeneous'])}, Hockney "
-    f"{both(split[names[0]]['hockney_heterogeneous'])}): both models let the largest message go first at full speed, "
+    f"{scores.mean('binomial', 'all', 'hockney_two_sizes')} % off. The largest errors are where all messages of the "
+    f"root are eager (LMO {split[names[0]]['lmo_heterogeneous']}, Hockney "
+    f"{split[names[0]]['hockney_heterogeneous']}): both models let the largest message go first at full speed, "
     "while in simulation the later and smaller ones share the link with it and delay the largest subtree. That is "
     "what is wrong with LMO here: on the same cluster with links too wide to be shared, and with the parameters of its "
     f"description, LMO is {percent(unshared['lmo'].mean)} % off at these sizes, Hockney "
@@ -397,16 +322,8 @@ chosen = {
 here.table(
     "At how many sizes the linear scatter is the faster one, in simulation and by each model; in brackets, how often "
     "the choice is right",
-    ("linear scatter", "blocks", "sizes", "simulation", *estimating.MODELS.values()),
-    [
-        (
-            "non-blocking sends" if kind == "linear_nonblocking" else "blocking sends", region,
-            counts["simulation"][1], counts["simulation"][0],
-            *(f"{counts[name][0]} ({counts[name][1]})" for name in estimating.MODELS),
-        )
-        for (kind, region), counts in chosen.items()
-    ],
-)  # fmt: skip
+    thesis.choices_table(chosen),
+)
 
 # %% [markdown]
 # ## (c) Thresholds, LMO_Gather and LMO_Scatter: figure 7.3
@@ -416,20 +333,7 @@ here.table(
 # what is seen of LMO_Gather here is its price.
 
 # %%
-here.table(
-    "Thresholds",
-    ("", "S", "M1", "M2"),
-    [
-        (
-            name,
-            *(
-                format_size(value) if value else "none found"
-                for value in (one.scatter_leap_bytes, one.gather_irregular_from_bytes, one.gather_regular_from_bytes)
-            ),
-        )
-        for name, one in (("thesis, LAM on the cluster", published.THRESHOLDS), ("estimated", found.thresholds))
-    ],
-)
+here.table("Thresholds", thesis.thresholds_table(found.thresholds))
 panels = {
     collective: {
         "simulated linear": curves[collective, "linear"],
@@ -442,17 +346,9 @@ here.figure(
     "figure-7-3",
     "Figure 7.3: linear gather and scatter, and the versions that cut messages at the thesis's thresholds.",
 )
-ratios = {
-    (name, collective): one[collective, "lmo"] / curves[collective, "linear"]
-    for name, one in cut.items()
-    for collective in ("gather", "scatter")
-}
-medium = np.array(
-    [bool(published.THRESHOLDS.irregular(size)) for size in thesis.SIZES]
-)  # fmt: skip
-large = np.array([size >= (published.THRESHOLDS.scatter_leap_bytes or 0) for size in thesis.SIZES])
+gather_ratio, scatter_ratio, _ = thesis.lmo_over_linear(cut["thesis"], curves)
+*_, unchanged = thesis.lmo_over_linear(cut["estimated"], curves)
 same_s = found.thresholds.scatter_leap_bytes == published.THRESHOLDS.scatter_leap_bytes
-unchanged = bool(np.all(ratios["estimated", "gather"] == 1))
 here.text(
     f"S is found at {format_size(found.thresholds.scatter_leap_bytes)}, "
     + ("the thesis's S, " if same_s else "")
@@ -462,13 +358,13 @@ here.text(
 )
 here.text(
     "LMO_Gather with the thesis's M1 and M2 takes "
-    f"{ratios['thesis', 'gather'][medium].mean():.1f} times as long as the linear gather on average over medium "
-    f"blocks, {ratios['thesis', 'gather'][medium].max():.1f} times at worst: barriers, and latencies of pieces. "
+    f"{gather_ratio.mean():.1f} times as long as the linear gather on average over medium "
+    f"blocks, {gather_ratio.max():.1f} times at worst: barriers, and latencies of pieces. "
     + ("With the estimated thresholds (no M1) it is the linear gather. " if unchanged else "")
     + "In the thesis it won by avoiding escalations. LMO_Scatter takes "
-    f"{percent(1 - ratios['thesis', 'scatter'][large].mean())} % less than the linear scatter on average from S on "
-    f"({percent(1 - ratios['thesis', 'scatter'][large].max())} to "
-    f"{percent(1 - ratios['thesis', 'scatter'][large].min())} %): its pieces are eager, so that the root does not wait "
+    f"{percent(1 - scatter_ratio.mean())} % less than the linear scatter on average from S on "
+    f"({percent(1 - scatter_ratio.max())} to "
+    f"{percent(1 - scatter_ratio.min())} %): its pieces are eager, so that the root does not wait "
     "for each to arrive. That gain is of the same kind as the thesis's, although the cause of its leap was TCP."
 )
 
@@ -481,15 +377,8 @@ here.text(
 # %%
 here.table(
     "Time saved by the optimal mapping against the default one: predicted, simulated (%)",
-    ("collective", "model", *(format_size(size) for size in thesis.MAPPING_SIZES)),
-    [
-        (
-            f"binomial {collective}", estimating.MODELS[name],
-            *(f"{percent(gain.predicted_gain)}, {percent(gain.simulated_gain)}" for gain in several),
-        )
-        for (collective, name), several in gains.items()
-    ],
-)  # fmt: skip
+    thesis.mapping_table(gains),
+)
 gather_gain = gains["gather", "hockney_heterogeneous"][0]
 scatter_gain = max((one[0] for (name, _), one in gains.items() if name == "scatter"), key=lambda g: g.simulated_gain)
 worst_gain = min((gain for several in gains.values() for gain in several), key=lambda gain: gain.simulated_gain)
@@ -511,17 +400,13 @@ here.text(
 # %%
 here.table(
     "LMO's parameters recovered: means over processors and pairs, and the worst error of any (%)",
-    ("parameter", "true", "estimated", "worst error"),
-    [
-        (row.parameter, f"{row.true:.6g}", f"{row.estimated:.6g}", f"{100 * row.worst_error:.4f}")
-        for row in exact.recovered
-    ],
+    thesis.recovered_table(exact.recovered),
 )
 here.text(
-    f"Linear scatter by (4.1) from the estimates, over {exact.scatter.points} sizes: {both(exact.scatter)} % off (mean "
+    f"Linear scatter by (4.1) from the estimates, over {exact.scatter.points} sizes: {exact.scatter} % off (mean "
     "/ worst) with ranks in the order of the nodes. (4.1) adds the largest of the others' times to the root's; that is "
     f"what happens when the slowest is served last, and then the formula is {100 * exact.slowest_last.worst:.2f} % off "
-    f"at worst. Heterogeneous Hockney is {both(exact.hockney_scatter)} % off. Binomial scatter by LMO is "
+    f"at worst. Heterogeneous Hockney is {exact.hockney_scatter} % off. Binomial scatter by LMO is "
     f"{100 * exact.binomial.worst:.0e} % off at worst: what is missing on the cluster of (b) is the sharing of links."
 )
 
@@ -531,7 +416,7 @@ here.text(
 # %%
 here.conclude(
     f"(a) Table 7.1 is met within {100 * worst_two:.4f} % by two sizes; by regression, which crosses the eager limit, "
-    f"within {percent(worst_regression[0])} % in alpha and {percent(worst_regression[1])} % in beta. The published "
+    f"within {percent(worst_alpha)} % in alpha and {percent(worst_beta)} % in beta. The published "
     f"homogeneous parameters are those between types {', '.join(same_cells) or 'of no cell'}, not the mean of the "
     "table."
 )
@@ -543,25 +428,15 @@ here.conclude(
     f"({published.TABLE_5_1_SECONDS['Hockney']})."
 )
 
-
-# %%
-def verdict(algorithm: str, region: str, where: str) -> str:
-    score = scores["scatter", algorithm, region]
-    errors = [score[name].mean for name in ("lmo_heterogeneous", "hockney_heterogeneous", "hockney")]
-    better = errors[0] < min(errors[1:])
-    numbers = f"{percent(errors[0])} % against {percent(errors[1])} % and {percent(errors[2])} %"
-    return f"{where}: {'yes' if better else 'no'}, {numbers}"
-
-
 here.conclude(
     "(b) Does heterogeneous LMO predict scatter better than heterogeneous and homogeneous Hockney, on average? "
     + "; ".join(
         (
-            verdict("linear", "below", "linear, below the eager limit"),
-            verdict("linear", "above", "linear, above it"),
-            verdict("linear_nonblocking", "above", "linear with non-blocking sends, above it"),
-            verdict("binomial", "below", "binomial, below"),
-            verdict("binomial", "above", "binomial, above"),
+            f"linear, below the eager limit: {scores.lmo_is_better('linear', 'below')}",
+            f"linear, above it: {scores.lmo_is_better('linear', 'above')}",
+            f"linear with non-blocking sends, above it: {scores.lmo_is_better('linear_nonblocking', 'above')}",
+            f"binomial, below: {scores.lmo_is_better('binomial', 'below')}",
+            f"binomial, above: {scores.lmo_is_better('binomial', 'above')}",
         )
     )
     + ". Where the answer is no: a blocking send above the limit waits for its message to arrive in SMPI, which makes "
@@ -571,9 +446,10 @@ here.conclude(
 )
 here.conclude(
     "(b) With Hockney from eager messages only (two sizes), as LMO is, the mean errors over all sizes are "
-    f"{mean_error('linear', 'all', 'hockney_two_sizes')} % (linear) and "
-    f"{mean_error('binomial', 'all', 'hockney_two_sizes')} % (binomial) against LMO's "
-    f"{mean_error('linear', 'all', 'lmo_heterogeneous')} % and {mean_error('binomial', 'all', 'lmo_heterogeneous')} %."
+    f"{scores.mean('linear', 'all', 'hockney_two_sizes')} % (linear) and "
+    f"{scores.mean('binomial', 'all', 'hockney_two_sizes')} % (binomial) against LMO's "
+    f"{scores.mean('linear', 'all', 'lmo_heterogeneous')} % and "
+    f"{scores.mean('binomial', 'all', 'lmo_heterogeneous')} %."
 )
 for kind, what in (("linear", "blocking"), ("linear_nonblocking", "non-blocking")):
     counts = chosen[kind, "100 to 200 KB"]
@@ -585,14 +461,14 @@ for kind, what in (("linear", "blocking"), ("linear_nonblocking", "non-blocking"
     )
 here.conclude(
     "(b) The linear gather is serial in SMPI: LMO's (4.2) is "
-    f"{mean_error('linear', 'below', 'lmo_heterogeneous', 'gather')} % off below the eager limit, a sum of whole "
-    f"messages (Hockney) {mean_error('linear', 'below', 'hockney_heterogeneous', 'gather')} %. The parallel small "
+    f"{scores.mean('linear', 'below', 'lmo_heterogeneous', 'gather')} % off below the eager limit, a sum of whole "
+    f"messages (Hockney) {scores.mean('linear', 'below', 'hockney_heterogeneous', 'gather')} %. The parallel small "
     "gather and the escalations that the thesis saw cannot be judged here."
 )
 here.conclude(
     "(c) LMO_Scatter saves "
-    f"{percent(1 - ratios['thesis', 'scatter'][large].mean())} % on average from S on; LMO_Gather costs "
-    f"{ratios['thesis', 'gather'][medium].mean():.1f} times the linear gather, as there are no escalations to avoid. "
+    f"{percent(1 - scatter_ratio.mean())} % on average from S on; LMO_Gather costs "
+    f"{gather_ratio.mean():.1f} times the linear gather, as there are no escalations to avoid. "
     f"The optimal mapping saves up to {percent(max(g.simulated_gain for several in gains.values() for g in several))} "
     "% of a binomial collective in simulation."
 )
@@ -604,7 +480,7 @@ here.conclude(
 )
 
 # %%
-here.results |= {
+here.publish({
     "simulated_by": found.lmo.made_by,
     "table_7_1": {
         f"{cell.types[0]}-{cell.types[1]}": {
@@ -613,17 +489,14 @@ here.results |= {
         for cell in cells
     },
     "homogeneous_hockney": homogeneous,
-    "table_5_1": {name: {"measurements": count, "seconds": seconds} for name, (count, seconds) in efforts.items()},
+    "table_5_1": {name: {"measurements": one.measurements, "seconds": one.seconds} for name, one in efforts.items()},
     "side_by_side_seconds": pace.parallel.seconds,
     "one_after_another_seconds": pace.serial.seconds,
     "messages": {
-        "below" if below else "above": {one.model: {"mean": one.mean, "worst": one.worst} for one in errors}
+        "below" if below else "above": {one.model: one.document() for one in errors}
         for below, errors in by_protocol.items()
     },
-    "errors": {
-        " ".join(key): {name: {"points": one.points, "mean": one.mean, "worst": one.worst} for name, one in of.items()}
-        for key, of in scores.items()
-    },
+    "errors": scores.document(),
     "linear_or_binomial": {
         f"{kind}, {region}": {name: {"linear": count, "right": right} for name, (count, right) in counts.items()}
         for (kind, region), counts in chosen.items()
@@ -634,22 +507,15 @@ here.results |= {
         "M2": found.thresholds.gather_regular_from_bytes,
     },
     "lmo_against_linear": {
-        "gather, medium": float(ratios["thesis", "gather"][medium].mean()),
-        "scatter, large": float(ratios["thesis", "scatter"][large].mean()),
+        "gather, medium": float(gather_ratio.mean()),
+        "scatter, large": float(scatter_ratio.mean()),
     },
-    "mapping": {
-        f"{collective} {name}": {
-            str(gain.message_bytes): {"predicted": gain.predicted_gain, "simulated": gain.simulated_gain}
-            for gain in several
-        }
-        for (collective, name), several in gains.items()
-    },
-    "without_shared_links": {name: {"mean": one.mean, "worst": one.worst} for name, one in unshared.items()},
+    "mapping": thesis.mapping_document(gains),
+    "without_shared_links": {name: one.document() for name, one in unshared.items()},
     "exact": {
         "worst_recovery": max(row.worst_error for row in exact.recovered),
         "scatter_worst": exact.scatter.worst,
         "slowest_last_worst": exact.slowest_last.worst,
         "hockney_worst": exact.hockney_scatter.worst,
     },
-    "conclusions": here.conclusions,
-}  # fmt: skip
+})  # fmt: skip

@@ -33,16 +33,16 @@
 # %%
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
-from collwise.studies.figures import curves as draw
 from collwise.studies.figures.maps import decision_figure, penalty_figure
-from collwise.studies.papers.notebook import study
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
+from collwise.studies.papers.pjesivac2007 import figures as draw
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007.claims import Finding
+from collwise.studies.papers.study import Study
 from collwise.validation.selection.maps import method_name
 
-here = study("pjesivac2007")
+here = Study()
 boba, frodo = load("boba"), load("frodo")
 findings: dict[str, list[Finding]] = {}
 
@@ -295,7 +295,7 @@ here.conclude(
     f"{100 * chain[paper.DERIVED.name]:.0f} %. The paper's own map has pipelines there, so the authors' program seems "
     "to have had it."
 )
-here.results |= {
+here.publish({
     "claims": {
         one.claim: {"here": one.here, "verdict": one.verdict, "reason": one.published.reason} for one in every
     },
@@ -316,5 +316,4 @@ here.results |= {
     },
     "chain_steps": [vars(step) for step in steps],
     "last_switch_bytes": {str(procs): size for procs, size in last.items()},
-    "conclusions": here.conclusions,
-}  # fmt: skip
+})  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.cluster import common_name
-from collwise.simulator.execution.host_lists import expand_node_list, read_hosts, repeated_tasks
+from collwise.simulator.execution.host_lists import expand_node_list, expand_task_counts, read_hosts
 from collwise.simulator.execution.oar import slots_of_reservation
 from collwise.simulator.execution.srun import slots_of_job
 
@@ -73,9 +73,9 @@ def test_what_is_no_node_list_is_refused(text: str) -> None:
 
 
 def test_slurms_tasks() -> None:
-    assert repeated_tasks("2(x3),1") == [2, 2, 2, 1]
+    assert expand_task_counts("2(x3),1") == [2, 2, 2, 1]
     with pytest.raises(UsageError, match="SLURM_TASKS_PER_NODE"):
-        repeated_tasks("2x3")
+        expand_task_counts("2x3")
 
 
 def test_a_job_and_a_reservation(tmp_path: Path) -> None:

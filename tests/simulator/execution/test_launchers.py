@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.cluster import Wishes
+from collwise.simulator.execution.cluster import LaunchOptions
+from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.mpirun import Mpirun
 from collwise.simulator.execution.oar import Oar
 from collwise.simulator.execution.srun import Srun
-from collwise.simulator.execution.targets import LocalMachine
 from tests.needs import each, needs
 from tests.simulator.execution.stand_ins import OARSH, SRUN, stand_in
 
@@ -35,7 +35,7 @@ def processes_of(*words: str) -> list[str]:
 
 @pytest.mark.parametrize("library", each("openmpi", "mpich"))
 def test_mpirun_on_this_machine_twice(library: str) -> None:
-    place = Mpirun({"localhost": 2}, Wishes(library, reach_seconds=900))
+    place = Mpirun({"localhost": 2}, LaunchOptions(library, reach_seconds=900))
     host = place.facts["hosts"].removesuffix("*2")
     assert place.facts["hosts"] == f"{host}*2"
     assert ("Open MPI" if library == "openmpi" else "MPICH") in place.facts["library"]
@@ -43,12 +43,12 @@ def test_mpirun_on_this_machine_twice(library: str) -> None:
     run = place.run("whereabouts", 2, timeout_seconds=900)
     assert run.returncode == 0
     assert [f'"rank": {rank}' in line for rank, line in enumerate(run.output_lines)] == [True, True]
-    with pytest.raises(UsageError, match=r"3 processes; the host take 1 to 2 \(more: --ppn\)"):
+    with pytest.raises(UsageError, match=r"3 processes on one host; valid: 1 to 2 \(more: --ppn\)"):
         place.processes_per_node(3)
 
 
 def test_variables_reach_the_processes_and_arguments_the_launcher() -> None:
-    place = Mpirun({"localhost": 1}, Wishes(extra_args=("--tag-output",), reach_seconds=900))
+    place = Mpirun({"localhost": 1}, LaunchOptions(extra_args=("--tag-output",), reach_seconds=900))
     shell = shutil.which("env")
     run = place.run(str(shell), 1, environment={"COLOUR": "blue"}, timeout_seconds=900)
     assert any(line.endswith("COLOUR=blue") and line.startswith("[1,0]") for line in run.output_lines)
@@ -59,7 +59,7 @@ def test_variables_reach_the_processes_and_arguments_the_launcher() -> None:
 def test_a_host_that_does_not_resolve(library: str) -> None:
     host = f"nosuch{os.getpid()}.invalid"  # processes of others may have a host of this kind
     with pytest.raises(CollwiseError, match=re.escape(host)) as told:
-        Mpirun({host: 1}, Wishes(library, reach_seconds=5))
+        Mpirun({host: 1}, LaunchOptions(library, reach_seconds=5))
     assert "resolve" in str(told.value) or "no answer" in str(told.value)
     assert "\n" not in str(told.value)
     assert not processes_of(host)
@@ -69,13 +69,13 @@ def test_a_host_that_keeps_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     sleep = shutil.copy(shutil.which("sleep") or "/bin/sleep", tmp_path / "sleep")
     stand_in(tmp_path, "deaf-shell", f"#!/bin/sh\nexec {sleep} 10000\n", monkeypatch)
     with pytest.raises(CollwiseError, match=r"mpirun on far\.invalid: no answer within 2 s"):
-        Mpirun({"far.invalid": 1}, Wishes(reach_seconds=2), remote_shell="deaf-shell")
+        Mpirun({"far.invalid": 1}, LaunchOptions(reach_seconds=2), remote_shell="deaf-shell")
     assert not processes_of(str(sleep))
 
 
 def test_no_remote_shell() -> None:
     with pytest.raises(UsageError, match="'nosuchshell' not found on PATH"):
-        Mpirun({"n1": 1}, Wishes(), remote_shell="nosuchshell -x")
+        Mpirun({"n1": 1}, LaunchOptions(), remote_shell="nosuchshell -x")
 
 
 def test_srun_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +84,9 @@ def test_srun_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("SLURM_TASKS_PER_NODE", "2")
     for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):  # of the mpirun behind the stand-in
         monkeypatch.setenv(name, "1")
-    place = Srun(Wishes(extra_args=("--partition=short",), reach_seconds=900))
+    place = Srun(LaunchOptions(extra_args=("--partition=short",), reach_seconds=900))
     assert place.facts["launcher"] == "srun --partition=short"
-    preloaded = str(place.engine.program("libcollwise.so"))
+    preloaded = str(place.installation.program("libcollwise.so"))
     run = place.run(
         "/bin/sh", 1, ["-c", "echo $COLOUR $LD_PRELOAD"], timeout_seconds=900,
         environment={"COLOUR": "blue", "LD_PRELOAD": preloaded},
@@ -104,7 +104,7 @@ def test_oar_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     nodes.write_text("dahu-1\ndahu-1\n")
     monkeypatch.setenv("OAR_NODEFILE", str(nodes))
     monkeypatch.setenv("OMPI_MCA_orte_keep_fqdn_hostnames", "1")
-    place = Oar(Wishes(reach_seconds=900))
+    place = Oar(LaunchOptions(reach_seconds=900))
     assert place.facts["hosts"].endswith("*2")
     assert "dahu-1" in log.read_text()
     assert "orted" in log.read_text()
@@ -112,20 +112,20 @@ def test_oar_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_wishes_that_do_not_fit() -> None:
     with pytest.raises(UsageError, match="unknown transport 'tpc'; did you mean tcp"):
-        Wishes(transport="tpc")
+        LaunchOptions(transport="tpc")
     with pytest.raises(UsageError, match="option of Open MPI's"):
-        Wishes("mpich", transport="tcp")
+        LaunchOptions("mpich", transport="tcp")
     with pytest.raises(UsageError, match=r"hosts take from 1 to 2 processes.*--ppn 1"):
-        Mpirun({"localhost": 2, "127.0.0.1": 1}, Wishes())
+        Mpirun({"localhost": 2, "127.0.0.1": 1}, LaunchOptions())
 
 
 def test_files_for_hosts_are_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with Mpirun({"localhost": 1}, Wishes(reach_seconds=900)).folder() as shared:
+    with Mpirun({"localhost": 1}, LaunchOptions(reach_seconds=900)).shared_directory() as shared:
         assert shared.parent == tmp_path
         assert not list(shared.iterdir())
     assert not shared.exists()
-    with LocalMachine("openmpi").folder() as own:
+    with LocalMachine("openmpi").shared_directory() as own:
         assert own.parent != tmp_path
 
 
@@ -136,6 +136,6 @@ def test_places_stay_what_they_are_within_a_batch_job(tmp_path: Path, monkeypatc
         monkeypatch.setenv(name, value)
     run = LocalMachine("openmpi").run("/bin/true", 2, timeout_seconds=900)
     assert run.returncode == 0, run.problem
-    assert Mpirun({"far2": 1}, Wishes(reach_seconds=900), remote_shell="far-shell").usual_procs == 1
+    assert Mpirun({"far2": 1}, LaunchOptions(reach_seconds=900), remote_shell="far-shell").usual_procs == 1
     assert "far2" in log.read_text()
     assert "far1" not in log.read_text()

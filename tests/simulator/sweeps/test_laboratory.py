@@ -21,12 +21,14 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import KINDS, Effort, Experiment, Laboratory
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.execution.installations import MPI_LIBRARIES, REPOSITORY
-from collwise.simulator.execution.processes import run_command, run_program
-from collwise.simulator.execution.targets import LocalMachine
+from collwise.simulator.execution.local_machine import LocalMachine, run_program
+from collwise.simulator.execution.processes import run_command
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.laboratory import ExperimentLaboratory, experiment_lines
-from collwise.simulator.sweeps.method import EXACT, Precision
+from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments, case_of, experiment_lines
+from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.rounds import plan_rounds
+from collwise.simulator.sweeps.runner import run_cases
 from tests.needs import each, needs
 
 SEND, RECEIVE, PER_BYTE = 1e-3, 2e-3, 1e-7
@@ -66,7 +68,12 @@ def by_hand(m: int, r: int) -> dict[Experiment, float]:
         Experiment("roundtrip", (0, 1), m, r): there + back,
         Experiment("roundtrip", (5, 2), m, r): there + back,
         Experiment("send", (0, 1), m, r): sends(m),
+        Experiment("isend", (0, 1), m, r): 0.0,
         Experiment("receive", (1, 0), m, r, delay_seconds=DELAY): receives(m),
+        # A message sets out when its receive is posted.
+        Experiment("unexpected_receive", (1, 0), m, r, delay_seconds=DELAY): wire(m) + receives(m),
+        # Both directions at once do not share the link here, and the sends within MPI_Sendrecv do not block.
+        Experiment("sendrecv", (2, 0), m, count=5): wire(m) + receives(m),
         # Receiving takes longer than sending, so that the partner is what the messages wait for.
         Experiment("saturation", (3, 1), m, r, 5): sends(m) + wire(m) + 5 * receives(m) + back,
         Experiment("prtt", (0, 6), m, r, 5, DELAY): 5 * sends(m) + 4 * DELAY + wire(m) + receives(m) + back,
@@ -94,6 +101,8 @@ BY_HAND |= {
     for procs in (2, 3, PROCS)
 }
 BY_HAND |= {
+    Experiment("clock", (0, 1), 0, count=100): 0.0,
+    Experiment("reduce", (0, 1), 8000): 0.0,
     Experiment("roundtrip", (0, 1), LARGE, LARGE): 2 * wire(LARGE),
     Experiment("roundtrip", (0, 1), LARGE, 1): wire(LARGE) + sends(1) + wire(1) + receives(1),
     Experiment("send", (0, 1), LARGE, 1): wire(LARGE),
@@ -171,7 +180,7 @@ def test_nothing_is_made_twice(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     some = first.run(asked[:5])
     assert first.run([*asked, asked[0]])[:5] == some
     second = simulated(store)
-    monkeypatch.setattr("collwise.simulator.sweeps.laboratory.run_command", None)
+    monkeypatch.setattr("collwise.simulator.sweeps.experiment_runner.run_smpi", None)
     measurements = second.run(asked)
     assert first.effort == Effort(5 + len(asked), pytest.approx(first.effort.seconds))
     assert second.effort.measurements == len(asked)
@@ -330,8 +339,8 @@ def test_a_platform_that_is_too_small_and_an_unknown_library_are_refused(store: 
 def test_a_failing_engine_is_an_error_that_keeps_what_is_done(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program gives up at a kind that it does not know."""
     monkeypatch.setattr(
-        "collwise.simulator.sweeps.laboratory.experiment_lines",
-        lambda rounds: experiment_lines(rounds).replace("prtt", "?"),
+        "collwise.simulator.sweeps.experiment_runner.experiment_lines",
+        lambda rounds, repetitions: experiment_lines(rounds, repetitions).replace("prtt", "?"),
     )
     with pytest.raises(CollwiseError, match=r"malformed experiment: .* \? .*exit code 2\); 0 of 2 experiments"):
         simulated(store).run([GOOD, replace(GOOD, kind="prtt")])
@@ -350,13 +359,13 @@ def test_a_store_that_cannot_be_written_is_what_the_error_is_about(store: Store)
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "malformed precision"),
-        ("5 4 0.1 12.7 4.3 3.2\n", "malformed precision"),
-        ("1 3 0.1 12.7\n", "fewer quantiles than repetitions"),
-        ("1 1 0.1\n0 0 roundtrip 1 1 1 0.0 2 0\n", "malformed experiment"),
-        ("1 1 0.1\n0 0 roundtrip 1 1 1 0.0 2 0 9\n", "malformed experiment"),
-        ("1 1 0.1\n0 0 roundtrip -1 1 1 0.0 2 0 1\n", "malformed experiment"),
-        ("1 1 0.1\n0 0 gather 1 0 1 0.0 9 0\n", "malformed experiment"),
+        ("0 0 roundtrip 1 1 1 0.0 0 2 0\n", "malformed experiment"),
+        ("0 0 roundtrip 1 1 1 0.0 0 2 0 9\n", "malformed experiment"),
+        ("0 0 roundtrip -1 1 1 0.0 0 2 0 1\n", "malformed experiment"),
+        ("0 0 roundtrip 1 1 1 0.0 -1 2 0 1\n", "malformed experiment"),
+        ("0 0 roundtrip 1 1 1 0.0 0 4 0 1 0 1\n", "malformed experiment"),
+        ("0 0 one_to_two 1 1 1 0.0 0 2 0 1\n", "malformed experiment"),
+        ("0 0 gather 1 0 1 0.0 0 9 0\n", "malformed experiment"),
     ],
 )
 def test_the_program_gives_up_at_a_bad_file(tmp_path: Path, text: str, problem: str) -> None:
@@ -372,6 +381,11 @@ EVERY_KIND = [
     Experiment("roundtrip", (0, 1), 1000, 1000),
     Experiment("roundtrip", (2, 1), 100_000, 0),
     Experiment("send", (1, 2), 1000, 0),
+    Experiment("isend", (2, 0), 100_000, 1),
+    Experiment("unexpected_receive", (2, 0), 1000, 0, delay_seconds=1e-4),
+    Experiment("sendrecv", (1, 2), 1000, count=4),
+    Experiment("clock", (2, 1), 0, count=1000),
+    Experiment("reduce", (1, 0), 8000),
     Experiment("receive", (2, 0), 1000, 0, delay_seconds=1e-4),
     Experiment("saturation", (0, 2), 1000, 0, 10),
     Experiment("saturation", (0, 2), 100_000, 0, 3),
@@ -416,6 +430,31 @@ def test_a_fixed_number_of_repetitions(store: Store, library: str) -> None:
         assert width is None or measurement.half_width_seconds == width
 
 
+@pytest.mark.parametrize("library", each(*MPI_LIBRARIES))
+def test_pairs_side_by_side_give_all_samples_of_the_first(store: Store, library: str) -> None:
+    cases = {
+        case_of(Experiment("saturation", (1, 0, 3, 2), 1000, 1, 8), 4): 5,
+        case_of(Experiment("roundtrip", (2, 3), 10, 10), 4): 2,
+        case_of(Experiment("eager_limit", (2, 1), 2**20, count=1, delay_seconds=2e-2), 4): 1,
+    }
+    runner = MeasuredExperiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases)
+    found = run_cases(runner, list(cases), store).timings
+    *pairs, limit = [found[case] for case in cases]
+    for timing, repetitions in zip(pairs, cases.values(), strict=False):
+        assert timing.repetitions == repetitions
+        assert timing.samples is not None
+        assert len(timing.samples) == repetitions
+        assert timing.seconds == pytest.approx(sum(timing.samples) / repetitions)
+    assert limit.samples is not None
+    assert 0 <= limit.samples[0] <= 2**20
+    assert math.isnan(limit.seconds)
+    again = run_cases(
+        MeasuredExperiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases), list(cases), store
+    )
+    assert (again.reused, again.processes_started) == (3, 0)
+    assert repr(again.timings) == repr(found)
+
+
 @pytest.mark.slow
 @needs("openmpi")
 def test_no_memory_error_under_openmpi(tmp_path: Path) -> None:
@@ -423,22 +462,14 @@ def test_no_memory_error_under_openmpi(tmp_path: Path) -> None:
     configure = ["cmake", "-S", str(REPOSITORY), "-B", str(build), "-G", "Ninja", "-DCOLLWISE_MPI=openmpi"]
     subprocess.run([*configure, "-DCOLLWISE_SANITIZE=ON"], check=True, capture_output=True)
     subprocess.run(["cmake", "--build", str(build), "--target", "experiments"], check=True, capture_output=True)
-    (tmp_path / "file.txt").write_text(Precision(2, 5).line() + experiment_lines(plan_rounds(EVERY_KIND, True)))
+    (tmp_path / "file.txt").write_text(experiment_lines(plan_rounds(EVERY_KIND, True), {}))
     environment = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "ASAN_OPTIONS": "detect_leaks=0",  # Open MPI itself leaks
     }
     launch = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-np", "3"]
-    command = [*launch, str(build / "experiments"), str(tmp_path / "file.txt")]
+    command = [*launch, str(build / "experiments"), str(tmp_path / "file.txt"), *Precision(2, 5).options(), "--samples"]
     run = run_command(command, environment=environment, timeout_seconds=900)
     assert run.returncode == 0, run.error_text
     assert len([line for line in run.output_lines if line.startswith('{"id"')]) == len(EVERY_KIND)
-
-
-def test_quantiles_are_students() -> None:
-    """The 97.5 % quantiles of 1, 2 and 9 degrees of freedom, from any table."""
-    least, most, error, *quantiles = Precision(5, 10).line().split()
-    assert (least, most, error, len(quantiles)) == ("5", "10", "0.025", 9)
-    assert [float(quantiles[i]) for i in (0, 1, 8)] == pytest.approx([12.706, 4.303, 2.262], abs=1e-3)
-    assert EXACT.line().split() == ["1", "1", "0.025"]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from collwise.common.errors import UsageError
 from collwise.platforms import load_description
 from collwise.simulator.execution.installations import smpi_installation
-from collwise.simulator.execution.processes import run_program
+from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps import smpi_runner as sweeps
 from collwise.simulator.sweeps.case_file import case_lines

@@ -52,7 +52,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-HEAVY = {"jinja2", "matplotlib", "pandas", "ruptures", "scipy"}
+HEAVY = {"http.client", "jinja2", "matplotlib", "pandas", "ruptures", "scipy"}
 
 # Prints, for every command and subcommand, a line of JSON: its words and the packages of those above that were imported
 # once its help was printed.

@@ -178,7 +178,7 @@ def test_regions_refuse_more_processes_than_there_is_room_for(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     errors = problem(capsys, *REGIONS.split(), "--hosts", "localhost:2", "--reach", "900")
-    assert "3 processes; the host take 1 to 2" in errors
+    assert "3 processes on one host; valid: 1 to 2" in errors
 
 
 @needs("openmpi")

@@ -10,7 +10,7 @@ import pytest
 from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.estimation import Hockney
 from collwise.models.implementation_aware.parts import Points
-from collwise.studies.papers.nuriyev2021 import analysis as paper
+from collwise.studies.papers.nuriyev2021 import published_model as paper
 from collwise.studies.papers.nuriyev2021 import tables
 from collwise.validation.selection.grid import SEGMENT_BYTES
 

@@ -118,7 +118,7 @@ def test_one_after_another() -> None:
 
 
 def test_errors_leave_out_what_is_not_predicted() -> None:
-    error = estimating.ErrorOf.between("m", np.array([1.1, np.nan, 0.7]), np.array([1.0, 1.0, 1.0]))
+    error = estimating.PredictionError.between("m", np.array([1.1, np.nan, 0.7]), np.array([1.0, 1.0, 1.0]))
     assert error.points == 2
     assert error.mean == pytest.approx(0.2)
     assert error.worst == pytest.approx(0.3)

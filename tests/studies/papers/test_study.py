@@ -6,21 +6,16 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from collwise.studies.papers.notebook import Study, cells, known_studies, notebook_of, run
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.studies.papers.notebook import known_studies, notebook_of, run
 from collwise.studies.papers.pjesivac2007.tables import CLAIMS
+from collwise.studies.papers.study import StudySettings
 
 COLLWISE = [sys.executable, "-m", "collwise.studies"]
-
-
-def test_cells() -> None:
-    source = "# ---\n# header\n# ---\n\n# %% [markdown]\n# # Title\n#\n# text\n\n# %%\nx = 1\n# %% a title\ny = 2\n"
-    found = list(cells(source))
-    assert [cell.is_markdown for cell in found] == [True, False, False]
-    assert [cell.text for cell in found] == ["# Title\n\ntext", "x = 1", "y = 2"]
-    assert source.splitlines()[found[1].line - 1] == "x = 1"
 
 
 def test_known_studies() -> None:
@@ -52,19 +47,71 @@ def test_unwritable_output(tmp_path: Path) -> None:
     assert "cannot write" in done.stderr
 
 
-def test_page_and_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    notebook = tmp_path / "small.py"
+def run_small(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], list[Path]]:
+    notebook = folder / "small.py"
     notebook.write_text(
-        "# %% [markdown]\n# # Small\n# %%\nfrom collwise.studies.papers.notebook import study\n"
-        'here = study("small")\nhere.table("T", ("a", "b"), [(1, 2)])\nhere.conclude("done")\n'
-        'here.results["answer"] = 42\n'
+        "# %% [markdown]\n# # Small\n# %%\nfrom collwise.studies.papers.study import Study\nhere = Study()\n"
+        f"# %% [markdown]\n# ## Second part\n# %%\n{code}\n"
     )
     monkeypatch.setattr("collwise.studies.papers.notebook.known_studies", lambda: {"small": notebook})
-    monkeypatch.setattr("collwise.studies.papers.notebook._JUPYTER", ("no_such_module",))
-    files = run(Study("small", tmp_path / "out", tmp_path / "store.sqlite"))
-    assert [path.name for path in files] == ["small.md", "small.json"]
-    assert files[0].read_text() == "# Small\n\n**T**\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n- done\n"
-    assert json.loads(files[1].read_text()) == {"answer": 42}
+    headings: list[str] = []
+    found = run(
+        "small", StudySettings(folder / "t.sqlite", jobs=3), folder / "out", lambda title, _: headings.append(title)
+    )
+    assert headings == ["Small", "Small", "Second part", "Second part"]
+    return found
+
+
+def test_page_figures_and_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = (
+        "import sys\nfrom matplotlib import pyplot as plt\n"
+        'here.table("T", ("a", "b"), [(1, "x|y")])\nhere.figure(plt.figure(), "plain", "A figure.")\n'
+        'print("17 cases", file=sys.stderr)\nhere.conclude("done")\n'
+        'with here.context() as context:\n    here.publish({"answer": 42, "jobs": context.jobs})'
+    )
+    results, files = run_small(code, tmp_path, monkeypatch)
+    assert [path.name for path in files] == ["small.md", "small.json", "plain.png", "small.ipynb"]
+    assert files[0].read_text() == (
+        "# Small\n\n## Second part\n\n**T**\n\n| a | b |\n| --- | --- |\n| 1 | x\\|y |\n\n![A figure.](plain.png)\n\n"
+        "A figure.\n\n- done\n"
+    )
+    assert results == json.loads(files[1].read_text()) == {"answer": 42, "jobs": 3, "conclusions": ["done"]}
+    assert files[2].read_bytes().startswith(b"\x89PNG")
+    assert len(json.loads(files[3].read_text())["cells"]) == 4
+    assert capsys.readouterr().err == "17 cases\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "message"),
+    [
+        (
+            "from collwise.common.errors import UsageError\nraise UsageError('no such thing')",
+            UsageError,
+            "no such thing",
+        ),
+        ("1 / 0", CollwiseError, "small.py failed: ZeroDivisionError: division by zero"),
+        ("import os\nos._exit(3)", CollwiseError, "small.py failed: Kernel died"),
+    ],
+)
+def test_a_cell_that_fails(
+    code: str, kind: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(kind, match=message) as raised:
+        run_small(code, tmp_path, monkeypatch)
+    assert type(raised.value) is kind
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["small.ipynb"]
+
+
+def test_settings_travel_through_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = StudySettings(tmp_path / "t.sqlite", simgrid="4.1", jobs=2, quick=True)
+    for name, value in settings.environment().items():
+        monkeypatch.setenv(name, value)
+    assert StudySettings.from_environment() == settings
+    monkeypatch.setenv("COLLWISE_JOBS", "many")
+    with pytest.raises(UsageError, match="COLLWISE_JOBS: 'many' is not a number"):
+        StudySettings.from_environment()
 
 
 @pytest.mark.slow

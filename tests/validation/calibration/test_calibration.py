@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.platforms import Calibration, Platform, load
+from collwise.platforms import Calibration, Platform, load, write_description
+from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.targets import LaunchRequest, LocalMachine
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.studies.cli.main import main
 from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
 from collwise.validation.calibration.plan import (
-    Extent,
-    Measurement,
+    CalibrationGrid,
     limit_plan,
-    pair_between_nodes,
+    pairs_between_nodes,
     simulate_plan,
     size_plan,
 )
-from collwise.validation.calibration.points import EAGER, Point
+from collwise.validation.calibration.points import EAGER, PING_PONG, CalibrationPoint, case_of_kind, write_points
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
-from tests.needs import need
+from tests.needs import need, needs
 
 NOMINAL = Platform(
     "known", "Known", "site", 4, "n", "", 1, 1, 1e9, 12.5e6, 2e-5, 2e9, 1e-6, calibration=Calibration(tcp_window=False)
@@ -45,16 +51,24 @@ TRUE = replace(
         tcp_window=False,
     ),
 )
-EXTENT = Extent(70, 50, 12, 24, most_bytes=2**20)
+GRID = CalibrationGrid(70, 50, 12, 24, most_bytes=2**20)
 
 
-def simulated_points(platform: Platform, extent: Extent = EXTENT) -> list[Point]:
-    first = simulate_plan(platform, 4, 2, limit_plan((0, 2), extent.most_bytes))
-    plan = size_plan(extent, first[1].message_bytes, (0, 2), 1, platform, within=True)
-    return [*first, *simulate_plan(platform, 4, 2, plan)]
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[SimulationContext]:
+    with Store(tmp_path / "timings.sqlite") as store:
+        yield SimulationContext(store, jobs=1)
 
 
-def with_receives(points: list[Point], platform: Platform) -> list[Point]:
+def simulated_points(
+    platform: Platform, context: SimulationContext, grid: CalibrationGrid = GRID
+) -> list[CalibrationPoint]:
+    first = simulate_plan(platform, 4, 2, list(limit_plan((0, 2), 2, grid.most_bytes)), context)
+    plan = size_plan(grid, first[1].message_bytes, (0, 2), 2, platform)
+    return [*first, *simulate_plan(platform, 4, 2, list(plan), context)]
+
+
+def with_receives(points: list[CalibrationPoint], platform: Platform) -> list[CalibrationPoint]:
     """A message sets out when its receive is posted, in simulation: what a receive takes is put in by hand."""
     (base, per_byte) = platform.calibration.or_[0][1:]
     return [
@@ -63,9 +77,9 @@ def with_receives(points: list[Point], platform: Platform) -> list[Point]:
     ]
 
 
-def test_a_known_platform_is_found_again_and_simulates_alike() -> None:
-    points = with_receives(simulated_points(TRUE), TRUE)
-    result = refit(points, NOMINAL)
+def test_a_known_platform_is_found_again_and_simulates_alike(context: SimulationContext) -> None:
+    points = with_receives(simulated_points(TRUE, context), TRUE)
+    result = refit(points, NOMINAL, context)
     found, true = result.platform, TRUE.calibration
     assert found.calibration.eager_limit_bytes == true.eager_limit_bytes
     assert found.calibration.crosstraffic
@@ -79,39 +93,42 @@ def test_a_known_platform_is_found_again_and_simulates_alike() -> None:
         assert near_a_place or abs(one.relative_error) < 0.01, one
 
 
-def behind_a_token_bucket(free_bytes: float, extent: Extent = EXTENT) -> list[Point]:
+def behind_a_token_bucket(
+    free_bytes: float, context: SimulationContext, grid: CalibrationGrid = GRID
+) -> list[CalibrationPoint]:
     """Points of a network that lets some bytes after a pause through at once: alone messages are quicker."""
     saved = free_bytes / TRUE.link_bytes_per_second
     return [
         replace(point, seconds=tuple(max(one - 2 * saved, 1e-4) for one in point.seconds))
         if point.kind == "ping_pong" and not point.within_node and point.message_bytes < 32768
         else point
-        for point in with_receives(simulated_points(TRUE, extent), TRUE)
+        for point in with_receives(simulated_points(TRUE, context, grid), TRUE)
     ]
 
 
-def test_messages_alone_do_not_pass_for_faster_than_the_link() -> None:
-    found = refit([point for point in behind_a_token_bucket(3000) if point.kind != "row"], NOMINAL).platform
+def test_messages_alone_do_not_pass_for_faster_than_the_link(context: SimulationContext) -> None:
+    points = [point for point in behind_a_token_bucket(3000, context) if point.kind != "row"]
+    found = refit(points, NOMINAL, context).platform
     rates = [factor * found.link_bytes_per_second for _, factor in found.calibration.bandwidth_factor]
     assert max(rates) <= 1.0001 * NOMINAL.link_bytes_per_second
 
 
-def test_messages_alone_can_be_had_as_they_are() -> None:
-    points = behind_a_token_bucket(1500)
-    found = refit(points, NOMINAL).platform, alone_platform(points, NOMINAL)
+def test_messages_alone_can_be_had_as_they_are(context: SimulationContext) -> None:
+    points = behind_a_token_bucket(1500, context)
+    found = refit(points, NOMINAL, context).platform, alone_platform(points, NOMINAL)
     sizes = [point.message_bytes for point in points if point.kind == "ping_pong" and not point.within_node]
-    plan = [Measurement("ping_pong", 0, 2, size, 1) for size in sizes if 2000 < size < 32768]
+    cases = [case_of_kind(PING_PONG, (0, 2), 2, size) for size in sizes if 2000 < size < 32768]
     measured = {point.message_bytes: point.median_seconds for point in points if point.kind == "ping_pong"}
     held, free = (
-        [one.median_seconds / measured[one.message_bytes] - 1 for one in simulate_plan(platform, 4, 2, plan)]
+        [one.median_seconds / measured[one.message_bytes] - 1 for one in simulate_plan(platform, 4, 2, cases, context)]
         for platform in found
     )
     assert statistics.median(map(abs, free)) < 0.02
     assert statistics.median(held) > 0.1
 
 
-def test_rows_hold_but_where_single_messages_are_far_quicker() -> None:
-    result = refit(behind_a_token_bucket(1500, replace(EXTENT, rows=40)), NOMINAL)
+def test_rows_hold_but_where_single_messages_are_far_quicker(context: SimulationContext) -> None:
+    result = refit(behind_a_token_bucket(1500, context, replace(GRID, rows=40)), NOMINAL, context)
     alone, rows = (dict(result.errors_of(kind)) for kind in ("ping_pong", "row"))
     apart = [size for size in rows if 1000 < size < 4000]
     near = [size for size in rows if 5000 < size < 32768]
@@ -126,22 +143,22 @@ def test_rows_hold_but_where_single_messages_are_far_quicker() -> None:
         assert rows[size] == pytest.approx(0, abs=0.03), size
 
 
-def test_what_cannot_be_calibrated_is_refused() -> None:
+def test_what_cannot_be_calibrated_is_refused(context: SimulationContext) -> None:
     with pytest.raises(UsageError, match="two nodes"):
-        pair_between_nodes(4, 4)
+        pairs_between_nodes(4, 4)
     with pytest.raises(UsageError, match="kind 'eager'"):
-        refit([], NOMINAL)
+        refit([], NOMINAL, context)
     with pytest.raises(UsageError, match="measurements of kind 'ping_pong'"):
-        refit([Point(EAGER, 0, 1, 1, False, 100, 1, (0.0,))], NOMINAL)
+        refit([CalibrationPoint(EAGER, 0, 1, 1, False, 100, 1, (0.0,))], NOMINAL, context)
     with pytest.raises(UsageError, match="ascending"):
-        Extent(least_bytes=10, most_bytes=5)
+        CalibrationGrid(least_bytes=10, most_bytes=5)
 
 
-def test_dahu_simulates_a_large_ping_pong_as_published() -> None:
+def test_dahu_simulates_a_large_ping_pong_as_published(context: SimulationContext) -> None:
     dahu = load("dahu")
     assert isinstance(dahu, Platform)
-    (size,) = {2**20}
-    (point,) = simulate_plan(dahu, 4, 2, [replace(limit_plan((0, 2), 8)[0], kind="ping_pong", message_bytes=size)])
+    size = 2**20
+    (point,) = simulate_plan(dahu, 4, 2, [case_of_kind(PING_PONG, (0, 2), 2, size)], context)
     # Intercept and coefficient of one way, of SimGrid's network calibration tutorial.
     assert point.median_seconds / 2 == pytest.approx(1.31058e-5 + 8.04963e-11 * size, rel=0.003)
 
@@ -157,10 +174,72 @@ def bed() -> Iterator[TestBed]:
 
 
 @pytest.mark.slow
-def test_a_test_bed_is_calibrated(bed: TestBed) -> None:
-    small = Extent(16, 12, 8, 8, most_bytes=2**18, seconds_each=0.01, most_repetitions=8)
+def test_a_test_bed_is_calibrated(bed: TestBed, context: SimulationContext) -> None:
+    small = CalibrationGrid(16, 12, 8, 8, most_bytes=2**18, seconds_each=0.01, most_repetitions=8)
     nominal = replace(NOMINAL, nodes=2)
-    result = refit(measure_points(bed, nominal, small), nominal)
+    points = measure_points(bed, nominal, small, context.store)
+    assert measure_points(bed, nominal, small, context.store) == points
+    result = refit(points, nominal, context)
     assert 60_000 < result.platform.calibration.eager_limit_bytes < 65_537
     assert 10e6 < result.platform.link_bytes_per_second < 12.6e6
     assert result.median_error("ping_pong") < 0.2
+
+
+class TwoNodes(LocalMachine):
+    """This machine as if it had two processes on each node; the user gives up after `patience` measurements."""
+
+    def __init__(self, patience: int) -> None:
+        super().__init__("openmpi")
+        self.patience = patience
+
+    def processes_per_node(self, procs: int) -> int:
+        return 2
+
+    def launch(self, request: LaunchRequest) -> ProgramRun:
+        def take(line: str) -> None:
+            assert request.on_line is not None
+            if self.patience == 0:
+                raise KeyboardInterrupt
+            self.patience -= line.startswith('{"id"')
+            request.on_line(line)
+
+        return super().launch(replace(request, on_line=take))
+
+
+@needs("openmpi")
+def test_a_stopped_calibration_resumes(context: SimulationContext) -> None:
+    grid = CalibrationGrid(6, 4, 4, 4, most_bytes=1000, seconds_each=1e-4, most_repetitions=3)
+    nominal = replace(NOMINAL, nodes=2)
+    with pytest.raises(KeyboardInterrupt):
+        measure_points(TwoNodes(10), nominal, grid, context.store)
+    before = len(list(context.store.rows()))
+    assert before == 10
+    whole = 2 + 6 + 4 + 4 + 4 + 4 + 4 + 4 + 8
+    points = measure_points(TwoNodes(whole - before), nominal, grid, context.store)
+    assert len(points) == len(list(context.store.rows())) == whole
+    assert {point.within_node for point in points if point.kind == PING_PONG} == {True, False}
+    assert all(2 <= len(point.seconds) <= 15 for point in points if point.kind != EAGER)
+    assert measure_points(TwoNodes(0), nominal, grid, context.store) == points
+
+
+@needs("smpi")
+def test_points_of_a_file_are_fitted_again(
+    tmp_path: Path, context: SimulationContext, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = with_receives(simulated_points(TRUE, context), TRUE)
+    write_points(tmp_path / "known.csv", points)
+    (tmp_path / "nominal.toml").write_text(write_description(NOMINAL))
+    arguments = ["--nominal", str(tmp_path / "nominal.toml"), "--points", str(tmp_path / "known.csv")]
+    arguments += ["-o", str(tmp_path / "fitted.toml"), "--store", str(tmp_path / "cli.sqlite"), "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main(["calibrate", *arguments])
+    assert ended.value.code == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["points"] == str(tmp_path / "known.csv")
+    result = refit(points, NOMINAL, context)
+    assert (tmp_path / "fitted.toml").read_text() == write_description(result.platform)
+    assert [one["simulated_seconds"] for one in document["residuals"]] == [
+        one.simulated_seconds for one in result.residuals
+    ]
+    with Store(tmp_path / "cli.sqlite") as store:
+        assert len(list(store.rows(source="simulated"))) == len(result.residuals)

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.validation.calibration.points import Point, read_points, write_points
+from collwise.validation.calibration.points import CalibrationPoint, read_points, write_points
 
 POINTS = [
-    Point("eager", 0, 1, 1, False, 65481, 1, (0.0,)),
-    Point("ping_pong", 0, 1, 4, False, 17, 1, (1e-5, 3e-5, 1.1e-5)),
-    Point("row", 0, 1, 4, False, 8, 8, (2e-4, 2.1e-4), (5e-5, 6e-5)),
-    Point("ping_pong", 0, 1, 1, True, 17, 1, (1e-6,)),
+    CalibrationPoint("eager", 0, 1, 1, False, 65481, 1, (0.0,)),
+    CalibrationPoint("ping_pong", 0, 1, 4, False, 17, 1, (1e-5, 3e-5, 1.1e-5)),
+    CalibrationPoint("row", 0, 1, 4, False, 8, 8, (2e-4, 2.1e-4)),
+    CalibrationPoint("ping_pong", 0, 1, 1, True, 17, 1, (1e-6,)),
 ]
 
 
@@ -26,9 +26,10 @@ def test_points_read_back_as_they_were(tmp_path: Path) -> None:
         ("kind,first", "kin,first", "points.csv:1: columns"),
         ("ping_pong,0,1,4,0,17,1,1", "ping_pongs,0,1,4,0,17,1,1", "points.csv:4: unknown kind 'ping_pongs'"),
         ("ping_pong,0,1,4,0,17,1,2", "ping_pong,0,1,4,0,-17,1,2", "points.csv:5: message_bytes '-17'"),
-        (",3e-05,", ",nan,", "points.csv:4: seconds 'nan'"),
-        (",3e-05,", ",3e-05", "points.csv:4: 9 fields"),
-        (",6e-05", ",", "points.csv:7: send_seconds ''"),
+        (",3e-05", ",nan", "points.csv:4: seconds 'nan'"),
+        (",3e-05", "", "points.csv:4: 8 fields"),
+        (",3e-05", ",3e-05,", "points.csv:4: 10 fields"),
+        (",0.0002", ",", "points.csv:6: seconds ''"),
         ("0,1,1,1,17", "0,1,1,2,17", "points.csv:8: within_node '2'; valid: a whole number from 0 to 1"),
     ],
 )
@@ -41,6 +42,13 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, old: str, new: str,
     with pytest.raises(UsageError) as problem:
         read_points(file)
     assert telling in str(problem.value)
+
+
+def test_further_columns_are_passed_over(tmp_path: Path) -> None:
+    write_points(tmp_path / "points.csv", POINTS)
+    header, *rows = (tmp_path / "points.csv").read_text().splitlines()
+    (tmp_path / "more.csv").write_text("\n".join([f"{header},send_seconds", *(f"{row},5e-05" for row in rows)]) + "\n")
+    assert read_points(tmp_path / "more.csv") == POINTS
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.experiments import Experiment, Measurement
 from collwise.models.implementation_aware.estimation import BY_PARTS
+from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.processes import run_command
-from collwise.simulator.execution.targets import ExecutionTarget, LocalMachine
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.timing import Case, Timing
@@ -38,10 +40,19 @@ class Alike:
 
     def __init__(self, per_node: int = 1) -> None:
         self._per_node = per_node
-        self.engine = LocalMachine("openmpi").engine
+        self.installation = LocalMachine("openmpi").installation
 
     def processes_per_node(self, procs: int) -> int:
         return self._per_node
+
+
+class Roundtrips:
+    """A laboratory in which a roundtrip takes 1 ms + 1 us a byte."""
+
+    def run(self, experiments: list[Experiment]) -> list[Measurement]:
+        assert {one.kind for one in experiments} == {"roundtrip"}
+        assert all(one.message_bytes == one.reply_bytes for one in experiments)
+        return [Measurement(1e-3 + 1e-6 * one.message_bytes) for one in experiments]
 
 
 def test_a_measured_plan_is_small_and_fits() -> None:
@@ -66,6 +77,7 @@ def test_the_time_of_the_slowest_stands_for_the_roots(tmp_path: Path, monkeypatc
         return [Timing(case, 1e-3 + 1e-6 * case.message_bytes * (2 if case.procs > 2 else 1)) for case in cases]
 
     monkeypatch.setattr(fitting, "measure", times)
+    monkeypatch.setattr(fitting.ExperimentLaboratory, "measured", lambda *_, **__: Roundtrips())
     with Store(tmp_path / "s.sqlite") as store:
         plan = Plan((3, 4), 1, more_segments=(), grid=SMALL)
         found = fit_measured(Alike(), plan, store)  # type: ignore[arg-type]
@@ -74,7 +86,7 @@ def test_the_time_of_the_slowest_stands_for_the_roots(tmp_path: Path, monkeypatc
     assert found.hockney.beta_seconds_per_byte == pytest.approx(5e-7, rel=1e-3)
     assert found.platform == "alike"
     assert len(seen) == len(set(seen))
-    assert {case.experiment for case in seen} == {"collective", "roundtrip", "barrier", "bcast_gather", "exchange"}
+    assert {case.experiment for case in seen} == {"collective", "barrier", "bcast_gather", "exchange"}
 
 
 def test_times_that_noise_swallows_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,6 +94,7 @@ def test_times_that_noise_swallows_are_said(tmp_path: Path, monkeypatch: pytest.
         return [Timing(case, 2.0 if case.experiment == "barrier" else 1.0) for case in cases]
 
     monkeypatch.setattr(fitting, "measure", times)
+    monkeypatch.setattr(fitting.ExperimentLaboratory, "measured", lambda *_, **__: Roundtrips())
     with (
         Store(tmp_path / "s.sqlite") as store,
         pytest.raises(CollwiseError, match=r"took -1 s, too little to tell from noise: .*bcast_gather"),
@@ -135,9 +148,9 @@ def test_mpirun_on_named_hosts_of_a_test_bed(bed: Bed) -> None:
     """The launcher itself runs on the first node, and reaches the second one by the bed's agent in place of ssh."""
     code = (
         "import json; from collwise.simulator.execution.mpirun import Mpirun; "
-        "from collwise.simulator.execution.cluster import Wishes; "
+        "from collwise.simulator.execution.cluster import LaunchOptions; "
         "place = Mpirun({'n1': 1, 'n2': 1}, "
-        "Wishes(transport='tcp', reach_seconds=900, extra_args=('--mca', 'btl_tcp_if_include', '10.77.0.0/16', "
+        "LaunchOptions(transport='tcp', reach_seconds=900, extra_args=('--mca', 'btl_tcp_if_include', '10.77.0.0/16', "
         f"'--mca', 'oob_tcp_if_include', '10.77.0.0/16')), {f'{AGENT} {bed.name}'!r}); "
         "print(json.dumps([dict(place.facts), place.name, place.eager_limit_bytes]))"
     )

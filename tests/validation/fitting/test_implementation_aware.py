@@ -14,6 +14,7 @@ from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
 from collwise.validation.fitting.implementation_aware import Plan, default_procs, fit
@@ -187,6 +188,7 @@ def test_a_second_fit_simulates_nothing(
         raise AssertionError("simulated again")
 
     monkeypatch.setattr(SmpiRunner, "make", never)
+    monkeypatch.setattr(ExperimentRunner, "make", never)
     assert fit(PLATFORM, PLAN, SimulationContext(store, jobs=1)) == parameters
 
 

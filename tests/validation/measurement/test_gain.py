@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.cluster import Wishes
+from collwise.simulator.execution.cluster import LaunchOptions
+from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.mpirun import Mpirun
-from collwise.simulator.execution.targets import LocalMachine
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case
 from collwise.studies.reports.gain import cells, gains_markdown, summary_lines
@@ -18,14 +18,14 @@ from collwise.validation.measurement.gain import (
     LIBCOLLWISE,
     RULES,
     GainRow,
-    RunTime,
-    WayTime,
+    MeanTime,
+    MeasuredGain,
     builtin_case,
     choice_for,
-    counted,
-    following,
-    not_run,
-    run_time,
+    measure_gain,
+    missing_calls,
+    reported_calls,
+    rules_parameters,
 )
 from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.openmpi.rules import openmpi_rules, parse_rules
@@ -36,7 +36,7 @@ from tests.needs import need, needs
 from tests.simulator.execution.stand_ins import OARSH, stand_in
 
 REPORT = """noise of mpirun
-collwise: collectives of this run of 4 processes, counted once a call
+collwise: collectives of this run of 4 processes, reported_calls once a call
 collective            processes  algorithm                                    message bytes       calls
 bcast                         4  MPI's own: the rule says default                   8 to 15           2
 bcast                         4  two_tree                                   65536 to 131071           4
@@ -55,14 +55,14 @@ TABLES = {
 
 
 def row(default: float, rules: float | None, ours: float, width: float = 0.1) -> GainRow:
-    by_rules = None if rules is None else WayTime(rules, width)
+    by_rules = None if rules is None else MeanTime(rules, width)
     note = "not by rules: no such algorithm" if rules is None else ""
     choice = Choice("two_tree", 8192)
-    return GainRow("bcast", 4, 65536, choice, WayTime(default, width), by_rules, WayTime(ours, width), note)
+    return GainRow("bcast", 4, 65536, choice, MeanTime(default, width), by_rules, MeanTime(ours, width), note)
 
 
 def test_the_report_of_the_library_is_read() -> None:
-    assert counted(REPORT) == {
+    assert reported_calls(REPORT) == {
         ("bcast", 4, "MPI's own: the rule says default", 8, 15),
         ("bcast", 4, "two_tree", 65536, 131071),
         ("barrier", 4, "bruck", 0, 0),
@@ -71,10 +71,10 @@ def test_the_report_of_the_library_is_read() -> None:
 
 def test_what_the_library_did_not_run_is_found() -> None:
     large, small = (Case("bcast", "-", 4, size, experiment="builtin") for size in (65536, 8))
-    assert not_run(REPORT, {large: Choice("two_tree")}) == []
-    missing = not_run(REPORT, {large: Choice("chain"), small: Choice("two_tree")})
+    assert missing_calls(REPORT, {large: Choice("two_tree")}) == []
+    missing = missing_calls(REPORT, {large: Choice("chain"), small: Choice("two_tree")})
     assert missing == ["chain for bcast of 64 KiB on 4 processes", "two_tree for bcast of 8 B on 4 processes"]
-    assert not_run("", {large: Choice("two_tree")})
+    assert missing_calls("", {large: Choice("two_tree")})
 
 
 def test_gains_count_where_intervals_lie_apart() -> None:
@@ -85,7 +85,7 @@ def test_gains_count_where_intervals_lie_apart() -> None:
     silent = row(2.0, None, 4.0)
     assert math.isnan(silent.speedup(RULES))
     assert not silent.significant(RULES)
-    found = RunTime((fast, silent))
+    found = MeasuredGain((fast, silent))
     assert cells(fast)[-2:] == ("x 2.00", "(x 1.05)")
     assert cells(silent)[-2:] == ("not by rules", "x 0.50")
     lines = list(summary_lines(found))
@@ -120,10 +120,10 @@ def test_calls_without_a_decision_are_named() -> None:
     ],
 )
 def test_what_cannot_be_measured_is_refused(tmp_path: Path, library: str, launches: int, message: str) -> None:
-    place = LocalMachine(library)
-    case = builtin_case(place, "bcast", 2, 1024)
+    target = LocalMachine(library)
+    case = builtin_case(target, "bcast", 2, 1024)
     with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match=message):
-        run_time(place, TABLES, [case], store, launches=launches)
+        measure_gain(target, TABLES, [case], store, launches=launches)
 
 
 @needs("openmpi")
@@ -139,19 +139,19 @@ def test_a_file_that_a_host_cannot_read_is_named(tmp_path: Path, monkeypatch: py
             CollwiseError, match=r"host \S+ cannot read /nowhere/libcollwise.so; .* where all hosts see them"
         ),
     ):
-        run_time(here, TABLES, [builtin_case(here, "bcast", 2, 1024)], store, launches=2, timeout_seconds=900)
+        measure_gain(here, TABLES, [builtin_case(here, "bcast", 2, 1024)], store, launches=2, timeout_seconds=900)
 
 
 @needs("openmpi")
 def test_rules_are_in_force_on_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the messages that Open MPI sends there: of a chain each rank sends to the next, without rules they differ."""
     stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
-    far = Mpirun({"far1": 4}, Wishes(reach_seconds=900), remote_shell="far-shell")
+    far = Mpirun({"far1": 4}, LaunchOptions(reach_seconds=900), remote_shell="far-shell")
     rules = tmp_path / "rules"
     rules.write_text(openmpi_rules([TABLES["bcast"]], "4.1", skip_inexpressible=True))
     monitoring = {"pml_monitoring_enable": "2", "pml_monitoring_enable_output": "3"}
     sent: dict[str, set[tuple[str, str]]] = {}
-    for way, variables in (("default", {}), ("rules", following(rules))):
+    for way, variables in (("default", {}), ("rules", rules_parameters(rules))):
         counts = tmp_path / way
         watched = {f"OMPI_MCA_{name}": value for name, value in monitoring.items()}
         watched["OMPI_MCA_pml_monitoring_filename"] = str(counts)
@@ -164,7 +164,7 @@ def test_rules_are_in_force_on_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
-def place() -> Iterator[TestBed]:
+def target() -> Iterator[TestBed]:
     need("testbed", "openmpi")
     name = f"runtime{os.getpid()}"
     try:
@@ -174,11 +174,11 @@ def place() -> Iterator[TestBed]:
 
 
 @pytest.mark.slow
-def test_choices_are_in_force_on_a_test_bed(tmp_path: Path, place: TestBed) -> None:
+def test_choices_are_in_force_on_a_test_bed(tmp_path: Path, target: TestBed) -> None:
     """The library's report is checked within; the rules by the messages that Open MPI sends."""
-    cases = [builtin_case(place, *call) for call in (("bcast", 4, 4096), ("bcast", 4, 65536), ("gather", 4, 4096))]
+    cases = [builtin_case(target, *call) for call in (("bcast", 4, 4096), ("bcast", 4, 65536), ("gather", 4, 4096))]
     with Store(tmp_path / "store.sqlite") as store:
-        found = run_time(place, TABLES, cases, store, launches=2, repetitions=2, timeout_seconds=900)
+        found = measure_gain(target, TABLES, cases, store, launches=2, repetitions=2, timeout_seconds=900)
         kept = list(store.rows(experiment="builtin"))
     assert [(one.collective, one.message_bytes) for one in found.rows] == [
         ("bcast", 4096), ("bcast", 65536), ("gather", 4096),
@@ -193,11 +193,11 @@ def test_choices_are_in_force_on_a_test_bed(tmp_path: Path, place: TestBed) -> N
 
 @pytest.mark.slow
 def test_a_library_that_runs_something_else_is_no_proof(
-    tmp_path: Path, place: TestBed, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, target: TestBed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("collwise.validation.measurement.gain.collwise_rules", lambda tables: "gather 2 1 0 linear\n")
-    case = builtin_case(place, "gather", 4, 8192)
+    case = builtin_case(target, "gather", 4, 8192)
     with Store(tmp_path / "store.sqlite") as store:
-        with pytest.raises(CollwiseError, match="was to run binomial for gather of 8 KiB on 4 processes"):
-            run_time(place, TABLES, [case], store, launches=2, repetitions=1, check=False, timeout_seconds=900)
+        with pytest.raises(CollwiseError, match="did not run binomial for gather of 8 KiB on 4 processes"):
+            measure_gain(target, TABLES, [case], store, launches=2, repetitions=1, check=False, timeout_seconds=900)
         assert not list(store.rows())

@@ -10,7 +10,7 @@ from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Timing
 from collwise.validation.measurement.imports import import_file
-from collwise.validation.measurement.imports.reading import Unsaid
+from collwise.validation.measurement.imports.reading import MissingFacts
 
 OSU_PLAIN = """
 # OSU MPI Broadcast Latency Test v7.3
@@ -93,14 +93,14 @@ MPI_Reduce_scatter 4096 100 97 0.003 0.0029 0.002 0.004
 INFINITY = float("inf")
 
 
-THERE = Unsaid("there", 4, 2)
+THERE = MissingFacts("there", 4, 2)
 
 
-def read(tmp_path: Path, text: str, unsaid: Unsaid = THERE) -> tuple[list[Timing], list[dict[str, str]]]:
+def read(tmp_path: Path, text: str, missing: MissingFacts = THERE) -> tuple[list[Timing], list[dict[str, str]]]:
     file = tmp_path / "output.txt"
     file.write_text(text)
     with Store(tmp_path / "store.sqlite") as store:
-        found = import_file(file, store, unsaid).timings
+        found = import_file(file, store, missing).timings
         return found, list(store.rows(source="measured"))
 
 
@@ -150,13 +150,13 @@ def test_microseconds_of_osu_and_intel(
 
 
 def test_half_a_roundtrip_is_doubled(tmp_path: Path) -> None:
-    found, _ = read(tmp_path, OSU_LATENCY, Unsaid("there"))
+    found, _ = read(tmp_path, OSU_LATENCY, MissingFacts("there"))
     assert summary(found) == [("-", "roundtrip", 2, 0, 3.0, 1), ("-", "roundtrip", 2, 4096, 8.5, 1)]
     assert [one.root_seconds for one in found] == [one.seconds for one in found]
 
 
 def test_repro_mpis_samples_become_means(tmp_path: Path) -> None:
-    found, rows = read(tmp_path, REPRO, Unsaid("there"))
+    found, rows = read(tmp_path, REPRO, MissingFacts("there"))
     assert summary(found) == [("allgather", "builtin", 1024, 1, 300.0, 2), ("allgather", "builtin", 1024, 8, 500.0, 1)]
     # Two samples a and b: t(0.975, 1) |a - b| / 2, and 12.706 stands in every table.
     assert found[0].half_width_seconds == pytest.approx(12.706 * 1e-4, rel=1e-4)
@@ -165,40 +165,48 @@ def test_repro_mpis_samples_become_means(tmp_path: Path) -> None:
 
 
 def test_repro_mpis_summary(tmp_path: Path) -> None:
-    found, _ = read(tmp_path, REPRO_SUMMARY, Unsaid("there"))
+    found, _ = read(tmp_path, REPRO_SUMMARY, MissingFacts("there"))
     assert summary(found) == [("reduce_scatter", "builtin", 4, 4096, 3000.0, 97)]
 
 
 @pytest.mark.parametrize(
-    ("text", "unsaid", "message"),
+    ("text", "missing", "message"),
     [
-        (OSU_PLAIN + "2048 x\n", Unsaid("there", 4), r"output.txt:7: expected 2 numbers \(size, avg\), not '2048 x'"),
-        (OSU_PLAIN + "2048\n", Unsaid("there", 4), r":7: expected 2 numbers"),
-        (OSU_PLAIN + "20.5 3\n", Unsaid("there", 4), r":7: expected a size as a whole number"),
-        (OSU_PLAIN + "8 -3\n", Unsaid("there", 4), r":7: expected numbers from 0 on"),
-        (OSU_PLAIN + "8 nan\n", Unsaid("there", 4), r":7: expected numbers from 0 on"),
-        (OSU_PLAIN, Unsaid("there"), "does not say how many processes there were; say it: --procs P"),
-        (OSU_PLAIN, Unsaid("", 4), "does not say where it was measured; name it: --platform NAME"),
-        ("# OSU MPI Broadcast Latency Test v5.8\n1 2.0\n", Unsaid("there", 4), ":2: expected the line '# Size"),
-        ("# OSU MPI Bandwidth Test v5.8\n", Unsaid("there", 4), ":1: expected a test that is known"),
-        ("# OSU MPI Broadcast Latency Test v5.8\n", Unsaid("there", 4), "expected a row of numbers, not 'the end'"),
-        (IMB, Unsaid("there", 8), None),
-        (IMB.replace("70.00        60.00", "70.00"), Unsaid("there"), r":28: expected 5 numbers"),
-        (IMB.replace("# #processes = 4", "#"), Unsaid("there"), "expected the line '# #processes = P'"),
-        (REPRO + "MPI_Allgather 0 8\n", Unsaid("there"), ":11: expected 3 numbers"),
-        (REPRO + "MPI_Alldance 0 8 0.1\n", Unsaid("there"), ":11: expected an MPI collective that is known"),
-        (REPRO.replace("1024", "many"), Unsaid("there"), "expected a number after #@nprocs="),
-        (REPRO, Unsaid("there", 7), "--procs 7: .* says that there were 1024"),
-        ("", Unsaid("there"), "the file is empty"),
-        ("hello\n", Unsaid("there"), "in no format that is known; valid: results of a collwise script, OSU"),
+        (
+            OSU_PLAIN + "2048 x\n",
+            MissingFacts("there", 4),
+            r"output.txt:7: expected 2 numbers \(size, avg\), not '2048 x'",
+        ),
+        (OSU_PLAIN + "2048\n", MissingFacts("there", 4), r":7: expected 2 numbers"),
+        (OSU_PLAIN + "20.5 3\n", MissingFacts("there", 4), r":7: expected a size as a whole number"),
+        (OSU_PLAIN + "8 -3\n", MissingFacts("there", 4), r":7: expected numbers from 0 on"),
+        (OSU_PLAIN + "8 nan\n", MissingFacts("there", 4), r":7: expected numbers from 0 on"),
+        (OSU_PLAIN, MissingFacts("there"), "does not say how many processes there were; say it: --procs P"),
+        (OSU_PLAIN, MissingFacts("", 4), "does not say where it was measured; name it: --platform NAME"),
+        ("# OSU MPI Broadcast Latency Test v5.8\n1 2.0\n", MissingFacts("there", 4), ":2: expected the line '# Size"),
+        ("# OSU MPI Bandwidth Test v5.8\n", MissingFacts("there", 4), ":1: expected a test that is known"),
+        (
+            "# OSU MPI Broadcast Latency Test v5.8\n",
+            MissingFacts("there", 4),
+            "expected a row of numbers, not",
+        ),
+        (IMB, MissingFacts("there", 8), None),
+        (IMB.replace("70.00        60.00", "70.00"), MissingFacts("there"), r":28: expected 5 numbers"),
+        (IMB.replace("# #processes = 4", "#"), MissingFacts("there"), "expected the line '# #processes = P'"),
+        (REPRO + "MPI_Allgather 0 8\n", MissingFacts("there"), ":11: expected 3 numbers"),
+        (REPRO + "MPI_Alldance 0 8 0.1\n", MissingFacts("there"), ":11: expected an MPI collective that is known"),
+        (REPRO.replace("1024", "many"), MissingFacts("there"), "expected a number after #@nprocs="),
+        (REPRO, MissingFacts("there", 7), "--procs 7: .* says that there were 1024"),
+        ("", MissingFacts("there"), "the file is empty"),
+        ("hello\n", MissingFacts("there"), "in no format that is known; valid: results of a collwise script, OSU"),
     ],
 )
-def test_malformed_files_store_nothing(tmp_path: Path, text: str, unsaid: Unsaid, message: str | None) -> None:
+def test_malformed_files_store_nothing(tmp_path: Path, text: str, missing: MissingFacts, message: str | None) -> None:
     if message is None:
-        assert len(read(tmp_path, text, unsaid)[0]) == 5
+        assert len(read(tmp_path, text, missing)[0]) == 5
         return
     with pytest.raises(UsageError, match=message) as told:
-        read(tmp_path, text, unsaid)
+        read(tmp_path, text, missing)
     assert "\n" not in str(told.value)
     with Store(tmp_path / "store.sqlite") as store:
         assert not list(store.rows())
@@ -208,4 +216,4 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     file = tmp_path / "output.txt"
     file.write_bytes(b"\xff\xfe\x00")
     with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match="not text"):
-        import_file(file, store, Unsaid("there", 4))
+        import_file(file, store, MissingFacts("there", 4))

@@ -16,10 +16,10 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case
-from collwise.validation.measurement.irregular_regions import Plan, find_regions
+from collwise.validation.measurement.irregular_regions import RegionsPlan, find_regions
 
 KIB = 1024
-PLAN = Plan(3, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=2, timeout_seconds=77)
+PLAN = RegionsPlan(3, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=2, timeout_seconds=77)
 
 
 class Played(ExecutionTarget):
@@ -32,7 +32,7 @@ class Played(ExecutionTarget):
 
     def __init__(self, folder: Path, most: int = 10**6, wrong: int = -1) -> None:
         (folder / "benchmark").touch()
-        self.engine = Installation("openmpi", "9.9", Path("mpirun"), folder)
+        self.installation = Installation("openmpi", "9.9", Path("mpirun"), folder)
         self.most, self.wrong, self.orders, self.asked = most, wrong, [], []
 
     def processes_per_node(self, procs: int) -> int:

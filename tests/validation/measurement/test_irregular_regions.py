@@ -14,8 +14,8 @@ from collwise.simulator.store import Store
 from collwise.validation.measurement.irregular_regions import (
     ALGORITHMS,
     HALF_BOUND,
-    Plan,
     Regions,
+    RegionsPlan,
     Series,
     escalated,
     least_times,
@@ -148,14 +148,14 @@ def test_thresholds_file_is_read_again(tmp_path: Path) -> None:
 )
 def test_plans_that_make_no_sense_are_refused(arguments: dict[str, int], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Plan(**arguments)
+        RegionsPlan(**arguments)
 
 
 def test_unknown_tcp_variants_name_the_valid_ones(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="reno-2009"):
         set_tcp(Bed("none", Shape(2)), "renno")
     with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match="reno-2009"):
-        regions_on_bed(Shape(3), "renno", Plan(3), store, name="none")
+        regions_on_bed(Shape(3), "renno", RegionsPlan(3), store, name="none")
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def bed_name() -> Iterator[str]:
 @pytest.mark.slow
 def test_a_small_buffer_loses_packets_that_a_large_one_holds(tmp_path: Path, bed_name: str) -> None:
     """Four senders of 64 KiB and less overflow 8 kB, never 1 MB; the counters tell."""
-    plan = Plan(5, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=1, timeout_seconds=900)
+    plan = RegionsPlan(5, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=1, timeout_seconds=900)
     with Store(tmp_path / "store.sqlite") as store:
         small = regions_on_bed(Shape(5, buffer_bytes=8000), "reno-2009", plan, store, name=bed_name, run="small")
         large = regions_on_bed(Shape(5, buffer_bytes=1_000_000), "reno-2009", plan, store, name=bed_name, run="large")

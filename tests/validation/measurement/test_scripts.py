@@ -15,7 +15,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.timing import Case
 from collwise.validation.measurement.imports import import_file
-from collwise.validation.measurement.imports.reading import Unsaid
+from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.measurement.scripts import USUAL_NAME, carried_sources, write_script
 from tests.needs import needs
 
@@ -60,8 +60,8 @@ def results(folder: Path, per_node: int = 2, **changed: object) -> Path:
 def test_results_come_into_the_store_once(tmp_path: Path) -> None:
     file = results(tmp_path)
     with Store(tmp_path / "store.sqlite") as store:
-        first = import_file(file, store, Unsaid()).timings
-        second = import_file(file, store, Unsaid()).timings
+        first = import_file(file, store, MissingFacts()).timings
+        second = import_file(file, store, MissingFacts()).timings
         rows = list(store.rows())
     assert [(row.case, row.seconds) for row in first] == [(row.case, row.seconds) for row in second]
     assert [row.seconds for row in first] == pytest.approx([0.001, 0.002, 0.003, 0.004])
@@ -74,11 +74,25 @@ def test_results_come_into_the_store_once(tmp_path: Path) -> None:
     assert "a*2,b*2" in rows[0]["details"]
 
 
+def test_new_results_replace_the_old_ones(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        import_file(results(tmp_path), store, MissingFacts())
+        found = import_file(results(tmp_path, late_starts=3), store, MissingFacts()).timings
+        assert {row.late_starts for row in found} == {3}
+        assert [row["late_starts"] for row in store.rows()] == [3] * 4
+
+
+def test_a_script_makes_one_launch(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="2 launches; a script makes one"):
+        write_script(tmp_path, CASES, Method(launches=2))
+    assert not list(tmp_path.iterdir())
+
+
 def test_results_that_end_early_are_kept_as_far_as_they_go(tmp_path: Path) -> None:
     file = results(tmp_path)
     file.write_text("\n".join(file.read_text().splitlines()[:-2]) + "\n")
     with Store(tmp_path / "store.sqlite") as store:
-        assert [row.case.procs for row in import_file(file, store, Unsaid()).timings] == [2, 2]
+        assert [row.case.procs for row in import_file(file, store, MissingFacts()).timings] == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +103,7 @@ def test_results_that_end_early_are_kept_as_far_as_they_go(tmp_path: Path) -> No
         (9, '{"id": 3, "seconds": -1}', ':9: expected a record with "seconds" above 0'),
         (9, '{"id": 3, "seconds": 0.1}', ":9: expected a whole record of the benchmark program .wrong: 'half_width"),
         (9, "[]", ":9: expected a JSON object"),
-        (1, '{"collwise_script": 1}', ":1: expected the first line of a script's results, with case_lines, cases"),
+        (1, '{"collwise_script": 1}', ":1: expected the first line of a script's results, with cases, method"),
     ],
 )
 def test_malformed_results_store_nothing(tmp_path: Path, line: int, text: str, message: str) -> None:
@@ -99,7 +113,7 @@ def test_malformed_results_store_nothing(tmp_path: Path, line: int, text: str, m
     file.write_text("\n".join(lines) + "\n")
     with Store(tmp_path / "store.sqlite") as store:
         with pytest.raises(UsageError, match=message):
-            import_file(file, store, Unsaid())
+            import_file(file, store, MissingFacts())
         assert not list(store.rows())
 
 
@@ -115,7 +129,7 @@ def test_the_script_runs_where_nothing_of_the_house_is(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     assert sorted(entry.name for entry in away.iterdir()) == [USUAL_NAME, "out.jsonl"]
     with Store(tmp_path / "store.sqlite") as store:
-        found = import_file(away / "out.jsonl", store, Unsaid()).timings
+        found = import_file(away / "out.jsonl", store, MissingFacts()).timings
     assert {row.case.algorithm for row in found} == {"binomial", "chain"}
     assert all(row.ok and 0 < row.seconds < 3600 and row.repetitions == 2 for row in found)
     again = subprocess.run(["bash", USUAL_NAME, "out.jsonl"], cwd=away, capture_output=True, text=True)
@@ -126,8 +140,10 @@ def test_the_script_runs_where_nothing_of_the_house_is(tmp_path: Path) -> None:
 def test_cases_without_a_record_are_counted(tmp_path: Path) -> None:
     file = results(tmp_path)
     with Store(tmp_path / "all.sqlite") as store:
-        assert import_file(file, store, Unsaid()).asked == len(import_file(file, store, Unsaid()).timings) == 4
+        assert (
+            import_file(file, store, MissingFacts()).asked == len(import_file(file, store, MissingFacts()).timings) == 4
+        )
     file.write_text("\n".join(file.read_text().splitlines()[:-2]) + "\n")
     with Store(tmp_path / "store.sqlite") as store:
-        found = import_file(file, store, Unsaid())
+        found = import_file(file, store, MissingFacts())
     assert (len(found.timings), found.asked) == (2, 4)

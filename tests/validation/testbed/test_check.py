@@ -8,20 +8,20 @@ import pytest
 
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed.check import Check, Exchange, check, payload_bytes_per_second
-from collwise.validation.testbed.throughput import Carried, carried, latency_seconds
+from collwise.validation.testbed.throughput import StreamRates, latency_seconds, stream_rates
 
 Make = Callable[..., beds.Bed]
 _ATTEMPTS = 20
 
 
-def carried_at_best(bed: beds.Bed, pairs: list[tuple[int, int]], seconds: float, together: float) -> Carried:
-    """The streams when they carried most, `together` or more at once, of some attempts.
+def carried_at_best(bed: beds.Bed, pairs: list[tuple[int, int]], seconds: float, together: float) -> StreamRates:
+    """The streams when they stream_rates most, `together` or more at once, of some attempts.
 
     A busy machine makes streams slower and never faster than the shape allows.
     """
     attempts = []
     for _ in range(_ATTEMPTS):
-        attempts.append(carried(bed, pairs, seconds))
+        attempts.append(stream_rates(bed, pairs, seconds))
         if sum(attempts[-1].bytes_per_second) >= 0.95 * together:
             break
     return max(attempts, key=lambda one: sum(one.bytes_per_second))
@@ -61,4 +61,4 @@ def test_what_is_not_fit_is_said() -> None:
 
     assert found().ok
     assert "all streams together" in found(together=60e6).problems[0]
-    assert "not the network alone" in found(slower_seconds=0.05).problems[0]
+    assert "the network alone does not limit it" in found(slower_seconds=0.05).problems[0]

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
-from collwise.simulator.timing import Configuration, Timing
+from collwise.simulator.sweeps.recorded_runner import RecordedRunner
+from collwise.simulator.timing import Timing
 from collwise.validation.measurement.imports import imb, osu, repro, results
-from collwise.validation.measurement.imports.reading import Lines, Unsaid
+from collwise.validation.measurement.imports.reading import Lines, MissingFacts
 
 FORMATS = "results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI"
 
@@ -19,28 +20,28 @@ _READERS = (osu, imb, repro)
 
 @dataclass(frozen=True)
 class Imported:
-    """What a file held, and how many cases were asked of the run that wrote it: more than times if it ended early."""
+    """The times in a file, and how many cases the run that wrote it was to measure: more if it ended early."""
 
     timings: Sequence[Timing]
     asked: int
 
 
-def import_file(path: Path, store: Store, unsaid: Unsaid) -> Imported:
-    """Reads a whole file, then stores what it holds, and returns it. `unsaid` is what the file does not tell.
+def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
+    """Reads a whole file, then stores and returns its times. `missing` supplies what the file does not say.
 
     Raises UsageError naming file, line and what was expected; nothing of the file is stored then.
     """
     lines = Lines.of(path)
     if results.recognised(lines):
-        return Imported(results.read(lines, store), results.cases_asked(lines))
-    for reader in _READERS:
-        if reader.recognised(lines):
-            timings = _stored(store, reader.read(lines, unsaid))
-            return Imported(timings, len(timings))
-    raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")
-
-
-def _stored(store: Store, found: Sequence[tuple[Configuration, list[Timing]]]) -> list[Timing]:
-    for configuration, timings in found:
-        store.add(configuration, timings)
-    return [timing for _, timings in found for timing in timings]
+        found, asked = results.read(lines), results.cases_asked(lines)
+    else:
+        reader = next((reader for reader in _READERS if reader.recognised(lines)), None)
+        if reader is None:
+            raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")
+        found, asked = reader.read(lines, missing), 0
+    timings = [
+        timing
+        for configuration, recorded in found
+        for timing in RecordedRunner(configuration, recorded).store_all(store).timings.values()
+    ]
+    return Imported(timings, asked or len(timings))

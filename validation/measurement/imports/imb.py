@@ -7,10 +7,10 @@ import re
 from collwise.simulator.timing import Configuration, Timing
 from collwise.validation.measurement.imports.reading import (
     Lines,
-    Unsaid,
-    builtin_case,
+    MissingFacts,
     collective_of,
     configuration,
+    imported_case,
     roundtrip_case,
 )
 
@@ -22,17 +22,16 @@ _PINGPONG = "PingPong"
 
 
 def recognised(lines: Lines) -> bool:
-    """Whether this is such output."""
+    """Whether a file is such output."""
     return lines.any_matches(_TITLE)
 
 
-def read(lines: Lines, unsaid: Unsaid) -> list[tuple[Configuration, list[Timing]]]:
-    """Every table of a collective that is known here, and PingPong, whose time is half of a roundtrip; others are left.
+def read(lines: Lines, missing: MissingFacts) -> list[tuple[Configuration, list[Timing]]]:
+    """Times from the tables of known collectives (the slowest process's mean) and of PingPong (half of a roundtrip).
 
-    The slowest process's mean. A table of fewer processes than were started is of those. Raises UsageError naming the
-    line.
+    Other tables are passed over. Raises UsageError naming the line.
     """
-    maker = configuration(unsaid, lines.path, f"IMB-MPI1 {_version(lines)}", {"timing": "maximum"})
+    maker = configuration(missing, lines.path, f"IMB-MPI1 {_version(lines)}", {"timing": "maximum"})
     timings: list[Timing] = []
     columns: list[str] = []
     what, procs = "", 0
@@ -48,7 +47,7 @@ def read(lines: Lines, unsaid: Unsaid) -> list[tuple[Configuration, list[Timing]
         elif columns and (what == _PINGPONG or collective_of(what) is not None):
             if procs < 1:
                 raise lines.objection(number, "the line '# #processes = P' before the numbers")
-            timings.append(_timing(lines, number, columns, what, procs, unsaid))
+            timings.append(_timing(lines, number, columns, what, procs, missing))
     if not timings:
         raise lines.objection(len(lines.lines) + 1, "a table of a collective, or of PingPong")
     return [(maker, timings)]
@@ -58,7 +57,7 @@ def _version(lines: Lines) -> str:
     return next((match[1] for line in lines.lines if (match := _VERSION.match(line))), "-")
 
 
-def _timing(lines: Lines, number: int, columns: list[str], what: str, procs: int, unsaid: Unsaid) -> Timing:
+def _timing(lines: Lines, number: int, columns: list[str], what: str, procs: int, missing: MissingFacts) -> Timing:
     row = lines.numbers(number, lines.lines[number - 1].split(), columns)
     size = lines.whole(number, row.get("#bytes", 0.0), "a size")
     repetitions = lines.whole(number, row["#repetitions"], "a number of repetitions", 1)
@@ -66,8 +65,8 @@ def _timing(lines: Lines, number: int, columns: list[str], what: str, procs: int
     if column not in row:
         raise lines.objection(number, f"a table with the column {column}")
     seconds, unknown = row[column] * 1e-6, float("inf")
-    procs = lines.procs(procs, Unsaid())
+    procs = lines.procs(procs, MissingFacts())
     if what == _PINGPONG:
-        return Timing(roundtrip_case(procs, size, unsaid), 2 * seconds, 2 * seconds, unknown, repetitions)
-    case = builtin_case(str(collective_of(what)), procs, size, unsaid)
+        return Timing(roundtrip_case(procs, size, missing), 2 * seconds, 2 * seconds, unknown, repetitions)
+    case = imported_case(str(collective_of(what)), procs, size, missing)
     return Timing(case, seconds, half_width_seconds=unknown, repetitions=repetitions)

@@ -1,4 +1,4 @@
-"""What the readers have in common: lines with numbers, errors that name them, cases of a library's own collectives."""
+"""What the readers of files have in common: numbered lines, errors that name them, cases of built-in collectives."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 from collwise.common.errors import UsageError
 from collwise.simulator.timing import Case, Configuration
 
-# MPI's name without 'MPI_' and underlines, in lower case, to ours. In all of these programs, as here, the size is that
-# of a process's block where a collective has one block a process or pair, and of the whole vector in reductions.
+# Our names by MPI's name in lower case without 'MPI_' and underscores. In all of these programs, as here, the size is
+# that of one block where a collective has a block per process or pair, and that of the whole vector in reductions.
 COLLECTIVES = {
     name.replace("_", ""): name
     for name in ("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather",
                  "gatherv", "reduce", "reduce_scatter", "scatter", "scatterv", "scan", "exscan")
 }  # fmt: skip
-# A size beyond this is a misread number.
+# A larger size is a misread number.
 _MOST_BYTES = 1 << 40
 
 
 @dataclass(frozen=True)
-class Unsaid:
-    """What files of other programs do not say: the platform's name, P where it is not there, processes a node."""
+class MissingFacts:
+    """Facts that files of other programs do not contain: the platform's name, often P, and the processes per node."""
 
     platform: str = ""
     procs: int = 0
@@ -32,7 +32,7 @@ class Unsaid:
 
 @dataclass(frozen=True)
 class Lines:
-    """A file's lines, numbered from 1 in messages."""
+    """The lines of a file, numbered from 1 in messages."""
 
     path: Path
     lines: tuple[str, ...]
@@ -51,7 +51,7 @@ class Lines:
         return cls(path, tuple(text.splitlines()))
 
     def objection(self, number: int, expected: str) -> UsageError:
-        """The error for a line: what it is and what was expected."""
+        """The error for a line: what it says and what was expected."""
         line = self.lines[number - 1].strip() if number <= len(self.lines) else "the end"
         return UsageError(f"{self.path}:{number}: expected {expected}, not '{line[:80]}'")
 
@@ -78,34 +78,34 @@ class Lines:
             raise self.objection(number, f"{what} as a whole number from {least} on")
         return int(value)
 
-    def procs(self, said: int, unsaid: Unsaid) -> int:
-        """P, of the file or of the option. Raises UsageError when neither says, or both but not the same."""
-        if said and unsaid.procs and said != unsaid.procs:
-            raise UsageError(f"--procs {unsaid.procs}: {self.path} says that there were {said}")
-        if not (said or unsaid.procs):
+    def procs(self, stated: int, missing: MissingFacts) -> int:
+        """P from the file or from --procs. Raises UsageError when neither gives it, or when the two differ."""
+        if stated and missing.procs and stated != missing.procs:
+            raise UsageError(f"--procs {missing.procs}: {self.path} says that there were {stated}")
+        if not (stated or missing.procs):
             raise UsageError(f"{self.path} does not say how many processes there were; say it: --procs P")
-        return said or unsaid.procs
+        return stated or missing.procs
 
 
 def collective_of(name: str) -> str | None:
-    """Ours of 'MPI_Reduce_scatter', 'Reduce_scatter' or 'reduce_scatter'; None if there is none."""
+    """Our name for 'MPI_Reduce_scatter', 'Reduce_scatter' or 'reduce_scatter'; None for an unknown collective."""
     return COLLECTIVES.get(name.lower().removeprefix("mpi_").replace("_", ""))
 
 
-def builtin_case(collective: str, procs: int, message_bytes: int, unsaid: Unsaid) -> Case:
-    """A library's own collective, by nobody knows which algorithm."""
-    per_node = min(unsaid.processes_per_node, procs)
+def imported_case(collective: str, procs: int, message_bytes: int, missing: MissingFacts) -> Case:
+    """A call of a library's own collective, whose algorithm is unknown."""
+    per_node = min(missing.processes_per_node, procs)
     return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment="builtin")
 
 
-def roundtrip_case(procs: int, message_bytes: int, unsaid: Unsaid) -> Case:
-    """A message from process 0 to the last and back."""
-    per_node = min(unsaid.processes_per_node, procs)
+def roundtrip_case(procs: int, message_bytes: int, missing: MissingFacts) -> Case:
+    """A message from the first process to the last and back."""
+    per_node = min(missing.processes_per_node, procs)
     return Case("-", "-", procs, message_bytes, processes_per_node=per_node, experiment="roundtrip")
 
 
-def configuration(unsaid: Unsaid, path: Path, program: str, details: dict[str, str]) -> Configuration:
-    """What times of another program are kept under. Raises UsageError when the platform has no name."""
-    if not unsaid.platform:
+def configuration(missing: MissingFacts, path: Path, program: str, details: dict[str, str]) -> Configuration:
+    """The configuration of another program's times. Raises UsageError when the platform has no name."""
+    if not missing.platform:
         raise UsageError(f"{path} does not say where it was measured; name it: --platform NAME")
-    return Configuration("measured", unsaid.platform, program, tuple(sorted(details.items())))
+    return Configuration("measured", missing.platform, program, tuple(sorted(details.items())))

@@ -7,16 +7,22 @@ import statistics
 
 from collwise.simulator.sweeps.method import half_width
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.measurement.imports.reading import Lines, Unsaid, builtin_case, collective_of, configuration
+from collwise.validation.measurement.imports.reading import (
+    Lines,
+    MissingFacts,
+    collective_of,
+    configuration,
+    imported_case,
+)
 
 _FACT = re.compile(r"^#@(\w+)=(.*)$")
 _RUN_TIME, _MEAN = "runtime_sec", "mean_runtime_sec"
 _COUNTS = ("valid_nrep", "nrep", "total_nrep")
-_KEPT = ("clocktype", "clock", "sync", "datatype", "operation")
+_DETAILS = ("clocktype", "clock", "sync", "datatype", "operation")
 
 
 def recognised(lines: Lines) -> bool:
-    """Whether this is such output."""
+    """Whether a file is such output."""
     return any(_columns(line) for line in lines.lines)
 
 
@@ -25,8 +31,8 @@ def _columns(line: str) -> list[str]:
     return words if words[:1] == ["test"] and {_RUN_TIME, _MEAN} & set(words) and "msize" in words else []
 
 
-def read(lines: Lines, unsaid: Unsaid) -> list[tuple[Configuration, list[Timing]]]:
-    """Every collective and size: the mean of its runs, or the mean that a summary gives.
+def read(lines: Lines, missing: MissingFacts) -> list[tuple[Configuration, list[Timing]]]:
+    """The mean of the runs of every collective and size, or the mean that a summary gives.
 
     Raises UsageError naming the line, also for collectives that are not known here.
     """
@@ -42,7 +48,7 @@ def read(lines: Lines, unsaid: Unsaid) -> list[tuple[Configuration, list[Timing]
         elif line.strip() and not line.lstrip().startswith("#"):
             if not columns:
                 raise lines.objection(number, "the line 'test nrep msize runtime_sec' before the numbers")
-            case, row = _row(lines, number, columns, facts, unsaid)
+            case, row = _row(lines, number, columns, facts, missing)
             if _RUN_TIME in row:
                 samples.setdefault(case, []).append(row[_RUN_TIME])
             else:
@@ -51,23 +57,23 @@ def read(lines: Lines, unsaid: Unsaid) -> list[tuple[Configuration, list[Timing]
     timings = [*means.values(), *(_mean(case, seconds) for case, seconds in samples.items())]
     if not timings:
         raise lines.objection(len(lines.lines) + 1, "a row of numbers")
-    details = {name: facts[name] for name in _KEPT if name in facts}
-    return [(configuration(unsaid, lines.path, "ReproMPI", details), timings)]
+    details = {name: facts[name] for name in _DETAILS if name in facts}
+    return [(configuration(missing, lines.path, "ReproMPI", details), timings)]
 
 
 def _row(
-    lines: Lines, number: int, columns: list[str], facts: dict[str, str], unsaid: Unsaid
+    lines: Lines, number: int, columns: list[str], facts: dict[str, str], missing: MissingFacts
 ) -> tuple[Case, dict[str, float]]:
     name, *words = lines.lines[number - 1].split()
     collective = collective_of(name)
     if collective is None:
         raise lines.objection(number, "an MPI collective that is known here, such as MPI_Bcast")
     row = lines.numbers(number, words, columns[1:])
-    said = facts.get("nprocs", "0")
-    if not said.isdecimal():
-        raise lines.objection(number, f"a number after #@nprocs= further up, where '{said}' stands,")
-    procs = lines.procs(int(said), unsaid)
-    return builtin_case(collective, procs, lines.whole(number, row["msize"], "a size"), unsaid), row
+    stated = facts.get("nprocs", "0")
+    if not stated.isdecimal():
+        raise lines.objection(number, f"a number after #@nprocs= further up, where '{stated}' stands,")
+    procs = lines.procs(int(stated), missing)
+    return imported_case(collective, procs, lines.whole(number, row["msize"], "a size"), missing), row
 
 
 def _mean(case: Case, seconds: list[float]) -> Timing:

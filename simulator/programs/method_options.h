@@ -1,6 +1,6 @@
-/* How the benchmark measures on real MPI: its options, and what it prints of a case. */
-#ifndef COLLWISE_BENCHMARK_METHOD_H
-#define COLLWISE_BENCHMARK_METHOD_H
+/* How programs measure on real MPI: their options, and what they print. */
+#ifndef COLLWISE_METHOD_OPTIONS_H
+#define COLLWISE_METHOD_OPTIONS_H
 
 #include "measuring/collwise_measuring.h"
 
@@ -16,12 +16,16 @@ typedef struct {
     int by_nrep;
     cw_nrep nrep;
     int samples;
-} bench_options;
+} method_options;
 
 /* Reads arguments up to a NULL. Returns what is wrong with them, naming the option, or NULL. */
-const char *bench_options_read(bench_options *options, char **words);
+const char *method_options_read(method_options *options, char **words);
+
+/* Print `, "name": value` within a JSON record; null for what JSON has no number for. */
+void print_number(const char *name, double value);
+void print_samples(const double *samples, int count);
 
 /* Process 0 of `comm` prints the record of a case, whose samples are on process `root`. Collective. */
-void bench_report(long id, int root, MPI_Comm comm, const bench_options *options, cw_result *result, double t1_seconds);
+void report_case(long id, int root, MPI_Comm comm, const method_options *options, cw_result *result, double t1_seconds);
 
 #endif

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collwise.studies.figures.sizes import size_curves
+from collwise.studies.papers.oflynn2009.figures import size_curves
 
 SIZES = (1024, 65536, 204800)
 

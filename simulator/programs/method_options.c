@@ -1,4 +1,4 @@
-#include "benchmark_method.h"
+#include "method_options.h"
 
 #include "internal.h"
 
@@ -33,7 +33,7 @@ static int read_count(const char *text, int least, int *count) {
 }
 
 /* Whether the option is known and its value valid. */
-static int read_option(bench_options *options, const char *name, const char *value) {
+static int read_option(method_options *options, const char *name, const char *value) {
     static const char *const timings[] = {"root", "maximum", "global", NULL};
     static const char *const synchronisations[] = {"barriers", "rounds", NULL};
     cw_method *method = &options->method;
@@ -73,8 +73,8 @@ static int read_option(bench_options *options, const char *name, const char *val
     return strcmp(name, "--limit-seconds") == 0 && read_number(value, &method->limit_seconds);
 }
 
-const char *bench_options_read(bench_options *options, char **words) {
-    *options = (bench_options){.method = cw_usual_method(), .nrep = cw_usual_nrep()};
+const char *method_options_read(method_options *options, char **words) {
+    *options = (method_options){.method = cw_usual_method(), .nrep = cw_usual_nrep()};
     for (; *words != NULL; words++) {
         if (strcmp(words[0], "--samples") == 0) {
             options->samples = 1;
@@ -88,19 +88,18 @@ const char *bench_options_read(bench_options *options, char **words) {
     return cw_objection(&options->method);
 }
 
-/* JSON has neither infinity nor nan. */
-static void print_number(const char *name, double value) {
+void print_number(const char *name, double value) {
     if (isfinite(value)) {
-        printf(", \"%s\": %.9g", name, value);
+        printf(", \"%s\": %.17g", name, value);
     } else {
         printf(", \"%s\": null", name);
     }
 }
 
-static void print_samples(const double *samples, int count) {
+void print_samples(const double *samples, int count) {
     printf(", \"samples\": [");
     for (int i = 0; i < count; i++) {
-        printf("%s%.9g", i == 0 ? "" : ", ", samples[i]);
+        printf("%s%.17g", i == 0 ? "" : ", ", samples[i]);
     }
     printf("]");
 }
@@ -126,7 +125,7 @@ static void print_error(const cw_result *result) {
     }
 }
 
-static void print_result(const bench_options *options, const cw_result *result, double t1_seconds) {
+static void print_result(const method_options *options, const cw_result *result, double t1_seconds) {
     print_number("seconds", result->mean);
     print_number("median_seconds", result->median);
     print_number("least_seconds", result->least);
@@ -147,8 +146,8 @@ static void print_result(const bench_options *options, const cw_result *result, 
     }
 }
 
-void bench_report(long id, int root, MPI_Comm comm, const bench_options *options, cw_result *result,
-                  double t1_seconds) {
+void report_case(long id, int root, MPI_Comm comm, const method_options *options, cw_result *result,
+                 double t1_seconds) {
     int rank;
     MPI_Comm_rank(comm, &rank);
     if (options->samples && result->status == CW_OK) {

@@ -1,11 +1,7 @@
-"""Nuriyev & Lastovetsky 2021 against its own data and against simulation: what a study of the paper needs.
+"""What the formulas of Nuriyev & Lastovetsky 2021 choose with the parameters that the paper prints.
 
-IEEE Access 9, doi 10.1109/ACCESS.2021.3101689. The paper's tables are in nuriyev2021_tables; the functions answer:
-
-- `published_choices`: do the printed formulas with the printed parameters choose what the paper prints?
-- `alpha_beta_ratios`, `minimum_norm_pair`: what one segment size can say about alpha and beta;
-- `fitted_tables`: the same tables from parameters fitted in simulation;
-- `agreement_with_measured_best`: is the simulated best the one that the paper measured?
+IEEE Access 9, doi 10.1109/ACCESS.2021.3101689. Nothing is fitted or adjusted here. The formulas can be read in several
+ways, each of which is a `Reading`.
 """
 
 from __future__ import annotations
@@ -15,20 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from collwise.common.errors import CollwiseError
+from collwise.common.units import format_seconds
 from collwise.models.implementation_aware import bcast
-from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS, FORMULAS, Hockney
-from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import TRADITIONAL, ModelParameters
+from collwise.models.implementation_aware.estimation import AS_PRINTED, FORMULAS, Hockney
 from collwise.models.implementation_aware.parts import Array, Formula, Gamma, Part, Points
-from collwise.platforms import load
-from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.nuriyev2021.tables import (
     EAGER_LIMIT_BYTES,
-    KIB,
-    NEAR_OPTIMAL,
     PARAMETERS,
     TABLE_6_GAMMA,
     TABLES,
@@ -36,12 +27,11 @@ from collwise.studies.papers.nuriyev2021.tables import (
     PublishedTable,
     gammas_for,
 )
-from collwise.validation.fitting.implementation_aware import Plan, fit
+from collwise.studies.tuning import percent
 from collwise.validation.openmpi.builtin_decisions import decide_as_listed
-from collwise.validation.selection.comparison import Comparison, ComparisonPlan, ComparisonResult, compare
-from collwise.validation.selection.grid import BCAST_SIZES, PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.grid import BCAST_SIZES, SEGMENT_BYTES
 
-# (a) What the printed formulas choose with the printed parameters.
+TITLES = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +53,7 @@ OUTSIDE, INSIDE, DROPPED = "- 1 after the sum", "- 1 inside the sum", "no - 1"
 
 
 def binomial_bcast(sign: str, rounding: str, minus_one: str) -> Formula:
-    """Formula (7): n_s gamma(h + 1) `sign` the sum of gamma(k) for k = 2..h, and its - 1; h is log2 P rounded."""
+    """Formula (7): n_s gamma(h + 1), `sign`, the sum of gamma(k) for k = 2..h; h is log2 P rounded."""
 
     def formula(points: Points, gamma: Gamma) -> Sequence[Part]:
         exact = math.log2(float(np.max(points.procs)))
@@ -120,17 +110,17 @@ READINGS = (
     Reading("gather", "(13) throughout", {"linear_sync": _linear_sync(lambda half: half >= 0)}),
     Reading("gather", "(14) throughout", {"linear_sync": _linear_sync(lambda half: half < 0)}),
 )  # fmt: skip
-# The reading that `models` has. For (7) it is what follows from (6): the stages' times are added.
+# The reading of the project's models. For (7) it is what follows from (6): the times of the stages are added.
 ADOPTED = {collective: next(r for r in READINGS if r.collective == collective) for collective in ("bcast", "gather")}
-# What (7) says word for word: the text of the article has no sign between the two terms.
+# Formula (7) word for word: the text of the article has no sign between the two terms.
 LITERAL = next(reading for reading in READINGS if reading.name == f"(7) with {PRODUCT}, {FLOOR}, {OUTSIDE}")
 
 
 @dataclass(frozen=True)
 class PublishedChoice:
-    """A row of a published table beside what the formulas give. `predicted`: seconds by algorithm.
+    """A row of a published table beside the times that the formulas predict, in seconds by algorithm.
 
-    `within_rounding`: whether some alpha and beta that round to the printed ones would make the printed choice.
+    `within_rounding` says whether some alpha and beta that round to the printed ones would make the printed choice.
     """
 
     table: PublishedTable
@@ -153,7 +143,7 @@ class PublishedChoice:
 
     @property
     def predicted_openmpi_degradation(self) -> float:
-        """What the formulas say that Open MPI's printed choice costs against the measured best."""
+        """The predicted slowdown of Open MPI's printed choice against the measured best."""
         return self.predicted[self.row.openmpi] / self.predicted[self.row.best] - 1
 
 
@@ -182,9 +172,9 @@ def half_digit(value: float) -> float:
 
 
 def published_choices(table: PublishedTable, reading: Reading | None = None, gamma: str = "") -> list[PublishedChoice]:
-    """For each row of the table what the formulas choose. Nothing is fitted or adjusted.
+    """What the formulas choose for each row of the table.
 
-    `reading`: the adopted one unless given; `gamma`: a name of `gammas_for`, the first unless given.
+    By default the reading is the adopted one, and gamma, a name of `gammas_for`, the first of the table.
     """
     reading = reading or ADOPTED[table.collective]
     gammas = gammas_for(table)
@@ -214,13 +204,65 @@ def matches_by_reading(table: PublishedTable) -> dict[tuple[str, str], int]:
     }
 
 
+def all_matches() -> pd.DataFrame:
+    """How many rows of each table choose as printed, one line per table, reading and gamma."""
+    return pd.DataFrame(
+        [
+            (table.title, table.collective, table.platform, reading, gamma, rows)
+            for table in TABLES
+            for (reading, gamma), rows in matches_by_reading(table).items()
+        ],
+        columns=["table", "collective", "platform", "reading", "gamma", "rows"],
+    )
+
+
+def count_matches(matches: pd.DataFrame, reading: Reading, table: PublishedTable | None = None, gamma: str = "") -> int:
+    """How many rows of a table, or of all tables, choose as printed under a reading with a gamma."""
+    mine = (matches.reading == reading.name) & (matches.gamma == gamma)
+    return int(matches[mine & ((table is None) | (matches.table == getattr(table, "title", "")))].rows.sum())
+
+
+def matches_table(matches: pd.DataFrame, collective: str) -> pd.DataFrame:
+    """The matches of a collective, one line per reading; gamma is named where a table has several."""
+    mine = matches[(matches.collective == collective) & ((collective == "bcast") | (matches.gamma == "table 6"))]
+    heads = mine.platform.map(TITLES) + (", gamma: " + mine.gamma if collective == "bcast" else "")
+    wide = mine.assign(head=heads).pivot(index="reading", columns="head", values="rows")
+    return wide.loc[mine.reading.unique(), heads.unique()].reset_index()
+
+
+def row_by_row(table: PublishedTable, reading: Reading, gamma: str) -> pd.DataFrame:
+    """Each row of a published table beside what the formulas choose."""
+    rows = [
+        (
+            choice.row.message_kib,
+            choice.row.model,
+            choice.choice,
+            _yes(choice.matches),
+            "" if choice.matches else f"{percent(choice.excess_of_printed)} %",
+            "" if choice.matches else _yes(choice.within_rounding),
+            f"{choice.row.openmpi} ({choice.row.openmpi_percent})",
+            percent(choice.predicted_openmpi_degradation),
+        )
+        for choice in published_choices(table, reading, gamma)
+    ]
+    columns = [
+        "m (KB)", "model, printed", "by the formulas", "same?", "printed choice predicted slower by",
+        "explained by rounding?", "Open MPI, printed (%)", "Open MPI, by the formulas (%)",
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
 def segment_ratios_that_match(
     table: PublishedTable, first: str, second: str, reading: Reading | None = None, gamma: str = ""
 ) -> tuple[float, float]:
-    """Between which ratios of the segment times of `first` and `second` the formulas choose as printed between them.
+    """The least and largest ratio of the segment times of `first` and `second` that give the printed choices.
 
-    Looks only at rows where the printed choice is one of the two; the lower bound exceeds the upper when no ratio
-    would do. The segment time is alpha + m_s beta.
+    Only rows whose printed choice is one of the two count; the lower bound exceeds the upper one when no ratio fits
+    them all. The segment time is alpha + m_s beta.
     """
     reading = reading or ADOPTED[table.collective]
     gammas = gammas_for(table)
@@ -238,7 +280,7 @@ def segment_ratios_that_match(
 
 
 def segment_seconds(platform: str, algorithm: str) -> float:
-    """alpha + m_s beta of a broadcast algorithm with the published parameters."""
+    """The published alpha + m_s beta of a broadcast algorithm."""
     return float(PARAMETERS[platform]["bcast"][algorithm](np.array(float(SEGMENT_BYTES))))
 
 
@@ -258,7 +300,7 @@ def openmpi_contradictions() -> list[tuple[PublishedTable, PublishedRow, str]]:
 
 @dataclass(frozen=True)
 class AlphaBetaRatio:
-    """alpha over m_s beta of a published broadcast row, and the interval that the printed digits allow."""
+    """The ratio of alpha to m_s beta of a published broadcast row, and the interval that the printed digits allow."""
 
     platform: str
     algorithm: str
@@ -273,9 +315,10 @@ class AlphaBetaRatio:
 
 
 def alpha_beta_ratios() -> list[AlphaBetaRatio]:
-    """m_s alpha / beta of the broadcast rows of tables 4, 5 and 7 (seconds over seconds a byte, times 8192).
+    """The ratios m_s alpha / beta of the broadcast rows of tables 4, 5 and 7.
 
-    1 means alpha : beta = 1 : m_s as numbers, the direction of the smallest pair with a given alpha + m_s beta.
+    A ratio of 1 means alpha : beta = 1 : m_s as numbers, the direction of the smallest pair with a given alpha + m_s
+    beta.
     """
     ratios = []
     for platform, collectives in PARAMETERS.items():
@@ -292,7 +335,7 @@ def alpha_beta_ratios() -> list[AlphaBetaRatio]:
 
 
 def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney:
-    """alpha and beta by least squares of least norm from exact broadcast times of one segment size.
+    """The least-norm solution for alpha and beta of a least-squares fit to exact broadcast times.
 
     Where all messages have the size of a segment, the equations are the same but for a factor, and any pair with the
     same alpha + m_s beta solves them. The linear tree and split-binary's exchange have messages of other sizes.
@@ -307,173 +350,30 @@ def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney
     return Hockney(float(alpha), float(beta))
 
 
-# (b) The same tables from parameters fitted in simulation.
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """How a cluster is used: P of the tables, P of the fit, processes a node, P of figure 6."""
-
-    name: str
-    procs: tuple[int, ...]
-    fit_procs: tuple[int, ...]
-    processes_per_node: int
-    procs_of_figure_6: tuple[int, ...]
-
-
-CLUSTERS = (
-    Cluster("grisou", (50, 80, 90), (40,), 2, tuple(range(10, 91, 10))),
-    Cluster("gros", (80, 100, 124), (124,), 1, (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 124)),
-)
-COMPARED_MODELS = (BY_PARTS, AS_PRINTED)
-# The algorithms of the paper, by collective; the catalogue has more.
-PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in FORMULAS[AS_PRINTED].items()}
-# The paper's figure 6 does not say its message size. One where segments are few, one where they are many.
-SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
-
-
-@dataclass(frozen=True)
-class FittedTable:
-    """Comparisons on a cluster, by model: simulated times are common, picks are each model's."""
-
-    cluster: Cluster
-    collective: str
-    parameters: ModelParameters
-    by_model: Mapping[str, ComparisonResult]
-
-    def rows(self, model: str = BY_PARTS, procs: int | None = None) -> list[Comparison]:
-        """The rows of a model, for one P or all."""
-        return [row for row in self.by_model[model].rows if procs in (None, row.procs)]
-
-    def mean_and_worst(self, model: str = BY_PARTS, source: str = "model") -> tuple[float, float]:
-        """Mean and worst degradation of a source's picks over all rows."""
-        values = self.by_model[model].degradations(source)
-        return float(np.mean(values)), float(np.max(values))
-
-
-def plan_of(cluster: Cluster) -> Plan:
-    """The experiments of the paper's fit, for its algorithms."""
-    return Plan(
-        cluster.fit_procs, cluster.processes_per_node, SEGMENT_BYTES,
-        more_segments=(), broadcasts=PAPER_ALGORITHMS["bcast"],
-    )  # fmt: skip
-
-
-def fitted_tables(
-    context: SimulationContext,
-) -> list[FittedTable]:
-    """Fits each cluster and compares at the paper's sizes and process counts, by parts and as printed.
-
-    Raises CollwiseError when an experiment or a case fails.
-    """
-    tables = []
-    for cluster in CLUSTERS:
-        platform = load(cluster.name)
-        parameters = fit(platform, plan_of(cluster), context)
-        for collective, sizes in PAPER_SIZES.items():
-            names = PAPER_ALGORITHMS[collective]
-            plan = ComparisonPlan(collective, cluster.procs, sizes, cluster.processes_per_node, SEGMENT_BYTES, names)
-            by_model = {
-                model: compare(platform, plan, ImplementationAware(parameters, model), context)
-                for model in COMPARED_MODELS
-            }
-            _stop_if_failed(by_model[BY_PARTS])
-            tables.append(FittedTable(cluster, collective, parameters, by_model))
-    return tables
-
-
-def _stop_if_failed(result: ComparisonResult) -> None:
-    if result.sweep.failed:
-        failed = result.sweep.failed[0]
-        raise CollwiseError(
-            f"{len(result.sweep.failed)} cases of the study failed; first: {failed.case}: {failed.error}"
-        )
-
-
-def picks_over_procs(
-    table: FittedTable,
-    context: SimulationContext,
-) -> ComparisonResult:
-    """Figure 6: broadcast with m fixed and P varying. Raises CollwiseError when a case fails."""
-    cluster = table.cluster
-    plan = ComparisonPlan(
-        "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, SEGMENT_BYTES,
-        PAPER_ALGORITHMS["bcast"],
-    )  # fmt: skip
-    result = compare(load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), context)
-    _stop_if_failed(result)
-    return result
-
-
-def traditional_and_ours(table: FittedTable, procs: int) -> tuple[list[int], dict[str, dict[str, Array]]]:
-    """Figure 3: message sizes, and seconds of binary and binomial by kind of curve."""
-    rows = table.rows(BY_PARTS, procs)
-    sizes = [row.message_bytes for row in rows]
-    names = tuple(bcast.TRADITIONAL)
-    return sizes, {
-        "traditional": {
-            name: table.parameters.predict("bcast", name, procs, np.array(sizes), model=TRADITIONAL) for name in names
-        },
-        "simulated": {name: np.array([row.simulated[name] for row in rows]) for name in names},
-        "by parts": {name: np.array([row.predicted[name] for row in rows]) for name in names},
-    }
-
-
-# (c) The simulated best against the measured one.
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """A row of tables 2 and 3 beside the simulation of the same point."""
-
-    table: PublishedTable
-    row: PublishedRow
-    simulated: Comparison
-
-    @property
-    def same_best(self) -> bool:
-        """Whether the simulated best is the measured one."""
-        return self.simulated.best.choice.algorithm == self.row.best
-
-    @property
-    def best_within_precision(self) -> bool:
-        """Whether the simulated best is one that the paper's measurements cannot tell from the best."""
-        return self.simulated.best.choice.algorithm in self.row.indistinguishable
-
-    def simulated_degradation(self, algorithm: str) -> float:
-        """What an algorithm costs in simulation against the simulated best."""
-        return self.simulated.simulated[algorithm] / self.simulated.best.seconds - 1
-
-    @property
-    def degradation_of_measured_best(self) -> float:
-        """What the paper's best costs in simulation."""
-        return self.simulated_degradation(self.row.best)
-
-    @property
-    def openmpi_same_way(self) -> bool:
-        """Whether Open MPI's printed choice is near optimal (10 %) in both or in neither."""
-        return (self.row.openmpi_percent <= NEAR_OPTIMAL * 100) == (
-            self.simulated_degradation(self.row.openmpi) <= NEAR_OPTIMAL
-        )
-
-    @property
-    def model_same_way(self) -> bool:
-        """Whether the model's printed choice is near optimal (10 %) in both or in neither."""
-        return (self.row.model_percent <= NEAR_OPTIMAL * 100) == (
-            self.simulated_degradation(self.row.model) <= NEAR_OPTIMAL
-        )
-
-
-def agreement_with_measured_best(tables: Sequence[FittedTable]) -> list[Agreement]:
-    """Every row of tables 2 and 3 whose point was simulated."""
-    simulated = {
-        (table.cluster.name, table.collective, row.procs, row.message_bytes): row
-        for table in tables
-        for row in table.rows()
-    }
-    return [
-        Agreement(table, row, simulated[key])
-        for table in TABLES
-        for row in table.rows
-        if (key := (table.platform, table.collective, table.procs, row.message_bytes)) in simulated
+def alpha_beta_table() -> pd.DataFrame:
+    """The ratios of `alpha_beta_ratios`."""
+    rows = [
+        (r.platform, r.algorithm, f"{r.ratio:.3f}", f"{r.low:.3f}", f"{r.high:.3f}", _yes(r.is_one))
+        for r in alpha_beta_ratios()
     ]
+    return pd.DataFrame(rows, columns=["platform", "algorithm", "ratio", "from", "to", "1 possible?"])
+
+
+def minimum_norm_table(true: Hockney) -> pd.DataFrame:
+    """What `minimum_norm_pair` finds for every broadcast algorithm of the paper."""
+    segment = np.array(SEGMENT_BYTES)
+    rows = []
+    for name in PARAMETERS["grisou"]["bcast"]:
+        found = minimum_norm_pair(name, true)
+        ratio = SEGMENT_BYTES * found.alpha_seconds / found.beta_seconds_per_byte
+        rows.append(
+            (
+                *(name, f"{found.alpha_seconds:.3g}", f"{found.beta_seconds_per_byte:.3g}", f"{ratio:.3g}"),
+                *(format_seconds(float(pair(segment))) for pair in (found, true)),
+            )
+        )
+    columns = [
+        "algorithm", "alpha found (s)", "beta found (s/byte)", "m_s alpha / beta", "alpha + m_s beta found",
+        "made with",
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)

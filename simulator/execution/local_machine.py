@@ -1,0 +1,103 @@
+"""The local machine as an execution target, and runs of our programs under any MPI implementation on it."""
+
+from __future__ import annotations
+
+import os
+import platform as machine
+from collections.abc import Callable, Mapping, Sequence
+
+from collwise.common.errors import unknown_name
+from collwise.common.notices import warn
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.installations import MPI_LIBRARIES, find_installation
+from collwise.simulator.execution.mpirun import mpirun_command
+from collwise.simulator.execution.processes import ProgramRun, run_command
+from collwise.simulator.execution.smpirun import run_smpi
+from collwise.simulator.execution.targets import EAGER_LIMITS, ExecutionTarget, LaunchRequest
+
+LOCAL_PROCS = 4
+"""Usual number of processes: this machine takes any number, but they share its cores."""
+
+# With more processes per core, times are mostly of waiting for a core.
+_MOST_PROCESSES_PER_CORE = 4
+
+
+class LocalMachine(ExecutionTarget):
+    """An ExecutionTarget: all processes on this machine, through shared memory.
+
+    Raises UsageError when the library, 'openmpi' or 'mpich', is unknown or missing.
+    """
+
+    def __init__(self, library: str) -> None:
+        if library not in MPI_LIBRARIES:
+            raise unknown_name("MPI library", library, MPI_LIBRARIES)
+        self.installation = find_installation(library)
+        self.name = machine.node()
+        self.eager_limit_bytes = EAGER_LIMITS[library]
+        self.usual_procs = LOCAL_PROCS
+        self.facts: Mapping[str, str] = {"hosts": machine.node(), "transport": "shared memory"}
+
+    def processes_per_node(self, procs: int) -> int:
+        """All of them."""
+        return procs
+
+    def launch(self, request: LaunchRequest) -> ProgramRun:
+        """Runs the program on this machine, with a warning when far more processes than cores are asked for."""
+        warn_if_crowded(request.procs)
+        return self._launch(request)
+
+    def _launch(self, request: LaunchRequest) -> ProgramRun:
+        command = mpirun_command(
+            self.installation, request.procs, environment=request.environment, launcher_args=request.launcher_args
+        )
+        run = run_command(
+            [*command.words, str(self.installation.program(request.program)), *request.args],
+            timeout_seconds=request.timeout_seconds,
+            on_line=request.on_line,
+            environment=command.environment,
+        )
+        run.version = self.installation.version
+        return run
+
+
+def warn_if_crowded(procs: int) -> None:
+    """Warns when far more processes are to run on this machine than it has cores."""
+    cores = len(os.sched_getaffinity(0))
+    if procs > _MOST_PROCESSES_PER_CORE * cores:
+        warn(f"{procs} processes share {cores} cores of this machine; their times are mostly of waiting for a core")
+
+
+def run_program(
+    library: str,
+    program: str,
+    procs: int,
+    args: Sequence[str] = (),
+    *,
+    platform: HostPlatform | None = None,
+    processes_per_node: int = 1,
+    simgrid: str | None = None,
+    timeout_seconds: float | None = None,
+    on_line: Callable[[str], None] | None = None,
+    launcher_args: Sequence[str] = (),
+) -> ProgramRun:
+    """Runs one of our programs under 'smpi' (needs `platform`), 'openmpi' or 'mpich' on this machine.
+
+    Raises UsageError when the library is missing or the platform is too small.
+    """
+    if library != "smpi":
+        return LocalMachine(library)._launch(
+            LaunchRequest(program, procs, args, timeout_seconds, on_line, launcher_args=launcher_args)
+        )
+    if platform is None:
+        raise ValueError("running under SMPI needs a platform")
+    return run_smpi(
+        find_installation(library, simgrid, procs),
+        platform,
+        program,
+        procs,
+        args,
+        processes_per_node=processes_per_node,
+        launcher_args=launcher_args,
+        timeout_seconds=timeout_seconds,
+        on_line=on_line,
+    )

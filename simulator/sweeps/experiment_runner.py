@@ -1,0 +1,229 @@
+"""Runners of experiments between a few processes: the program 'experiments' in SMPI or on a real MPI library."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from collwise.common.errors import CollwiseError
+from collwise.common.experiments import EAGER_LIMIT, ON_MANY, Experiment
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.installations import file_digest, smpi_installation
+from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.smpirun import run_smpi
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.sweeps.method import Precision
+from collwise.simulator.sweeps.rounds import plan_rounds
+from collwise.simulator.sweeps.runner import Keep
+from collwise.simulator.sweeps.smpi_runner import simulated_configuration
+from collwise.simulator.timing import Case, Configuration, Timing
+
+_TIME_LIMIT_SECONDS = 3600.0
+# Rounds worth a simulator process of their own.
+_ROUNDS_PER_PROCESS = 50
+
+_Rounds = Sequence[Sequence[Experiment]]
+
+
+def case_of(experiment: Experiment, processes_per_node: int) -> Case:
+    """The case of an experiment."""
+    ranks = experiment.processes
+    return Case(
+        collective="-",
+        algorithm="-",
+        procs=len(ranks),
+        message_bytes=experiment.message_bytes,
+        processes_per_node=processes_per_node,
+        root=ranks[0],
+        experiment=experiment.kind,
+        peers="" if experiment.kind in ON_MANY else ",".join(map(str, ranks)),
+        reply_bytes=experiment.reply_bytes,
+        count=experiment.count,
+        delay_seconds=experiment.delay_seconds,
+    )
+
+
+def experiment_of(case: Case) -> Experiment:
+    """The experiment of a case, the inverse of `case_of`."""
+    if case.experiment in ON_MANY:
+        ranks = (case.root, *(rank for rank in range(case.procs) if rank != case.root))
+    else:
+        ranks = tuple(map(int, case.peers.split(",")))
+    return Experiment(case.experiment, ranks, case.message_bytes, case.reply_bytes, case.count, case.delay_seconds)
+
+
+class ExperimentRunner(ABC):
+    """A Runner of experiments, which are made in rounds on disjoint processes if `in_parallel`, else one by one.
+
+    `repetitions` holds exact numbers of repetitions, by case; other cases are repeated as the engine sees fit. With
+    `jobs` above 1 several executions of the program share the rounds.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        *,
+        in_parallel: bool,
+        jobs: int = 1,
+        repetitions: Mapping[Case, int] | None = None,
+    ) -> None:
+        self.configuration = configuration
+        self.processes_started = 0
+        self._in_parallel, self._jobs = in_parallel, jobs
+        self._repetitions = {experiment_of(case): number for case, number in (repetitions or {}).items()}
+        self._stop = threading.Event()
+
+    def weight(self, case: Case) -> float:
+        """1: experiments are short."""
+        return 1.0
+
+    def make(self, cases: Sequence[Case], keep: Keep) -> None:
+        """Makes the experiments. Raises CollwiseError when the program ends before all are made."""
+        by_experiment = {experiment_of(case): case for case in cases}
+        rounds = plan_rounds(list(by_experiment), self._in_parallel)
+        jobs = min(self._jobs, -(-len(rounds) // _ROUNDS_PER_PROCESS))
+        self._stop.clear()
+        with ThreadPoolExecutor(max_workers=jobs) as pool:
+            try:
+                shares = [pool.submit(self._make_share, rounds[job::jobs], by_experiment, keep) for job in range(jobs)]
+                for share in shares:
+                    share.result()
+            except BaseException:
+                self._stop.set()
+                raise
+
+    def _make_share(self, rounds: _Rounds, by_experiment: Mapping[Experiment, Case], keep: Keep) -> None:
+        experiments = [one for together in rounds for one in together]
+        self.processes_started += 1
+
+        def keep_record(record: dict[str, Any]) -> None:
+            keep(_timing(by_experiment[experiments[record["id"]]], record))
+
+        with worklist(experiment_lines(rounds, self._repetitions), keep_record, self._folder()) as work:
+            run = self._run_program(work.file_name, work.take)
+        if work.done < len(experiments):
+            raise CollwiseError(
+                f"{self.configuration.maker}: {run.problem}; {work.done} of {len(experiments)} experiments were made "
+                "and are in the store"
+            )
+
+    @abstractmethod
+    def _run_program(self, file_name: str, on_line: Callable[[str], None]) -> ProgramRun:
+        """Runs the program over a file of experiments."""
+
+    def _folder(self) -> AbstractContextManager[Path] | None:
+        """A directory that all processes can read; None: any of this machine."""
+        return None
+
+
+class SimulatedExperiments(ExperimentRunner):
+    """Experiments on the first `procs` processes of a platform, simulated once each.
+
+    Raises UsageError when the engine is missing or the platform does not hold the processes.
+    """
+
+    def __init__(
+        self,
+        platform: HostPlatform,
+        procs: int,
+        *,
+        processes_per_node: int = 1,
+        simgrid: str | None = None,
+        jobs: int | None = None,
+        in_parallel: bool = False,
+    ) -> None:
+        platform.hosts_for(procs, processes_per_node)
+        self._platform, self._procs, self._per_node = platform, procs, processes_per_node
+        self._installation = smpi_installation(simgrid, procs)
+        super().__init__(
+            simulated_configuration(
+                platform, self._installation, "experiments", side_by_side="yes" if in_parallel else "no"
+            ),
+            in_parallel=in_parallel,
+            jobs=jobs or os.cpu_count() or 1,
+        )
+
+    def _run_program(self, file_name: str, on_line: Callable[[str], None]) -> ProgramRun:
+        return run_smpi(
+            self._installation,
+            self._platform,
+            "experiments",
+            self._procs,
+            [file_name],
+            processes_per_node=self._per_node,
+            on_line=on_line,
+            stop=self._stop,
+        )
+
+
+class MeasuredExperiments(ExperimentRunner):
+    """Experiments among `procs` processes on a target, under its real MPI library.
+
+    Cases without a number in `repetitions` are repeated until they are precise; with any such number all samples are
+    in the timings. Whatever still runs `limit_seconds` after the runner was made is stopped.
+    """
+
+    def __init__(
+        self,
+        target: ExecutionTarget,
+        procs: int,
+        precision: Precision,
+        *,
+        in_parallel: bool = False,
+        repetitions: Mapping[Case, int] | None = None,
+        limit_seconds: float = _TIME_LIMIT_SECONDS,
+    ) -> None:
+        self._target, self._procs = target, procs
+        self._options = [*precision.options(), *(["--samples"] if repetitions else [])]
+        self._deadline = time.monotonic() + limit_seconds
+        details = {
+            "program_digest": file_digest(target.installation.program("experiments")),
+            "side_by_side": "yes" if in_parallel else "no",
+            **target.facts,
+            "procs": str(procs),
+            **precision.details(),
+            **({"samples": "kept"} if repetitions else {}),
+        }
+        super().__init__(
+            Configuration("measured", target.name, target.installation.label, tuple(sorted(details.items()))),
+            in_parallel=in_parallel,
+            repetitions=repetitions,
+        )
+
+    def _run_program(self, file_name: str, on_line: Callable[[str], None]) -> ProgramRun:
+        left = max(0.0, self._deadline - time.monotonic())
+        arguments = [file_name, *self._options]
+        return self._target.run("experiments", self._procs, arguments, timeout_seconds=left, on_line=on_line)
+
+    def _folder(self) -> AbstractContextManager[Path]:
+        return self._target.shared_directory()
+
+
+def _timing(case: Case, record: Mapping[str, Any]) -> Timing:
+    seconds, repetitions = float(record["seconds"]), int(record["repetitions"])
+    elapsed = record["elapsed_seconds"] / repetitions
+    if case.experiment == EAGER_LIMIT:
+        return Timing(case, math.nan, elapsed, samples=(seconds,))
+    half_width = math.inf if record["half_width_seconds"] is None else record["half_width_seconds"]
+    samples = tuple(record["samples"]) if "samples" in record else None
+    return Timing(case, seconds, elapsed, half_width, repetitions, samples=samples)
+
+
+def experiment_lines(rounds: _Rounds, repetitions: Mapping[Experiment, int]) -> str:
+    """The experiments as programs/experiments reads them: ids are positions."""
+    numbered = [(number, one) for number, together in enumerate(rounds) for one in together]
+    return "".join(
+        f"{position} {number} {one.kind} {one.message_bytes} {one.reply_bytes} {one.count} {one.delay_seconds!r} "
+        f"{repetitions.get(one, 0)} {len(one.processes)} "
+        f"{' '.join(map(str, one.processes[:1] if one.kind in ON_MANY else one.processes))}\n"
+        for position, (number, one) in enumerate(numbered)
+    )

@@ -1,0 +1,80 @@
+"""What each way of choosing picks, and the algorithms it picks from: simulated and predicted times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from collwise.common.units import format_size
+from collwise.models.piecewise import Array
+from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
+from collwise.validation.selection.comparison import Comparison
+
+
+def picks_by_size(rows: Sequence[Comparison], title: str) -> Figure:
+    """Figure 5 of the paper: simulated time of each source's pick over m, one panel a process count."""
+    counts = sorted({row.procs for row in rows})
+    figure, axes = plt.subplots(1, len(counts), figsize=(4.2 * len(counts), 3.6), sharey=True, squeeze=False)
+    for axis, procs in zip(axes[0], counts, strict=True):
+        here = [row for row in rows if row.procs == procs]
+        _draw_picks(axis, np.array([row.message_bytes for row in here]), here)
+        size_axis(axis, [row.message_bytes for row in here])
+        axis.set_title(f"P = {procs}")
+    seconds_axis(axes[0][0])
+    axes[0][0].legend(loc="upper left", fontsize=8.5)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def picks_by_procs(rows: Sequence[Comparison], title: str) -> Figure:
+    """Figure 6 of the paper: simulated time of each source's pick over P, one panel a message size."""
+    sizes = sorted({row.message_bytes for row in rows})
+    figure, axes = plt.subplots(1, len(sizes), figsize=(4.2 * len(sizes), 3.6), squeeze=False)
+    for axis, size in zip(axes[0], sizes, strict=True):
+        here = [row for row in rows if row.message_bytes == size]
+        _draw_picks(axis, np.array([row.procs for row in here]), here)
+        axis.set_xlabel("processes P")
+        axis.set_title(f"m = {format_size(size)}")
+        axis.set_yscale("log")
+        seconds_axis(axis)
+    # The upper left is where small messages are slow.
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8.5)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def _draw_picks(axis: Axes, x: Array, rows: Sequence[Comparison]) -> None:
+    lines = (
+        ("Open MPI 3.1, its segments", "openmpi_shipped", "#56B4E9", "v", ":"),
+        ("Open MPI 3.1, common segments", "openmpi", "#0072B2", "s", "--"),
+        ("model", "model", "#D55E00", "o", "-"),
+        ("best", "best", "#009E73", "x", "-"),
+    )
+    for label, source, colour, marker, style in lines:
+        seconds = [getattr(row, source).seconds for row in rows]
+        wide = source == "model"
+        axis.plot(
+            x, seconds, style, color=colour, marker=marker, label=label,
+            markersize=8 if wide else 5, markerfacecolor="none" if wide else colour, linewidth=2.4 if wide else 1.3,
+        )  # fmt: skip
+
+
+def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
+    """Simulated (markers) and predicted (lines) time of every algorithm over m, for one process count."""
+    figure, axis = plt.subplots(figsize=(6.4, 4.4))
+    sizes = np.array([row.message_bytes for row in rows])
+    # A comma separates a segment size that is not the common one.
+    for number, name in enumerate(label for label in rows[0].simulated if "," not in label):
+        colour, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
+        axis.plot(sizes, [row.simulated[name] for row in rows], marker, color=colour, label=name, markersize=5.5)
+        if name in rows[0].predicted:
+            axis.plot(sizes, [row.predicted[name] for row in rows], "-", color=colour, linewidth=1)
+    size_axis(axis, list(sizes))
+    seconds_axis(axis)
+    axis.set_title(title, fontsize=11)
+    axis.legend(title="marker: simulated, line: model", fontsize=8.5, title_fontsize=8.5, alignment="left")
+    return figure

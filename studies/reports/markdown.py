@@ -1,0 +1,17 @@
+"""Tables as Markdown text, for reports, pages of studies and the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def markdown_table(columns: Sequence[object], rows: Iterable[Sequence[object]], left: int | None = None) -> str:
+    """A Markdown table that ends with a newline.
+
+    The first `left` columns are aligned left and the others right; without `left`, alignment is the reader's default.
+    Cells are not padded, so that a changed number changes one line.
+    """
+    right_from = len(columns) if left is None else left
+    marks = ["---" if number < right_from else "---:" for number in range(len(columns))]
+    lines = ([str(cell).replace("|", r"\|") for cell in line] for line in (columns, marks, *rows))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -117,7 +117,10 @@ def collectives(given: Names) -> tuple[str, ...]:
     catalogue = Catalogue.load()
     if given == "all":
         return tuple(catalogue.collectives)
-    return tuple(dict.fromkeys(catalogue.collective(name).name for name in names(given)))
+    wanted = names(given)
+    if not wanted:
+        raise UsageError(f"name a collective; valid: all, {', '.join(catalogue.collectives)}")
+    return tuple(catalogue.collective(name).name for name in wanted)
 
 
 def algorithms(collective: str, given: Names | None) -> tuple[str, ...]:

@@ -131,7 +131,7 @@ def measure(
     >>> list(times.algorithm), int(times.repetitions[0])
     (['chain'], 2)
     """
-    from collwise.simulator.execution.targets import LocalMachine
+    from collwise.simulator.execution.local_machine import LocalMachine
     from collwise.simulator.sweeps.method import Method, combine
     from collwise.simulator.sweeps.mpi_runner import measure_launches
 

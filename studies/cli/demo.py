@@ -15,7 +15,6 @@ from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import SimulationOptions, simulation_options
 from collwise.studies.cli.rules_check import check_all
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.reports.report import rules_path, write_report
 from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
 
 # The process counts of the paper's figure 5; those of its tables 2 and 3 are shown.
@@ -32,6 +31,7 @@ def demo(output: Path, simulation: SimulationOptions) -> None:
     Simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open MPI's with
     the best, and writes a report, figures and rules files.
     """
+    from collwise.studies.reports.report import rules_path, write_report
 
     console = stdout_console()
     writable_folder(output)

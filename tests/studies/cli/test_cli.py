@@ -390,7 +390,7 @@ def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
     (here / "slip.toml").write_text(slip)
     wrong = collwise("platforms", "check", "slip.toml", cwd=here)
     assert wrong.returncode == 1
-    assert "slip.toml:19: network.link_bytes_per_second: 25 bytes a second is no cluster's link" in wrong.stdout
+    assert "slip.toml:19: network.link_bytes_per_second: 25 bytes per second is too slow for a link" in wrong.stdout
 
 
 def test_check_finds_hosts_without_a_route(here: Path) -> None:

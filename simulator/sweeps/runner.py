@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,7 +16,7 @@ Keep = Callable[[Timing], None]
 """Takes a timing as soon as it is there; may be called from several threads."""
 
 Progress = Callable[[Timing, float], None]
-"""Is told of each new timing and of the share of the work that is done."""
+"""Gets each new timing once it is stored, and the share of the work that is done; called from another thread."""
 
 
 class Runner(Protocol):
@@ -78,17 +77,18 @@ def run_cases(
     if missing:
         total = sum(map(runner.weight, missing)) or 1.0
         finished = 0.0
-        lock = threading.Lock()
-        with _Writer(store, configuration) as writer:
+
+        def stored(timing: Timing) -> None:
+            nonlocal finished
+            finished += runner.weight(timing.case)
+            if on_progress is not None:
+                on_progress(timing, finished / total)
+
+        with _Writer(store, configuration, stored) as writer:
 
             def keep(timing: Timing) -> None:
-                nonlocal finished
+                made[timing.case] = timing
                 writer.add(timing)
-                with lock:
-                    made[timing.case] = timing
-                    finished += runner.weight(timing.case)
-                    if on_progress is not None:
-                        on_progress(timing, finished / total)
 
             runner.make(missing, keep)
     known.update({case: timing for case, timing in made.items() if timing.ok})
@@ -104,11 +104,12 @@ def successful_timings(store: Store, configuration: Configuration) -> dict[Case,
 class _Writer:
     """Writes timings from a thread of its own: those that come in during one commit are written by the next.
 
-    `add` raises UsageError once a commit has failed, so that the runner stops.
+    `on_stored` is called for each timing once it is committed. `add` raises UsageError once a commit has failed, so
+    that the runner stops.
     """
 
-    def __init__(self, store: Store, configuration: Configuration) -> None:
-        self._store, self._configuration = store, configuration
+    def __init__(self, store: Store, configuration: Configuration, on_stored: Keep) -> None:
+        self._store, self._configuration, self._on_stored = store, configuration, on_stored
         self._waiting: collections.deque[Timing] = collections.deque()
         self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1)
         self._problem: UsageError | None = None
@@ -137,3 +138,6 @@ class _Writer:
             self._store.add(self._configuration, rows)
         except UsageError as problem:
             self._problem = problem
+            return
+        for timing in rows:
+            self._on_stored(timing)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Decisions:
-    """Decision tables, one per collective: which algorithm to run from which P and size on; made by `select`."""
+    """Decision tables, one per collective: the algorithm to run from a P and message size on; from `select`."""
 
     tables: tuple[DecisionTable, ...]
 

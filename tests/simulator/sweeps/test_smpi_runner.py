@@ -415,7 +415,7 @@ def test_smpirun_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "smpirun").write_text("#!/bin/sh\necho I am a teapot\n")
     (tmp_path / "smpirun").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="smpirun does not tell its version: I am a teapot"):
+    with pytest.raises(UsageError, match="smpirun does not print its version: I am a teapot"):
         run(tmp_path, numbered(1))
 
 

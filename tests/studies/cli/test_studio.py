@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from collwise.simulator.execution.installations import REPOSITORY
-from collwise.studies.cli import main
+from collwise.studies.cli.main import main
 
 
 class Started(Exception):

@@ -48,7 +48,7 @@ def shown(one: WholeTable, width: int) -> str:
     return text
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(tables(), st.integers(60, 220))
 def test_every_number_and_its_unit_is_whole(one: WholeTable, width: int) -> None:
     text = shown(one, width)
@@ -60,7 +60,7 @@ def test_every_number_and_its_unit_is_whole(one: WholeTable, width: int) -> None
     assert all(len(line) <= width for line in text.splitlines())
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(tables())
 def test_nothing_is_split_where_nothing_bounds_the_width(one: WholeTable) -> None:
     text = shown(one, 100_000)

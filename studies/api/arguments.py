@@ -95,7 +95,7 @@ def _numbers(
 ) -> tuple[int, ...]:
     if isinstance(given, str):
         return tuple(parse(given))
-    values = set()
+    values: set[int] = set()
     for one in given if isinstance(given, Iterable) else (given,):
         number = parse_one(one) if isinstance(one, str) else one
         if not isinstance(number, Integral) or isinstance(number, bool) or number < least:

@@ -157,7 +157,7 @@ def measure(
         launches = measure_launches(place, cases, opened, method=how)
     timings = [combine(each, how.precision.confidence) for each in zip(*launches, strict=True)]
     frame = _frame(timings, _CASE, ("seconds", *_MEASURED, "error"))
-    frame.attrs = {"platform": place.name, "maker": place.engine.label}
+    frame.attrs = {"platform": place.name, "maker": place.installation.label}
     return frame
 
 

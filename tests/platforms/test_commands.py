@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from collwise import platforms as package
-from collwise.common.errors import UsageError
 from collwise.platforms import known, load
 from collwise.platforms.reader import read_description
 from collwise.studies.cli.platforms import platforms
@@ -75,9 +74,3 @@ def test_check_says_what_it_understood(name: str, understood: str) -> None:
     first, second = printed("check", str(file)).splitlines()
     assert first.startswith(f"{file}: sound, {len(load(name).hosts)} hosts, simulated by SimGrid ")
     assert second.startswith(understood)
-
-
-def test_nodes_that_differ_are_not_calibrated() -> None:
-    error = run("calibrate", "hcl16").exception
-    assert isinstance(error, UsageError)
-    assert str(error) == "platform 'hcl16' has nodes that differ (valid: a platform of equal nodes)"

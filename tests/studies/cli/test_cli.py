@@ -170,6 +170,7 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
         (("verify", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),
         (("platforms", "lst"), r"unknown platforms command 'lst'; did you mean list"),
         (("report", "--platform", "grisou", "--procs", "4", "--collective", "bcat"), r"'bcat'; did you mean bcast"),
+        (("calibrate", "--published", "--platform", "hcl16"), r"--platform: platform 'hcl16' has nodes that differ"),
         (("calibrate", "--published"), r"--published needs --platform NAME"),
         (("calibrate", "--published", "--platform", "gros", "--quick"), r"--quick is for measured messages"),
         (("calibrate", "--platform", "gros"), r"--platform is for --published; .* --nominal"),

@@ -1,9 +1,10 @@
-"""An MPI_Allgatherv of blocks with gaps in SMPI: processor time through libcollwise.so against SMPI's own.
+"""Processor time of an MPI_Allgatherv of blocks with gaps in SMPI, through libcollwise.so against SMPI's own.
 
     .venv/bin/python benchmarks/blocks_with_gaps.py [--procs 64] [--bytes 65536] [--simgrid VERSION]
 
-Contiguous elements (chars), elements with holes (pairs of ints) and adjacent ones that start above 0, which SMPI itself
-copies as contiguous. The time of a run with empty blocks is subtracted; the least of three runs counts.
+The elements are contiguous (chars), have holes (pairs of ints), or are adjacent and start above 0; SMPI itself copies
+the last kind as contiguous. The time of a run with empty blocks is subtracted, and the least time of three runs is
+used.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collwise.simulator.execution.installations import smpi_installation
 
 SOURCE = Path(__file__).with_suffix(".c")
 KINDS = ("char", "pairs", "adjacent")
-# As SMPI's own by default.
+# SMPI's own default algorithm.
 OURS = ["--algorithms", "allgatherv=linear"]
 RUNS = 3
 MOST_TIMES_SLOWER = 5.0
@@ -63,7 +64,7 @@ def main() -> int:
             )
             worst = max(worst, ours / own)
             print(f"{kind:<10} {own:>9.2f} {ours:>9.2f} {ours / own:>6.1f}")
-    print(f"at most {worst:.1f} times SMPI's own; the aim is less than {MOST_TIMES_SLOWER:.0f}")
+    print(f"at most {worst:.1f} times SMPI's own; the limit is {MOST_TIMES_SLOWER:.0f}")
     return 0 if worst < MOST_TIMES_SLOWER else 1
 
 

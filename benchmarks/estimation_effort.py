@@ -1,6 +1,6 @@
-"""What each estimation procedure takes on 16 nodes in simulation: measurements, and seconds there and here.
+"""Effort of each estimation procedure on 16 simulated nodes: measurements, simulated seconds, and seconds to simulate.
 
-.venv/bin/python benchmarks/estimation_effort.py [PLATFORM]      # default: hcl16, where every pair is measured
+.venv/bin/python benchmarks/estimation_effort.py [PLATFORM]      # default: hcl16, on which every pair is measured
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ def main() -> int:
     platform = load(sys.argv[1] if len(sys.argv) == 2 else "hcl16")
     procs = len(platform.hosts)
     print(f"{platform.name}, {procs} nodes")
-    print(f"{'model':16} {'procedure':12} {'parameters':12} {'measurements':>12} {'there (s)':>10} {'here (s)':>9}")
+    print(f"{'model':16} {'procedure':12} {'parameters':12} {'measurements':>12} {'simulated (s)':>13} {'wall (s)':>9}")
     for family, procedures in PROCEDURES.items():
         for name in procedures:
             wanted = request(family, name, heterogeneous=None if platform.heterogeneous else False)
             with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "timings.sqlite") as store:
                 started = time.perf_counter()
                 fitted = simulated_parameters(platform, wanted, SimulationContext(store), procs)
-                here = time.perf_counter() - started
-            of = "of each pair" if wanted.heterogeneous else "means"
-            print(f"{family:16} {name:12} {of:12} {fitted.measurements:12} {fitted.seconds:10.3f} {here:9.1f}")
+                wall = time.perf_counter() - started
+            kind = "of each pair" if wanted.heterogeneous else "means"
+            print(f"{family:16} {name:12} {kind:12} {fitted.measurements:12} {fitted.seconds:13.3f} {wall:9.1f}")
     return 0
 
 

@@ -1,8 +1,8 @@
-"""Predicting decision maps of 24 sizes x 1,000 process counts x all algorithms at once, against a loop over points.
+"""Prediction of 24 sizes x 1,000 process counts for all algorithms: arrays at once against a loop over points.
 
-.venv/bin/python benchmarks/predict_map.py results/grisou.parameters.toml        # what `collwise fit` writes
+.venv/bin/python benchmarks/predict_map.py results/grisou.parameters.toml        # a file that `collwise fit` writes
 
-The exit code is 1 if the maps of all collectives together take longer than the aim.
+The exit code is 1 if the maps of all collectives together take longer than the limit.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from collwise.models.implementation_aware.estimation import BY_PARTS
 from collwise.models.implementation_aware.parameters import ModelParameters
 
-AIM_SECONDS = 0.1
+LIMIT_SECONDS = 0.1
 TRIES = 9
-# The loop takes one process count in this many.
+# The loop over points uses every STRIDE-th process count.
 STRIDE = 100
 
 
 def least_seconds(work: Callable[[], object], tries: int) -> float:
-    """Processor time, which other programs of the machine hardly change."""
+    """The least processor time of several tries; other programs on the machine hardly change it."""
     took = []
     for _ in range(tries):
         started = time.process_time()
@@ -61,8 +61,8 @@ def main() -> int:
             f"{collective}: {points} predictions ({len(procs)} x {len(sizes)} x {len(names)} algorithms) in "
             f"{at_once:.4f} s at once; point by point about {one_by_one:.1f} s, ratio {one_by_one / at_once:.0f}"
         )
-    print(f"all maps: {total:.4f} s; the aim is less than {AIM_SECONDS:g} s")
-    return 0 if total < AIM_SECONDS else 1
+    print(f"all maps: {total:.4f} s; the limit is {LIMIT_SECONDS:g} s")
+    return 0 if total < LIMIT_SECONDS else 1
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""A sweep by `collwise simulate` against a shell loop with one smpirun a case: same cases, empty store, one run.
+"""Wall time of a sweep by `collwise simulate` against a shell loop with one smpirun per case, with an empty store.
 
     .venv/bin/python benchmarks/sweep_against_loop.py [--platform grisou] [--collective bcast] [--procs 90]
 
-Prints both wall times, their ratio, and the largest difference between simulated times.
+Prints both times, their ratio, and the largest difference between the simulated times of the same cases.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from collwise.simulator.execution.smpirun import smpi_files, smpirun_command
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.case_file import case_lines, configuration_of
 from collwise.simulator.timing import Case
-from collwise.validation.selection.comparison import ComparisonPlan
-from collwise.validation.selection.grid import PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.defaults import PAPER_SIZES, SEGMENT_BYTES
 
 
 def main() -> int:
@@ -33,14 +33,14 @@ def main() -> int:
     options = parser.parse_args()
     platform = load(options.platform)
     ppn = platform.default_processes_per_node
-    plan = ComparisonPlan(options.collective, (options.procs,), PAPER_SIZES[options.collective], ppn, SEGMENT_BYTES)
-    cases = [plan.case(plan.choice(name), options.procs, size) for size in plan.message_bytes for name in plan.names()]
+    plan = CaseGrid(options.collective, (options.procs,), PAPER_SIZES[options.collective], ppn, (SEGMENT_BYTES,))
+    cases = [plan.case(plan.choice(name), options.procs, size) for size in plan.message_bytes for name in plan.names]
     with tempfile.TemporaryDirectory() as folder:
         loop_seconds, by_loop = shell_loop(platform, cases, Path(folder))
         sweep_seconds, by_sweep = sweep(options, cases, Path(folder))
     worst = max(abs(by_loop[case] - by_sweep[case]) for case in cases)
     print(f"{options.collective} on {options.platform}, P = {options.procs}: {len(cases)} cases")
-    print(f"shell loop, one smpirun a case: {loop_seconds:.2f} s")
+    print(f"shell loop, one smpirun per case: {loop_seconds:.2f} s")
     print(f"collwise simulate, empty store: {sweep_seconds:.2f} s")
     print(f"ratio: {loop_seconds / sweep_seconds:.2f}")
     print(f"largest difference of simulated times: {worst:.3g} s (timing precision of the engine: 1e-9 s)")

@@ -1,6 +1,6 @@
 """Experiments between a few processes, from which the parameters of platforms and point-to-point models are estimated.
 
-They belong to the lowest floor because models ask for them while the simulator and real MPI libraries run them.
+They belong to the lowest floor, since estimators request them, and the simulator and real MPI libraries run them.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ WITHOUT_REPLY = (SENDRECV, CLOCK, REDUCE, *ON_MANY)
 
 @dataclass(frozen=True, order=True)
 class Experiment:
-    """One experiment between `processes`, named by rank; the first one, i, takes the time. Sizes in bytes.
+    """One experiment between `processes`, given by rank; the first one, i, measures the time. Sizes are in bytes.
 
-    Receives are posted before anything can arrive, unless the kind says otherwise. The kinds are
+    Every receive is posted before its message can arrive, except as stated. The kinds are:
     - 'roundtrip': i sends `message_bytes` to j, which replies with `reply_bytes`;
     - 'send', 'isend': the time that i spends in MPI_Send or MPI_Isend of `message_bytes` within such a roundtrip;
-    - 'receive': i sends `reply_bytes` to j, which answers with `message_bytes`; i is busy for `delay_seconds`, within
-      which the answer arrives, and then completes its receive: the time of that alone;
+    - 'receive': i sends `reply_bytes` to j, which replies with `message_bytes`; i is busy for `delay_seconds`, within
+      which the reply arrives, and then completes its receive: the time of that receive alone;
     - 'unexpected_receive': the same, but i posts the receive only after the delay;
     - 'saturation': i sends `count` messages in a row to j, which replies with `reply_bytes` after the last;
     - 'prtt': the same with `delay_seconds` of other work between two sends, PRTT(count, delay, message_bytes);
@@ -57,7 +57,8 @@ class Experiment:
       k first, so that it processes both replies after the later one has arrived if k is no faster than j;
     - 'scatter', 'gather': the linear algorithm with blocks of `message_bytes`, root i, until the last process is done;
     - 'chain_bcast', 'linear_barrier': the unsegmented chain broadcast from i, and the barrier, until the last is done.
-    The last four kinds involve all processes, 0 to P - 1.
+    The last four kinds involve all processes, 0 to P - 1. For a kind between two processes, `processes` may list
+    several pairs, which run concurrently with a fixed number of repetitions; the time is that of the first pair.
     """
 
     kind: str
@@ -95,13 +96,13 @@ class Laboratory(Protocol):
     """A platform on which experiments run: simulated, real, or a model that replaces one in a test."""
 
     procs: int
-    """Number of processes, one per node."""
+    """Number of processes."""
     least_bytes: int
     """Size of the smallest message that has overheads: 1 in simulation, where empty messages have none."""
     eager_limit_bytes: int
     """Rendezvous threshold: messages of this size and larger use the rendezvous protocol."""
     effort: Effort
-    """The effort of all experiments so far, those included whose times were known before."""
+    """Effort of all experiments so far, including those whose times were stored before."""
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
         """Returns one measurement per experiment, in their order.

@@ -1,9 +1,9 @@
-"""Writes what the docs show from the code itself: results, the algorithms' table, figures, the README's table.
+"""Writes the pages, tables and figures of the documentation that show results, and the README's blocks of results.
 
     .venv/bin/python docs/regenerate.py
 
-Takes about forty minutes, most of them for the evaluation of models and for measuring on test beds, which needs the
-right to make network namespaces. Nothing that it writes is typed by hand.
+It takes about forty minutes, most of them for the evaluation of models and for measuring on test beds, which needs the
+right to create network namespaces. Nothing that it writes is edited by hand.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.cli.demo import CLUSTERS, SHOWN
 from collwise.studies.figures.picks import picks_by_size
 from collwise.studies.figures.style import save
+from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.studies.reports.markdown import markdown_table
 from collwise.studies.reports.validation_report import OWN
-from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.correctness import crosscheck
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
-from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_COST, MEDIAN_ERROR, WORST_COST
+from collwise.validation.selection.defaults import PAPER_SIZES
+from collwise.validation.selection.tuning import Tuning, tune
+from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
@@ -55,7 +57,8 @@ def main() -> int:
     page.write_text(replaced(page.read_text(encoding="utf-8"), "validation", report), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         tunings = [
-            tune(load(name), ("bcast", "gather"), procs, SimulationContext(store)) for name, procs in CLUSTERS.items()
+            tune(load(name), ("bcast", "gather"), procs, SimulationContext(store), sizes=PAPER_SIZES)
+            for name, procs in CLUSTERS.items()
         ]
     for tuning in tunings:
         draw_figures(tuning)
@@ -67,31 +70,31 @@ def main() -> int:
 
 
 def evaluation_page() -> str:
-    """From the commands themselves, from an empty store."""
+    """The page of the models' scores, from the output of the commands with an empty store."""
     with tempfile.TemporaryDirectory() as folder:
         store = ["--store", str(Path(folder, "timings.sqlite")), "--json"]
         scores = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
         recovered = printed_by(["recover", *store])
     parts = [
         NOTE,
-        "# Models, scored\n\nWhat `collwise evaluate --platforms "
+        "# Scores of the models\n\nThe output of `collwise evaluate --platforms "
         + ",".join(EVALUATED)
-        + "` prints ([models.md](models.md) says what the columns are): one process a node, P from 3 to all nodes, "
+        + "` ([models.md](models.md) explains the columns): one process per node, P from 3 to all nodes, "
         "message sizes from 8 B by factors of 4, broadcast and reduce with whole messages, 1 KiB and 8 KiB segments. "
-        "Parameters are estimated in simulation as well. The least mean cost of each collective is bold.\n",
+        "Parameters are estimated in simulation as well. The least mean slowdown of each collective is bold.\n",
     ]
     for collective in dict.fromkeys(score["collective"] for score in scores):
         parts.append(f"\n## {collective}\n\n")
         mine = [score for score in scores if score["collective"] == collective and score["picks"]]
         least = {
-            platform: min(score["mean_cost"] for score in mine if score["platform"] == platform)
+            platform: min(score["mean_slowdown"] for score in mine if score["platform"] == platform)
             for platform in dict.fromkeys(score["platform"] for score in mine)
         }
-        errors, costs = ("mean error", "worst error"), ("mean cost", "worst cost", "worst at")
+        errors, costs = ("mean error", "worst error"), ("mean slowdown", "worst slowdown", "worst at")
         columns = ["platform", "model", *errors, "best picked", *costs]
         parts.append(markdown_table(columns, [score_row(score, least[score["platform"]]) for score in mine]))
     parts.append(
-        "\n## Parameters found again\n\n`collwise recover`: the worst relative error of any parameter, by procedure, "
+        "\n## Recovered parameters\n\n`collwise recover`: the largest relative error of any parameter, by procedure, "
         "on synthetic platforms whose parameters are known.\n\n"
     )
     worst: dict[tuple[str, str, str], float] = {}
@@ -104,7 +107,7 @@ def evaluation_page() -> str:
 
 
 def validation() -> tuple[str, dict[str, Any]]:
-    """The tables of a whole run from an empty store, and its record; its figures go to docs/figures."""
+    """The tables and the record of a complete run with an empty store; its figures are copied to docs/figures."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["validate", "--testbed", "--output", folder, "--store", str(Path(folder, "t.sqlite")), "--json"]
         found = printed_by(arguments)
@@ -118,22 +121,23 @@ def validation() -> tuple[str, dict[str, Any]]:
 def measured_block(found: dict[str, Any]) -> str:
     """What the comparison on the main test bed came to."""
     of = {(one["collective"], one["quantity"]): percent_text(one["found"]) for one in found["verdicts"]}
-    main = found["rows"][0]["point"]["place"]
-    cases = sum(row["point"]["place"] == main for row in found["rows"])
-    own = [cost["cost"] for cost in found["costs"] if cost["source"] == OWN and cost["point"]["place"] == main]
+    main = found["rows"][0]["point"]["target"]
+    cases = sum(row["point"]["target"] == main for row in found["rows"])
+    own = [one["slowdown"] for one in found["slowdowns"] if one["source"] == OWN and one["point"]["target"] == main]
     minutes = math.ceil(sum(stage["seconds"] for stage in found["stages"]) / 60)
     text = (
         f"On 8 nodes at 100 Mbit/s simulation, calibrated by messages between two nodes alone, was off by "
-        f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; its choices cost {of[ALL, MEAN_COST]} over the best "
-        f"measured ones on average and {of[ALL, WORST_COST]} at worst (from 8 KiB on {of[LARGE, MEAN_COST]} and "
-        f"{of[LARGE, WORST_COST]}), {found['maker']}'s own {percent_text(sum(own) / len(own))} on average: "
+        f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; the slowdown of its choices against the best "
+        f"measured ones was {of[ALL, MEAN_SLOWDOWN]} on average and {of[ALL, WORST_SLOWDOWN]} at worst (from 8 KiB on "
+        f"{of[LARGE, MEAN_SLOWDOWN]} and {of[LARGE, WORST_SLOWDOWN]}), that of {found['maker']}'s own choices "
+        f"{percent_text(sum(own) / len(own))} on average: "
         f"[docs/validation.md](docs/validation.md), {minutes} minutes."
     )
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def printed_by(arguments: Sequence[str]) -> Any:
-    """What a command prints as JSON."""
+    """The JSON that a command prints."""
     done = subprocess.run(
         [sys.executable, "-m", "collwise.studies", *arguments], stdout=subprocess.PIPE, text=True, check=True
     )
@@ -141,12 +145,12 @@ def printed_by(arguments: Sequence[str]) -> Any:
 
 
 def score_row(score: dict[str, Any], least_cost: float) -> tuple[object, ...]:
-    cost = percent_text(score["mean_cost"])
+    cost = percent_text(score["mean_slowdown"])
     return (
         *(score["platform"], score["model"], percent_text(score["mean_error"]), percent_text(score["worst_error"])),
         f"{score['best_picks']} of {score['picks']}",
-        f"**{cost}**" if score["mean_cost"] == least_cost else cost,
-        *(percent_text(score["worst_cost"]), score["worst_at"] if score["worst_cost"] > 0 else "-"),
+        f"**{cost}**" if score["mean_slowdown"] == least_cost else cost,
+        *(percent_text(score["worst_slowdown"]), score["worst_at"] if score["worst_slowdown"] > 0 else "-"),
     )
 
 
@@ -165,9 +169,9 @@ def algorithms_page() -> str:
     versions = ", ".join(OPENMPI_VERSIONS)
     parts = [
         NOTE,
-        "# Algorithms\n\nMade from `algorithms/catalogue.toml`; `collwise algorithms --json` has the same.\n\n"
-        "Requirements: `power_of_two` and `even` are asked of the number of processes, `commutative` of the operation. "
-        f"Open MPI ids: a number alone is the id in {versions}.\n\n",
+        "# Algorithms\n\nThis page shows `algorithms/catalogue.toml`; `collwise algorithms --json` prints the same.\n\n"
+        "Requirements: `power_of_two` and `even` concern the number of processes, `commutative` the operation. "
+        f"Open MPI ids: a single number is the id in {versions}.\n\n",
         markdown_table(
             ["collective", "algorithms", "message bytes"],
             [(f"[`{c.name}`](#{c.name})", len(c.algorithms), c.message_bytes) for c in collectives],
@@ -196,28 +200,29 @@ def crosscheck_page() -> str:
     smpi, openmpi = compare_with_smpi(load("grisou")), compare_with_openmpi()
     parts = [
         NOTE,
-        "# Cross-check\n\nOur algorithms against the same ones that others wrote: `collwise crosscheck`.\n",
-        "\n## SMPI\n\nBoth simulated on Grisou by SimGrid, by one program; SMPI's with `smpi/COLLECTIVE` set to its "
-        "name. Ours takes the segment size and fan-out that SMPI's source has, and combining is free, as in SMPI. "
-        f"Ratios of simulated times, ours over theirs; those more than {TOLERANCE * 100:.0f} % from 1 are bold.\n\n",
+        "# Cross-check\n\n`collwise crosscheck` compares our algorithms with other implementations of the same ones.\n",
+        "\n## SMPI\n\nOne program runs both, simulated on Grisou by SimGrid; SMPI's algorithm is selected by "
+        "`smpi/COLLECTIVE`. Ours has the segment size and fan-out of SMPI's source, and combining is free, as in SMPI. "
+        "The table has ratios of simulated times, ours to theirs; those that differ from 1 by more than "
+        f"{TOLERANCE * 100:.0f} % are bold.\n\n",
         smpi_ratios(smpi),
-        "\nWhy they differ:\n\n",
+        "\nReasons for the differences:\n\n",
         *(f"- {name}: {text}\n" for name, text in crosscheck.explained(smpi, crosscheck.SMPI)),
-        "\nNot compared, although SMPI has something of the kind:\n\n",
+        "\nThe following are not compared, although SMPI has similar algorithms:\n\n",
         *(f"- {' '.join(key)}: {text}\n" for key, text in crosscheck.NOT_IN_SMPI.items()),
-        "\n## Open MPI\n\nEach algorithm forced by `coll_tuned_COLLECTIVE_algorithm`, on the same data as ours. "
-        "*agree*: all results are the same, byte by byte. Messages and bytes, ours and theirs, are what Open MPI's "
-        "monitoring counts, over calls of these sizes with each of two roots. *same*: every process sends as many "
-        "messages and bytes to every other one; then the forced algorithm is the one that ran.\n\n",
+        "\n## Open MPI\n\nEach algorithm is forced by `coll_tuned_COLLECTIVE_algorithm` and runs on the same data as "
+        "ours. *agree*: all results are equal, byte by byte. Open MPI's monitoring counts the messages and bytes of "
+        "both, over calls of these sizes with each of two roots. *same*: every process sends as many messages and "
+        "bytes to every other one, which shows that the forced algorithm ran.\n\n",
         markdown_table(OPENMPI_COLUMNS, [openmpi_cells(row) for row in openmpi]),
-        "\nWhy they differ:\n\n",
+        "\nReasons for the differences:\n\n",
         *(f"- {name}: {text}\n" for name, text in crosscheck.explained(openmpi, crosscheck.OPENMPI)),
     ]
     return "".join(parts)
 
 
 def smpi_ratios(rows: Sequence[SmpiRow]) -> str:
-    """One line an algorithm and process count, with the ratio for each size. A barrier has one."""
+    """Table with a row per algorithm and process count and the ratio at each size; a barrier has one ratio."""
     sizes = sorted({row.message_bytes for row in rows})
     ratios = {(row.collective, row.algorithm, row.smpi, row.procs): dict.fromkeys(sizes, "") for row in rows}
     for row in rows:
@@ -240,8 +245,9 @@ def results_page(tunings: Sequence[Tuning]) -> str:
     parts = [
         NOTE,
         f"# Results\n\nSimulated by {engine}, models fitted in simulation. A choice is an algorithm and, for "
-        "broadcast, a segment size of 8 KiB to 128 KiB. In brackets: cost over the best choice, in percent. Open MPI "
-        "3.1 decides untuned and with its own segment sizes. The same tables: `./collwise demo`.\n",
+        "broadcast, a segment size of 8 KiB to 128 KiB. The number in brackets is its slowdown against the best choice "
+        "in percent. Open MPI 3.1 decides without tuning and with its own segment sizes. `./collwise demo` prints the "
+        "same tables.\n",
     ]
     for tuning in tunings:
         for collective, result in tuning.comparisons.items():
@@ -260,7 +266,7 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         ]
         parts.append(f"\n### {platform.title}\n\n")
         parts.append(markdown_table(["figure", "published", "simulated", "error"], rows))
-    parts.append("\n## Verification\n\n`collwise verify --quick`: cases that compare every element.\n\n")
+    parts.append("\n## Verification\n\n`collwise verify --quick` compares every element in each case.\n\n")
     checked = verify(["smpi", "openmpi", "mpich"], quick=True)
     rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.failures) for r in checked]
     parts.append(markdown_table(["engine", "collective", "algorithm", "cases", "failures"], rows))

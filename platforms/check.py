@@ -28,26 +28,16 @@ DEFAULT_TCP_GAMMA_BYTES = 4194304.0
 
 _LEAST_LINK_BYTES_PER_SECOND = 1e6
 
-_BANDWIDTHS = {
-    "link": ("bandwidth",),
-    "cluster": ("bw", "bb_bw", "loopback_bw", "limiter_link"),
-    "cabinet": ("bw",),
-    "peer": ("bw_in", "bw_out"),
-    "backbone": ("bandwidth",),
-}
-_LATENCIES = {
-    "link": ("latency",),
-    "cluster": ("lat", "bb_lat", "loopback_lat"),
-    "cabinet": ("lat",),
-    "peer": ("lat",),
-    "backbone": ("latency",),
-}
-_SPEEDS = {"host": ("speed",), "cluster": ("speed",), "cabinet": ("speed",), "peer": ("speed",)}
 _QUANTITIES = (
-    (_BANDWIDTHS, BANDWIDTH_UNITS, "a bandwidth above 0, for example 1.25GBps"),
-    (_LATENCIES, TIME_UNITS, "a time of at least 0, for example 10us"),
-    (_SPEEDS, SPEED_UNITS, "a speed above 0, for example 1Gf"),
+    (
+        ("bandwidth", "bw", "bb_bw", "loopback_bw", "limiter_link", "bw_in", "bw_out"),
+        BANDWIDTH_UNITS,
+        "a bandwidth above 0, for example 1.25GBps",
+    ),
+    (("latency", "lat", "bb_lat", "loopback_lat"), TIME_UNITS, "a time of at least 0, for example 10us"),
+    (("speed",), SPEED_UNITS, "a speed above 0, for example 1Gf"),
 )
+"""(attributes of elements, units, valid values)"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +61,7 @@ def check_file(path: str | Path) -> CheckReport:
     """
     path = Path(path)
     text = read_text(path)
-    problems, hosts = _check_toml(text) if path.suffix == ".toml" else _check_xml(text)
+    problems, hosts = _check_toml(text) if path.suffix == ".toml" else read_xml(text)[:2]
     return CheckReport(path, tuple(f"{path}:{problem.line}: {problem.what}" for problem in problems), tuple(hosts))
 
 
@@ -89,8 +79,12 @@ def read_text(path: Path) -> str:
         raise UsageError(f"platform file '{path}' cannot be read: {error.strerror} (valid: a readable file)") from None
 
 
-def xml_problems(elements: list[Element]) -> tuple[list[Problem], list[str]]:
-    """Returns the problems of a platform XML's elements, by line, and its host names in file order."""
+def read_xml(text: str) -> tuple[list[Problem], list[str], list[Element]]:
+    """Returns the problems of a platform XML by line, its host names and its elements, both in file order."""
+    try:
+        elements = read_elements(text)
+    except BrokenXmlError as error:
+        return [Problem(error.line, str(error))], [], []
     problems = _root_problems(elements[0])
     hosts: dict[str, int] = {}
     for element in elements:
@@ -102,7 +96,7 @@ def xml_problems(elements: list[Element]) -> tuple[list[Problem], list[str]]:
     if not hosts:
         what = "no host (valid: at least one <host>, <cluster>, <cabinet> or <peer>)"
         problems.append(Problem(elements[0].line, what))
-    return sorted(problems), list(hosts)
+    return sorted(problems), list(hosts), elements
 
 
 def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
@@ -114,13 +108,6 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
     if platform.calibration.tcp_window:
         problems += [problem for route in routes for problem in _window_problems(*route, text)]
     return sorted(problems), list(platform.hosts)
-
-
-def _check_xml(text: str) -> tuple[list[Problem], list[str]]:
-    try:
-        return xml_problems(read_elements(text))
-    except BrokenXmlError as error:
-        return [Problem(error.line, str(error))], []
 
 
 def _links_and_routes(
@@ -208,7 +195,7 @@ def _topology_problems(element: Element) -> list[Problem]:
 def _quantity_problems(element: Element) -> list[Problem]:
     problems = []
     for attributes, units, valid in _QUANTITIES:
-        for name in attributes.get(element.tag, ()):
+        for name in attributes:
             given = element.attributes.get(name, "")
             # Wi-Fi links and hosts with several speeds have lists of values.
             for part in given.replace(";", ",").split(",") if given else ():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from collwise.common.errors import UsageError, unknown_name
-from collwise.platforms.check import read_text, xml_problems
+from collwise.platforms.check import read_text, read_xml
 from collwise.platforms.description import Platform
 from collwise.platforms.heterogeneous import HeterogeneousPlatform
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.reader import Problem, read_description
-from collwise.platforms.xml_file import BrokenXmlError, XmlPlatform, config_options, read_elements
+from collwise.platforms.xml_file import XmlPlatform, config_options
 
 _FOLDER = Path(__file__).parent
 _SEE_ALL = "see 'collwise platforms list'"
@@ -58,11 +58,7 @@ def _from_toml(path: Path) -> Platform | HeterogeneousPlatform:
 
 def _from_xml(path: Path) -> XmlPlatform:
     text = read_text(path)
-    try:
-        elements = read_elements(text)
-    except BrokenXmlError as error:
-        raise _refusal(path, [Problem(error.line, str(error))]) from None
-    problems, hosts = xml_problems(elements)
+    problems, hosts, elements = read_xml(text)
     if problems:
         raise _refusal(path, problems)
     options = {option.attributes["id"]: option.attributes["value"] for option in config_options(elements)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,18 +19,16 @@ from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.predictions import ModelLike, model_from
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.openmpi.rules import collwise_rules, openmpi_rules
-from collwise.validation.selection.comparison import (
-    ComparisonPlan,
-    covered_by_model,
-    not_predicted,
-    select_by_model,
-    select_by_simulation,
-)
-from collwise.validation.selection.consumers import COLLWISE, OPENMPI, TARGETS, candidates, one_choice_a_count
+from collwise.simulator.timing import Timing
+from collwise.validation.openmpi.rules import openmpi_rules
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.collwise_rules import collwise_rules
+from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, OPENMPI, algorithms_for, needs_one_choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
-from collwise.validation.selection.grid import DECISION_SIZES
+from collwise.validation.selection.decisions import select_by_model, simulate_and_select
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
@@ -41,6 +39,8 @@ class Decisions:
     """Decision tables, one per collective: the algorithm to run from a P and message size on; from `select`."""
 
     tables: tuple[DecisionTable, ...]
+    failed: tuple[Timing, ...] = field(default=(), compare=False)
+    """Simulated cases that failed and are no choice."""
 
     @classmethod
     def load(cls, *paths: str | Path) -> Decisions:
@@ -85,7 +85,7 @@ def select(
     by: str = "predicted",
     procs: Numbers | None = None,
     sizes: Numbers | None = None,
-    segments: Numbers = "8KiB:128KiB:x2",
+    segments: Numbers = SEGMENTS_TEXT,
     consumer: str | None = None,
     one_choice: bool | None = None,
     sampled: bool = False,
@@ -116,27 +116,20 @@ def select(
     """
     if by not in ("predicted", "simulated"):
         raise unknown_name("source of times", by, ("predicted", "simulated"))
-    if consumer is not None and consumer not in TARGETS:
-        raise unknown_name("target", consumer, TARGETS)
+    if consumer is not None and consumer not in CONSUMERS:
+        raise unknown_name("decision consumer", consumer, CONSUMERS)
     chosen = _candidates(arguments.collectives(collective), consumer)
     where = None if platform is None else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
-    common, *more = arguments.sizes(segments)
+    asked_sizes = None if sizes is None else arguments.sizes(sizes)
 
     def single(one: str) -> bool:
-        return one_choice_a_count(one, consumer) if one_choice is None else one_choice
+        return needs_one_choice(one, consumer) if one_choice is None else one_choice
 
-    def plans(names: dict[str, tuple[str, ...]], counts: tuple[int, ...], per_node: int) -> list[ComparisonPlan]:
+    def grids(names: dict[str, tuple[str, ...]], counts: tuple[int, ...], per_node: int) -> list[CaseGrid]:
+        cut = arguments.sizes(segments)
         return [
-            ComparisonPlan(
-                one,
-                counts,
-                arguments.sizes(sizes) if sizes and one != "barrier" else DECISION_SIZES[one],
-                per_node,
-                common,
-                algorithms,
-                tuple(more),
-            )
+            CaseGrid(one, counts, sizes_of(one, asked_sizes, decided=True), per_node, cut, algorithms)
             for one, algorithms in names.items()
         ]
 
@@ -145,22 +138,22 @@ def select(
             raise UsageError("predicted times need a model: what fit returned, or a parameter file")
         fitted = model_from(model, name)
         chosen = _with_formulas(fitted, chosen)
-        asked = plans(chosen, *_process_counts(fitted, Path(str(model)), where, counts, ppn))
-        for plan in asked:
-            covered, left_out = covered_by_model(fitted, plan)
-            for line in filter(None, (left_out, not_predicted(fitted, covered))):
+        asked = grids(chosen, *_process_counts(fitted, Path(str(model)), where, counts, ppn))
+        for grid in asked:
+            covered, left_out = covered_by_model(fitted, grid)
+            for line in filter(None, (left_out, without_prediction(fitted, covered))):
                 arguments.note(line)
-        return Decisions(tuple(select_by_model(fitted, plan, single(plan.collective), sampled) for plan in asked))
+        return Decisions(tuple(select_by_model(fitted, grid, single(grid.collective), sampled) for grid in asked))
     if where is None or counts is None:
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
     if sampled:
         raise UsageError("sampled is for predicted times; simulated ones are always sampled")
-    asked = plans(_without_free_barrier(chosen, where), counts, ppn or where.default_processes_per_node)
-    cases = [case for plan in asked for case in plan.candidate_cases()]
-    label = ", ".join(chosen) if len(chosen) <= 3 else f"{len(chosen)} collectives"
+    asked = grids(_without_free_barrier(chosen, where), counts, ppn or where.default_processes_per_node)
     with arguments.opened(context) as simulations:
-        sweep = simulations.simulate(where, cases, f"{where.name}: simulating {label}")
-    return Decisions(tuple(select_by_simulation(where, plan, sweep, single(plan.collective)) for plan in asked))
+        tables, sweep = simulate_and_select(where, asked, simulations, single)
+    if sweep.failed:
+        warn(f"{len(sweep.failed)} cases failed and are no choice; first: {sweep.failed[0].error}")
+    return Decisions(tuple(tables), tuple(sweep.failed))
 
 
 def export(
@@ -200,7 +193,7 @@ def _candidates(collectives: Sequence[str], consumer: str | None) -> dict[str, t
     found, missing = {}, []
     for name in collectives:
         try:
-            found[name] = candidates(name, consumer)
+            found[name] = algorithms_for(name, *([consumer] if consumer else []))
         except UsageError as problem:
             missing.append(problem)
     if not found:

@@ -23,7 +23,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.loading import load_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.platforms import HostPlatform
-from collwise.validation.selection.grid import SIZES
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
@@ -80,7 +80,7 @@ def fit(
     model: str = "implementation-aware",
     *,
     procs: Numbers | None = None,
-    segments: Numbers = "8KiB:128KiB:x2",
+    segments: Numbers = SEGMENTS_TEXT,
     collectives: Names = "all",
     procedure: str | None = None,
     heterogeneous: bool | None = None,
@@ -170,7 +170,7 @@ def predict(
     """
     fitted = model_from(model, name)
     covered = _with_formula(fitted, collective, algorithms)
-    counts, message_bytes = arguments.counts(procs), arguments.sizes(sizes) if sizes else SIZES[collective]
+    counts, message_bytes = arguments.counts(procs), sizes_of(collective, arguments.sizes(sizes) if sizes else None)
     _warn_beyond(fitted, collective, max(counts), max(message_bytes))
     p, m = np.array(counts)[:, None], np.array(message_bytes)[None, :]
     methods = [

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from collwise import arguments
-from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.timing import Case, Timing
-from collwise.validation.selection.grid import SIZES as MEASURED_SIZES
-from collwise.validation.selection.grid import SWEEP_SIZES
+from collwise.simulator.timing import Timing
+from collwise.validation.selection.cases import candidates, cases
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -40,7 +41,7 @@ def simulate(
     sizes: Numbers | None = None,
     *,
     algorithms: Names | None = None,
-    segments: Numbers = "8KiB",
+    segments: Numbers = SEGMENTS_TEXT,
     counts: Mapping[str, int | None] | None = None,
     thresholds: Thresholds | None = None,
     root: int = 0,
@@ -71,25 +72,19 @@ def simulate(
     where = arguments.platform(platform)
     per_node = ppn or where.default_processes_per_node
     asked = arguments.collectives(collective)
-    chosen = chosen_algorithms(asked, algorithms)
+    choices = _choices(asked, algorithms, segments, counts or {}, thresholds)
+    asked_sizes = None if sizes is None else arguments.sizes(sizes)
     process_counts = arguments.counts(procs)
     if root >= min(process_counts):
         raise UsageError(f"--root: rank {root} does not exist with P = {min(process_counts)}")
-    cases = [
-        Case(
-            *(one.collective, one.name, p, m, segment, (counts or {}).get(one.count_parameter) or 0),
-            *(per_node, root),
-            limit_bytes=limit,
-        )
-        for one, cuts in _cuts(chosen, arguments.sizes(segments), thresholds)
-        for p in process_counts
-        if not one.objection(p)
-        for m in (arguments.sizes(sizes) if sizes and one.collective != "barrier" else SWEEP_SIZES[one.collective])
-        for segment, limit in cuts
+    wanted = [
+        case
+        for one, competing in choices.items()
+        for case in cases(one, competing, process_counts, sizes_of(one, asked_sizes), per_node, root)
     ]
     label = ", ".join(asked) if len(asked) <= 3 else f"{len(asked)} collectives"
     with arguments.opened(context) as simulations:
-        result = simulations.simulate(where, cases, f"{where.name} {label}")
+        result = simulations.simulate(where, wanted, f"{where.name} {label}")
     frame = _frame(result.timings.values(), _CASE, ("seconds", "error"))
     frame.attrs = {
         "platform": where.name,
@@ -106,7 +101,7 @@ def measure(
     sizes: Numbers | None = None,
     *,
     algorithms: Names | None = None,
-    segments: Numbers = "8KiB",
+    segments: Numbers = SEGMENTS_TEXT,
     thresholds: Thresholds | None = None,
     target: str | ExecutionTarget = "openmpi",
     method: Method | None = None,
@@ -136,25 +131,19 @@ def measure(
     from collwise.simulator.sweeps.mpi_runner import measure_launches
 
     how = method or Method()
-    chosen = chosen_algorithms([Catalogue.load().collective(collective).name], algorithms)
-    choices = _cuts(chosen, arguments.sizes(segments), thresholds)
+    choices = _choices([Catalogue.load().collective(collective).name], algorithms, segments, {}, thresholds)[collective]
     place = LocalMachine(target) if isinstance(target, str) else target
-    cases = [
-        Case(
-            *(collective, one.name, p, m, segment),
-            processes_per_node=place.processes_per_node(p),
-            limit_bytes=limit,
-        )
-        for p in arguments.counts(procs)
-        for m in (arguments.sizes(sizes) if sizes and collective != "barrier" else MEASURED_SIZES[collective])
-        for one, cuts in choices
-        for segment, limit in cuts
-        if not one.objection(p)
+    message_bytes = sizes_of(collective, None if sizes is None else arguments.sizes(sizes))
+    wanted = [
+        case
+        for count in arguments.counts(procs)
+        for case in cases(collective, choices, [count], message_bytes, place.processes_per_node(count))
     ]
-    if not cases:
-        raise UsageError(f"none of {', '.join(one.name for one in chosen)} runs on P = {procs}")
+    if not wanted:
+        names = dict.fromkeys(choice.algorithm for choice in choices)
+        raise UsageError(f"none of {', '.join(names)} runs on P = {procs}")
     with Store(arguments.store_path(store)) as opened:
-        launches = measure_launches(place, cases, opened, method=how)
+        launches = measure_launches(place, wanted, opened, method=how)
     timings = [combine(each, how.precision.confidence) for each in zip(*launches, strict=True)]
     frame = _frame(timings, _CASE, ("seconds", *_MEASURED, "error"))
     frame.attrs = {"platform": place.name, "maker": place.installation.label}
@@ -188,33 +177,28 @@ def results(store: str | Path | None = None, **equal: Any) -> pd.DataFrame:
         return pd.DataFrame(opened.rows(**equal), columns=columns)
 
 
-def chosen_algorithms(collectives: Sequence[str], given: Names | None) -> list[Algorithm]:
-    """The algorithms asked for, or all that can be chosen, of some collectives. Raises UsageError."""
-    if given is not None and len(collectives) > 1 and arguments.names(given) != ("all",):
+def _choices(
+    collectives: Sequence[str],
+    algorithms: Names | None,
+    segments: Numbers,
+    counts: Mapping[str, int | None],
+    thresholds: Thresholds | None,
+) -> dict[str, tuple[Choice, ...]]:
+    """The choices that compete, by collective, with the bounds that the thresholds give some algorithms.
+
+    Raises UsageError for unknown names, and for names of algorithms where there are several collectives.
+    """
+    from collwise.studies.cli.thresholds import check_thresholds_matter, with_thresholds
+
+    if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) != ("all",):
         raise UsageError("--algorithms: names belong to one collective; several were asked for")
-    return [
-        Catalogue.load().algorithm(collective, name)
-        for collective in collectives
-        for name in arguments.algorithms(collective, given)
-    ]
-
-
-def _cuts(
-    chosen: Sequence[Algorithm], segments: Sequence[int], thresholds: Thresholds | None
-) -> list[tuple[Algorithm, list[tuple[int, int]]]]:
-    """Algorithms with their segment sizes, each with the size up to which messages are cut (0: no such limit)."""
-    from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter
-
-    check_thresholds_matter(chosen, thresholds)
-    return [
-        (
-            one,
-            [bounds_of(one, thresholds)]
-            if one.bounded
-            else [(segment, 0) for segment in (segments if one.pipelined else (0,))],
-        )
-        for one in chosen
-    ]
+    found = {
+        one: candidates(one, arguments.sizes(segments), arguments.algorithms(one, algorithms), counts)
+        for one in collectives
+    }
+    entries = [Catalogue.load().algorithm(one, each.algorithm) for one, choices in found.items() for each in choices]
+    check_thresholds_matter(entries, thresholds)
+    return {one: with_thresholds(one, choices, thresholds) for one, choices in found.items()}
 
 
 def _frame(timings: Iterable[Timing], case: Sequence[str], values: Sequence[str]) -> pd.DataFrame:

@@ -37,22 +37,19 @@ from collwise.studies.cli.options import (
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.tuning import summary_line, table_columns, table_row
+from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.fitting.models_by_name import (
     MODEL_NAMES,
     check_formulas,
     model_of,
 )
-from collwise.validation.selection.comparison import (
-    Comparison,
-    ComparisonPlan,
-)
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.comparison import Comparison
 from collwise.validation.selection.comparison import compare as run_comparison
-from collwise.validation.selection.consumers import COLLWISE, OPENMPI, OPENMPI_VERSIONS, TARGETS
+from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, OPENMPI, OPENMPI_VERSIONS
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
-from collwise.validation.selection.grid import SIZES as USUAL_SIZES
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
-_WIDE = "8KiB:128KiB:x2"
 _MOST_ROWS = 200
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
@@ -61,9 +58,9 @@ _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 @platform_option
 @collective_option
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
 @click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
-@segments_option("8KiB", _ONE_OR_MORE)
+@segments_option(SEGMENTS_TEXT, _ONE_OR_MORE)
 @click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'. Default: fitted now.")
 @click.option("--model", type=NamedChoice("model", MODEL_NAMES), default="by_parts", show_default=True)
 @click.option("--figures", type=click.Path(path_type=Path), help="Write figures into this folder.")
@@ -84,25 +81,23 @@ def compare(
     simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
-    """For each P and m: the best algorithm by simulated time, and what the model's and Open MPI's picks cost.
+    """For each P and m: the best algorithm by simulated time, and the slowdown of the model's and Open MPI's picks.
 
-    A choice is an algorithm, and with several --segments also a segment size; in brackets its cost over the best one
-    in percent. Open MPI is the fixed decision of 3.1. With one segment size, "Open MPI" has its algorithm at that size,
-    as in the paper, and the last column the segment sizes that Open MPI ships, which may beat it (negative).
+    A choice is an algorithm, and with several --segments also a segment size; in brackets its slowdown against the best
+    one in percent. Open MPI is the fixed decision of 3.1. With one segment size, "Open MPI" has its algorithm at that
+    size, as in the paper, and the last column the segment sizes that Open MPI ships, which may beat it (negative).
     """
     ppn = processes_per_node(platform, ppn)
     names = algorithm_names(collective, algorithms)
     check_formulas(model, [collective])
     if figures is not None:
         writable_folder(figures)
-    plan = ComparisonPlan(
-        collective, procs, tuple(sizes or USUAL_SIZES[collective]), ppn, segments[0], names, segments[1:]
-    )
+    grid = CaseGrid(collective, procs, sizes_of(collective, sizes), ppn, segments, names)
     for count in procs:
         platform.hosts_for(count, ppn)
     with simulation.context() as context:
         fitted = model_of(model, parameters, platform, ppn, segments, context, [collective])
-        result = run_comparison(platform, plan, fitted, context)
+        result = run_comparison(platform, grid, fitted, context)
     if figures is not None:
         _write_figures(figures, platform, collective, result.rows)
     if as_json:
@@ -136,7 +131,7 @@ def _write_figures(folder: Path, platform: HostPlatform, collective: str, rows: 
 def _row_record(row: Comparison) -> dict[str, object]:
     def pick(source: str) -> dict[str, object]:
         chosen = getattr(row, source)
-        return {**vars(chosen.choice), "seconds": chosen.seconds, "degradation": chosen.degradation}
+        return {**vars(chosen.choice), "seconds": chosen.seconds, "slowdown": chosen.slowdown}
 
     return {
         "collective": row.collective,
@@ -164,14 +159,17 @@ def _row_record(row: Comparison) -> dict[str, object]:
 @click.option("--sizes", type=SIZES, help="Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.")
 @click.option("--sampled", is_flag=True, help="For --by predicted: choose at --sizes only, for shorter tables.")
 @click.option(
-    "--for", "target", type=NamedChoice("target", TARGETS), help="Only what this can be told to run. Default: all."
+    "--for",
+    "consumer",
+    type=NamedChoice("decision consumer", CONSUMERS),
+    help="Only what its rules can express. Default: all.",
 )
 @click.option(
     "--one-choice/--by-size",
     default=None,
-    help="One algorithm a process count, or by message size. Default: one where whom it is for needs that.",
+    help="One choice for each process count, or by message size. Default: one where the consumer needs that.",
 )
-@segments_option(_WIDE, _ONE_OR_MORE)
+@segments_option(SEGMENTS_TEXT, _ONE_OR_MORE)
 @click.option(
     "--model", type=NamedChoice("model", MODEL_NAMES), help="One of the file's. Default: what it was made for."
 )
@@ -187,7 +185,7 @@ def select(
     procs: tuple[int, ...] | None,
     sizes: tuple[int, ...] | None,
     sampled: bool,
-    target: str | None,
+    consumer: str | None,
     one_choice: bool | None,
     segments: tuple[int, ...],
     model: str | None,
@@ -222,7 +220,7 @@ def select(
             procs=procs,
             sizes=sizes,
             segments=segments,
-            consumer=target,
+            consumer=consumer,
             one_choice=one_choice,
             sampled=sampled,
             name=model,
@@ -233,9 +231,13 @@ def select(
         decisions.save(output)
     if as_json:
         print_json(decisions_document(decisions.tables))
-        return
-    for decided in decisions.tables:
-        _print_decisions(decided)
+    else:
+        for decided in decisions.tables:
+            _print_decisions(decided)
+    if decisions.failed:
+        raise CollwiseError(
+            f"{len(decisions.failed)} cases failed and are no choice; first: {decisions.failed[0].error}"
+        )
 
 
 def _print_decisions(decisions: DecisionTable) -> None:
@@ -307,7 +309,7 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
     "--collective", "collectives", type=COLLECTIVES, default="bcast,gather", show_default=True,
     help="Names by commas, or all.",
 )  # fmt: skip
-@segments_option(_WIDE, _ONE_OR_MORE)
+@segments_option(SEGMENTS_TEXT, _ONE_OR_MORE)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/PLATFORM-report")
 @ppn_option
 @simulation_options
@@ -322,7 +324,7 @@ def report(
 ) -> None:
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it."""
     from collwise.studies.reports.report import write_report
-    from collwise.studies.tuning import tune
+    from collwise.validation.selection.tuning import tune
 
     check_formulas(BY_PARTS, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")

@@ -58,19 +58,21 @@ def crosscheck(
 ) -> None:
     """Compares our algorithms with the same ones that others wrote.
 
-    SMPI's: simulated time on one platform. Open MPI's, each forced in turn: every byte of the results, and how many
-    messages and bytes go from each process to each. Exit code 1 if something differs and the reason is not known.
+    SMPI's: simulated times on one platform. Open MPI's, each forced in turn: every byte of the results, and
+    the messages and bytes from each process to each other. Exit code 1 if something differs for no known reason.
     """
     complete = not (collective or procs or sizes)
     found: list[str] = []
     document: dict[str, Any] = {}
     with Console(stderr=True).status("comparing") as status:
         smpi = (
-            compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, tell=status.update)
+            compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, on_algorithm=status.update)
             if library != "openmpi"
             else []
         )
-        openmpi = compare_with_openmpi(collective, procs, sizes, tell=status.update) if library != "smpi" else []
+        openmpi = (
+            compare_with_openmpi(collective, procs, sizes, on_algorithm=status.update) if library != "smpi" else []
+        )
     if library != "openmpi":
         found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
         document["smpi"] = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]

@@ -1,4 +1,4 @@
-"""collwise decision-map: decision maps and penalty maps."""
+"""collwise decision-map: decision maps, and maps of the slowdown of models' picks."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from collwise.validation.fitting.models_by_name import (
     model_of,
     models_on,
 )
-from collwise.validation.selection.comparison import ComparisonPlan
-from collwise.validation.selection.grid import SWEEP_SIZES
-from collwise.validation.selection.maps import DecisionMaps, decision_maps, method_name
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.defaults import sizes_of
+from collwise.validation.selection.maps import DecisionMaps, decision_maps
 
 
 @click.command(
@@ -74,17 +74,17 @@ def decision_map(
     simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
-    """The best method over (m, P) by simulation and by models, and what the models' picks cost.
+    """The best method over (m, P) by simulation and by models, and the slowdown of the models' picks.
 
-    A method is an algorithm at a segment size. The penalty of a pick is its simulated time over that of the best
-    method, as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
+    A method is an algorithm at a segment size. Slowdowns compare simulated times of the picks with those of the best
+    methods, as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
     """
     ppn = processes_per_node(platform, ppn)
     names = algorithm_names(collective, algorithms)
     files = _files(models, parameters)
     for name in models:
         check_formulas(name, [collective])
-    sizes = sizes or SWEEP_SIZES[collective]
+    sizes = sizes_of(collective, sizes)
     if sizes[0] < 1:
         why = "a barrier has no message sizes" if collective == "barrier" else "there is no place for m = 0 on its axis"
         raise UsageError(f"no map of {collective}: {why}; the least is --sizes 1")
@@ -92,7 +92,7 @@ def decision_map(
         platform.hosts_for(count, ppn)
     if figures is not None:
         writable_folder(figures)
-    plan = ComparisonPlan(collective, procs, sizes, ppn, segments[0], names, segments[1:])
+    grid = CaseGrid(collective, procs, sizes, ppn, segments, names)
     with simulation.context() as context:
         loaded = (
             [
@@ -102,7 +102,7 @@ def decision_map(
             if files
             else models_on(platform, models, ppn, segments, context, [collective])
         )
-        made = decision_maps(platform, plan, loaded, context)
+        made = decision_maps(platform, grid, loaded, context)
     for remark in (remark for found in made.models.values() for remark in found.remarks):
         click.echo(f"collwise: {remark}", err=True)
     if figures is not None:
@@ -124,49 +124,49 @@ def _files(models: Sequence[str], parameters: Sequence[str] | None) -> list[Path
 
 
 def _draw(made: DecisionMaps, platform: HostPlatform, folder: Path) -> None:
-    from collwise.studies.figures.maps import decision_figure, penalty_figure
+    from collwise.studies.figures.maps import decision_figure, slowdown_figure
     from collwise.studies.figures.style import save
 
-    what = f"{made.plan.collective} on {platform.title}"
-    stem = f"{platform.name}-{made.plan.collective}"
+    what = f"{made.grid.collective} on {platform.title}"
+    stem = f"{platform.name}-{made.grid.collective}"
     save(decision_figure(made, f"Best method: {what}"), folder / f"{stem}-decisions.png")
-    save(penalty_figure(made, f"Penalty of the models' picks: {what}"), folder / f"{stem}-penalties.png")
+    save(slowdown_figure(made, f"Slowdown of the models' picks: {what}"), folder / f"{stem}-slowdowns.png")
 
 
 def _print(made: DecisionMaps, platform: HostPlatform) -> None:
     rows = []
     for name in made.models:
         found = made.summary(name)
-        where = f"P = {found.worst_procs}, m = {format_size(found.worst_bytes)}: {method_name(found.worst_pick)}"
+        where = f"P = {found.worst_procs}, m = {format_size(found.worst_bytes)}: {found.worst_pick.label}"
         rows.append(
             (
                 name, where, f"{found.best_share * 100:.0f} %",
-                f"{found.mean_penalty * 100:.1f} %", f"{found.worst_penalty * 100:.1f} %",
+                f"{found.mean_slowdown * 100:.1f} %", f"{found.worst_slowdown * 100:.1f} %",
             )
         )  # fmt: skip
-    points = f"{len(made.plan.procs)} x {len(made.plan.message_bytes)} points, {len(made.methods)} methods"
-    title = f"{made.plan.collective} on {platform.title}, {points}, {made.sweep.configuration.maker}"
-    columns = ["model", "worst at", "picks the best", "mean penalty", "worst"]
+    points = f"{len(made.grid.procs)} x {len(made.grid.message_bytes)} points, {len(made.methods)} methods"
+    title = f"{made.grid.collective} on {platform.title}, {points}, {made.sweep.configuration.maker}"
+    columns = ["model", "worst at", "picks the best", "mean slowdown", "worst"]
     stdout_console().print(table(title, columns, rows, left=2))
     best = [made.best == index for index in range(len(made.methods))]
-    shares = {method_name(choice): np.mean(mine) for choice, mine in zip(made.methods.values(), best, strict=True)}
+    shares = {choice.label: np.mean(mine) for choice, mine in zip(made.methods, best, strict=True)}
     leading = sorted(((share, name) for name, share in shares.items() if share > 0), reverse=True)
     click.echo("Best by simulation: " + "; ".join(f"{name} {share * 100:.0f} %" for share, name in leading))
 
 
 def _document(made: DecisionMaps) -> dict[str, Any]:
-    """Picks are indices into `methods`, -1 where there is none; penalties shares of the best time; shape (P, m)."""
+    """Picks are indices into `methods`, -1 where there is none; arrays have the shape (P, m)."""
     least = np.min(np.where(np.isnan(made.seconds), np.inf, made.seconds), axis=0)
     return {
-        "collective": made.plan.collective,
-        "procs": list(made.plan.procs),
-        "message_bytes": list(made.plan.message_bytes),
-        "methods": [vars(choice) for choice in made.methods.values()],
+        "collective": made.grid.collective,
+        "procs": list(made.grid.procs),
+        "message_bytes": list(made.grid.message_bytes),
+        "methods": [vars(choice) for choice in made.methods],
         "simulated": {"best": made.best.tolist(), "seconds": least.tolist()},
         "models": {
             name: {
                 "picks": found.winners.tolist(),
-                "penalty": found.penalty.tolist(),
+                "slowdown": found.slowdown.tolist(),
                 "summary": {**vars(made.summary(name)), "worst_pick": vars(made.summary(name).worst_pick)},
             }
             for name, found in made.models.items()

@@ -15,7 +15,9 @@ from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import SimulationOptions, simulation_options
 from collwise.studies.cli.rules_check import check_all
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.tuning import Tuning, summary_line, table_columns, table_row, tune
+from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+from collwise.validation.selection.defaults import PAPER_SIZES
+from collwise.validation.selection.tuning import Tuning, tune
 
 # The process counts of the paper's figure 5; those of its tables 2 and 3 are shown.
 CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
@@ -38,7 +40,7 @@ def demo(output: Path, simulation: SimulationOptions) -> None:
     tunings = []
     with simulation.context() as context:
         for name, procs in CLUSTERS.items():
-            tuning = tune(load(name), ("bcast", "gather"), procs, context)
+            tuning = tune(load(name), ("bcast", "gather"), procs, context, sizes=PAPER_SIZES)
             tunings.append(tuning)
             _show(console, tuning, SHOWN[name])
     page = write_report(tunings, output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
@@ -38,8 +38,10 @@ from collwise.validation.fitting.models_by_name import (
 )
 from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, Recovered, objection, requests
 from collwise.validation.fitting.recovery import recover as run_recovery
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.defaults import sizes_of
 from collwise.validation.selection.evaluation import COLLECTIVES as MODELLED
-from collwise.validation.selection.evaluation import PAPERS_SEGMENTS, Evaluation, Grid, usual_grid
+from collwise.validation.selection.evaluation import PAPERS_SEGMENTS, Evaluation, usual_grid
 from collwise.validation.selection.evaluation import evaluate as run_evaluation
 
 # Those of an evaluation's grid, the common one of the fit first.
@@ -65,10 +67,10 @@ def evaluate(
     simulation: SimulationOptions,
     as_json: bool,
 ) -> None:
-    """Scores models: predicted against simulated times, and what their selections cost.
+    """Scores models: predicted against simulated times, and the slowdown of their picks.
 
-    Models are estimated on each platform first, with one process a node. Costs are over the best of all algorithms
-    (at whole messages, and 1 KiB and 8 KiB segments) that any of the models covers.
+    Models are estimated on each platform first, with one process a node. Slowdowns compare picks with the best of all
+    algorithms (unsegmented, and at 1 KiB and 8 KiB segments) that any of the models covers.
     """
     if not platforms:
         raise UsageError("--platforms: names by commas, for example boba,frodo")
@@ -79,7 +81,7 @@ def evaluate(
     if as_json:
         print_json([asdict(score) for score in scores])
     else:
-        title = "Predicted against simulated times, and the cost of selections over the best"
+        title = "Predicted against simulated times, and the slowdown of picks against the best"
         stdout_console().print(table(title, SCORE_COLUMNS, score_rows(scores), left=3))
     for line in (line for result in results for line in remarks(result)):
         click.echo(line, err=as_json)
@@ -91,7 +93,7 @@ def evaluate(
 class _Plan:
     platform: HostPlatform
     models: Sequence[str]
-    grids: Mapping[str, Grid]
+    grids: Sequence[CaseGrid]
 
 
 def _planned(
@@ -116,18 +118,16 @@ def _planned(
             if collectives:
                 raise UsageError(why)
             click.echo(f"collwise: {why}; left out", err=True)
-    grids = {name: usual_grid(platform, name, procs or ()) for name in covered}
+    grids = [usual_grid(platform, name, procs or ()) for name in covered]
     if sizes:
-        grids = {
-            name: grid if name == "barrier" else replace(grid, message_bytes=tuple(sizes))
-            for name, grid in grids.items()
-        }
+        grids = [replace(grid, message_bytes=sizes_of(grid.collective, sizes)) for grid in grids]
     return _Plan(platform, chosen, grids)
 
 
 def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:
-    models = models_on(plan.platform, plan.models, 1, _SEGMENTS, context, list(plan.grids))
-    return run_evaluation(plan.platform, models, list(plan.grids), plan.grids, context)
+    collectives = [grid.collective for grid in plan.grids]
+    models = models_on(plan.platform, plan.models, 1, _SEGMENTS, context, collectives)
+    return run_evaluation(plan.platform, models, plan.grids, context)
 
 
 @click.command(epilog=example("recover --platform exact"))

@@ -48,7 +48,7 @@ from collwise.validation.fitting.implementation_aware import (
 from collwise.validation.fitting.implementation_aware import fit as run_fit
 from collwise.validation.fitting.models_by_name import fitted_segments, measured_parameters, simulated_parameters
 from collwise.validation.fitting.point_to_point import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
-from collwise.validation.selection.grid import SEGMENT_BYTES
+from collwise.validation.selection.defaults import SEGMENT_BYTES
 
 _IMPLEMENTATION_AWARE = "implementation-aware"
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import writable_file, write_text
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
@@ -30,9 +30,10 @@ from collwise.studies.cli.options import (
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import Where, place_options, target_from
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
-from collwise.validation.measurement.gain import MeasuredGain, builtin_case, measure_gain
+from collwise.validation.measurement.gain import MeasuredGain, measure_gain
+from collwise.validation.selection.cases import CaseGrid, builtin_cases
 from collwise.validation.selection.decision_table import DecisionTable, decisions_from
-from collwise.validation.selection.simulated_decisions import simulated_decisions
+from collwise.validation.selection.decisions import simulate_and_select
 
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
 _SIZES = "1KiB:256KiB:x4"
@@ -58,9 +59,9 @@ def gain(
     decisions: Path | None,
     platform: HostPlatform | None,
     collectives: Sequence[str] | None,
-    procs: Sequence[int],
-    sizes: Sequence[int],
-    segments: Sequence[int],
+    procs: tuple[int, ...],
+    sizes: tuple[int, ...],
+    segments: tuple[int, ...],
     launches: int,
     repetitions: int,
     check: bool,
@@ -94,8 +95,13 @@ def gain(
             assert platform is not None
             names = collectives or COLLECTIVES.convert(_COLLECTIVES, None, None)
             context = SimulationContext(opened, progress=sweep_progress)
-            tables = simulated_decisions(platform, names, procs, sizes, context, segments=segments)
-        cases = [builtin_case(place, name, p, m) for name in tables for p in procs for m in sizes]
+            tables = _simulated(platform, [CaseGrid(name, procs, sizes, 1, segments) for name in names], context)
+        cases = [
+            case
+            for name in tables
+            for count in procs
+            for case in builtin_cases(name, [count], sizes, place.processes_per_node(count))
+        ]
         found = measure_gain(
             place, tables, cases, opened, launches=launches, repetitions=repetitions, check=check,
             on_launch=lambda done, of: click.echo(f"collwise: {done} of {of} launches", err=True),
@@ -111,6 +117,15 @@ def gain(
         print_json({"rows": records(found.rows), "checks": check_lines(found)})
     else:
         _print(found, place)
+
+
+def _simulated(
+    platform: HostPlatform, grids: Sequence[CaseGrid], context: SimulationContext
+) -> dict[str, DecisionTable]:
+    tables, sweep = simulate_and_select(platform, grids, context)
+    if sweep.failed:
+        raise CollwiseError(f"{len(sweep.failed)} simulated cases failed; first: {sweep.failed[0].error}")
+    return {table.collective: table for table in tables}
 
 
 def _asked_for(file: Path, collectives: Sequence[str] | None) -> Mapping[str, DecisionTable]:

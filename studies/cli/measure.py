@@ -17,7 +17,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
-from collwise.simulator.timing import Case, Timing
+from collwise.simulator.timing import Timing
 from collwise.studies.cli.commands import example
 from collwise.studies.cli.method_options import method_options
 from collwise.studies.cli.options import (
@@ -35,8 +35,9 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import Where, place_options, print_script, script_option, target_from
-from collwise.studies.cli.thresholds import bounds_of, check_thresholds_matter, thresholds_option
-from collwise.validation.selection.grid import SIZES as USUAL_SIZES
+from collwise.studies.cli.thresholds import check_thresholds_matter, thresholds_option, with_thresholds
+from collwise.validation.selection.cases import candidates, cases
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
 @collective_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's, or 12 by doubling.")
-@segments_option("8KiB")
+@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
+@segments_option(SEGMENTS_TEXT)
 @thresholds_option
 @method_options
 @file_option("--raw", help="Write every repetition to a CSV file.")
@@ -77,37 +78,22 @@ def measure(
     catalogue = Catalogue.load()
     names = algorithm_names(collective, algorithms)
     check_thresholds_matter([catalogue.algorithm(collective, name) for name in names], thresholds)
-    cuts = {
-        algorithm.name: [bounds_of(algorithm, thresholds)]
-        if algorithm.bounded
-        else [(segment, 0) for segment in (segments if algorithm.pipelined else (0,))]
-        for algorithm in map(catalogue.collective(collective).algorithms.__getitem__, names)
-    }
+    choices = with_thresholds(collective, candidates(collective, segments, names), thresholds)
     place = None if script is not None else target_from(where)
-    cases = [
-        Case(
-            collective,
-            name,
-            p,
-            m,
-            segment,
-            processes_per_node=place.processes_per_node(p) if place else 1,
-            limit_bytes=limit,
-        )
-        for p in procs
-        for m in sizes or USUAL_SIZES[collective]
-        for name in names
-        for segment, limit in cuts[name]
-        if not catalogue.algorithm(collective, name).objection(p)
+    sizes = sizes_of(collective, sizes)
+    asked = [
+        case
+        for count in procs
+        for case in cases(collective, choices, [count], sizes, place.processes_per_node(count) if place else 1)
     ]
-    if not cases:
+    if not asked:
         raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, procs))}")
     method = replace(method, keep_samples=raw is not None)
     if place is None:
-        print_script(Path(str(script)), cases, method, where)
+        print_script(Path(str(script)), asked, method, where)
         return
     with Store(store) as opened, sweep_progress(f"{collective}, {place.name}") as advance:
-        launches = measure_launches(place, cases, opened, method=method, on_progress=advance)
+        launches = measure_launches(place, asked, opened, method=method, on_progress=advance)
     timings = [combine(each, method.precision.confidence) for each in zip(*launches, strict=True)]
     if raw is not None:
         write_text(raw, samples_csv(launches))
@@ -121,7 +107,7 @@ def measure(
         stdout_console().print(table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3))
     failed = [row for row in timings if not row.ok]
     if failed:
-        raise CollwiseError(f"{len(failed)} of {len(cases)} cases failed; first: {failed[0].error}")
+        raise CollwiseError(f"{len(failed)} of {len(asked)} cases failed; first: {failed[0].error}")
 
 
 _COLUMNS = ("P", "m", "algorithm", "mean", "median", "minimum", "maximum", "+-", "repetitions", "late starts")

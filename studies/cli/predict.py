@@ -30,7 +30,7 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.fitting.models_by_name import MODEL_NAMES, beyond_what_is_known
-from collwise.validation.selection.grid import SIZES as USUAL_SIZES
+from collwise.validation.selection.defaults import sizes_of
 
 _MOST_ROWS = 60
 
@@ -74,7 +74,7 @@ def predict(
         refuse_options(
             context, ("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair"
         )
-        _predict_pair(parameters, pair, tuple(sizes or USUAL_SIZES["bcast"]), as_json)
+        _predict_pair(parameters, pair, sizes_of("bcast", sizes), as_json)
         return
     if collective is None:
         raise UsageError("name one of --collective and --pair")

@@ -24,7 +24,7 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.validation.fitting.models_by_name import model_of
-from collwise.validation.selection.grid import SEGMENT_BYTES
+from collwise.validation.selection.defaults import SEGMENT_BYTES
 from collwise.validation.selection.rank_mapping import (
     COLLECTIVES,
     MODELS,

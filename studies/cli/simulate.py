@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option("--algorithms", type=NAMES, help="Names by commas, of one collective. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 10:90:+10.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
-@segments_option("8KiB")
+@segments_option(SEGMENTS_TEXT)
 @click.option("--chains", type=click.IntRange(1), help="Chains of K-chain trees. Default: 4.")
 @click.option("--radix", type=click.IntRange(2), help="Radix of k-nomial trees. Default: 4.")
 @click.option("--max-requests", type=click.IntRange(1), help="Exchanges at a time of alltoall linear_sync. Default: 4.")

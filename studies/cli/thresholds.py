@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.studies.cli.options import F, parsed
+from collwise.validation.selection.choice import Choice
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -47,6 +49,19 @@ def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int,
         return 0, 0
     regular_from: int | None = getattr(thresholds, limit_name) if limit_name is not None else None
     return bound, 0 if regular_from is None else max(regular_from - 1, 0)
+
+
+def with_thresholds(collective: str, choices: Sequence[Choice], thresholds: Thresholds | None) -> tuple[Choice, ...]:
+    """The choices; those of algorithms that take a threshold with its bound and limit (see `bounds_of`)."""
+    entries = Catalogue.load().collective(collective).algorithms
+
+    def bounded(choice: Choice) -> Choice:
+        if not entries[choice.algorithm].bounded:
+            return choice
+        segment, limit = bounds_of(entries[choice.algorithm], thresholds)
+        return replace(choice, segment_bytes=segment, limit_bytes=limit)
+
+    return tuple(map(bounded, choices))
 
 
 def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresholds | None) -> None:

@@ -56,10 +56,10 @@ def validate(
 
     A platform is calibrated there from messages between two nodes, and models are fitted by their own experiments; then
     all algorithms are measured, simulated and predicted. Needs the right to make network namespaces. Finished cases are
-    kept in the store: a run that was stopped goes on from there.
+    stored: a run that was stopped resumes from there.
     """
     from collwise.studies.reports import validation_report as report
-    from collwise.validation.three_way.pipeline import Comparison
+    from collwise.validation.three_way.pipeline import ThreeWayComparison
 
     if not testbed:
         raise UsageError("name where to measure: --testbed")
@@ -73,7 +73,7 @@ def validate(
     )
     writable_folder(output)
     with Store(store) as opened:
-        result = Comparison(plan, opened, output, _tell).run()
+        result = ThreeWayComparison(plan, opened, output, _tell).run()
     page, _ = report.write_validation(result, output)
     if as_json:
         print_json(report.document(result))

@@ -1,4 +1,4 @@
-"""Decision maps and penalty maps over (m, P), drawn as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
+"""Decision maps and maps of slowdowns over (m, P), drawn as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
 
 Colours tell algorithms apart (Okabe and Ito's palette), hatches segment sizes.
 """
@@ -20,8 +20,8 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.figures.style import PALETTE, size_axis
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.selection.maps import DecisionMaps, method_name
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.maps import DecisionMaps
 
 _HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo")
 _MOST_COLUMNS = 3
@@ -32,7 +32,7 @@ _PERCENT_TICKS = (5, 10, 20, 50, 100, 200, 300)
 def decision_figure(maps: DecisionMaps, title: str) -> Figure:
     """The best method at every (m, P): a panel for simulation and one for each model."""
     panels = {"simulation": maps.best} | {f"model {name}": found.winners for name, found in maps.models.items()}
-    return method_map(panels, list(maps.methods.values()), maps.plan.procs, maps.plan.message_bytes, title)
+    return method_map(panels, maps.methods, maps.grid.procs, maps.grid.message_bytes, title)
 
 
 def method_map(
@@ -49,7 +49,7 @@ def method_map(
         for index, style in zip(used, styles, strict=True):
             _fill(axis, _edges(procs, sizes), winners == index, *style)
     handles = [
-        Patch(facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0, label=method_name(methods[index]))
+        Patch(facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0, label=methods[index].label)
         for index, (colour, hatch, ink) in zip(used, styles, strict=True)
     ]
     figure.legend(
@@ -60,22 +60,22 @@ def method_map(
     return figure
 
 
-def penalty_figure(maps: DecisionMaps, title: str) -> Figure:
-    """What each model's picks cost against the best method, in percent of its time: a panel a model."""
-    sizes, procs = _edges(maps.plan.procs, maps.plan.message_bytes)
-    figure, axes = _panels(len(maps.models), maps.plan.procs, maps.plan.message_bytes)
+def slowdown_figure(maps: DecisionMaps, title: str) -> Figure:
+    """The slowdown of each model's picks against the best method, in percent: a panel for each model."""
+    sizes, procs = _edges(maps.grid.procs, maps.grid.message_bytes)
+    figure, axes = _panels(len(maps.models), maps.grid.procs, maps.grid.message_bytes)
     colours = plt.get_cmap("viridis_r").with_extremes(under="white", bad="#BBBBBB")
     mesh = None
     for axis, (name, found) in zip(axes, maps.models.items(), strict=False):
         axis.set_title(f"model {name}")
-        percent = np.where(np.isnan(found.penalty), np.nan, np.maximum(found.penalty * 100, 1e-9))
+        percent = np.where(np.isnan(found.slowdown), np.nan, np.maximum(found.slowdown * 100, 1e-9))
         norm = LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT)
         mesh = axis.pcolormesh(sizes, procs, percent, cmap=colours, norm=norm, linewidth=0)
     if mesh is not None:
         bar = figure.colorbar(mesh, ax=axes, extend="both", ticks=_PERCENT_TICKS)
         bar.ax.set_yticklabels([str(value) for value in _PERCENT_TICKS])
         bar.ax.yaxis.set_minor_locator(NullLocator())
-        bar.set_label(f"penalty in percent\n(white: below {_WHITE_BELOW_PERCENT}; grey: no pick)", fontsize=9)
+        bar.set_label(f"slowdown in percent\n(white: below {_WHITE_BELOW_PERCENT}; grey: no pick)", fontsize=9)
     figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 

@@ -11,33 +11,33 @@ from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
-from collwise.validation.three_way.costs import Cost
-from collwise.validation.three_way.scores import Agreement
-from collwise.validation.three_way.table import SIMULATED, Row, Table
+from collwise.validation.three_way.scores import RankAgreement
+from collwise.validation.three_way.slowdowns import PickSlowdown
+from collwise.validation.three_way.table import SIMULATED, MeasuredRow, ThreeWayTable
 from collwise.validation.three_way.verdict import LIMITS, MEDIAN_ERROR
 
-# Costs above this, in percent, have the darkest colour.
+# Slowdowns above this, in percent, have the darkest colour.
 _DARKEST_PERCENT = 50
 
 
-def scatter(table: Table, title: str) -> Figure:
+def scatter(table: ThreeWayTable, title: str) -> Figure:
     """Simulated over measured time, a panel a collective, with the band that the median error is to stay in."""
     names = table.collectives
     figure, axes = _grid(len(names), 3.0, columns=3, width=4.3)
     band = LIMITS[MEDIAN_ERROR]
     for axis, name in zip(axes, names, strict=True):
-        rows = [row for row in table.rows if row.point.collective == name and SIMULATED in row.foretold]
+        rows = [row for row in table.rows if row.point.collective == name and SIMULATED in row.predicted]
         if not rows:
             continue
         algorithms = list(dict.fromkeys(row.algorithm for row in rows))
-        times = [row.seconds for row in rows] + [row.foretold[SIMULATED] for row in rows]
+        times = [row.seconds for row in rows] + [row.predicted[SIMULATED] for row in rows]
         ends = np.array([min(times) * 0.8, max(times) * 1.25])
         axis.fill_between(ends, ends * (1 - band), ends * (1 + band), color="#999999", alpha=0.3, linewidth=0)
         axis.plot(ends, ends, color="#666666", linewidth=0.8)
         for number, algorithm in enumerate(algorithms):
             mine = [row for row in rows if row.algorithm == algorithm]
             axis.plot(
-                [row.seconds for row in mine], [row.foretold[SIMULATED] for row in mine],
+                [row.seconds for row in mine], [row.predicted[SIMULATED] for row in mine],
                 MARKERS[number % len(MARKERS)], color=PALETTE[number % len(PALETTE)], markersize=4,
                 label=algorithm.replace("_", " "),
             )  # fmt: skip
@@ -56,7 +56,7 @@ def scatter(table: Table, title: str) -> Figure:
     return figure
 
 
-def times(table: Table, collective: str, title: str) -> Figure:
+def times(table: ThreeWayTable, collective: str, title: str) -> Figure:
     """Measured times over the size with their intervals as markers, simulated ones as lines, a colour an algorithm."""
     figure, axis = plt.subplots(figsize=(7.4, 4.8))
     rows = [row for row in table.rows if row.point.collective == collective]
@@ -68,8 +68,8 @@ def times(table: Table, collective: str, title: str) -> Figure:
             sizes, [row.seconds for row in mine], yerr=_bars(mine), fmt=marker, color=colour, markersize=5,
             capsize=2.5, elinewidth=1, label=algorithm.replace("_", " "),
         )  # fmt: skip
-        axis.plot(sizes, [row.foretold.get(SIMULATED, np.nan) for row in mine], "-", color=colour, linewidth=1)
-    own = sorted((one for one in table.own if one.point.collective == collective), key=lambda one: one.point)
+        axis.plot(sizes, [row.predicted.get(SIMULATED, np.nan) for row in mine], "-", color=colour, linewidth=1)
+    own = sorted((one for one in table.builtin if one.point.collective == collective), key=lambda one: one.point)
     axis.plot(
         [one.point.message_bytes for one in own], [one.seconds for one in own], "_", color="black", markersize=14,
         markeredgewidth=1.5, label="MPI's own choice",
@@ -84,24 +84,24 @@ def times(table: Table, collective: str, title: str) -> Figure:
     return figure
 
 
-def _bars(rows: Sequence[Row]) -> list[list[float]]:
+def _bars(rows: Sequence[MeasuredRow]) -> list[list[float]]:
     """Half-widths downwards and upwards; none where there is one repetition, and none below zero."""
     widths = [row.half_width_seconds if np.isfinite(row.half_width_seconds) else 0.0 for row in rows]
     down = [min(width, 0.9 * row.seconds) for width, row in zip(widths, rows, strict=True)]
     return [down, widths]
 
 
-def cost_maps(costs: Mapping[str, Sequence[Cost]], title: str) -> Figure:
-    """A panel a source: what its pick costs in percent, collectives over sizes; white where it picks nothing."""
-    points = [one.point for found in costs.values() for one in found]
+def slowdown_maps(slowdowns: Mapping[str, Sequence[PickSlowdown]], title: str) -> Figure:
+    """The slowdown of each source's picks in percent, a panel for each; white where it picks nothing."""
+    points = [one.point for found in slowdowns.values() for one in found]
     collectives = list(dict.fromkeys(point.collective for point in points))
     sizes = sorted({point.message_bytes for point in points})
-    figure, axes = _grid(len(costs), 0.36 * len(collectives) + 1.1, columns=3, width=0.42 * len(sizes) + 1.6)
+    figure, axes = _grid(len(slowdowns), 0.36 * len(collectives) + 1.1, columns=3, width=0.42 * len(sizes) + 1.6)
     shown = None
-    for axis, (source, found) in zip(axes, costs.items(), strict=True):
+    for axis, (source, found) in zip(axes, slowdowns.items(), strict=True):
         cells = np.full((len(collectives), len(sizes)), np.nan)
         for one in found:
-            cells[collectives.index(one.point.collective), sizes.index(one.point.message_bytes)] = one.cost * 100
+            cells[collectives.index(one.point.collective), sizes.index(one.point.message_bytes)] = one.slowdown * 100
         shown = axis.imshow(cells, cmap="viridis_r", vmin=0, vmax=_DARKEST_PERCENT, aspect="auto")
         for (i, j), value in np.ndenumerate(cells):
             if np.isfinite(value):
@@ -114,20 +114,21 @@ def cost_maps(costs: Mapping[str, Sequence[Cost]], title: str) -> Figure:
         axis.grid(False)
     if shown is not None:
         bar = figure.colorbar(shown, ax=list(axes), shrink=0.4, aspect=30, extend="max")
-        bar.set_label("cost over the best (%)")
+        bar.set_label("slowdown against the best (%)")
     figure.suptitle(title, fontsize=11)
     return figure
 
 
-def rank_bars(agreements: Mapping[str, Mapping[str, Agreement]], title: str) -> Figure:
-    """Kendall's tau, pairs told apart only: a group of bars a collective, a bar a source."""
+def rank_bars(agreements: Mapping[str, Mapping[str, RankAgreement]], title: str) -> Figure:
+    """Kendall's tau, distinguishable pairs only: a group of bars for each collective, a bar for each source."""
     collectives, sources = list(agreements), list(dict.fromkeys(s for found in agreements.values() for s in found))
     figure, axis = plt.subplots(figsize=(max(6.4, 0.14 * len(collectives) * len(sources) + 3.2), 4.0))
     width = 0.84 / max(1, len(sources))
     for number, source in enumerate(sources):
         places = np.arange(len(collectives)) + (number - (len(sources) - 1) / 2) * width
         heights = [
-            agreements[name][source].tau_told_apart if source in agreements[name] else np.nan for name in collectives
+            agreements[name][source].tau_distinguishable if source in agreements[name] else np.nan
+            for name in collectives
         ]
         axis.bar(
             places, heights, width * 0.92, color=PALETTE[number % len(PALETTE)], label=source.replace("_", " "),

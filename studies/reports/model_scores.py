@@ -10,7 +10,7 @@ from collwise.validation.selection.evaluation import Evaluation, Score
 
 SCORE_COLUMNS = (
     *("platform", "collective", "model", "predictions", "mean error", "worst error"),
-    *("best picked", "mean cost", "worst cost", "worst at"),
+    *("best picked", "mean slowdown", "worst slowdown", "worst at"),
 )
 
 
@@ -28,13 +28,13 @@ def _score_cells(score: Score) -> tuple[object, ...]:
         *(score.platform, score.collective, score.model, points),
         *(_percent(score.mean_error), _percent(score.worst_error)),
         f"{score.best_picks} of {score.picks}" if score.picks else "-",
-        *(_percent(score.mean_cost), _percent(score.worst_cost)),
-        score.worst_at if score.worst_cost > 0 else "-",
+        *(_percent(score.mean_slowdown), _percent(score.worst_slowdown)),
+        score.worst_at if score.worst_slowdown > 0 else "-",
     )
 
 
 def remarks(result: Evaluation) -> list[str]:
-    """For each collective, whose selection costs least, and which algorithms models, or all of them, left out."""
+    """For each collective the model with the least mean slowdown, and the algorithms that models, or all, left out."""
     lines = []
     for collective, names in result.covered_by_none.items():
         lines.append(_best_line(result, collective))
@@ -55,8 +55,8 @@ def _best_line(result: Evaluation, collective: str) -> str:
     if best is None:
         return f"{result.platform}, {collective}: no model predicts any of these points"
     return (
-        f"{result.platform}, {collective}: the selection of {best.model} costs least, "
-        f"{_percent(best.mean_cost)} on average, {_percent(best.worst_cost)} at worst"
+        f"{result.platform}, {collective}: the picks of {best.model} are slowed down least, "
+        f"{_percent(best.mean_slowdown)} on average, {_percent(best.worst_slowdown)} at worst"
     )
 
 

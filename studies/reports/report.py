@@ -12,11 +12,12 @@ from collwise.common.files import writable_folder, write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.figures.maps import method_map
 from collwise.studies.figures.picks import algorithms_by_size, picks_by_size
+from collwise.studies.reports.comparison_table import chooses_segments, summary_line, table_columns, table_row
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
-from collwise.studies.tuning import Tuning, chooses_segments, summary_line, table_columns, table_row
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.comparison import Comparison, ComparisonResult
-from collwise.validation.selection.grid import DECISION_SIZES
+from collwise.validation.selection.defaults import DECISION_SIZES
+from collwise.validation.selection.tuning import Tuning
 
 RULES_VERSIONS = ("4.1", "5.0")
 _TITLES = {"bcast": "Broadcast", "gather": "Gather"}
@@ -109,7 +110,7 @@ def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:
     """How many picks the row's table ends in, and the position of each one among them that is to be shaded."""
     common = [] if chooses_segments([row]) else [row.openmpi]
     picks = [row.model, *common, row.openmpi_shipped]
-    return ((len(picks), position) for position, pick in enumerate(picks) if pick.degradation > _SHADED_FROM)
+    return ((len(picks), position) for position, pick in enumerate(picks) if pick.slowdown > _SHADED_FROM)
 
 
 def _map(tuning: Tuning, collective: str, heading: str) -> Figure:

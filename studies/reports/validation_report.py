@@ -16,11 +16,11 @@ from collwise.studies.reports.sections import Picture, Section, TextTable, write
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.measurement.repeatability import WANTED
 from collwise.validation.three_way.conditions import CONDITIONS
-from collwise.validation.three_way.costs import Cost, own_costs, selection_costs, summary_of
 from collwise.validation.three_way.disagreements import LIMIT, Diagnosis, Disagreement
 from collwise.validation.three_way.pipeline import Validation
-from collwise.validation.three_way.scores import Agreement, Errors, errors_by, errors_of, rank_agreement
-from collwise.validation.three_way.table import SIMULATED, Row, Table
+from collwise.validation.three_way.scores import Errors, RankAgreement, errors_by, errors_of, rank_agreement
+from collwise.validation.three_way.slowdowns import PickSlowdown, pick_summary, slowdowns_of_builtin, slowdowns_of_picks
+from collwise.validation.three_way.table import SIMULATED, MeasuredRow, ThreeWayTable
 from collwise.validation.three_way.verdict import ALL, LARGE, LARGE_BYTES, verdicts
 
 STEM = "validation"
@@ -43,8 +43,8 @@ def write_validation(result: Validation, folder: Path, more: Sequence[Section] =
     intro = (
         f"Real {result.maker} over TCP on test beds of network namespaces, beside the same cases simulated on a "
         "platform calibrated there from messages between two nodes, and predicted by models fitted there. Errors are "
-        "relative to measured times; costs are what a pick takes in measured time over the best of all measured "
-        "algorithms." + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
+        "relative to measured times; slowdowns compare the measured time of a pick with that of the best of all "
+        "measured algorithms." + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
     )
     return write_sections("Predicted, simulated, measured", intro, [*sections(result), *more], folder, STEM)
 
@@ -56,7 +56,7 @@ def sections(result: Validation) -> list[Section]:
         _promises(result),
         _errors(main),
         _ranks(main),
-        _costs(main),
+        _slowdowns(main),
         _repeated(result),
         _causes(result),
         _others(result),
@@ -78,16 +78,17 @@ def _promises(result: Validation) -> Section:
     promises = list(verdicts(result.main))
     rows = [
         (
-            *(one.collective, one.quantity, percent(one.found), percent(one.limit), "yes" if one.kept else "no"),
-            *(percent(one.distance, sign=True), "" if one.kept else _why(result, one.collective)),
+            *(one.collective, one.quantity, percent(one.found), percent(one.limit)),
+            *("yes" if one.within_limit else "no", percent(one.distance, sign=True)),
+            "" if one.within_limit else _why(result, one.collective),
         )
         for one in promises
     ]
-    columns = ("collective", "of simulation", "found", "at most", "kept", "distance", "causes found")
-    bad = {(i, j) for i, one in enumerate(promises) for j in range(len(columns)) if not one.kept}
+    columns = ("collective", "of simulation", "found", "at most", "within limit", "distance", "causes found")
+    bad = {(i, j) for i, one in enumerate(promises) for j in range(len(columns)) if not one.within_limit}
     tables = [TextTable(columns, rows, 2, bad=bad)]
     text = [
-        f"Simulated against measured times on {_place_title(result.main.places[0])}.",
+        f"Simulated against measured times on {_place_title(result.main.targets[0])}.",
         "Messages below 8 KiB are smaller than, or not much larger than, what the test bed's token buckets let through "
         "after a pause: alone they take no time on the wire, in a row they do. Simulation keeps to the link's rate.",
     ]
@@ -106,7 +107,7 @@ def _why(result: Validation, collective: str) -> str:
     return ", ".join(f"{cause} ({count})" for cause, count in causes.most_common())
 
 
-def _errors(table: Table) -> Section:
+def _errors(table: ThreeWayTable) -> Section:
     rows = []
     for source in table.sources:
         everything = errors_of(row.error(source) for row in table.rows)
@@ -128,7 +129,7 @@ def _errors(table: Table) -> Section:
         "Relative error e = source / measured - 1: median, mean and 90th percentile of |e|, its mean with sign (bias), "
         "and the worst."
     )
-    place = _place_title(table.places[0])
+    place = _place_title(table.targets[0])
     pictures = [Picture("scatter", draw.scatter(table, place), "Simulated over measured times.")]
     for name in table.collectives:
         title = f"{name} on {place}"
@@ -145,9 +146,9 @@ def _error_cells(found: Errors) -> tuple[object, ...]:
     )
 
 
-def agreements(table: Table) -> dict[str, dict[str, Agreement]]:
-    """By collective and source, where the source foretells two algorithms at least; all together comes first."""
-    found: dict[str, dict[str, Agreement]] = {}
+def agreements(table: ThreeWayTable) -> dict[str, dict[str, RankAgreement]]:
+    """By collective and source, where the source predicts two algorithms at least; all together comes first."""
+    found: dict[str, dict[str, RankAgreement]] = {}
     for name in (ALL, *table.collectives):
         rows = [row for row in table.rows if name in (ALL, row.point.collective)]
         by_source = {source: rank_agreement(rows, source) for source in table.sources}
@@ -155,21 +156,21 @@ def agreements(table: Table) -> dict[str, dict[str, Agreement]]:
     return found
 
 
-def _ranks(table: Table) -> Section:
+def _ranks(table: ThreeWayTable) -> Section:
     found = agreements(table)
     rows = [
-        (name, source, one.points, f"{one.tau:.2f}", f"{one.tau_told_apart:.2f}", percent(one.told_apart))
+        (name, source, one.points, f"{one.tau:.2f}", f"{one.tau_distinguishable:.2f}", percent(one.distinguishable))
         for name, by_source in found.items()
         for source, one in by_source.items()
     ]
-    columns = ("collective", "source", "points", "tau-b", "tau, told apart", "pairs told apart")
+    columns = ("collective", "source", "points", "tau-b", "tau, distinguishable", "distinguishable pairs")
     text = (
         "Kendall's tau of a source's order of algorithms with the measured one, averaged over points (P, m): 1 is the "
-        "same order, 0 none, -1 the reverse. tau-b takes the measured means as they are. 'Told apart' counts only "
+        "same order, 0 none, -1 the reverse. tau-b takes the measured means as they are. 'Distinguishable' counts only "
         "pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair that the "
         "source gives one time counts for neither side."
     )
-    title = f"Rank agreement on {_place_title(table.places[0])}, pairs told apart"
+    title = f"Rank agreement on {_place_title(table.targets[0])}, distinguishable pairs"
     pictures = [
         Picture(
             "ranks",
@@ -180,50 +181,50 @@ def _ranks(table: Table) -> Section:
     return Section("Rank agreement", [text], [TextTable(columns, rows, 2)], pictures)
 
 
-def all_costs(table: Table) -> dict[str, list[Cost]]:
-    """By source its costs, the MPI library's own last; sources that pick nothing are left out."""
-    found = {source: selection_costs(table.rows, source) for source in table.sources}
-    found[OWN] = own_costs(table.rows, table.own)
-    return {source: costs for source, costs in found.items() if costs}
+def all_slowdowns(table: ThreeWayTable) -> dict[str, list[PickSlowdown]]:
+    """The slowdowns of each source's picks, the MPI library's own last; sources that pick nothing are left out."""
+    found = {source: slowdowns_of_picks(table.rows, source) for source in table.sources}
+    found[OWN] = slowdowns_of_builtin(table.rows, table.builtin)
+    return {source: picks for source, picks in found.items() if picks}
 
 
-def _costs(table: Table) -> Section:
-    found = all_costs(table)
+def _slowdowns(table: ThreeWayTable) -> Section:
+    found = all_slowdowns(table)
     rows = [
         cells
         for name in (ALL, *table.collectives)
-        for source, costs in found.items()
-        if (cells := _cost_cells(name, source, [one for one in costs if name in (ALL, one.point.collective)]))
+        for source, picks in found.items()
+        if (cells := _slowdown_cells(name, source, [one for one in picks if name in (ALL, one.point.collective)]))
     ]
-    columns = ("collective", "picked by", "points", "mean cost", "worst cost", "worst at", "best picked",
+    columns = ("collective", "picked by", "points", "mean slowdown", "worst slowdown", "worst at", "best picked",
                "beyond intervals", "candidates")  # fmt: skip
     text = (
         "measured(pick) / measured(best) - 1, the best of all measured algorithms. A source picks among the algorithms "
-        "that it has a time for (candidates, on average, of those measured). 'Beyond intervals' counts the costs that "
-        "the measurement is sure of. The best of several measured means is a little too good, so small costs are upper "
-        f"bounds. {OWN} is the time of MPI's own collective over the best of ours, and may be negative."
+        "that it has a time for (candidates, on average, of those measured). 'Beyond intervals' counts the slowdowns "
+        "that exceed the confidence intervals. The best of several measured means is a little too good, so small "
+        f"slowdowns are upper bounds. {OWN} compares MPI's own collective with the best of ours, and may be negative."
     )
-    title = f"What picks cost on {_place_title(table.places[0])}, in measured time"
+    title = f"Slowdown of picks on {_place_title(table.targets[0])}, in measured time"
     pictures = [
         Picture(
-            "costs",
-            draw.cost_maps(_shown(found), title),
-            "Cost of each source's pick, in percent; white: not measured, or nothing picked.",
+            "slowdowns",
+            draw.slowdown_maps(_shown(found), title),
+            "Slowdown of each source's pick, in percent; white: not measured, or nothing picked.",
         )
     ]
-    return Section("Cost of selection", [text], [TextTable(columns, rows, 2)], pictures)
+    return Section("Slowdown of picks", [text], [TextTable(columns, rows, 2)], pictures)
 
 
-def _cost_cells(name: str, source: str, costs: Sequence[Cost]) -> tuple[object, ...]:
-    found = summary_of(costs)
+def _slowdown_cells(name: str, source: str, picks: Sequence[PickSlowdown]) -> tuple[object, ...]:
+    found = pick_summary(picks)
     if found is None:
         return ()
     worst, own = found.worst, source == OWN
     at = f"P = {worst.point.procs}, {format_size(worst.point.message_bytes)}"
     picked = f"{worst.point.collective} {worst.pick or 'its own'} for {worst.best}, {at}"
-    measured = sum(one.measured for one in costs) / len(costs)
+    measured = sum(one.measured for one in picks) / len(picks)
     return (
-        *(name, source, found.points, percent(found.mean), percent(worst.cost), picked),
+        *(name, source, found.points, percent(found.mean), percent(worst.slowdown), picked),
         "-" if own else f"{found.best_picked} of {found.points}",
         f"{found.certain} of {found.points}",
         "-" if own else f"{found.mean_candidates:.1f} of {measured:.1f}",
@@ -280,7 +281,7 @@ def _causes(result: Validation) -> Section:
 
 
 def _gap(one: Diagnosis) -> str:
-    return "-" if one.as_it_is is None else f"{math.expm1(one.as_it_is.gap) * 100:.0f} %"
+    return "-" if one.unchanged is None else f"{math.expm1(one.unchanged.gap) * 100:.0f} %"
 
 
 def _closest(one: Diagnosis) -> list[tuple[str, Any]]:
@@ -297,7 +298,7 @@ def _group_cells(one: Disagreement) -> tuple[object, ...]:
 
 def _others(result: Validation) -> Section:
     rows = []
-    for place in result.table.places:
+    for place in result.table.targets:
         table = result.table.at(place)
         found = {(one.collective, one.quantity): one for one in verdicts(table)}
         for name in (ALL, *table.collectives):
@@ -305,7 +306,7 @@ def _others(result: Validation) -> Section:
             if mine:
                 ranks = rank_agreement(_of(table.rows, name), SIMULATED)
                 rows.append((_place_title(place), name, *(percent(one.found) for one in mine), f"{ranks.tau:.2f}"))
-    columns = ("where", "collective", "median error", "mean cost", "worst cost", "tau-b")
+    columns = ("where", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
     return (
         Section(
             "Other process counts, rates and transport",
@@ -315,16 +316,16 @@ def _others(result: Validation) -> Section:
             ],
             [TextTable(columns, rows, 2)],
         )
-        if len(result.table.places) > 1
+        if len(result.table.targets) > 1
         else Section("Other process counts, rates and transport", ["None were measured."])
     )
 
 
-def _of(rows: Iterable[Row], name: str) -> list[Row]:
+def _of(rows: Iterable[MeasuredRow], name: str) -> list[MeasuredRow]:
     return [row for row in rows if name in (ALL, row.point.collective)]
 
 
-def _by_algorithm(table: Table) -> Section:
+def _by_algorithm(table: ThreeWayTable) -> Section:
     found = errors_by(table.rows, SIMULATED, lambda row: (row.point.collective, row.algorithm))
     rows = [(*key, *_error_cells(errors)) for key, errors in found.items()]
     return Section("Simulated, by algorithm", (), [TextTable(("collective", "algorithm", *_ERROR_COLUMNS), rows, 2)])
@@ -364,7 +365,9 @@ def document(result: Validation) -> dict[str, Any]:
     return {
         "maker": result.maker,
         "stages": [asdict(stage) for stage in result.stages],
-        "verdicts": [asdict(one) | {"kept": one.kept, "distance": one.distance} for one in verdicts(main)],
+        "verdicts": [
+            asdict(one) | {"within_limit": one.within_limit, "distance": one.distance} for one in verdicts(main)
+        ],
         "errors": [
             {"source": source, "collective": name, **asdict(found)}
             for source in main.sources
@@ -376,7 +379,9 @@ def document(result: Validation) -> dict[str, Any]:
             for name, by_source in agreements(main).items()
             for source, one in by_source.items()
         ],
-        "costs": [{"source": source, **asdict(one)} for source, costs in all_costs(main).items() for one in costs],
+        "slowdowns": [
+            {"source": source, **asdict(one)} for source, picks in all_slowdowns(main).items() for one in picks
+        ],
         "repeated": asdict(result.repeated),
         "checked": None if result.checked is None else result.checked.as_json(),
         "causes": [
@@ -388,6 +393,6 @@ def document(result: Validation) -> dict[str, Any]:
             for one in result.diagnoses
         ],
         "rows": [asdict(row) for row in result.table.rows],
-        "own": [asdict(one) for one in result.table.own],
+        "builtin": [asdict(one) for one in result.table.builtin],
         "failed": [asdict(one) for one in result.failed],
     }

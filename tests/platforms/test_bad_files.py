@@ -1,4 +1,4 @@
-"""One line for each thing that can be wrong with a platform name or file."""
+"""Each problem of a platform's name or file is reported in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line for each thing that can be wrong with a description of nodes that differ."""
+"""Each problem of a description of a heterogeneous cluster is reported in one line."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ _WIRES = "(valid: one for every two types, and one within each type of several n
         ),
     ],
 )
-def test_broken_descriptions_of_nodes_that_differ(tmp_path: Path, old: str, new: str, line: str, message: str) -> None:
+def test_broken_heterogeneous_descriptions(tmp_path: Path, old: str, new: str, line: str, message: str) -> None:
     assert old in _DIFFERENT
     file, text = tmp_path / "bad.toml", _DIFFERENT.replace(old, new, 1)
     file.write_text(text)
@@ -148,7 +148,7 @@ def test_broken_descriptions_of_nodes_that_differ(tmp_path: Path, old: str, new:
     assert any(problem.startswith(start) for problem in problems), problems
 
 
-def test_a_description_of_nodes_that_differ_is_not_one_of_equal_nodes(tmp_path: Path) -> None:
+def test_a_heterogeneous_description_is_not_a_homogeneous_one(tmp_path: Path) -> None:
     file = tmp_path / "lab.toml"
     file.write_text(_DIFFERENT)
     assert check_file(file).ok

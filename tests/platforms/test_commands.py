@@ -1,4 +1,4 @@
-"""What 'collwise platforms' prints of platforms of either kind."""
+"""Output of 'collwise platforms' for homogeneous and heterogeneous platforms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_list_has_every_platform_and_marks_the_synthetic_ones() -> None:
     assert cells["boba"] == ["32", "1", "0.5333 Gbit/s", "29.61 us"]
 
 
-def test_json_tells_the_types_and_wires() -> None:
+def test_json_has_the_types_and_wires() -> None:
     by_name = {facts["name"]: facts for facts in json.loads(printed("list", "--json"))}
     assert list(by_name) == known()
     hcl = by_name["hcl16"]

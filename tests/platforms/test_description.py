@@ -1,4 +1,4 @@
-"""The known platforms, what SMPI is told, and descriptions written and read back."""
+"""The known platforms, their SMPI options, and descriptions written and read back."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _different_nodes(draw: st.DrawFn) -> HeterogeneousPlatform:
 
 
 @given(_different_nodes())
-def test_round_trip_of_nodes_that_differ(platform: HeterogeneousPlatform) -> None:
+def test_heterogeneous_descriptions_round_trip(platform: HeterogeneousPlatform) -> None:
     text = write_description(platform)
     assert read_description(text) == (platform, [])
     assert write_description(platform) == text
@@ -225,7 +225,7 @@ def test_without_a_tcp_window_no_flow_is_limited() -> None:
     assert Calibration(tcp_window=False).smpi_options()["network/TCP-gamma"] == "0"
 
 
-def test_hosts_that_differ_have_overheads_of_their_own() -> None:
+def test_each_host_of_a_heterogeneous_platform_has_its_overheads() -> None:
     kind = NodeType("a", 1, 1, 1, 1e9, 1e-6, 2e-9, 3e-6, 4e-9, 1e9, 0.0)
     slow = replace(kind, name="b", send_base_seconds=5e-6)
     platform = HeterogeneousPlatform(
@@ -243,7 +243,7 @@ def test_hosts_that_differ_have_overheads_of_their_own() -> None:
     assert rendezvous.xml_text().count('<prop id="smpi/ois" value="0:0.0:0.0;0:0.0:0.0"/>') == 2
 
 
-def test_digest_of_nodes_that_differ_follows_what_is_simulated() -> None:
+def test_heterogeneous_digests_depend_on_what_is_simulated_only() -> None:
     hcl = load("hcl16")
     assert isinstance(hcl, HeterogeneousPlatform)
     digest = hcl.digest()

@@ -1,4 +1,4 @@
-"""SMPI on the written XML: message times against closed formulas. Runs smpirun; SMPIRUN and SMPICC choose another."""
+"""Message times in SMPI on generated XML agree with closed formulas. SMPIRUN and SMPICC select another SimGrid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages in SMPI take what descriptions say: the published LogGP, the thesis's table 7.1, the synthetic platforms."""
+"""Message times in SMPI agree with the published LogGP, the thesis's table 7.1 and the synthetic platforms."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from collwise.platforms import Platform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
-from collwise.validation.selection.grid import GATHER_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.defaults import GATHER_SIZES, SEGMENT_BYTES
 
 GATHER_ALGORITHMS = ("linear", "linear_sync", "binomial")
 # P of the paper's gather experiments (section V-B).

@@ -1,6 +1,7 @@
-"""Our algorithms against the same ones that others wrote: what differs, why, and what nobody has explained yet.
+"""Judges the comparison of our algorithms with those of SMPI and Open MPI: what differs, and why.
 
-Each difference needs an explanation here, and each explanation a difference: one that is out of date is a finding, too.
+Each difference needs an explanation here, and each explanation a difference: an explanation that is out of date is a
+finding, too.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Row(Protocol):
-    """What the comparisons with both engines have in common."""
+class CrosscheckRow(Protocol):
+    """A row of the comparison with SMPI or with Open MPI."""
 
     @property
     def collective(self) -> str:
-        """Its name in the catalogue."""
+        """The collective's name in the catalogue."""
 
     @property
     def algorithm(self) -> str:
-        """Its name in the catalogue."""
+        """The algorithm's name in the catalogue."""
 
     @property
     def procs(self) -> int:
@@ -35,7 +36,7 @@ class Row(Protocol):
 
     @property
     def results_agree(self) -> bool:
-        """Whether both end with the same data, as far as that was compared."""
+        """Whether the results are the same, as far as they were compared."""
 
     @property
     def problem(self) -> str:
@@ -44,9 +45,9 @@ class Row(Protocol):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why ours and theirs differ; and where times do, between which ratios of ours to theirs.
+    """Why ours and theirs differ, and, where times differ, the range of the ratio of ours to theirs.
 
-    `by_default`: whether they do for the default process counts and sizes.
+    `by_default`: whether they differ for the default process counts and sizes.
     """
 
     text: str
@@ -58,14 +59,15 @@ class Explanation:
 Explanations = Mapping[tuple[str, str], Explanation]
 
 _FOLD = Explanation(
-    "Where P is no power of two, the processes too many first meet others. SMPI's send their whole vector; ours trade "
-    "halves, combine one each and bring it together, as in Open MPI: one message more on the way, but half the "
-    "combining, which SMPI does not charge.",
+    "Where P is no power of two, the surplus processes first combine with others. SMPI's send their whole vector; ours "
+    "exchange halves, combine one each and collect the result, as in Open MPI: one message more in sequence, but half "
+    "the computation of the reduction, which SMPI does not charge.",
     1.0,
     1.5,
 )
 _LEFT_OVER = Explanation(
-    "What is left over when P does not divide the elements, SMPI reduces by a second allreduce; ours deals it out.",
+    "The elements left over when P does not divide their number are reduced by a second allreduce in SMPI; ours "
+    "distributes them over the blocks.",
     0.5,
     1.02,
     by_default=False,
@@ -79,9 +81,9 @@ _TOKENS = Explanation(
 
 SMPI: Explanations = {
     ("bcast", "chain"): Explanation(
-        "With several segments, a process of SMPI's has posted the receive of the next one while it passes one on, so "
-        "that a rendezvous starts earlier; ours receives, then sends, like the model's Algorithm 1. With that "
-        "receive in ours the times are equal.",
+        "With several segments, a process in SMPI's posts the receive of the next segment before it forwards one, so "
+        "that a rendezvous starts earlier; ours receives, then sends, like Algorithm 1 of the model's paper. With that "
+        "receive posted in ours the times are equal.",
         1.0,
         2.0,
     ),
@@ -93,15 +95,15 @@ SMPI: Explanations = {
         1.0,
     ),
     ("gather", "linear_sync"): Explanation(
-        "SMPI's root goes on to the next process when it has the first part of a block, and waits for all second parts "
-        "at the end, so that these overlap; ours has both parts before it goes on, as formulas (13) and (14) describe. "
+        "SMPI's root turns to the next process when it has the first part of a block, and waits for all second parts "
+        "at the end, so that these overlap; ours receives both parts first, as formulas (13) and (14) describe. "
         "With one wait at the end in ours the times are equal.",
         1.0,
         1.6,
     ),
     ("scatter", "binomial"): Explanation(
-        "SMPI serves the child with the smallest subtree first, ours the one with the largest, which has most to pass "
-        "on. With SMPI's order in ours the times are equal.",
+        "SMPI sends to the child with the smallest subtree first, ours to the one with the largest, which has most to "
+        "forward. With SMPI's order in ours the times are equal.",
         0.5,
         1.0,
     ),
@@ -112,20 +114,20 @@ SMPI: Explanations = {
     **{("barrier", name): _TOKENS for name in ("linear", "double_ring", "recursive_doubling", "bruck", "tree")},
 }
 
-# What SMPI seems to have, too, but what cannot be compared.
+# Algorithms that SMPI seems to have, too, but that cannot be compared.
 NOT_IN_SMPI: Mapping[tuple[str, str], str] = {
     ("bcast", "binomial"): "'binomial_tree' is another tree: the child of the largest subtree first, and one blocking "
     "send after another.",
     ("bcast", "split_binary"): "'ompi_split_bintree' makes a linear broadcast of messages below two segments. That one "
-    "leaves messages behind, and SMPI's broadcast of four bytes whenever a communicator is made is enough to fail.",
+    "leaves messages unreceived, and SMPI's broadcast of four bytes whenever a communicator is made is enough to fail.",
     ("allgather", "linear"): "'GB' has other parts: a gather that starts all receives at once, and 'binomial_tree'.",
     ("allgatherv", "linear"): "'GB', as for allgather.",
     ("allreduce", "non_overlapping"): "'redbcast' has other parts, 'binomial_tree' among them.",
 }
 
 _PERSISTENT = Explanation(
-    "Open MPI starts persistent requests, and its monitoring does not count these: no message is seen at all, which is "
-    "so for this algorithm only."
+    "Open MPI starts persistent requests, which its monitoring does not count: it sees no message at all, for this "
+    "algorithm only."
 )
 _BLOCKS = (
     "Open MPI cuts the message into blocks of ceil(m / P) bytes, the last ones being shorter or empty, and sends no "
@@ -168,38 +170,38 @@ OPENMPI: Explanations = {
 }
 
 
-def findings(rows: Sequence[Row], explanations: Explanations, complete: bool) -> list[str]:
-    """A line for each run that failed, each wrong result, each unexplained difference and each idle explanation.
+def findings(rows: Sequence[CrosscheckRow], explanations: Explanations, complete: bool) -> list[str]:
+    """A line for each failed run, each wrong result, each unexplained difference and each unneeded explanation.
 
-    `complete`: the rows are all that there are; only then an explanation without a difference is out of date.
+    `complete`: the rows cover every algorithm; only then an explanation without a difference is out of date.
     """
     lines = [f"{_call(row)}: {row.problem}" for row in rows if row.problem]
     lines += [f"{_call(row)}: results differ" for row in rows if not row.problem and not row.results_agree]
     lines += [f"{_call(row)}: differs for no known reason" for row in rows if unexplained(row, explanations)]
     if complete:
         differing = {_key(row) for row in rows if row.differs}
-        idle = [key for key, why in explanations.items() if why.by_default and key not in differing]
-        lines += [f"{' '.join(key)}: explained, but nothing differs" for key in idle]
+        unneeded = [key for key, why in explanations.items() if why.by_default and key not in differing]
+        lines += [f"{' '.join(key)}: explained, but nothing differs" for key in unneeded]
     return lines
 
 
-def unexplained(row: Row, explanations: Explanations) -> bool:
-    """Whether a row differs for no known reason, or further than that explains."""
+def unexplained(row: CrosscheckRow, explanations: Explanations) -> bool:
+    """Whether a row differs for no known reason, or by more than the reason explains."""
     if row.problem or not row.differs:
         return False
     explanation = explanations.get(_key(row))
     return explanation is None or not explanation.least_ratio <= row.ratio <= explanation.most_ratio
 
 
-def explained(rows: Iterable[Row], explanations: Explanations) -> list[tuple[str, str]]:
+def explained(rows: Iterable[CrosscheckRow], explanations: Explanations) -> list[tuple[str, str]]:
     """The explanations that these rows need: 'collective algorithm' and the text."""
     keys = dict.fromkeys(_key(row) for row in rows if row.differs)
     return [(" ".join(key), explanations[key].text) for key in keys if key in explanations]
 
 
-def _key(row: Row) -> tuple[str, str]:
+def _key(row: CrosscheckRow) -> tuple[str, str]:
     return row.collective, row.algorithm
 
 
-def _call(row: Row) -> str:
+def _call(row: CrosscheckRow) -> str:
     return f"{row.collective} {row.algorithm} on {row.procs} processes"

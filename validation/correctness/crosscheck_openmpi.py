@@ -1,8 +1,8 @@
-"""Our algorithms against the same ones inside Open MPI: forced by its options, on the same data, message for message.
+"""Compares our algorithms with the same ones inside Open MPI, forced by its options: results, and every message.
 
-The program `agree` makes both calls. Open MPI's own monitoring counts the messages: those of its collectives are
-internal ones, ours are a program's, and it keeps the two apart. Only the algorithm that was asked for sends the same
-messages as ours between every two processes, so equal counts also show that it was the one to run.
+The program `agree` makes both calls. Open MPI's own monitoring counts the messages, those of its collectives apart from
+ours, which are the program's. Only the algorithm that was asked for sends the same messages as ours between every two
+processes, so equal counts also show that it was the one to run.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from collwise.simulator.execution.installations import find_installation
 from collwise.validation.openmpi.monitoring import Monitored, Traffic, monitored
 from collwise.validation.selection.consumers import series
 
-# An odd count, an even one and a power of two, all with sizes that give each process as much; and a message of fewer
-# elements than processes, for which libraries often take another way.
+# An odd count, an even one and a power of two, all of which divide the sizes; and a message of fewer elements than
+# processes, for which libraries often use another algorithm.
 PROCS = (5, 6, 8)
 SIZES = (3840, 99840)
 _TINY = (6, (8,))
-# Of algorithms that cut messages: whole, and in pieces. Whole elements, so that both cut at the same places.
+# Segment sizes for algorithms that cut messages: unsegmented, and whole elements, so that both cut at the same places.
 _SEGMENTS = (0, 1024)
 
 _VALUES = re.compile(r'parameter "coll_tuned_(\w+)_algorithm".*?Valid values: ([^\n]*)', re.DOTALL)
 
-# What Open MPI calls an algorithm, where that is not our name for it.
+# Open MPI's names of algorithms, where they differ from ours.
 THEIR_NAMES = {
     ("bcast", "linear"): "basic_linear",
     ("bcast", "k_chain"): "chain",
@@ -63,7 +63,7 @@ _FANOUTS = {
     "linear_sync": "max_requests",
 }
 
-# What Open MPI leaves to other collectives has to be forced in these, too.
+# Where Open MPI's algorithm calls other collectives, their algorithms are forced, too.
 _PARTS = {
     ("allgather", "linear"): (("gather", "linear"), ("bcast", "binomial")),
     ("allgatherv", "linear"): (("bcast", "binomial"),),
@@ -75,7 +75,7 @@ _PARTS = {
 
 @dataclass(frozen=True)
 class OpenmpiRow:
-    """One algorithm on so many processes, over these message sizes, and over two roots where there is one.
+    """One algorithm on one process count, over several message sizes, and over two roots where there is a root.
 
     Messages and bytes are sums over these calls. `problem` says why a run failed.
     """
@@ -122,18 +122,18 @@ def compare_with_openmpi(
     sizes: Sequence[int] | None = None,
     *,
     algorithms: Sequence[str] | None = None,
-    tell: Callable[[str], object] = lambda _: None,
+    on_algorithm: Callable[[str], object] = lambda _: None,
 ) -> list[OpenmpiRow]:
     """Rows by algorithm, segment size and process count; none where an algorithm does not apply.
 
-    A run that fails or hangs leaves its word in its row. Raises UsageError when Open MPI is missing.
+    The row of a run that fails or hangs has its problem. Raises UsageError when Open MPI is missing.
     """
     version = series(find_installation("openmpi").version)
     rows = []
     for algorithm in forced_algorithms(version, collective):
         if algorithms is not None and algorithm.name not in algorithms:
             continue
-        tell(f"{algorithm.collective} {algorithm.name}")
+        on_algorithm(f"{algorithm.collective} {algorithm.name}")
         for segment_bytes in _SEGMENTS if algorithm.part_parameter else (0,):
             rows += [
                 _compare(algorithm, version, count, segment_bytes, some)
@@ -146,7 +146,7 @@ def compare_with_openmpi(
 def _calls(
     algorithm: Algorithm, procs: Sequence[int] | None, sizes: Sequence[int] | None
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """Process counts with the sizes that one run takes."""
+    """Process counts, each with the message sizes of one run."""
     if algorithm.collective == "barrier":
         return [(count, (0,)) for count in procs or PROCS]
     ordinary = [(count, tuple(sizes or SIZES)) for count in procs or PROCS]
@@ -219,7 +219,7 @@ def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[st
 
 @cache
 def _preparation(procs: int) -> Traffic:
-    """The internal messages of a run without calls: the making of our private communicator."""
+    """The internal messages of a run without calls, which makes our private communicator."""
     algorithm = Catalogue.load().algorithm("bcast", "binomial")
     return _run(algorithm, procs, 0, (), {})[1].by_collectives
 
@@ -240,7 +240,7 @@ def _run(
 
 
 def _without(sent: Traffic, preparation: Traffic) -> Traffic:
-    """What is left when the preparation's messages are taken off."""
+    """The messages without those of the preparation."""
     left = {
         edge: (messages - preparation.get(edge, (0, 0))[0], size - preparation.get(edge, (0, 0))[1])
         for edge, (messages, size) in sent.items()

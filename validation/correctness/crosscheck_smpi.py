@@ -1,9 +1,10 @@
-"""Our algorithms against the same ones inside SMPI: both simulated on one platform, by one program."""
+"""Compares our algorithms with the same ones inside SMPI: simulated times on one platform, by one program."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
@@ -12,12 +13,14 @@ from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.timing import Case
+from collwise.validation.selection.cases import BUILTIN, cases
+from collwise.validation.selection.choice import Choice
 
-# An odd count, a power of two, and neither. Sizes on both sides of the eager limit that every one of these counts, and
-# the 8 bytes of an element, divide: libraries treat what is left over differently.
+# An odd count, a power of two, and an even one. Sizes on both sides of the eager limit, multiples of each of these
+# counts and of the 8 bytes of an element: libraries treat remainders differently.
 PROCS = (15, 16, 30)
 SIZES = (1920, 19200, 245760)
-# Messages below a segment a process take SMPI's other ring.
+# For messages below one segment per process SMPI uses its other ring.
 _LONGER_SIZES = {("allreduce", "ompi_ring_segmented"): (31457280,)}
 TOLERANCE = 0.02
 
@@ -26,7 +29,7 @@ _TIME_LIMIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SmpiRow:
-    """One call on both sides: simulated seconds until the last process is done. `problem` says why there are none."""
+    """Simulated seconds of one call, ours and SMPI's, until the last process is done, or the `problem` of the run."""
 
     collective: str
     algorithm: str
@@ -48,7 +51,7 @@ class SmpiRow:
 
     @property
     def results_agree(self) -> bool:
-        """True: in such simulations data has no values."""
+        """Always true: the data has no values in these simulations."""
         return True
 
     @property
@@ -58,7 +61,7 @@ class SmpiRow:
 
 
 def compared_algorithms(collective: str | None = None) -> list[Algorithm]:
-    """The algorithms that SMPI has, too."""
+    """The algorithms that SMPI has as well."""
     catalogue = Catalogue.load()
     collectives = catalogue.collectives.values() if collective is None else [catalogue.collective(collective)]
     return [algorithm for entry in collectives for algorithm in entry.algorithms.values() if algorithm.smpi]
@@ -72,33 +75,28 @@ def compare_with_smpi(
     *,
     algorithms: Sequence[str] | None = None,
     simgrid: str | None = None,
-    tell: Callable[[str], object] = lambda _: None,
+    on_algorithm: Callable[[str], object] = lambda _: None,
 ) -> list[SmpiRow]:
     """Rows by algorithm, process count and size; none where an algorithm does not apply.
 
-    SMPI's own algorithms combine for nothing, so ours do, too. A run that fails leaves its word in the rows.
-    Raises UsageError when the engine is missing or the platform is too small.
+    The reduction's computation is free in SMPI's own algorithms, so here also in ours. Rows of a run that fails have
+    its problem. Raises UsageError when SimGrid is missing or the platform is too small.
     """
     platform = without_reduction_costs(platform)
     rows: list[SmpiRow] = []
     for algorithm in compared_algorithms(collective):
         if algorithms is not None and algorithm.name not in algorithms:
             continue
-        tell(f"{algorithm.collective} {algorithm.name}")
-        cases = [
-            _case(algorithm, count, size)
-            for count in procs or PROCS
-            if not algorithm.objection(count)
-            for size in _sizes(algorithm, sizes)
-        ]
-        if not cases:
+        on_algorithm(f"{algorithm.collective} {algorithm.name}")
+        ours = cases(algorithm.collective, partial(_smpi_choices, algorithm), procs or PROCS, _sizes(algorithm, sizes))
+        if not ours:
             continue
-        theirs = [replace(case, experiment="builtin") for case in cases]
+        theirs = [replace(case, experiment=BUILTIN) for case in ours]
         option = f"--cfg=smpi/{algorithm.collective}:{algorithm.smpi}"
         rows += _rows(
             algorithm,
-            cases,
-            _seconds(cases, platform, simgrid, ()),
+            ours,
+            _seconds(ours, platform, simgrid, ()),
             _seconds(theirs, platform, simgrid, (option,)),
         )
     return rows
@@ -111,15 +109,10 @@ def _sizes(algorithm: Algorithm, asked: Sequence[int] | None) -> Sequence[int]:
 
 
 def without_reduction_costs(platform: HostPlatform) -> HostPlatform:
-    """The same platform, on which combining takes no time; one read from an XML file is left as it is."""
+    """The same platform with free reductions; a platform from an XML file is returned unchanged."""
     if not isinstance(platform, Platform | HeterogeneousPlatform):
         return platform
     return replace(platform, calibration=replace(platform.calibration, reduce_seconds_per_byte=0.0))
-
-
-def _case(algorithm: Algorithm, procs: int, message_bytes: int) -> Case:
-    segment_bytes, fanout = _parameters(algorithm, procs, message_bytes)
-    return Case(algorithm.collective, algorithm.name, procs, message_bytes, segment_bytes, fanout)
 
 
 def _rows(
@@ -165,13 +158,14 @@ def _seconds(
     return seconds, errors[0] if errors else run.problem
 
 
-def _parameters(algorithm: Algorithm, procs: int, message_bytes: int) -> tuple[int, int]:
-    """The segment size and fan-out that SMPI's algorithm chooses for itself, in its source code.
+def _smpi_choices(algorithm: Algorithm, procs: int, message_bytes: int) -> tuple[Choice]:
+    """The algorithm with the segment size and fan-out that SMPI's chooses for itself, in its source code.
 
     Fixed segment sizes are in the catalogue; here are those that depend on the call.
     """
-    choice = _CHOICES.get((algorithm.collective, algorithm.smpi))
-    return choice(procs, message_bytes) if choice else (algorithm.smpi_segment_bytes, 0)
+    decide = _DECISIONS.get((algorithm.collective, algorithm.smpi))
+    parameters = decide(procs, message_bytes) if decide else (algorithm.smpi_segment_bytes, 0)
+    return (Choice(algorithm.name, *parameters),)
 
 
 def _bcast_pipeline(procs: int, message_bytes: int) -> tuple[int, int]:
@@ -198,7 +192,7 @@ def _reduce_binomial(procs: int, message_bytes: int) -> tuple[int, int]:
     return (1024, 0) if procs > 0.6016 / 1024 * message_bytes + 1.3496 else (0, 0)
 
 
-_CHOICES: dict[tuple[str, str], Callable[[int, int], tuple[int, int]]] = {
+_DECISIONS: dict[tuple[str, str], Callable[[int, int], tuple[int, int]]] = {
     ("bcast", "ompi_pipeline"): _bcast_pipeline,
     ("gather", "ompi_linear_sync"): lambda _, size: (32768 if size > 92160 else 1024, 0),
     ("reduce", "ompi_pipeline"): _reduce_pipeline,

@@ -1,7 +1,7 @@
-"""Every algorithm on real data, under every engine, against the definition of its collective (`collwise verify`).
+"""Verifies every algorithm on real data, under every MPI library, against the definition of its collective.
 
-The program `verify` (simulator/programs/verify) does the work; here it is run, and its lines become results. An
-algorithm that hangs or crashes the run is one failed result, and the run goes on behind it.
+This module runs the program `verify` (simulator/programs/verify) and turns its lines into results. An algorithm that
+hangs or crashes the run is one failed result, and the run resumes after it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.processes import ProgramRun
 
-# Communicator sizes. Real processes beyond the cores poll one another out of them, MPICH's most of all.
+# Communicator sizes. Polling makes more real processes than cores slow, MPICH's most of all.
 PROCS = {
     "smpi": (*range(1, 18), 24, 32, 33, 48, 64),
     "openmpi": tuple(range(1, 9)),
@@ -26,13 +26,13 @@ QUICK_PROCS = {"smpi": (1, 2, 3, 5, 8, 13), "openmpi": (1, 2, 3, 4, 5), "mpich":
 TIME_LIMIT_SECONDS = 3600.0
 QUICK_TIME_LIMIT_SECONDS = 300.0
 
-# Any platform with enough nodes will do: times do not matter here.
+# Any platform with enough nodes serves: times do not matter here.
 _PLATFORM = "gros"
 
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """One algorithm under one engine. `failures` counts cases; a run that broke off is one too.
+    """One algorithm under one MPI library. `failures` counts failed cases; a run that breaks off counts as one.
 
     `skipped` counts further cases, to which the algorithm does not apply. The tests of communicators have the
     collective 'isolation'; where an engine does not run at all, collective and algorithm are empty.
@@ -62,14 +62,14 @@ class VerificationResult:
 
 @dataclass
 class _Output:
-    """What the program said in one run."""
+    """The output of the program in one run."""
 
     reports: list[dict] = field(default_factory=list)
     last_started: dict | None = None
     finished: bool = False
 
     def read(self, line: str) -> dict:
-        """Takes one line in; returns what it said, {} if it is none of the program's records."""
+        """Reads one line and returns its record, {} if it is none of the program's records."""
         try:
             record = json.loads(line)
         except ValueError:

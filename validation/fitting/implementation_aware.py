@@ -31,7 +31,7 @@ from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.selection.grid import BCAST_SIZES, GATHER_SIZES, MORE_SEGMENTS, SEGMENT_BYTES
+from collwise.validation.selection.defaults import BCAST_SIZES, GATHER_SIZES, SEGMENT_BYTES, SEGMENTS
 
 # More than 128 processes take time and change nothing: section IV-C of the paper found so, too.
 _MOST_FIT_PROCS = 128
@@ -81,7 +81,7 @@ class Plan:
     processes_per_node: int
     segment_bytes: int = SEGMENT_BYTES
     fanout: int = 0
-    more_segments: tuple[int, ...] = MORE_SEGMENTS
+    more_segments: tuple[int, ...] = SEGMENTS[1:]
     broadcasts: tuple[str, ...] = tuple(FORMULAS[BY_PARTS]["bcast"])
     collectives: tuple[str, ...] = tuple(FORMULAS[BY_PARTS])
     grid: Grid = Grid()

@@ -27,7 +27,7 @@ from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
 from collwise.validation.fitting import implementation_aware as fitting
 from collwise.validation.fitting.point_to_point import QUICK, Detail, Request, estimate, most_useful_procs, request
-from collwise.validation.selection.grid import SEGMENT_BYTES
+from collwise.validation.selection.defaults import SEGMENT_BYTES
 
 MODEL_NAMES = (*IMPLEMENTATION_AWARE, *FORMULAS, *(family + AS_PRINTED for family in PRINTED))
 """Every model of collectives, as on the command line."""

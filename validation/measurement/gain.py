@@ -26,9 +26,10 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision, half_width
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.openmpi.rules import collwise_rules, inexpressible, openmpi_rules
+from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.openmpi.rules_check import RulesCheck, check_rules
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import series
 from collwise.validation.selection.decision_table import DecisionTable
 
@@ -85,12 +86,6 @@ class MeasuredGain:
     checks: tuple[RulesCheck, ...] = ()
 
 
-def builtin_case(target: ExecutionTarget, collective: str, procs: int, message_bytes: int) -> Case:
-    """The case that calls MPI's own collective."""
-    per_node = target.processes_per_node(procs)
-    return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment="builtin")
-
-
 def measure_gain(
     target: ExecutionTarget,
     decisions: Mapping[str, DecisionTable],
@@ -104,7 +99,7 @@ def measure_gain(
     timeout_seconds: float = 600.0,
     on_launch: Callable[[int, int], None] | None = None,
 ) -> MeasuredGain:
-    """Times of `cases` (see `builtin_case`) on a target with Open MPI: by default, by rules, and with libcollwise.
+    """Times of `cases` (see `builtin_cases`) on a target with Open MPI: by default, by rules, and with libcollwise.
 
     `on_launch` gets how many launches are done and how many there are. With `check` one call for each choice shows,
     with processes on this machine, whether Open MPI follows the rules. Finished launches stay in the store. Raises

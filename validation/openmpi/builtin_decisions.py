@@ -1,10 +1,9 @@
-"""Open MPI's fixed decisions for broadcast and gather: what it runs when nobody tunes it."""
+"""Open MPI's built-in decisions for broadcast and gather: what it runs untuned."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from collwise.common.errors import UsageError
+from collwise.validation.selection.choice import Choice
 
 # Listing 1 of Nuriyev & Lastovetsky 2021: thresholds of the broadcast decision of Open MPI 3.1.
 _SMALL_BYTES = 2048
@@ -23,21 +22,8 @@ _LARGE_COMMUNICATOR = 60
 _SMALL_COMMUNICATOR = 10
 
 
-@dataclass(frozen=True)
-class Choice:
-    """An algorithm with its parameters: segment size in bytes (0: none), fan-out (0: its default), and limit.
-
-    The limit is the size in bytes up to which messages are cut (0: none).
-    """
-
-    algorithm: str
-    segment_bytes: int = 0
-    fanout: int = 0
-    limit_bytes: int = 0
-
-
 def decide(collective: str, procs: int, message_bytes: int, *, count_is_one: bool = False) -> Choice:
-    """What Open MPI 3.1 runs untuned, with its own segment sizes, by the catalogue's names.
+    """The choice that Open MPI 3.1 makes untuned, with its own segment sizes, by the catalogue's names.
 
     Raises UsageError for a collective whose decision is not here.
     """

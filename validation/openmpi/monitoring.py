@@ -13,7 +13,7 @@ from collwise.simulator.execution.mpirun import parameter_options
 from collwise.simulator.execution.processes import ProgramRun
 
 Traffic = Mapping[tuple[int, int], tuple[int, int]]
-"""(source, destination) -> (messages, bytes)."""
+"""Messages and bytes by (source, destination)."""
 
 _TIME_LIMIT_SECONDS = 60.0
 _SENT = re.compile(r"^([EI])\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
@@ -21,7 +21,7 @@ _SENT = re.compile(r"^([EI])\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
 
 @dataclass(frozen=True)
 class Monitored:
-    """How a run ended, how many processes `counted`, and what was sent: by the program itself, and by collectives."""
+    """How a run ended, how many processes `counted` their messages, and what the program and collectives sent."""
 
     run: ProgramRun
     counted: int

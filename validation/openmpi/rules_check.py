@@ -1,8 +1,8 @@
-"""What the installed Open MPI really does with a rules file: which process sends how much to which in one call.
+"""Checks that the installed Open MPI follows a rules file, by the messages that it sends in one call.
 
 The program `call` makes the call, Open MPI's own monitoring counts the messages, and the counts are compared with
-those of the algorithm that the file asks for: some are known here, the others are seen when Open MPI is made to run the
-algorithm by its own option.
+those of the algorithm that the file asks for. Some algorithms' counts are known here; those of the others are observed
+while Open MPI runs the algorithm by its own option.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
-from collwise.validation.openmpi.builtin_decisions import Choice
 from collwise.validation.openmpi.monitoring import Traffic, monitored
-from collwise.validation.openmpi.rules import Rule, parse_rules
+from collwise.validation.openmpi.rules_file import Rule, parse_rules
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import rule_message, series
 
-# Algorithms whose messages are known here.
+# The algorithms whose messages are known here.
 KNOWN_TRAFFIC = {
     "bcast": ("linear", "chain", "k_chain", "binary", "split_binary", "binomial"),
     "gather": ("linear", "linear_sync", "binomial"),
@@ -29,7 +29,7 @@ _FANOUTS = ("tree_fanout", "chain_fanout")
 
 @dataclass(frozen=True)
 class RulesCheck:
-    """One call under a rules file. `expected` is what the file asks for; None: it leaves the call to Open MPI."""
+    """One call under a rules file. `expected` is the choice that the file asks for, None where Open MPI decides."""
 
     collective: str
     procs: int
@@ -42,25 +42,25 @@ class RulesCheck:
 
     @property
     def matches(self) -> bool:
-        """Whether Open MPI ran what the file asks for: every message count and size as expected."""
+        """Whether Open MPI ran what the file asks for: every message count and size is as expected."""
         return dict(self.observed) == dict(self.expected_traffic)
 
     @property
-    def telling(self) -> bool:
-        """Whether Open MPI would have done something else without the file."""
+    def changes_something(self) -> bool:
+        """Whether Open MPI does something else without the file."""
         return dict(self.observed) != dict(self.without_rules)
 
     @property
     def summary(self) -> str:
-        """One line for people."""
+        """The result in one line."""
         call = f"{self.collective} of {format_size(self.message_bytes)} on {self.procs} processes"
         ran, alone = self._recognised(self.observed), self._recognised(self.without_rules)
         if self.expected is None:
-            verdict = f"left {call} to itself and ran {ran}" if self.matches else f"was to decide {call}, and ran {ran}"
+            verdict = f"decided {call} itself and ran {ran}" if self.matches else f"was to decide {call}, and ran {ran}"
             return f"{self.openmpi} {verdict}"
         if not self.matches:
             return f"{self.openmpi} did not follow the rules: {call} ran {ran}, not {self.expected.algorithm}"
-        control = f"without them: {alone}" if self.telling else "as it would without them"
+        control = f"without them: {alone}" if self.changes_something else "as it would without them"
         return f"{self.openmpi} accepted the rules and ran {self.expected.algorithm} for {call} ({control})"
 
     def _recognised(self, observed: Traffic) -> str:
@@ -70,7 +70,7 @@ class RulesCheck:
 
 
 def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> RulesCheck:
-    """Makes one call with the installed Open MPI, with the rules file and without.
+    """Makes one call with the installed Open MPI, with and without the rules file.
 
     Raises UsageError for a file that cannot be read or a call that cannot be made, CollwiseError when Open MPI fails.
     """
@@ -190,13 +190,13 @@ def _segments(size: int, segment_bytes: int) -> int:
 
 
 def _binary_parent(rank: int) -> int:
-    """Level l holds the ranks from 2^l - 1; a left child is 2^(l-1) behind its parent, a right one 2^l."""
+    """The parent of a rank: level l starts at rank 2^l - 1, and children are 2^(l-1) and 2^l ranks after parents."""
     width = 2 ** ((rank + 1).bit_length() - 2)
     return rank - width if rank - width < 2 * width - 1 else rank - 2 * width
 
 
 def _k_chain_parent(rank: int, procs: int, fanout: int) -> int:
-    """The ranks below the root in `fanout` chains of neighbours, the first ones a rank longer."""
+    """The parent of a rank: the other ranks form `fanout` chains of neighbours, the first ones a rank longer."""
     chains = min(fanout, procs - 1)
     length, longer = divmod(procs - 1, chains)
     heads = {1 + chain * length + min(chain, longer) for chain in range(chains)}

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from collwise.common.errors import UsageError
-from collwise.validation.openmpi.builtin_decisions import Choice
+from collwise.validation.selection.choice import Choice
 
-# Of one process count: message bytes from which, choice; ascending.
 Row = tuple[tuple[int, Choice], ...]
+"""The decisions for one process count: from how many message bytes on, and the choice; ascending."""
 
 _FORMAT = "collwise decisions 3"
 _MAKE_ONE = "make one with: collwise select -o FILE"
@@ -22,10 +22,10 @@ _MAKE_ONE = "make one with: collwise select -o FILE"
 
 @dataclass(frozen=True)
 class DecisionTable:
-    """What to run: for each process count, ascending, its row. Made by a model or simulation.
+    """What to run: for each process count, ascending, its row. `made_by` is a model or what simulated.
 
-    A point between two entries takes the lower one, in P and in m. Below the first entries nothing is decided, nor
-    where a row is empty.
+    A point between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where
+    a row is empty.
     """
 
     collective: str
@@ -51,6 +51,17 @@ class DecisionTable:
         if not below:
             raise UsageError(f"the decision table has no entry for {message_bytes} bytes")
         return below[-1]
+
+
+def check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
+    """Raises UsageError if the row of a process count depends on the message size, from 0 on."""
+    row = table.rules[procs]
+    if len(row) > 1 or (row and row[0][0] > 0):
+        name = table.collective
+        raise UsageError(
+            f"{whose} cannot choose for {name} by message size, which P = {procs} needs; make the table with "
+            f"'collwise select --one-choice' or leave {name} out"
+        )
 
 
 def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:

@@ -1,43 +1,34 @@
-"""How good models are: predicted against simulated times, and what a model's selection costs, over (P, m)."""
+"""How good models are: predicted against simulated times, and the slowdown of a model's picks, over (P, m)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.interface import CollectiveModel
+from collwise.models.piecewise import Array
 from collwise.models.switch_points import TIE, fastest
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.runner import RunResult
-from collwise.simulator.timing import Case, Timing
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.selection.maps import method_name
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The points of an evaluation. `segment_bytes` 0 stands for whole messages."""
-
-    procs: tuple[int, ...]
-    message_bytes: tuple[int, ...]
-    segment_bytes: tuple[int, ...] = (0,)
-    processes_per_node: int = 1
+from collwise.simulator.timing import Timing
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.maps import slowdown_of_picks
+from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
+from collwise.validation.selection.slowdown import summary_of
 
 
 @dataclass(frozen=True)
 class Score:
     """A model on one collective and platform. Errors are |predicted / simulated - 1| over all its candidates.
 
-    Costs are those of its picks over the best of all candidates in simulated time, 0.05 being 5 %; of equal predictions
-    the first is picked, as in selection. `picks` are the points where it predicts anything, `best_picks` those where it
-    picks the best. `left_out` are algorithms of the evaluation that it has no formula for, `unpredicted` points without
-    a prediction (not deterministic).
+    Slowdowns compare its picks with the best of all candidates, in simulated time; of equal predictions the first is
+    picked, as in selection. `picks` are the points where it predicts anything, `best_picks` those where it picks the
+    best. `left_out` are algorithms of the evaluation that it has no formula for, `unpredicted` candidates at points
+    without a prediction (not deterministic).
     """
 
     platform: str
@@ -48,8 +39,8 @@ class Score:
     worst_error: float
     picks: int
     best_picks: int
-    mean_cost: float
-    worst_cost: float
+    mean_slowdown: float
+    worst_slowdown: float
     worst_at: str
     left_out: tuple[str, ...]
     unpredicted: int
@@ -57,7 +48,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores on a platform, one a model and collective; by collective, the algorithms that no model covers.
+    """Scores on a platform, one for each model and collective; by collective, the algorithms that no model covers.
 
     `failed` are cases that did not run: they count neither as candidates nor as errors.
     """
@@ -68,136 +59,91 @@ class Evaluation:
     failed: tuple[Timing, ...] = ()
 
     def best(self, collective: str) -> Score | None:
-        """The score with the least mean cost; None where no model predicts anything."""
+        """The score with the least mean slowdown; None where no model predicts anything."""
         found = [score for score in self.scores if score.collective == collective and score.picks]
-        return min(found, key=lambda score: (score.mean_cost, score.worst_cost), default=None)
+        return min(found, key=lambda score: (score.mean_slowdown, score.worst_slowdown), default=None)
 
 
 PAPERS_SEGMENTS = (0, 1024, 8192)
-"""Pješivac-Grbović et al. 2007, section 6.3: whole messages, 1 KB and 8 KB."""
+"""Pješivac-Grbović et al. 2007, section 6.3: unsegmented, 1 KiB and 8 KiB."""
 
 COLLECTIVES = ("barrier", "bcast", "reduce", "alltoall", "scatter", "gather")
-"""What the point-to-point models have formulas for."""
+"""The collectives that the point-to-point models have formulas for."""
 
 _LARGEST_BYTES = {"bcast": 2**20, "reduce": 2**20, "alltoall": 2**16, "scatter": 2**18, "gather": 2**18}
 
 
-def usual_grid(platform: HostPlatform, collective: str, procs: Sequence[int] = ()) -> Grid:
-    """P from 3 to all nodes, a process each; m from 8 B by factors of 4; the paper's segments for trees."""
+def usual_grid(platform: HostPlatform, collective: str, procs: Sequence[int] = ()) -> CaseGrid:
+    """P from 3 to all nodes, one process per node; m from 8 B by factors of 4; the paper's segments for trees."""
     nodes = len(platform.hosts)
     counts = tuple(procs) or tuple(sorted({p for p in (3, 5, 8, 12, 16, 24, nodes) if p <= nodes}))
     largest = _LARGEST_BYTES.get(collective)
     sizes = (0,) if largest is None else tuple(4**k * 8 for k in range(20) if 4**k * 8 <= largest)
     segments = PAPERS_SEGMENTS if collective in ("bcast", "reduce") else (0,)
-    return Grid(counts, sizes, segments)
+    return CaseGrid(collective, counts, sizes, segments=segments)
 
 
 def evaluate(
-    platform: HostPlatform,
-    models: Sequence[CollectiveModel],
-    collectives: Sequence[str],
-    grids: Mapping[str, Grid],
-    context: SimulationContext,
+    platform: HostPlatform, models: Sequence[CollectiveModel], grids: Sequence[CaseGrid], context: SimulationContext
 ) -> Evaluation:
-    """Simulates every algorithm that any of the models covers and scores the models.
+    """Simulates every algorithm that any of the models covers and scores the models, collective by collective.
 
     Raises UsageError if a collective is covered by none of them, and for a single process, which takes no time.
     """
-    if any(min(grids[name].procs) < 2 for name in collectives):
+    if any(min(grid.procs) < 2 for grid in grids):
         raise UsageError("models are scored from P = 2 on")
-    plans = {name: _candidates(name, models, grids[name]) for name in collectives}
-    cases = [case for name in collectives for case in _cases(name, plans[name], grids[name]).values()]
-    sweep = context.simulate(platform, cases, f"{platform.name}: simulating {len(collectives)} collectives")
+    covered = [_covered(grid, models) for grid in grids]
+    cases = [case for grid in covered for case in grid.cases()]
+    sweep = context.simulate(platform, cases, f"{platform.name}: simulating {len(grids)} collectives")
     scores = []
-    for name in collectives:
-        seconds = _simulated(name, plans[name], grids[name], sweep)
-        scores += [_score(platform.name, name, model, plans[name], grids[name], seconds) for model in models]
-    catalogue = Catalogue.load()
-    covered = {name: {candidate.algorithm for candidate in plan} for name, plan in plans.items()}
+    for grid in covered:
+        simulated = simulated_seconds(grid, sweep)
+        scores += [_score(platform.name, model, grid, simulated) for model in models]
     none = {
-        name: tuple(one for one in catalogue.collective(name).selectable if one not in covered[name])
-        for name in collectives
+        wide.collective: tuple(name for name in wide.names if name not in grid.names)
+        for wide, grid in zip(grids, covered, strict=True)
     }
     return Evaluation(platform.name, tuple(scores), none, tuple(sweep.failed))
 
 
-def _candidates(collective: str, models: Sequence[CollectiveModel], grid: Grid) -> tuple[Choice, ...]:
-    known = Catalogue.load().collective(collective)
-    covered = {name for model in models for name in model.algorithms(collective)}
-    names = [name for name in known.selectable if name in covered]
+def _covered(grid: CaseGrid, models: Sequence[CollectiveModel]) -> CaseGrid:
+    covered = {name for model in models for name in model.algorithms(grid.collective)}
+    names = tuple(name for name in grid.names if name in covered)
     if not names:
-        raise UsageError(f"none of the models {', '.join(model.name for model in models)} covers {collective}")
-    return tuple(
-        Choice(name, segment)
-        for name in names
-        for segment in grid.segment_bytes
-        if segment == 0 or known.algorithms[name].pipelined
-    )
+        raise UsageError(f"none of the models {', '.join(model.name for model in models)} covers {grid.collective}")
+    return replace(grid, algorithms=names)
 
 
-def _cases(collective: str, candidates: Sequence[Choice], grid: Grid) -> dict[tuple[Choice, int, int], Case]:
-    catalogue = Catalogue.load()
-    return {
-        (candidate, procs, size): Case(
-            collective, candidate.algorithm, procs, size, candidate.segment_bytes, 0, grid.processes_per_node
-        )
-        for procs in grid.procs
-        for size in grid.message_bytes
-        for candidate in candidates
-        if not catalogue.algorithm(collective, candidate.algorithm).objection(procs)
-    }
-
-
-def _simulated(collective: str, candidates: Sequence[Choice], grid: Grid, sweep: RunResult) -> np.ndarray:
-    """Seconds of shape (candidate, P, m), nan where a candidate does not run."""
-    seconds = np.full((len(candidates), len(grid.procs), len(grid.message_bytes)), np.nan)
-    for (candidate, procs, size), case in _cases(collective, candidates, grid).items():
-        position = (candidates.index(candidate), grid.procs.index(procs), grid.message_bytes.index(size))
-        seconds[position] = sweep.timings[case].seconds
-    return seconds
-
-
-def _score(
-    platform: str,
-    collective: str,
-    model: CollectiveModel,
-    candidates: Sequence[Choice],
-    grid: Grid,
-    simulated: np.ndarray,
-) -> Score:
-    covered = model.algorithms(collective)
-    procs, sizes = np.array(grid.procs)[:, None], np.array(grid.message_bytes)[None, :]
-    predicted = np.full(simulated.shape, np.nan)
-    for index, candidate in enumerate(candidates):
-        if candidate.algorithm in covered:
-            predicted[index] = model.predict(collective, candidate.algorithm, procs, sizes, candidate.segment_bytes)
+def _score(platform: str, model: CollectiveModel, grid: CaseGrid, simulated: Array) -> Score:
+    choices = list(grid.candidates.values())
+    # Of equal predictions the first is picked: algorithm by algorithm, each by ascending segment size.
+    order = sorted(range(len(choices)), key=lambda index: grid.names.index(choices[index].algorithm))
+    choices, simulated, predicted = (
+        [choices[index] for index in order], simulated[order], predicted_seconds(model, grid)[order]
+    )  # fmt: skip
+    covered = model.algorithms(grid.collective)
     runs = np.isfinite(simulated)
-    foreseen = runs & np.isfinite(predicted)
-    wanted = runs & np.array([candidate.algorithm in covered for candidate in candidates])[:, None, None]
-    errors = np.abs(predicted[foreseen] / simulated[foreseen] - 1)
-    best = np.min(np.where(runs, simulated, np.inf), axis=0)
-    any_foreseen = foreseen.any(axis=0)
-    picked = np.maximum(fastest(np.where(foreseen, predicted, np.nan)), 0)
-    cost = np.take_along_axis(simulated, picked[None], axis=0)[0] / best - 1
-    cost = np.where(any_foreseen, cost, np.nan)
-    worst = np.unravel_index(np.nanargmax(cost), cost.shape) if any_foreseen.any() else None
+    known = runs & np.isfinite(predicted)
+    wanted = runs & np.array([choice.algorithm in covered for choice in choices])[:, None, None]
+    errors = np.abs(predicted[known] / simulated[known] - 1)
+    picked = fastest(np.where(known, predicted, np.nan))
+    summary = summary_of(slowdown_of_picks(simulated, picked, np.argmin(np.where(runs, simulated, np.inf), 0)), TIE)
+    worst_at = ""
+    if summary is not None:
+        i, j = summary.worst_at
+        worst_at = f"P = {grid.procs[i]}, {format_size(grid.message_bytes[j])}: {choices[picked[i, j]].label}"
     return Score(
         platform=platform,
-        collective=collective,
+        collective=grid.collective,
         model=model.name,
-        predictions=int(foreseen.sum()),
+        predictions=int(known.sum()),
         mean_error=float(np.mean(errors)) if errors.size else float("nan"),
         worst_error=float(np.max(errors)) if errors.size else float("nan"),
-        picks=int(any_foreseen.sum()),
-        best_picks=int(np.sum(cost[any_foreseen] <= TIE)),
-        mean_cost=float(np.nanmean(cost)) if worst is not None else float("nan"),
-        worst_cost=float(cost[worst]) if worst is not None else float("nan"),
-        worst_at="" if worst is None else _place(grid, candidates, picked, worst),
-        left_out=tuple(dict.fromkeys(one.algorithm for one in candidates if one.algorithm not in covered)),
-        unpredicted=int((wanted & ~foreseen).sum()),
+        picks=summary.points if summary is not None else 0,
+        best_picks=summary.best_chosen if summary is not None else 0,
+        mean_slowdown=summary.mean if summary is not None else float("nan"),
+        worst_slowdown=summary.worst if summary is not None else float("nan"),
+        worst_at=worst_at,
+        left_out=tuple(dict.fromkeys(choice.algorithm for choice in choices if choice.algorithm not in covered)),
+        unpredicted=int((wanted & ~known).sum()),
     )
-
-
-def _place(grid: Grid, candidates: Sequence[Choice], picked: np.ndarray, at: tuple[np.intp, ...]) -> str:
-    pick = method_name(candidates[int(picked[at])])
-    return f"P = {grid.procs[int(at[0])]}, {format_size(grid.message_bytes[int(at[1])])}: {pick}"

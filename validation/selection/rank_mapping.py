@@ -1,6 +1,6 @@
 """The optimal mapping of processors to the binomial tree against the default one: predicted, and simulated.
 
-O'Flynn 2009, sections 5.1 and 7.1: a model with parameters of each pair tells mappings apart, a homogeneous one cannot.
+O'Flynn 2009, sections 5.1 and 7.1: only a model with parameters for each pair of processors distinguishes mappings.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
 
 COLLECTIVES = ("scatter", "gather")
-"""Those whose binomial tree carries blocks of each process, so that places in it differ."""
+"""The collectives whose binomial tree carries a block of each process, so that positions in it differ."""
 MODELS = ("lmo_heterogeneous", "hockney_heterogeneous")
-"""Those with parameters of each pair and formulas of collectives."""
+"""The models with parameters for each pair and formulas of collectives."""
 
 
 @dataclass(frozen=True)
@@ -45,24 +45,24 @@ class MappingGain:
 
     @property
     def predicted_gain(self) -> float:
-        """The part of the default's predicted time that is saved."""
+        """The share of the default mapping's predicted time that is saved."""
         return 1 - self.predicted / self.predicted_default
 
     @property
     def simulated_gain(self) -> float:
-        """The part of the default's simulated time that is saved; negative where the mapping is slower."""
+        """The share of the default mapping's simulated time that is saved; negative where the mapping is slower."""
         return 1 - self.simulated / self.simulated_default
 
 
 def check_choice(collective: str, model: str) -> None:
-    """Raises UsageError for a collective or a model that knows no mappings."""
+    """Raises UsageError for a collective or a model without mappings to choose from."""
     if collective not in COLLECTIVES:
         raise unknown_name("collective with a mapping to choose", collective, COLLECTIVES)
     if model in MODELS:
         return
     if f"{model}_heterogeneous" in MODELS:
         raise UsageError(
-            f"model {model} takes all processors for equal, so there is no mapping to choose; "
+            f"model {model} has the same parameters for all processors, so there is no mapping to choose; "
             f"valid: {', '.join(MODELS)}"
         )
     if model in FORMULAS:
@@ -93,7 +93,7 @@ def mapping_gains(
     mappings: dict[int, Mapping],
     context: SimulationContext,
 ) -> list[MappingGain]:
-    """What mappings, by message size, save against the default one: binomial algorithm, one process a node.
+    """The gain of mappings, by message size, over the default one: binomial algorithm, one process per node.
 
     Raises UsageError where the platform has fewer nodes, and CollwiseError when a case fails.
     """

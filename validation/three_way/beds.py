@@ -1,4 +1,4 @@
-"""Test beds for the comparison: brought up and always down again."""
+"""Test beds for the comparison, which are always taken down again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "validate"
 
 @contextmanager
 def temporary_bed(shape: Shape, name: str = NAME) -> Iterator[TestBed]:
-    """A test bed that is taken down at the end, after kill -9 by the next one that is made. Raises what `up` raises."""
+    """A test bed that is taken down at the end; after kill -9 the next one made does that. Raises what `up` raises."""
     try:
         yield TestBed(up(shape, name, temporary=True))
     finally:

@@ -1,4 +1,4 @@
-"""What is changed, one thing at a time, to find why simulation and measurement differ."""
+"""Conditions: changes, one at a time, that tell why simulation and measurement differ."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _any(case: Case) -> bool:
 
 @dataclass(frozen=True)
 class Condition:
-    """A change and the cause that it tests: where the gap closes under the change, `cause` made it.
+    """A change and the cause that it tests: where the gap closes under the change, `cause` explains the gap.
 
-    `shape` changes the test bed, `launcher_args` the MPI library, `case` what is run in both worlds, and `platform` the
-    simulation; each is the identity where nothing is changed. `alone` simulates the platform that is calibrated on
-    messages alone. `applies` says for which cases the change means anything.
+    `shape` changes the test bed, `launcher_args` the MPI library, `case` what is measured and simulated, and `platform`
+    the simulation; each is the identity where nothing is changed. With `isolated` the simulated platform is the one
+    calibrated on single messages. `applies` says to which cases the change applies.
     """
 
     cause: str
@@ -45,7 +45,7 @@ class Condition:
     shape: Callable[[Shape], Shape] = _same_shape
     launcher_args: tuple[str, ...] = ()
     platform: Callable[[Platform], Platform] = _same_platform
-    alone: bool = False
+    isolated: bool = False
     case: Callable[[Case], Case] = _same_case
     applies: Callable[[Case], bool] = _any
 
@@ -63,12 +63,12 @@ def _slower_platform(platform: Platform) -> Platform:
 
 
 def _no_faster_than_link(platform: Platform) -> Platform:
-    """Calibrated on messages with pauses between them, small ones may be: their first packets went unshaped."""
+    """Small messages may be faster where the calibration has pauses between messages: first packets go unshaped."""
     rows = tuple((size, min(factor, 1.0)) for size, factor in platform.calibration.bandwidth_factor)
     return replace(platform, calibration=replace(platform.calibration, bandwidth_factor=rows))
 
 
-def _one_way(platform: Platform) -> Platform:
+def _other_crosstraffic(platform: Platform) -> Platform:
     return replace(
         platform, calibration=replace(platform.calibration, crosstraffic=not platform.calibration.crosstraffic)
     )
@@ -96,21 +96,21 @@ CONDITIONS = (
     Condition(
         "opposite traffic",
         "the share that acknowledgements take from the opposite direction left out (or put in), in simulation only",
-        platform=_one_way,
+        platform=_other_crosstraffic,
     ),
     Condition(
         "first packets unshaped",
-        "every message as quick as one alone, which the token buckets let through, in simulation only",
-        alone=True,
+        "every message as fast as a single one, which the token buckets let through, in simulation only",
+        isolated=True,
     ),
     Condition(
         "no pauses between messages",
-        "no message faster than the link, as in a row, in simulation only",
+        "no message faster than the link, as in a sequence, in simulation only",
         platform=_no_faster_than_link,
     ),
     Condition(
         "two cores",
-        f"network at 1/{_SLOWER} of the rate, in both: what processors cost then counts for less",
+        f"network at 1/{_SLOWER} of the rate, in both: the processors' share of the time is then smaller",
         shape=lambda shape: replace(shape, bits_per_second=shape.bits_per_second / _SLOWER),
         platform=_slower_platform,
     ),
@@ -127,8 +127,8 @@ CONDITIONS = (
     ),
     Condition(
         "queues of the nodes",
-        "one packet of a connection in its node's queue at a time, on the test bed only: less to wait behind",
+        "one packet of a connection in its node's queue at a time, on the test bed only: shorter queues",
         shape=lambda shape: replace(shape, host_queue_bytes=FRAME_BYTES),
     ),
 )
-"""In the order in which they are tried: those that need no other test bed first."""
+"""All conditions in the order in which they are tried: those that need no other test bed come first."""

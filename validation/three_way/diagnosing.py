@@ -1,4 +1,4 @@
-"""Looks for the causes of disagreements: their worst cases again, as they are and under each condition."""
+"""Looks for the causes of disagreements: runs their worst cases again, unchanged and under each condition."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
 from collwise.validation.three_way.conditions import CONDITIONS, Condition
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, Pair, cause_of
-from collwise.validation.three_way.table import Row
+from collwise.validation.three_way.table import MeasuredRow
 
 BedOf = Callable[[Shape], AbstractContextManager[TestBed]]
-"""Brings a test bed of a shape up for a while."""
+"""Brings up a test bed of a shape for the duration of the context."""
 
-AS_IT_IS = Condition("", "nothing changed")
+UNCHANGED = Condition("", "nothing changed")
 _TIMEOUT_SECONDS = 300.0
 
 
@@ -31,28 +31,28 @@ class Diagnoser:
     """Measures and simulates a few cases under conditions on test beds of one shape and its changes."""
 
     def __init__(
-        self, shape: Shape, platform: Platform, alone: Platform, bed_of: BedOf, store: Store, method: Method
+        self, shape: Shape, platform: Platform, isolated: Platform, bed_of: BedOf, store: Store, method: Method
     ) -> None:
-        """`platform` is calibrated for the shape, and `alone` on messages alone."""
-        self._shape, self._platform, self._alone, self._bed_of = shape, platform, alone, bed_of
+        """`platform` is calibrated for the shape, and `isolated` on single messages."""
+        self._shape, self._platform, self._isolated, self._bed_of = shape, platform, isolated, bed_of
         self._store, self._method = store, method
 
     def diagnose(self, found: Sequence[tuple[Disagreement, Case]]) -> list[Diagnosis]:
-        """A cause for each disagreement, whose worst row is of the case beside it.
+        """A cause for each disagreement, given with the case of its worst row.
 
-        Raises what bringing up test beds and measuring raise; finished cases are kept.
+        Raises what bringing up test beds and measuring raise; the store keeps finished cases.
         """
         if not found:
             return []
         cases = list(dict.fromkeys(case for _, case in found))
         pairs: dict[str, dict[Case, Pair]] = {}
         counted: dict[Case, TcpCounts] = {}
-        jobs = [AS_IT_IS, *CONDITIONS]
+        jobs = [UNCHANGED, *CONDITIONS]
         for shape, conditions in groupby(jobs, key=lambda one: one.shape(self._shape)):
             with self._bed_of(shape) as bed:
                 for condition in conditions:
                     pairs[condition.cause] = self._under(condition, bed, cases)
-                    if condition is AS_IT_IS:
+                    if condition is UNCHANGED:
                         counted = self._counted(bed, cases)
         return [self._diagnosis(one, case, pairs, counted.get(case)) for one, case in found]
 
@@ -61,9 +61,9 @@ class Diagnoser:
         changed = list(dict.fromkeys(applicable.values()))
         if not changed:
             return {}
-        place = ModifiedTarget(bed, {"condition": condition.change}, launcher_args=condition.launcher_args)
-        measured = measure(place, changed, self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
-        platform = condition.platform(self._alone if condition.alone else self._platform)
+        target = ModifiedTarget(bed, {"condition": condition.change}, launcher_args=condition.launcher_args)
+        measured = measure(target, changed, self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
+        platform = condition.platform(self._isolated if condition.isolated else self._platform)
         simulated = SimulationContext(self._store).simulate(platform, changed).timings
         by_case = dict(zip(changed, measured, strict=True))
         return {
@@ -73,28 +73,28 @@ class Diagnoser:
         }
 
     def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
-        """By case what TCP and the switch counted in a run of the MPI program of its own."""
+        """By case what TCP and the switch counted while the MPI program ran only that case."""
         found = {}
         for case in cases:
             before = tcp_counts(bed.bed)
-            place = ModifiedTarget(bed, {"condition": "alone"})
-            measure(place, [case], self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
+            target = ModifiedTarget(bed, {"condition": "counted"})
+            measure(target, [case], self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
             found[case] = tcp_counts(bed.bed) - before
         return found
 
     def _diagnosis(
         self, one: Disagreement, case: Case, pairs: dict[str, dict[Case, Pair]], counted: TcpCounts | None
     ) -> Diagnosis:
-        as_it_is = pairs[AS_IT_IS.cause].get(case)
+        unchanged = pairs[UNCHANGED.cause].get(case)
         under = {name: found[case] for name, found in pairs.items() if name and case in found}
-        return Diagnosis(one, cause_of(one.worst, as_it_is, under), as_it_is, under, counted)
+        return Diagnosis(one, cause_of(one.worst, unchanged, under), unchanged, under, counted)
 
 
 def _pair(simulated: Timing, measured: Timing) -> Pair:
     return Pair(simulated.seconds, measured.seconds, measured.half_width_seconds)
 
 
-def case_of(row: Row, cases: Sequence[Case]) -> Case:
+def case_of(row: MeasuredRow, cases: Sequence[Case]) -> Case:
     """The case that a row was measured from."""
     point = row.point
     wanted = (point.collective, row.algorithm, point.procs, point.message_bytes)

@@ -1,7 +1,7 @@
-"""Where simulation and measurement differ by more than a limit, in ranges of sizes, and which tested cause explains it.
+"""Disagreements: ranges of sizes where simulation and measurement differ by more than a limit, and their causes.
 
 A cause is a condition: something that was changed, in the measurement and, where it has a counterpart, in simulation.
-When the gap closes under it, what was changed is what made the gap.
+When the gap closes under it, what was changed explains the gap.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from collwise.validation.testbed.tcp_counters import TcpCounts
-from collwise.validation.three_way.table import SIMULATED, Row
+from collwise.validation.three_way.table import SIMULATED, MeasuredRow
 
 LIMIT = 0.2
 """Relative error of simulation beyond which a cause is looked for."""
@@ -25,14 +25,14 @@ _LEFT_AT_MOST = 0.5
 
 @dataclass(frozen=True)
 class Disagreement:
-    """An algorithm on neighbouring sizes at which simulation errs beyond the limit to the same side; the worst row."""
+    """The rows of an algorithm on neighbouring sizes at which simulation errs beyond the limit to the same side."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[MeasuredRow, ...]
 
     @property
-    def worst(self) -> Row:
+    def worst(self) -> MeasuredRow:
         """The row with the largest gap."""
-        return max(self.rows, key=lambda row: gap(row.foretold[SIMULATED], row.seconds))
+        return max(self.rows, key=lambda row: gap(row.predicted[SIMULATED], row.seconds))
 
 
 @dataclass(frozen=True)
@@ -45,39 +45,39 @@ class Pair:
 
     @property
     def gap(self) -> float:
-        """As of `gap`."""
+        """How far the two times are apart; see the function `gap`."""
         return gap(self.simulated_seconds, self.seconds)
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The cause of a disagreement; the worst case as it is, measured again, and under each condition that it allows.
+    """The cause of a disagreement; its worst case run again, unchanged and under each condition that applies to it.
 
-    `counted` is of a run of that case alone.
+    `counted` is what TCP counted in a run of that case only.
     """
 
     disagreement: Disagreement
     cause: str
-    as_it_is: Pair | None
+    unchanged: Pair | None
     under: Mapping[str, Pair]
     counted: TcpCounts | None = None
 
 
 def gap(simulated_seconds: float, seconds: float) -> float:
-    """|ln(simulated / measured)|: twice and half as long are as far off."""
+    """|ln(simulated / measured)|: twice as long and half as long are equally far off."""
     return abs(math.log(simulated_seconds / seconds))
 
 
-def disagreements(rows: Iterable[Row], limit: float = LIMIT) -> list[Disagreement]:
-    """Worst first. Sizes are neighbours when nothing measured of the same algorithm, place and P lies between them."""
-    series: dict[tuple[str, str, int, str], list[Row]] = {}
+def disagreements(rows: Iterable[MeasuredRow], limit: float = LIMIT) -> list[Disagreement]:
+    """All disagreements, worst first. Neighbours have no other row of their algorithm, target and P between."""
+    series: dict[tuple[str, str, int, str], list[MeasuredRow]] = {}
     for row in rows:
-        if SIMULATED in row.foretold:
-            key = (row.point.place, row.point.collective, row.point.procs, row.algorithm)
+        if SIMULATED in row.predicted:
+            key = (row.point.target, row.point.collective, row.point.procs, row.algorithm)
             series.setdefault(key, []).append(row)
     found: list[Disagreement] = []
     for line in series.values():
-        together: list[Row] = []
+        together: list[MeasuredRow] = []
         side = 0
         for row in sorted(line, key=lambda row: row.point.message_bytes):
             error = row.error(SIMULATED)
@@ -90,29 +90,29 @@ def disagreements(rows: Iterable[Row], limit: float = LIMIT) -> list[Disagreemen
             side = now
         if together:
             found.append(Disagreement(tuple(together)))
-    return sorted(found, key=lambda one: -gap(one.worst.foretold[SIMULATED], one.worst.seconds))
+    return sorted(found, key=lambda one: -gap(one.worst.predicted[SIMULATED], one.worst.seconds))
 
 
-def cause_of(worst: Row, as_it_is: Pair | None, under: Mapping[str, Pair], limit: float = LIMIT) -> str:
-    """The condition under which least of the gap is left, if at most half of it is.
+def cause_of(worst: MeasuredRow, unchanged: Pair | None, under: Mapping[str, Pair], limit: float = LIMIT) -> str:
+    """The condition under which the smallest gap is left, if that is at most half of the gap.
 
-    `as_it_is` is the worst case measured again. Before conditions count: a gap smaller than the measurement's interval
-    is none, and one that the second measurement does not show was the first one's.
+    `unchanged` is the worst case run again. Conditions are not considered where the gap is smaller than the
+    measurement's interval, and where the second run does not show it.
     """
-    if abs(worst.foretold[SIMULATED] - worst.seconds) <= worst.half_width_seconds:
+    if abs(worst.predicted[SIMULATED] - worst.seconds) <= worst.half_width_seconds:
         return WITHIN_INTERVAL
-    if as_it_is is None:
+    if unchanged is None:
         return NOT_FOUND
-    if abs(as_it_is.simulated_seconds / as_it_is.seconds - 1) <= limit:
+    if abs(unchanged.simulated_seconds / unchanged.seconds - 1) <= limit:
         return NOT_SEEN_AGAIN
     best = min(under, key=lambda name: under[name].gap, default=None)
-    if best is None or under[best].gap > _LEFT_AT_MOST * as_it_is.gap:
+    if best is None or under[best].gap > _LEFT_AT_MOST * unchanged.gap:
         return NOT_FOUND
     return best
 
 
 def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
-    """At most so many, the worst of every collective first, then the second of every one, and so on."""
+    """At most so many: the worst of every collective first, then the second worst of every one, and so on."""
     by_collective: dict[str, list[Disagreement]] = {}
     for one in found:
         by_collective.setdefault(one.worst.point.collective, []).append(one)

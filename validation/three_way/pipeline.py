@@ -29,13 +29,13 @@ from collwise.validation.testbed.target import TestBed
 from collwise.validation.three_way.beds import NAME, temporary_bed
 from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
-from collwise.validation.three_way.plan import Plan, Scenario
+from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
 from collwise.validation.three_way.sources import joined, predictions, table_of
-from collwise.validation.three_way.table import Table
+from collwise.validation.three_way.table import ThreeWayTable
 
 METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
 MAIN_METHOD = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=2, launches=3)
-"""Of the main scenario: what differs between launches is more than what differs within one."""
+"""The method of the main scenario. Times differ more between launches than within one."""
 _TIMEOUT_SECONDS = 900.0
 _MODELS_SECONDS, _QUICK_MODELS_SECONDS = 240.0, 45.0
 
@@ -50,43 +50,43 @@ class Stage:
 
 @dataclass
 class Validation:
-    """What came out: the table, what it was made from, and what did not run."""
+    """The result: the table, what it was made from, and what did not run."""
 
-    plan: Plan
-    table: Table
+    plan: ThreeWayPlan
+    table: ThreeWayTable
     platforms: dict[str, Platform]
-    """By the place's name the calibrated platform that was simulated."""
+    """The calibrated platforms that were simulated, by name of the test bed."""
     models: tuple[str, ...]
     repeated: Repeatability
     checked: Check | None
-    """Of the main test bed: whether the network or the processors limit messages there; None with a quick plan."""
+    """Whether the network or the processors limit messages on the main test bed; None with a quick plan."""
     disagreements: list[Disagreement]
     diagnoses: list[Diagnosis]
     failed: list[Timing]
     maker: str
     notes: list[str] = field(default_factory=list)
-    """On models that could not be fitted."""
+    """Lines on models that could not be fitted."""
     stages: list[Stage] = field(default_factory=list)
 
     @property
-    def main(self) -> Table:
-        """The rows of the main scenario."""
-        return self.table.at(self.table.places[0])
+    def main(self) -> ThreeWayTable:
+        """The table of the main scenario."""
+        return self.table.at(self.table.targets[0])
 
 
 OnStage = Callable[[str, float | None], None]
-"""Told the name of a stage when it starts, with None, and with its seconds when it is done."""
+"""Is called with the name of a stage and None when it starts, and with its seconds when it is done."""
 
 
-class Comparison:
+class ThreeWayComparison:
     """One run of a plan. Finished cases are in the store, calibrations' points and platforms in a folder.
 
-    A run that was stopped goes on from there.
+    A run that was stopped resumes from there.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ThreeWayPlan,
         store: Store,
         folder: Path,
         on_stage: OnStage = lambda name, seconds: None,
@@ -100,14 +100,14 @@ class Comparison:
         self._maker = ""
 
     def run(self) -> Validation:
-        """Everything, in the order of the plan. No test bed is left up, whatever happens.
+        """Runs everything in the order of the plan. No test bed is left up, whatever happens.
 
         Raises UsageError where test beds cannot be made and CollwiseError when a run of the MPI program fails.
         """
         main, shape = self._plan.main, self._shape(self._plan.main)
         with self._bed(shape) as bed:
             platforms = {bed.name: self._calibrated(bed, shape)}
-            alone = alone_platform(self._points(bed, shape), simulated_platform(shape))
+            isolated = alone_platform(self._points(bed, shape), simulated_platform(shape))
             models = self._fitted(bed)
             tables = [self._compared(bed, main, platforms[bed.name], models)]
             repeated = self._repeated(bed, main)
@@ -124,7 +124,7 @@ class Comparison:
                 tables.append(self._compared(bed, scenario, platform, models if alike else []))
         found = disagreements(at_main)
         with self._stage(f"causes of {min(len(found), self._plan.diagnosed)} of {len(found)} disagreements"):
-            diagnoser = Diagnoser(shape, next(iter(platforms.values())), alone, self._bed, self._store, METHOD)
+            diagnoser = Diagnoser(shape, next(iter(platforms.values())), isolated, self._bed, self._store, METHOD)
             chosen = spread(found, self._plan.diagnosed)
             cases = main.cases()
             diagnoses = diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in chosen])
@@ -171,7 +171,7 @@ class Comparison:
         return platform
 
     def _points(self, bed: TestBed, shape: Shape) -> list[CalibrationPoint]:
-        """From the store, where this bed was measured before."""
+        """The points of the calibration, from the store if this bed was measured before."""
         grid = QUICK if self._plan.quick else USUAL
         return measure_points(bed, simulated_platform(shape), grid, self._store)
 
@@ -192,17 +192,17 @@ class Comparison:
 
     def _compared(
         self, bed: TestBed, scenario: Scenario, platform: Platform, models: Sequence[CollectiveModel]
-    ) -> Table:
+    ) -> ThreeWayTable:
         cases = scenario.cases()
         with self._stage(f"{bed.name}: {len(cases)} cases measured"):
             measured = self._measured(bed, cases, self._method(scenario))
         with self._stage(f"{bed.name}: MPI's own collectives measured"):
-            own = self._measured(bed, scenario.own_cases(), self._method(scenario))
+            builtin = self._measured(bed, scenario.builtin_cases(), self._method(scenario))
         with self._stage(f"{bed.name}: simulated and predicted"):
             swept = SimulationContext(self._store).simulate(platform, cases)
             self._failed += swept.failed
             predicted = predictions(models, cases)
-        return table_of(bed.name, measured, swept.timings, predicted, own)
+        return table_of(bed.name, measured, swept.timings, predicted, builtin)
 
     def _method(self, scenario: Scenario) -> Method:
         return MAIN_METHOD if scenario is self._plan.main else METHOD

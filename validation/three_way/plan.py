@@ -1,26 +1,24 @@
-"""What a three-way comparison measures: scenarios, each a test bed with its rate, process count, and sizes."""
+"""Plans of three-way comparisons: scenarios, each a test bed with its rate, process count and message sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.timing import Case
-from collwise.validation.selection.grid import SEGMENT_BYTES
+from collwise.validation.selection.cases import builtin_cases, candidates, cases
+from collwise.validation.selection.defaults import SEGMENT_BYTES
 from collwise.validation.testbed.shape import TRANSPORTS
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
-BUILTIN = "builtin"
-"""The experiment of MPI's own collective."""
 
 NODES = 8
 BITS_PER_SECOND = 100e6
 _OTHER_RATE = 0.5
 _OTHER_NODES = (4, 16)
 
-# Of broadcast and reductions m is the whole message; of the others the block of a process, of which there are P.
+# For broadcast and reductions m is the whole message, for the others the block of each of the P processes.
 _MESSAGES = tuple(1024 * size for size in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024))
 _BLOCKS = tuple(1024 * size for size in (1, 2, 4, 8, 16, 32, 64, 128))
 _WHOLE = ("bcast", "reduce", "allreduce")
@@ -29,9 +27,9 @@ _FEW_MESSAGES, _FEW_BLOCKS = (8192, 65536, 524288), (2048, 16384, 65536)
 
 @dataclass(frozen=True)
 class Scenario:
-    """A test bed of `nodes` nodes with one process each, ports of `bits_per_second`, and by collective the sizes.
+    """A test bed of `nodes` nodes with one process each and ports of `bits_per_second`, and the sizes by collective.
 
-    `transport` as in Shape.
+    `transport` is that of the test bed's Shape.
     """
 
     nodes: int
@@ -40,36 +38,25 @@ class Scenario:
     transport: str = TRANSPORTS[0]
 
     def cases(self) -> list[Case]:
-        """Every algorithm that runs on so many processes at every size; segments of 8 KiB where messages are cut."""
-        catalogue = Catalogue.load()
+        """Every algorithm that runs on so many processes, at every size; segments of 8 KiB where messages are cut."""
         return [
-            Case(
-                collective,
-                algorithm.name,
-                self.nodes,
-                size,
-                SEGMENT_BYTES if algorithm.pipelined else 0,
-            )
+            case
             for collective, sizes in self.sizes.items()
-            for size in sizes
-            for algorithm in catalogue.collective(collective).algorithms.values()
-            if algorithm.selectable and not algorithm.objection(self.nodes)
+            for case in cases(collective, candidates(collective, [SEGMENT_BYTES]), [self.nodes], sizes)
         ]
 
-    def own_cases(self) -> list[Case]:
+    def builtin_cases(self) -> list[Case]:
         """MPI's own collective at every size."""
         return [
-            Case(collective, "-", self.nodes, size, experiment=BUILTIN)
-            for collective, sizes in self.sizes.items()
-            for size in sizes
+            case for collective, sizes in self.sizes.items() for case in builtin_cases(collective, [self.nodes], sizes)
         ]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Scenarios, the first of which is the main one: there models are fitted, means repeated and causes looked for.
+class ThreeWayPlan:
+    """Scenarios. In the first, the main one, models are fitted, some cases measured twice and causes looked for.
 
-    `repeated` cases are measured twice, the causes of `diagnosed` disagreements looked for.
+    `repeated` is how many cases are measured twice, `diagnosed` for how many disagreements a cause is looked for.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -92,7 +79,7 @@ def usual_plan(
     sizes: Sequence[int] = (),
     quick: bool = False,
     models: bool = True,
-) -> Plan:
+) -> ThreeWayPlan:
     """The main scenario; unless `quick`, also 4 and 16 nodes, half the rate, and Open MPI's default transport.
 
     The others have three sizes each.
@@ -108,9 +95,9 @@ def usual_plan(
         raise UsageError(f"no comparison of {', '.join(unfit)}; valid: {', '.join(COLLECTIVES)}")
     few = {name: tuple(sizes) or (_FEW_MESSAGES if name in _WHOLE else _FEW_BLOCKS) for name in collectives}
     if quick:
-        return Plan((Scenario(nodes, bits_per_second, few),), True, models, repeated=20, diagnosed=4)
+        return ThreeWayPlan((Scenario(nodes, bits_per_second, few),), True, models, repeated=20, diagnosed=4)
     many = {name: tuple(sizes) or (_MESSAGES if name in _WHOLE else _BLOCKS) for name in collectives}
     others = [Scenario(count, bits_per_second, few) for count in _OTHER_NODES if count != nodes]
     slower = Scenario(nodes, bits_per_second * _OTHER_RATE, few)
     untuned = Scenario(nodes, bits_per_second, few, "default")
-    return Plan((Scenario(nodes, bits_per_second, many), *others, slower, untuned), False, models)
+    return ThreeWayPlan((Scenario(nodes, bits_per_second, many), *others, slower, untuned), False, models)

@@ -1,27 +1,27 @@
-"""Whether simulation keeps what it promises of measured times, by collective and in all, and how far from it it is."""
+"""Whether simulation stays within the limits promised for its errors and its picks, by collective and in all."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collwise.validation.three_way.costs import selection_costs, summary_of
 from collwise.validation.three_way.scores import errors_of
-from collwise.validation.three_way.table import SIMULATED, Table
+from collwise.validation.three_way.slowdowns import pick_summary, slowdowns_of_picks
+from collwise.validation.three_way.table import SIMULATED, ThreeWayTable
 
 ALL = "all"
 LARGE_BYTES = 8192
-"""Some times what a token bucket lets through after a pause: messages of this size and more see the rate of a link."""
+"""Messages of this size and more are not short against a token-bucket burst: they see the rate of a link."""
 LARGE = "all, from 8 KiB"
 MEDIAN_ERROR = "median absolute error"
-MEAN_COST = "mean cost of selection"
-WORST_COST = "worst cost of selection"
-LIMITS = {MEDIAN_ERROR: 0.15, MEAN_COST: 0.05, WORST_COST: 0.25}
-"""By quantity, what is promised at most; 0.15 is 15 %."""
+MEAN_SLOWDOWN = "mean slowdown of picks"
+WORST_SLOWDOWN = "worst slowdown of picks"
+LIMITS = {MEDIAN_ERROR: 0.15, MEAN_SLOWDOWN: 0.05, WORST_SLOWDOWN: 0.25}
+"""The promised limit of each quantity; 0.15 is 15 %."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One quantity of one collective, or of all: what was found and what was promised at most."""
+    """One quantity of one collective, or of all: the value found and the limit promised."""
 
     collective: str
     quantity: str
@@ -29,18 +29,18 @@ class Verdict:
     limit: float
 
     @property
-    def kept(self) -> bool:
+    def within_limit(self) -> bool:
         """Whether the promise is kept."""
         return self.found <= self.limit
 
     @property
     def distance(self) -> float:
-        """How far above the limit (positive) or below it, in the same unit."""
+        """How far the value is above the limit (positive) or below it."""
         return self.found - self.limit
 
 
-def verdicts(table: Table) -> list[Verdict]:
-    """Three of all collectives together, of their messages from LARGE_BYTES on, and of each.
+def verdicts(table: ThreeWayTable) -> list[Verdict]:
+    """Three verdicts on all collectives together, on their messages from LARGE_BYTES on, and on each collective.
 
     Empty where nothing was simulated.
     """
@@ -48,9 +48,12 @@ def verdicts(table: Table) -> list[Verdict]:
     groups = {ALL: list(table.rows), LARGE: [row for row in table.rows if row.point.message_bytes >= LARGE_BYTES]}
     groups |= {name: [row for row in table.rows if row.point.collective == name] for name in table.collectives}
     for name, rows in groups.items():
-        errors, costs = errors_of(row.error(SIMULATED) for row in rows), summary_of(selection_costs(rows, SIMULATED))
-        if errors is None or costs is None:
+        errors, picks = (
+            errors_of(row.error(SIMULATED) for row in rows),
+            pick_summary(slowdowns_of_picks(rows, SIMULATED)),
+        )
+        if errors is None or picks is None:
             continue
-        values = {MEDIAN_ERROR: errors.median, MEAN_COST: costs.mean, WORST_COST: costs.worst.cost}
+        values = {MEDIAN_ERROR: errors.median, MEAN_SLOWDOWN: picks.mean, WORST_SLOWDOWN: picks.worst.slowdown}
         found += [Verdict(name, quantity, value, LIMITS[quantity]) for quantity, value in values.items()]
     return found

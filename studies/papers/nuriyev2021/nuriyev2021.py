@@ -34,7 +34,7 @@ from collwise.studies.papers.nuriyev2021 import simulated as paper
 from collwise.studies.papers.nuriyev2021 import tables as published
 from collwise.studies.papers.nuriyev2021.figures import model_kinds
 from collwise.studies.papers.study import Study
-from collwise.studies.tuning import percent
+from collwise.studies.reports.comparison_table import percent
 
 here = Study()
 
@@ -174,7 +174,7 @@ for fitted in tables:
     here.table(f"{title}, simulated; model: by parts", fitted.printed_rows())
 here.table(
     "Degradation over all process counts and sizes, mean / worst (%)",
-    paper.degradations_table(tables),
+    paper.slowdowns_table(tables),
 )
 here.table("Rows where the pick of the model as printed is more than 10 % off", paper.costly_picks(tables))
 
@@ -196,7 +196,7 @@ for fitted in tables:
 for name, result in over_procs.items():
     title = f"bcast on {name.capitalize()}, simulated"
     here.figure(draw.picks_by_procs(result.rows, title), f"figure-6-{name}", f"Figure 6: {title}.")
-over_procs_costs = {name: paper.mean_and_worst(result.degradations("model")) for name, result in over_procs.items()}
+over_procs_costs = {name: paper.mean_and_worst(result.slowdowns("model")) for name, result in over_procs.items()}
 here.text(
     "Degradation of the model by parts where P varies: "
     + "; ".join(
@@ -230,7 +230,7 @@ here.text(
 # ## (c) The simulated best against the measured best
 #
 # Each row of tables 2 and 3 beside the simulation of the same point. "Indistinguishable" counts the simulated best as
-# agreeing when the paper prints it with at most 3 % degradation: its means are precise to 2.5 %.
+# agreeing when the paper prints it with at most 3 % slowdown: its means are precise to 2.5 %.
 
 # %%
 agreements = paper.agreement_with_measured_best(tables)
@@ -257,11 +257,11 @@ gather_gros = published.TABLE_3_GROS.rows
 chain, k_chain = segment_times["gros", "chain"], segment_times["gros", "k_chain"]
 at_512 = next(a for a in agreements if a.table is gros and a.row.message_kib == 512)
 by_formula = next(
-    c.predicted_openmpi_degradation for c in formulas.published_choices(gros, product) if c.row.message_kib == 512
+    c.predicted_openmpi_slowdown for c in formulas.published_choices(gros, product) if c.row.message_kib == 512
 )
 here.text(
     f"**Chain on Gros.** At 512 KB the paper measures Open MPI's chain {at_512.row.openmpi_percent} % over the best; "
-    f"simulated, it is {percent(at_512.simulated_degradation('chain'))} % over. The published segment time of the "
+    f"simulated, it is {percent(at_512.simulated_slowdown('chain'))} % over. The published segment time of the "
     f"chain is {chain[0] / k_chain[0]:.1f} times that of the K-chain, though past the root both do the same; "
     f"simulated, it is {chain[1] / k_chain[1]:.2f} times. The published parameters themselves give "
     f"{percent(by_formula)} %. Whatever slowed the chain on that cluster lies neither in its schedule nor in the "
@@ -270,7 +270,7 @@ here.text(
     f"{gather_gros[2].openmpi_percent} % between {gather_gros[1].openmpi_percent} and {gather_gros[3].openmpi_percent}."
 )
 large = [a for a in agreements if a.table.collective == "bcast" and a.row.message_kib >= 512]
-binary_costs = [a.simulated_degradation("binary") for a in large]
+binary_costs = [a.simulated_slowdown("binary") for a in large]
 step, half_roundtrip = map(format_seconds, paper.chain_segment_and_half_roundtrip(bcast_grisou))
 here.text(
     "**Binary and split-binary.** From 512 KB on, the binary tree is at most "
@@ -286,7 +286,7 @@ here.text(
 small = [a for a in agreements if a.table.collective == "bcast" and a.row.message_kib <= 32 and not a.same_best]
 differing = [
     f"{formulas.TITLES[a.table.platform]} {a.row.message_kib} KB ({a.row.best} measured, {a.simulated_best} simulated, "
-    f"{percent(a.degradation_of_measured_best)} % apart)"
+    f"{percent(a.slowdown_of_measured_best)} % apart)"
     for a in small
 ]
 binomial = [format_seconds(seconds) for seconds in segment_times["gros", "binomial"]]
@@ -312,7 +312,7 @@ here.conclude(
     f"(a) {ones} of {len(ratios)} published broadcast rows have alpha : beta = 1 : m_s within their digits: they hold "
     "one number, the time of a segment of 8 KB, and say nothing about other segment sizes."
 )
-points = {label: paper.degradations_everywhere(tables, label) for label in ("by parts", "as printed", "Open MPI 3.1")}
+points = {label: paper.slowdowns_everywhere(tables, label) for label in ("by parts", "as printed", "Open MPI 3.1")}
 by_parts, as_printed, openmpi = (paper.mean_and_worst(values) for values in points.values())
 here.conclude(
     f"(b) Fitted in simulation, the model by parts costs {100 * by_parts['mean']:.1f} % on average and "
@@ -348,8 +348,8 @@ here.publish(
         },
         "published_rows": {table.title: len(table.rows) for table in published.TABLES},
         "alpha_beta_one_within_rounding": {"rows": len(ratios), "one": ones},
-        "degradation": paper.degradations(tables),
-        "degradation_over_procs": over_procs_costs,
+        "slowdown": paper.slowdowns(tables),
+        "slowdown_over_procs": over_procs_costs,
         "all_points": {
             label: {"points": len(values), **paper.mean_and_worst(values)} for label, values in points.items()
         },

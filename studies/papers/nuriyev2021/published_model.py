@@ -27,9 +27,10 @@ from collwise.studies.papers.nuriyev2021.tables import (
     PublishedTable,
     gammas_for,
 )
-from collwise.studies.tuning import percent
+from collwise.studies.reports.comparison_table import percent
 from collwise.validation.openmpi.builtin_decisions import decide_as_listed
-from collwise.validation.selection.grid import BCAST_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.defaults import BCAST_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.slowdown import slowdown
 
 TITLES = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
 
@@ -139,12 +140,12 @@ class PublishedChoice:
     @property
     def excess_of_printed(self) -> float:
         """How much longer the printed choice is predicted to take than the formulas' own (0.1: 10 %)."""
-        return self.predicted[self.row.model] / self.predicted[self.choice] - 1
+        return float(slowdown(self.predicted[self.row.model], self.predicted[self.choice]))
 
     @property
-    def predicted_openmpi_degradation(self) -> float:
+    def predicted_openmpi_slowdown(self) -> float:
         """The predicted slowdown of Open MPI's printed choice against the measured best."""
-        return self.predicted[self.row.openmpi] / self.predicted[self.row.best] - 1
+        return float(slowdown(self.predicted[self.row.openmpi], self.predicted[self.row.best]))
 
 
 def predict_published(
@@ -241,7 +242,7 @@ def row_by_row(table: PublishedTable, reading: Reading, gamma: str) -> pd.DataFr
             "" if choice.matches else f"{percent(choice.excess_of_printed)} %",
             "" if choice.matches else _yes(choice.within_rounding),
             f"{choice.row.openmpi} ({choice.row.openmpi_percent})",
-            percent(choice.predicted_openmpi_degradation),
+            percent(choice.predicted_openmpi_slowdown),
         )
         for choice in published_choices(table, reading, gamma)
     ]

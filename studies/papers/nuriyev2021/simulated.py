@@ -31,10 +31,12 @@ from collwise.studies.papers.nuriyev2021.tables import (
     PublishedRow,
     PublishedTable,
 )
-from collwise.studies.tuning import percent, table_columns, table_row
+from collwise.studies.reports.comparison_table import percent, table_columns, table_row
 from collwise.validation.fitting.implementation_aware import Plan, fit
-from collwise.validation.selection.comparison import Comparison, ComparisonPlan, ComparisonResult, compare
-from collwise.validation.selection.grid import PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.comparison import Comparison, ComparisonResult, compare
+from collwise.validation.selection.defaults import PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.slowdown import slowdown
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def fitted_tables(context: SimulationContext) -> list[FittedTable]:
         parameters = fit(platform, plan, context)
         for collective, sizes in PAPER_SIZES.items():
             names = PAPER_ALGORITHMS[collective]
-            points = ComparisonPlan(collective, cluster.procs, sizes, ppn, SEGMENT_BYTES, names)
+            points = CaseGrid(collective, cluster.procs, sizes, ppn, (SEGMENT_BYTES,), names)
             by_model = {
                 model: compare(platform, points, ImplementationAware(parameters, model), context)
                 for model in COMPARED_MODELS
@@ -125,8 +127,8 @@ def _stop_if_failed(result: ComparisonResult) -> None:
 def picks_over_procs(table: FittedTable, context: SimulationContext) -> ComparisonResult:
     """Figure 6: broadcast with m fixed and P varying. Raises CollwiseError when a case fails."""
     cluster = table.cluster
-    plan = ComparisonPlan(
-        "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, SEGMENT_BYTES,
+    plan = CaseGrid(
+        "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, (SEGMENT_BYTES,),
         PAPER_ALGORITHMS["bcast"],
     )  # fmt: skip
     result = compare(load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), context)
@@ -142,20 +144,19 @@ def mean_and_worst(values: Array) -> dict[str, float]:
     return {"mean": float(np.mean(values)), "worst": float(np.max(values))}
 
 
-def degradations(tables: Sequence[FittedTable]) -> dict[str, dict[str, dict[str, float]]]:
+def slowdowns(tables: Sequence[FittedTable]) -> dict[str, dict[str, dict[str, float]]]:
     """Mean and worst slowdown over all process counts and sizes, by table and source."""
     return {
         table.name: {
-            label: mean_and_worst(table.by_model[model].degradations(source))
-            for label, (model, source) in SOURCES.items()
+            label: mean_and_worst(table.by_model[model].slowdowns(source)) for label, (model, source) in SOURCES.items()
         }
         for table in tables
     }
 
 
-def degradations_table(tables: Sequence[FittedTable]) -> pd.DataFrame:
-    """`degradations` in percent."""
-    found = degradations(tables)
+def slowdowns_table(tables: Sequence[FittedTable]) -> pd.DataFrame:
+    """`slowdowns` in percent."""
+    found = slowdowns(tables)
     rows = [
         (
             *(table.name, ", ".join(map(str, table.cluster.procs))),
@@ -166,10 +167,10 @@ def degradations_table(tables: Sequence[FittedTable]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["cluster and collective", "P", *SOURCES])
 
 
-def degradations_everywhere(tables: Sequence[FittedTable], label: str) -> Array:
+def slowdowns_everywhere(tables: Sequence[FittedTable], label: str) -> Array:
     """The slowdown of a source of SOURCES at every point of all tables."""
     model, source = SOURCES[label]
-    return np.concatenate([table.by_model[model].degradations(source) for table in tables])
+    return np.concatenate([table.by_model[model].slowdowns(source) for table in tables])
 
 
 def costly_picks(tables: Sequence[FittedTable]) -> pd.DataFrame:
@@ -177,11 +178,11 @@ def costly_picks(tables: Sequence[FittedTable]) -> pd.DataFrame:
     rows = [
         (
             *(table.cluster.name, row.procs, format_size(row.message_bytes), row.best.choice.algorithm),
-            f"{row.model.choice.algorithm} ({percent(row.model.degradation)})",
+            f"{row.model.choice.algorithm} ({percent(row.model.slowdown)})",
         )
         for table in tables
         for row in table.rows(AS_PRINTED)
-        if row.model.degradation > NEAR_OPTIMAL
+        if row.model.slowdown > NEAR_OPTIMAL
     ]
     return pd.DataFrame(rows, columns=["cluster", "P", "m", "best", "pick (%)"])
 
@@ -273,18 +274,18 @@ class BestAgreement:
         """Whether the paper's measurements cannot tell the simulated best from the measured one."""
         return self.simulated_best in self.row.indistinguishable
 
-    def simulated_degradation(self, algorithm: str) -> float:
+    def simulated_slowdown(self, algorithm: str) -> float:
         """The slowdown of an algorithm in simulation against the simulated best."""
-        return self.simulated.simulated[algorithm] / self.simulated.best.seconds - 1
+        return float(slowdown(self.simulated.simulated[algorithm], self.simulated.best.seconds))
 
     @property
-    def degradation_of_measured_best(self) -> float:
+    def slowdown_of_measured_best(self) -> float:
         """The slowdown of the paper's best in simulation."""
-        return self.simulated_degradation(self.row.best)
+        return self.simulated_slowdown(self.row.best)
 
     def same_way(self, algorithm: str, measured_percent: int) -> bool:
         """Whether an algorithm with this measured slowdown is near optimal in both or in neither."""
-        return (measured_percent <= NEAR_OPTIMAL * 100) == (self.simulated_degradation(algorithm) <= NEAR_OPTIMAL)
+        return (measured_percent <= NEAR_OPTIMAL * 100) == (self.simulated_slowdown(algorithm) <= NEAR_OPTIMAL)
 
 
 def agreement_with_measured_best(tables: Sequence[FittedTable]) -> list[BestAgreement]:
@@ -313,9 +314,9 @@ def agreement_rows(agreements: Sequence[BestAgreement], table: PublishedTable) -
         (
             *(a.row.message_kib, a.row.best, a.simulated_best),
             *("yes" if same else "no" for same in (a.same_best, a.best_within_precision)),
-            percent(a.degradation_of_measured_best),
-            *(f"{a.row.openmpi} ({a.row.openmpi_percent})", percent(a.simulated_degradation(a.row.openmpi))),
-            *(f"{a.row.model} ({a.row.model_percent})", percent(a.simulated_degradation(a.row.model))),
+            percent(a.slowdown_of_measured_best),
+            *(f"{a.row.openmpi} ({a.row.openmpi_percent})", percent(a.simulated_slowdown(a.row.openmpi))),
+            *(f"{a.row.model} ({a.row.model_percent})", percent(a.simulated_slowdown(a.row.model))),
         )
         for a in agreements
         if a.table is table
@@ -331,19 +332,19 @@ def agreement_counts(agreements: Sequence[BestAgreement]) -> pd.DataFrame:
             "rows": 1,
             "same_best": a.same_best,
             "best_within_precision": a.best_within_precision,
-            "worst_degradation_of_measured_best": a.degradation_of_measured_best,
+            "worst_slowdown_of_measured_best": a.slowdown_of_measured_best,
             "openmpi_same_way": a.same_way(a.row.openmpi, a.row.openmpi_percent),
             "model_same_way": a.same_way(a.row.model, a.row.model_percent),
         }
         for a in agreements
     )
-    how = dict.fromkeys(rows.columns[1:], "sum") | {"worst_degradation_of_measured_best": "max"}
+    how = dict.fromkeys(rows.columns[1:], "sum") | {"worst_slowdown_of_measured_best": "max"}
     return rows.groupby("name", sort=False).agg(how)
 
 
 def agreement_table(counts: pd.DataFrame) -> pd.DataFrame:
     """`agreement_counts` for readers."""
-    shown = counts.assign(worst_degradation_of_measured_best=counts.worst_degradation_of_measured_best.map(percent))
+    shown = counts.assign(worst_slowdown_of_measured_best=counts.worst_slowdown_of_measured_best.map(percent))
     columns = [
         "table", "rows", "same best", "indistinguishable", "measured best in simulation, worst (%)",
         "Open MPI the same way", "model's pick the same way",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from collwise.models.implementation_aware.estimation import Hockney
 from collwise.models.implementation_aware.parts import Gamma
-from collwise.validation.selection.grid import SEGMENT_BYTES
+from collwise.validation.selection.defaults import SEGMENT_BYTES
 
 KIB = 1024
 # The default eager limit of Open MPI that section V-C gives.
@@ -22,7 +22,7 @@ INDISTINGUISHABLE_PERCENT = 3
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One line of tables 2, 3 and 8; degradations in whole percent, as printed."""
+    """One line of tables 2, 3 and 8; slowdowns in whole percent, as printed."""
 
     message_kib: int
     best: str

@@ -32,15 +32,12 @@ from collwise.simulator.sweeps.runner import RunResult
 from collwise.studies.papers.pjesivac2007.tables import TABLE_5
 from collwise.validation.fitting.models_by_name import simulated_parameters
 from collwise.validation.fitting.point_to_point import Request, request
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.selection.comparison import (
-    ComparisonPlan,
-    predict_at_points,
-    select_by_model,
-    simulated_seconds,
-)
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decisions import select_by_model
 from collwise.validation.selection.maps import DecisionMaps, decision_maps
+from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
 
 KIB, MIB = 1024, 2**20
 LARGEST_BYTES = 8 * MIB
@@ -143,7 +140,7 @@ def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
 class Curves:
     """Seconds of every method by its label, shape (P, m): simulated, and predicted by model."""
 
-    plan: ComparisonPlan
+    plan: CaseGrid
     simulated: Mapping[str, Array]
     predicted: Mapping[str, Mapping[str, Array]]
 
@@ -167,16 +164,16 @@ class Curves:
 
 
 def curves(
-    platform: HostPlatform, plan: ComparisonPlan, models: Sequence[CollectiveModel], context: SimulationContext
+    platform: HostPlatform, plan: CaseGrid, models: Sequence[CollectiveModel], context: SimulationContext
 ) -> Curves:
     """Simulates the plan's methods and predicts them. Raises CollwiseError when a case fails."""
-    sweep = context.simulate(platform, plan.candidate_cases())  # fmt: skip
+    sweep = context.simulate(platform, plan.cases())  # fmt: skip
     _stop_if_failed(sweep)
     seconds = simulated_seconds(plan, sweep)
     return Curves(
         plan,
-        dict(zip(plan.candidates(), seconds, strict=True)),
-        {model.name: predict_at_points(model, plan) for model in models},
+        dict(zip(plan.candidates, seconds, strict=True)),
+        {model.name: dict(zip(plan.candidates, predicted_seconds(model, plan), strict=True)) for model in models},
     )
 
 
@@ -185,21 +182,21 @@ def _stop_if_failed(sweep: RunResult) -> None:
         raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].case}: {sweep.failed[0].error}")
 
 
-BARRIERS = ComparisonPlan("barrier", tuple(range(2, 33)), (0,), 1, 0, ("bruck", "recursive_doubling", "linear"))
+BARRIERS = CaseGrid("barrier", tuple(range(2, 33)), (0,), 1, (0,), ("bruck", "recursive_doubling", "linear"))
 """Figure 2."""
 
-REDUCTIONS = ComparisonPlan("reduce", (8, 24), _doubling(1, MIB), 1, 0, ("binomial", "pipeline"), (SMALL_SEGMENT,))
+REDUCTIONS = CaseGrid("reduce", (8, 24), _doubling(1, MIB), 1, (0, SMALL_SEGMENT), ("binomial", "pipeline"))
 """Figures 3 and 4; the figure's largest message is not in the text."""
 
 CUT = f", {format_size(SMALL_SEGMENT)}"
 """What the label of a method in small segments ends in."""
 
-EXCHANGES = ComparisonPlan("alltoall", tuple(range(2, 25, 2)), _doubling(1, 64 * KIB, 4), 1, 0, ("pairwise",))
+EXCHANGES = CaseGrid("alltoall", tuple(range(2, 25, 2)), _doubling(1, 64 * KIB, 4), 1, (0,), ("pairwise",))
 """Figure 5; message bytes are those of a block, of which every process sends P."""
 
-BROADCASTS = ComparisonPlan(
-    "bcast", tuple(range(3, 33)), _doubling(1, LARGEST_BYTES), 1, 0,
-    ("linear", "binomial", "binary", "split_binary", "chain"), (SMALL_SEGMENT, LARGE_SEGMENT),
+BROADCASTS = CaseGrid(
+    "bcast", tuple(range(3, 33)), _doubling(1, LARGEST_BYTES), 1, (0, SMALL_SEGMENT, LARGE_SEGMENT),
+    ("linear", "binomial", "binary", "split_binary", "chain"),
 )  # fmt: skip
 """Figures 6 and 7: section 6.3. Our linear algorithm knows no segments; they would only make it slower."""
 
@@ -246,7 +243,7 @@ def segmentation_by_plogp(plogp: PLogP, sizes: Sequence[int], per_byte: float) -
 
 
 def broadcasts(
-    platform: HostPlatform, plan: ComparisonPlan, sets: Sequence[ModelSet], context: SimulationContext
+    platform: HostPlatform, plan: CaseGrid, sets: Sequence[ModelSet], context: SimulationContext
 ) -> dict[str, DecisionMaps]:
     """Decision and penalty maps, by the name of the set of models. Raises CollwiseError when a case fails."""
     made = {}
@@ -269,10 +266,10 @@ class ChainStep:
 
 def chain_steps(maps: DecisionMaps, loggp: LogGP) -> list[ChainStep]:
     """From the two largest messages of the map, on its most processes; for 1 and 8 KiB."""
-    small, large = maps.plan.message_bytes[-2:]
+    small, large = maps.grid.message_bytes[-2:]
     found = []
     for segment in (SMALL_SEGMENT, LARGE_SEGMENT):
-        index = next(i for i, one in enumerate(maps.methods.values()) if one == Choice("chain", segment))
+        index = next(i for i, one in enumerate(maps.methods) if one == Choice("chain", segment))
         seconds = maps.seconds[index, -1]
         simulated = float(seconds[-1] - seconds[-2]) / ((large - small) / segment)
         gap, message = loggp.gap_seconds + (segment - 1) * loggp.gap_seconds_per_byte, loggp.predict(segment)

@@ -30,8 +30,9 @@ from collwise.studies.papers.pjesivac2007.claims import (
     of_models,
     percent,
 )
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.selection.maps import DecisionMaps, method_name
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.maps import DecisionMaps
+from collwise.validation.selection.slowdown import slowdown
 
 ABOUT_1_KB = (KIB, KIB)
 COUPLE_OF_KB = (2 * KIB, 8 * KIB)
@@ -55,20 +56,20 @@ class _Reading:
 
     maps: DecisionMaps
     winners: Indices
-    penalty: Array
+    slowdown: Array
 
     def inside(self, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> NDArray[np.bool_]:
         """The region's points, shape (P, m)."""
-        m, p = np.array(self.maps.plan.message_bytes), np.array(self.maps.plan.procs)
+        m, p = np.array(self.maps.grid.message_bytes), np.array(self.maps.grid.procs)
         return ((p >= procs[0]) & (p <= procs[1]))[:, None] & ((m >= sizes[0]) & (m <= sizes[1]))[None, :]
 
     def pick(self, index: int) -> Choice:
         """The method of an index."""
-        return list(self.maps.methods.values())[index]
+        return self.maps.methods[index]
 
     def picks(self, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> list[Choice]:
         """Those of the region's points, where there are any."""
-        methods = list(self.maps.methods.values())
+        methods = self.maps.methods
         return [methods[index] for index in self.winners[self.inside(sizes, procs)] if index != NOBODY]
 
     def share(self, wanted: Wanted, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> float:
@@ -78,23 +79,23 @@ class _Reading:
 
     def leading(self, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> str:
         """'binomial 95 %, linear 5 %': the three most frequent picks of the region."""
-        names = [method_name(choice) for choice in self.picks(sizes, procs)]
+        names = [choice.label for choice in self.picks(sizes, procs)]
         return ", ".join(f"{name} {percent(number / len(names))}" for name, number in Counter(names).most_common(3))
 
     def worst(
         self, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS, but: int | None = None
     ) -> tuple[float, str]:
-        """The worst penalty of the region, without P = `but`, and where it is: '(P = 8, 1 KiB: linear)'."""
-        there = self.inside(sizes, procs) & (np.array(self.maps.plan.procs) != but)[:, None]
-        known = np.where(there & np.isfinite(self.penalty), self.penalty, -np.inf)
+        """The worst slowdown in the region, without P = `but`, and where it is: '(P = 8, 1 KiB: linear)'."""
+        there = self.inside(sizes, procs) & (np.array(self.maps.grid.procs) != but)[:, None]
+        known = np.where(there & np.isfinite(self.slowdown), self.slowdown, -np.inf)
         i, j = np.unravel_index(int(np.argmax(known)), known.shape)
-        pick = method_name(self.pick(int(self.winners[i, j])))
-        size = format_size(self.maps.plan.message_bytes[int(j)])
-        return float(known[i, j]), f"{percent(known[i, j])} (P = {self.maps.plan.procs[int(i)]}, {size}: {pick})"
+        pick = self.pick(int(self.winners[i, j])).label
+        size = format_size(self.maps.grid.message_bytes[int(j)])
+        return float(known[i, j]), f"{percent(known[i, j])} (P = {self.maps.grid.procs[int(i)]}, {size}: {pick})"
 
     def mean(self, sizes: tuple[int, int]) -> float:
-        """The mean penalty of the region."""
-        return float(np.nanmean(self.penalty[self.inside(sizes)]))
+        """The mean slowdown in the region."""
+        return float(np.nanmean(self.slowdown[self.inside(sizes)]))
 
     def stays_from(self, wanted: Wanted) -> Array:
         """For each P the size from which on all picks are wanted; infinite where the last one is not."""
@@ -102,7 +103,7 @@ class _Reading:
 
     def _stays(self, row: Indices, wanted: Wanted) -> float:
         start = np.inf
-        for size, index in zip(reversed(self.maps.plan.message_bytes), reversed(row.tolist()), strict=True):
+        for size, index in zip(reversed(self.maps.grid.message_bytes), reversed(row.tolist()), strict=True):
             if index == NOBODY or not wanted(self.pick(index)):
                 break
             start = float(size)
@@ -112,7 +113,7 @@ class _Reading:
 def _readings(maps: DecisionMaps) -> tuple[_Reading, dict[str, _Reading]]:
     """Of the simulated best, and of the models."""
     best = _Reading(maps, maps.best, np.zeros(maps.best.shape))
-    return best, {name: _Reading(maps, found.winners, found.penalty) for name, found in maps.models.items()}
+    return best, {name: _Reading(maps, found.winners, found.slowdown) for name, found in maps.models.items()}
 
 
 def _is(algorithm: str, *segments: int) -> Wanted:
@@ -216,12 +217,12 @@ def _bounded(claim: str, worst: Mapping[str, tuple[float, str]], wanted: Callabl
 
 def _split_binary_for_chain(hockney: _Reading) -> Finding:
     maps, claim = hockney.maps, "penalty-hockney-large"
-    choices = list(maps.methods.values())
+    choices = maps.methods
     picked, better = (next(i for i, one in enumerate(choices) if of(one)) for of in (_SPLIT_BINARY_8, _CHAIN_1))
     there = (hockney.winners == picked) & hockney.inside(LARGE)
     if not there.any():
         return Finding(claim, "Hockney never picks it", NO)
-    cost = float(np.mean(maps.seconds[picked][there] / maps.seconds[better][there] - 1))
+    cost = float(np.mean(slowdown(maps.seconds[picked][there], maps.seconds[better][there])))
     text = f"{100 * cost:+.0f} % against the chain with 1 KiB, on average of {int(there.sum())} points"
     return Finding(claim, text, if_true(about(cost, published.HOCKNEY_LARGE_PERCENT / 100)))
 

@@ -33,14 +33,13 @@
 # %%
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
-from collwise.studies.figures.maps import decision_figure, penalty_figure
+from collwise.studies.figures.maps import decision_figure, slowdown_figure
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
 from collwise.studies.papers.pjesivac2007 import figures as draw
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007.claims import Finding
 from collwise.studies.papers.study import Study
-from collwise.validation.selection.maps import method_name
 
 here = Study()
 boba, frodo = load("boba"), load("frodo")
@@ -131,7 +130,7 @@ plan = paper.REDUCTIONS
 with here.context() as context:
     reductions = paper.curves(boba, plan, models, context)
 here.figure(
-    draw.over_sizes(reductions, {name: (name, name + paper.CUT) for name in plan.names()}, "Reduce on Boba"),
+    draw.over_sizes(reductions, {name: (name, name + paper.CUT) for name in plan.names}, "Reduce on Boba"),
     "figure-3",
     "Figure 3: reduce, unsegmented and by 1 KiB, simulated and predicted as printed.",
 )
@@ -184,7 +183,7 @@ for name, made in ((paper.AS_IN_THE_PAPER.name, printed), (paper.DERIVED.name, d
         f"Figure 6: the best method, simulated and by the models {name}.",
     )
     here.figure(
-        penalty_figure(made, f"Penalty of the models' picks, {name}: broadcast on Frodo"),
+        slowdown_figure(made, f"Penalty of the models' picks, {name}: broadcast on Frodo"),
         f"figure-7-{stem}",
         f"Figure 7: what the picks of the models {name} cost.",
     )
@@ -202,9 +201,9 @@ here.table(
     ("formulas and parameters", "model", "picks the best", "mean penalty", "worst", "at"),
     [
         (
-            name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_penalty:.1f} %",
-            f"{100 * one.worst_penalty:.0f} %",
-            f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {method_name(one.worst_pick)}",
+            name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_slowdown:.1f} %",
+            f"{100 * one.worst_slowdown:.0f} %",
+            f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {one.worst_pick.label}",
         )
         for (name, model), one in summaries.items()
     ],
@@ -248,7 +247,7 @@ here.table(
     "Where LogGP (derived, Culler's parameters) switches on Frodo: first message size in bytes and method",
     ("P", "switches"),
     [
-        (procs, "; ".join(f"{start}: {method_name(choice)}" for start, choice in row))
+        (procs, "; ".join(f"{start}: {choice.label}" for start, choice in row))
         for procs, row in sorted(switches.rules.items())
     ],
 )
@@ -281,12 +280,12 @@ here.conclude(
     f"{100 * off['kielmann']:.1f} %; Hoefler's differs by {100 * off['hoefler']:.0f} % and the paper's fit to pipeline "
     f"and barrier by {100 * off['fitted']:.0f} %, both for reasons that are known."
 )
-best = {name: min(made.models, key=lambda model: made.summary(model).mean_penalty) for name, made in maps.items()}
+best = {name: min(made.models, key=lambda model: made.summary(model).mean_slowdown) for name, made in maps.items()}
 for name in (paper.AS_IN_THE_PAPER.name, paper.DERIVED.name):
-    costs = [f"{model} {100 * summaries[name, model].mean_penalty:.1f} %" for model in maps[name].models]
+    costs = [f"{model} {100 * summaries[name, model].mean_slowdown:.1f} %" for model in maps[name].models]
     here.conclude(
         f"Broadcast on Frodo, {name}: the picks cost {', '.join(costs)} on average; those of {best[name]} "
-        f"{100 * summaries[name, best[name]].worst_penalty:.0f} % at worst."
+        f"{100 * summaries[name, best[name]].worst_slowdown:.0f} % at worst."
     )
 chain = {name: map_claims.share_of_chain(maps[name], list(maps[name].models)[-1]) for name in maps}
 here.conclude(
@@ -311,7 +310,7 @@ here.publish({
         for name, columns in loggp.items()
     },
     "penalties": {
-        f"{name}; {model}": {"mean": one.mean_penalty, "worst": one.worst_penalty, "best_share": one.best_share}
+        f"{name}; {model}": {"mean": one.mean_slowdown, "worst": one.worst_slowdown, "best_share": one.best_share}
         for (name, model), one in summaries.items()
     },
     "chain_steps": [vars(step) for step in steps],

@@ -12,7 +12,7 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.studies.cli.main import main
-from collwise.validation.openmpi.rules import parse_rules
+from collwise.validation.openmpi.rules_file import parse_rules
 
 SMALL = """
 name = "toy"
@@ -232,7 +232,7 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
     predict = ("predict", "--parameters", "toy.parameters.toml", "--collective", "bcast", "--procs", "2:8:+1", "--json")
     predicted = json.loads(collwise(*predict, cwd=here).stdout)
     assert predicted["procs"] == list(range(2, 9))
-    assert all(len(rows) == 7 and len(rows[0]) == 10 for rows in predicted["seconds"].values())
+    assert all(len(rows) == 7 and len(rows[0]) == 12 for rows in predicted["seconds"].values())
     for collective in ("bcast", "gather"):
         selected = collwise(
             *("select", "--collective", collective, "--parameters", "toy.parameters.toml", "--for", "openmpi-4.1"),
@@ -250,6 +250,7 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
 def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     catalogue = Catalogue.load()
     sweep = ("simulate", "--platform", "toy.toml", "--collective", "all", "--procs", "3,8", "--sizes", "64KiB")
+    sweep += ("--segments", "8KiB")
     simulated = collwise(*sweep, "--json", cwd=here)
     assert simulated.returncode == 0, simulated.stderr
     records = json.loads(simulated.stdout)
@@ -293,8 +294,8 @@ def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:
     assert [row["message_bytes"] for row in rows] == [8192, 262144]
     for row in rows:
         assert row["best"]["seconds"] == min(row["simulated_seconds"].values())
-        assert row["best"]["degradation"] == 0
-        assert row["model"]["degradation"] >= 0
+        assert row["best"]["slowdown"] == 0
+        assert row["model"]["slowdown"] >= 0
     selected = json.loads(collwise("select", "--by", "simulated", *point, "--json", cwd=here).stdout)
     chosen = [entry["algorithm"] for entry in selected[0]["rules"]["8"]]
     best = [row["best"]["algorithm"] for row in rows]
@@ -335,7 +336,7 @@ def test_selecting_for_every_process_count(here: Path, toy_parameters: str) -> N
     assert {entry["from_bytes"] for row in sampled[0]["rules"].values() for entry in row} <= {8192, 2**20}
 
 
-def test_maps_of_decisions_and_penalties(here: Path, toy_parameters: str) -> None:
+def test_maps_of_decisions_and_slowdowns(here: Path, toy_parameters: str) -> None:
     grid = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "3,4", "--sizes", "1KiB,64KiB,256KiB")
     models = ("--models", "by_parts,as_printed", "--parameters", toy_parameters)
     options = ("--segments", "0,8KiB", *models, "--figures", "maps")
@@ -346,7 +347,7 @@ def test_maps_of_decisions_and_penalties(here: Path, toy_parameters: str) -> Non
     assert "left out, as model as_printed has no formula or parameters for them: knomial" in drawn.stderr
     assert sorted(path.name for path in (here / "maps").iterdir()) == [
         "toy-bcast-decisions.png",
-        "toy-bcast-penalties.png",
+        "toy-bcast-slowdowns.png",
     ]
     document = json.loads(collwise("decision-map", *grid, *options, "--json", cwd=here).stdout)
     methods = [(one["algorithm"], one["segment_bytes"]) for one in document["methods"]]
@@ -354,9 +355,9 @@ def test_maps_of_decisions_and_penalties(here: Path, toy_parameters: str) -> Non
     assert ("chain", 8192) in methods
     assert ("linear", 8192) not in methods
     for found in document["models"].values():
-        assert len(found["picks"]) == len(found["penalty"]) == 2
-        worst = max(value for row in found["penalty"] for value in row)
-        assert worst == found["summary"]["worst_penalty"] >= found["summary"]["mean_penalty"] >= 0
+        assert len(found["picks"]) == len(found["slowdown"]) == 2
+        worst = max(value for row in found["slowdown"] for value in row)
+        assert worst == found["summary"]["worst_slowdown"] >= found["summary"]["mean_slowdown"] >= 0
 
 
 def test_report_is_one_page_with_its_figures(here: Path) -> None:

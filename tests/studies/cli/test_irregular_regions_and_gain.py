@@ -10,7 +10,7 @@ import pytest
 from collwise.simulator.store import Store
 from collwise.studies.cli.main import main
 from collwise.studies.cli.target_options import Where, target_from
-from collwise.validation.openmpi.builtin_decisions import Choice
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from collwise.validation.testbed.bed import Bed, Shape
 from tests.needs import needs

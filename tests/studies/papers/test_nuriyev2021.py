@@ -12,7 +12,7 @@ from collwise.models.implementation_aware.estimation import Hockney
 from collwise.models.implementation_aware.parts import Points
 from collwise.studies.papers.nuriyev2021 import published_model as paper
 from collwise.studies.papers.nuriyev2021 import tables
-from collwise.validation.selection.grid import SEGMENT_BYTES
+from collwise.validation.selection.defaults import SEGMENT_BYTES
 
 # Typed a second time, row by row from the article, in another notation than the module's.
 TABLE_2_GRISOU = """

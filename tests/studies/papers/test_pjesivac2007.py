@@ -20,12 +20,13 @@ from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007 import tables as published
-from collwise.validation.openmpi.builtin_decisions import Choice
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.maps import DecisionMaps, ModelMap
 
 KIB, MIB = 1024, 2**20
 PLAN = paper.BROADCASTS
-EVERY_CHOICE = list(PLAN.candidates().values())
+EVERY_CHOICE = list(PLAN.candidates.values())
 NAMES = ("hockney", "loggp", "plogp")
 
 
@@ -127,9 +128,7 @@ def barrier_world(as_published: bool) -> list[claims.Finding]:
     return claims.barriers(curves_of(paper.BARRIERS, ours, foretold), measured)
 
 
-def curves_of(
-    plan: paper.ComparisonPlan, ours: Mapping[str, Array], foretold: Mapping[str, Mapping[str, Array]]
-) -> paper.Curves:
+def curves_of(plan: CaseGrid, ours: Mapping[str, Array], foretold: Mapping[str, Mapping[str, Array]]) -> paper.Curves:
     def shaped(times: Mapping[str, Array]) -> dict[str, Array]:
         shape = (len(plan.procs), len(plan.message_bytes))
         columns = {name: of[:, None] if shape[1] == 1 else of for name, of in times.items()}
@@ -248,7 +247,7 @@ def map_world(as_published: bool) -> DecisionMaps:
         for name, winners in zip(NAMES, (hockney, loggp, plogp), strict=True)
     }
     sweep = RunResult({}, 0, 0, Configuration("simulated", "frodo", "none"))
-    return DecisionMaps(PLAN, PLAN.candidates(), seconds, best, models, sweep)
+    return DecisionMaps(PLAN, seconds, best, models, sweep)
 
 
 def everything(as_published: bool) -> list[claims.Finding]:

@@ -123,7 +123,7 @@ def test_nuriyev2021_from_an_empty_store(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "out" / "nuriyev2021.json").read_text())
     assert results["all_points"]["by parts"]["points"] == 90
-    for name, costs in results["degradation"].items():
+    for name, costs in results["slowdown"].items():
         assert costs["by parts"]["mean"] <= 0.03, name
         assert costs["by parts"]["worst"] <= 0.10, name
     assert sum(entry["rows"] for entry in results["agreement"].values()) == 30

@@ -18,13 +18,9 @@ from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
 from collwise.validation.fitting.implementation_aware import Plan, default_procs, fit
-from collwise.validation.selection.comparison import (
-    ComparisonPlan,
-    ComparisonResult,
-    compare,
-    select_by_model,
-    select_by_simulation,
-)
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.comparison import ComparisonResult, compare
+from collwise.validation.selection.decisions import select_by_model, select_by_simulation
 from tests.needs import needs
 from tests.runners import context_with
 
@@ -59,7 +55,7 @@ def parameters(store: Store) -> ModelParameters:
 
 def comparison(parameters: ModelParameters, store: Store, collective: str, model: str = BY_PARTS) -> ComparisonResult:
     procs, sizes = GRIDS[collective]
-    plan = ComparisonPlan(collective, procs, sizes, 1, 8192)
+    plan = CaseGrid(collective, procs, sizes, 1, (8192,))
     return compare(PLATFORM, plan, ImplementationAware(parameters, model), SimulationContext(store, jobs=1))
 
 
@@ -128,22 +124,22 @@ def test_the_models_choice_costs_next_to_nothing(parameters: ModelParameters, st
     result = comparison(parameters, store, collective)
     procs, sizes = GRIDS[collective]
     assert [(row.procs, row.message_bytes) for row in result.rows] == [(p, m) for p in procs for m in sizes]
-    degradations = result.degradations("model")
-    assert (degradations >= 0).all()
-    assert np.mean(degradations) <= 0.03
-    assert np.max(degradations) <= 0.10
+    slowdowns = result.slowdowns("model")
+    assert (slowdowns >= 0).all()
+    assert np.mean(slowdowns) <= 0.03
+    assert np.max(slowdowns) <= 0.10
 
 
 def test_rows_say_what_was_simulated(parameters: ModelParameters, store: Store) -> None:
     result = comparison(parameters, store, "bcast")
     for row in result.rows:
         assert row.best.seconds == min(row.simulated.values())
-        assert row.best.degradation == 0
+        assert row.best.slowdown == 0
         assert row.simulated[row.best.choice.algorithm] == row.best.seconds
         assert row.model.choice.algorithm == min(row.predicted, key=row.predicted.__getitem__)
         for pick in (row.model, row.openmpi):
             assert pick.seconds == row.simulated[pick.choice.algorithm]
-            assert pick.degradation == pytest.approx(pick.seconds / row.best.seconds - 1)
+            assert pick.slowdown == pytest.approx(pick.seconds / row.best.seconds - 1)
         assert row.openmpi.choice.algorithm == ("split_binary" if row.message_bytes < 370728 else "chain")
         assert row.openmpi.choice.segment_bytes == 8192
         assert row.openmpi_shipped.choice.segment_bytes in (1024, 8192, 16384, 65536, 131072)
@@ -154,7 +150,7 @@ def test_rows_say_what_was_simulated(parameters: ModelParameters, store: Store) 
 @pytest.mark.parametrize("collective", ["bcast", "gather"])
 def test_tables_choose_what_the_rows_say(parameters: ModelParameters, store: Store, collective: str) -> None:
     procs, sizes = GRIDS[collective]
-    plan = ComparisonPlan(collective, procs, sizes, 1, 8192)
+    plan = CaseGrid(collective, procs, sizes, 1, (8192,))
     result = comparison(parameters, store, collective)
     by_model = select_by_model(ImplementationAware(parameters, BY_PARTS), plan)
     by_simulation = select_by_simulation(PLATFORM, plan, result.sweep)
@@ -168,12 +164,12 @@ def test_tables_choose_what_the_rows_say(parameters: ModelParameters, store: Sto
 def test_choosing_the_segment_too_costs_little(store: Store) -> None:
     parameters = fit(PLATFORM, WIDE_PLAN, SimulationContext(store, jobs=1))
     procs, sizes = GRIDS["bcast"]
-    plan = ComparisonPlan("bcast", procs, sizes, 1, 8192, more_segments=WIDE_PLAN.more_segments)
+    plan = CaseGrid("bcast", procs, sizes, 1, (8192, *WIDE_PLAN.more_segments))
     result = compare(PLATFORM, plan, ImplementationAware(parameters, BY_PARTS), SimulationContext(store, jobs=1))
-    assert len(plan.candidates()) == 10 + 7 * len(WIDE_PLAN.more_segments)
+    assert len(plan.candidates) == 10 + 7 * len(WIDE_PLAN.more_segments)
     chosen = {row.best.choice.segment_bytes for row in result.rows}
     assert len(chosen) > 1, "the best segment size should depend on the message"
-    cost = result.degradations("model")
+    cost = result.slowdowns("model")
     assert cost.mean() <= 0.03
     assert cost.max() <= 0.10
     narrow = {(row.procs, row.message_bytes): row for row in comparison(parameters, store, "bcast").rows}
@@ -195,7 +191,7 @@ def test_a_second_fit_simulates_nothing(
 def test_a_saved_fit_chooses_the_same(parameters: ModelParameters, tmp_path: Path) -> None:
     parameters.save(tmp_path / "small.toml")
     loaded = ModelParameters.load(tmp_path / "small.toml")
-    plan = ComparisonPlan("bcast", (2, 3, 5, 9, 16), tuple(1024 * 2**k for k in range(13)), 1, 8192)
+    plan = CaseGrid("bcast", (2, 3, 5, 9, 16), tuple(1024 * 2**k for k in range(13)), 1, (8192,))
     chosen = [select_by_model(ImplementationAware(made, BY_PARTS), plan) for made in (loaded, parameters)]
     assert chosen[0] == chosen[1]
 

@@ -20,15 +20,16 @@ from collwise.validation.measurement.gain import (
     GainRow,
     MeanTime,
     MeasuredGain,
-    builtin_case,
     choice_for,
     measure_gain,
     missing_calls,
     reported_calls,
     rules_parameters,
 )
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.openmpi.rules import openmpi_rules, parse_rules
+from collwise.validation.openmpi.rules import openmpi_rules
+from collwise.validation.openmpi.rules_file import parse_rules
+from collwise.validation.selection.cases import builtin_cases
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
@@ -121,7 +122,7 @@ def test_calls_without_a_decision_are_named() -> None:
 )
 def test_what_cannot_be_measured_is_refused(tmp_path: Path, library: str, launches: int, message: str) -> None:
     target = LocalMachine(library)
-    case = builtin_case(target, "bcast", 2, 1024)
+    [case] = builtin_cases("bcast", [2], [1024])
     with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match=message):
         measure_gain(target, TABLES, [case], store, launches=launches)
 
@@ -139,7 +140,7 @@ def test_a_file_that_a_host_cannot_read_is_named(tmp_path: Path, monkeypatch: py
             CollwiseError, match=r"host \S+ cannot read /nowhere/libcollwise.so; .* where all hosts see them"
         ),
     ):
-        measure_gain(here, TABLES, [builtin_case(here, "bcast", 2, 1024)], store, launches=2, timeout_seconds=900)
+        measure_gain(here, TABLES, builtin_cases("bcast", [2], [1024]), store, launches=2, timeout_seconds=900)
 
 
 @needs("openmpi")
@@ -176,7 +177,7 @@ def target() -> Iterator[TestBed]:
 @pytest.mark.slow
 def test_choices_are_in_force_on_a_test_bed(tmp_path: Path, target: TestBed) -> None:
     """The library's report is checked within; the rules by the messages that Open MPI sends."""
-    cases = [builtin_case(target, *call) for call in (("bcast", 4, 4096), ("bcast", 4, 65536), ("gather", 4, 4096))]
+    cases = [*builtin_cases("bcast", [4], [4096, 65536]), *builtin_cases("gather", [4], [4096])]
     with Store(tmp_path / "store.sqlite") as store:
         found = measure_gain(target, TABLES, cases, store, launches=2, repetitions=2, timeout_seconds=900)
         kept = list(store.rows(experiment="builtin"))
@@ -186,7 +187,7 @@ def test_choices_are_in_force_on_a_test_bed(tmp_path: Path, target: TestBed) -> 
     assert [one.rules is None for one in found.rows] == [False, True, False]
     assert "two_tree" in found.rows[1].note
     assert len(found.checks) == 2
-    assert all(one.matches and one.telling for one in found.checks)
+    assert all(one.matches and one.changes_something for one in found.checks)
     assert all(0 < one.libcollwise.seconds < 10 for one in found.rows)
     assert len(kept) == 3 * 2 * 3
 
@@ -196,7 +197,7 @@ def test_a_library_that_runs_something_else_is_no_proof(
     tmp_path: Path, target: TestBed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("collwise.validation.measurement.gain.collwise_rules", lambda tables: "gather 2 1 0 linear\n")
-    case = builtin_case(target, "gather", 4, 8192)
+    [case] = builtin_cases("gather", [4], [8192])
     with Store(tmp_path / "store.sqlite") as store:
         with pytest.raises(CollwiseError, match="did not run binomial for gather of 8 KiB on 4 processes"):
             measure_gain(target, TABLES, [case], store, launches=2, repetitions=1, check=False, timeout_seconds=900)

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.openmpi.rules import Rule, collwise_rules, openmpi_rules, parse_rules
+from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.openmpi.rules_check import KNOWN_TRAFFIC, check_rules, observe, recognise, traffic
-from collwise.validation.selection.consumers import OPENMPI_VERSIONS, candidates, one_choice_a_count, rule_message
+from collwise.validation.openmpi.rules_file import Rule, parse_rules
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.collwise_rules import collwise_rules
+from collwise.validation.selection.consumers import OPENMPI_VERSIONS, algorithms_for, needs_one_choice, rule_message
 from collwise.validation.selection.decision_table import DecisionTable
 from tests.needs import need, needs
 
@@ -215,7 +217,7 @@ def test_what_openmpi_compares() -> None:
 @pytest.mark.usefixtures("all_collectives")
 def test_where_one_choice_has_to_do() -> None:
     def single(target: str | None) -> set[str]:
-        return {name for name in Catalogue.load().collectives if one_choice_a_count(name, target)}
+        return {name for name in Catalogue.load().collectives if needs_one_choice(name, target)}
 
     blind = {"alltoallv", "barrier", "exscan", "scan"}
     assert single("openmpi-4.0") == single("openmpi-4.1") == single("openmpi-5.0") == blind | {"gather", "scatter"}
@@ -224,15 +226,15 @@ def test_where_one_choice_has_to_do() -> None:
 
 
 @pytest.mark.usefixtures("all_collectives")
-def test_candidates_are_those_that_the_target_can_be_told() -> None:
-    assert candidates("reduce", None) == candidates("reduce", "collwise") == ("linear", "new", "linear_sync")
-    assert candidates("reduce", "openmpi-4.0") == ("linear",)
-    assert candidates("reduce", "openmpi-4.1") == ("linear", "linear_sync")
-    assert candidates("reduce", "openmpi-5.0") == ("linear", "new")
-    # The limit of requests is nothing that the rules can say.
-    assert candidates("alltoall", "openmpi-4.1") == ("linear",)
+def test_a_consumer_is_asked_for_what_its_rules_can_express() -> None:
+    assert algorithms_for("reduce") == algorithms_for("reduce", "collwise") == ("linear", "new", "linear_sync")
+    assert algorithms_for("reduce", "openmpi-4.0") == ("linear",)
+    assert algorithms_for("reduce", "openmpi-4.1") == ("linear", "linear_sync")
+    assert algorithms_for("reduce", "openmpi-5.0") == ("linear", "new")
+    # Rules cannot express the limit of requests.
+    assert algorithms_for("alltoall", "openmpi-4.1") == ("linear",)
     with pytest.raises(UsageError, match=r"openmpi-4\.1 has no gatherv algorithm that could be chosen"):
-        candidates("gatherv", "openmpi-4.1")
+        algorithms_for("gatherv", "openmpi-4.1")
     with pytest.raises(UsageError, match=r"have no alltoall algorithm 'linear_sync'.*select --for openmpi-4\.1"):
         openmpi_rules([table("alltoall", {2: ((0, Choice("linear_sync")),)})], "4.1")
 
@@ -494,7 +496,7 @@ def test_outside_the_table_openmpi_decides(rules: Path, collective: str, procs: 
     check = check_rules(rules, collective, procs, size)
     assert check.expected is None
     assert check.matches
-    assert not check.telling
+    assert not check.changes_something
     inside = next(made for made in example() if made.collective == collective).choose(max(procs, 5), size)
     assert dict(check.observed) != dict(traffic(collective, inside, procs, size))
 
@@ -502,7 +504,7 @@ def test_outside_the_table_openmpi_decides(rules: Path, collective: str, procs: 
 def test_check(rules: Path) -> None:
     check = check_rules(rules, "bcast", 8, 64 * KIB)
     assert check.matches
-    assert check.telling
+    assert check.changes_something
     assert check.expected == Choice("binary", 8 * KIB)
     assert "ran binary for bcast of 64 KiB on 8 processes (without them: " in check.summary
     assert recognise("bcast", 8, 64 * KIB, check.without_rules) != "binary"

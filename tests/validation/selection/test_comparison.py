@@ -25,18 +25,13 @@ from collwise.platforms import load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.openmpi.builtin_decisions import Choice, decide
-from collwise.validation.selection.comparison import (
-    ComparisonPlan,
-    ComparisonResult,
-    compare,
-    covered_by_model,
-    not_predicted,
-    predict_all,
-    select_by_model,
-    select_by_simulation,
-)
+from collwise.validation.openmpi.builtin_decisions import decide
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.comparison import ComparisonResult, compare
 from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decisions import select_by_model, select_by_simulation
+from collwise.validation.selection.predictions import covered_by_model, predict_choice, without_prediction
 from tests.runners import context_with
 
 GRISOU = load_description("grisou")
@@ -63,9 +58,7 @@ MODEL = parameters(linear=1e-5, linear_sync=1e-2, binomial=4e-5)
 def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., ComparisonResult]:
     """Compares with simulated seconds from a function of the case; None means that the case fails."""
 
-    def of(
-        seconds: Callable[[Case], float | None], plan: ComparisonPlan, model: ImplementationAware
-    ) -> ComparisonResult:
+    def of(seconds: Callable[[Case], float | None], plan: CaseGrid, model: ImplementationAware) -> ComparisonResult:
         with Store(tmp_path / "timings.sqlite") as store:
             return compare(GRISOU, plan, model, context_with(store, seconds, "on fire"))
 
@@ -76,12 +69,11 @@ def by_name(case: Case) -> float:
     return {"linear": 2.0, "linear_sync": 5.0, "binomial": 4.0}[case.algorithm] + case.segment_bytes / 32768
 
 
-def test_a_plan_asks_for_every_algorithm_and_for_open_mpis_own_segments() -> None:
-    plan = ComparisonPlan("bcast", (3, 50), (1024, 2**20), 2, SEGMENT)
-    cases = plan.cases()
-    assert len(cases) == len(set(cases))
+def test_every_algorithm_is_simulated_and_open_mpis_own_segments(made_up: Callable[..., ComparisonResult]) -> None:
+    plan = CaseGrid("bcast", (3, 50), (1024, 2**20), 2, (SEGMENT,))
+    cases = list(made_up(lambda case: 1.0, plan, broadcasts()).sweep.timings)
     assert {case.processes_per_node for case in cases} == {2}
-    names = plan.names()
+    names = plan.names
     assert names == Catalogue.load().collective("bcast").selectable
     for procs in (3, 50):
         for size in (1024, 2**20):
@@ -94,41 +86,31 @@ def test_a_plan_asks_for_every_algorithm_and_for_open_mpis_own_segments() -> Non
     assert Case("bcast", "binomial", 3, 1024, 0, processes_per_node=2) in cases
     # Beside the common ones, only those two of Open MPI's are others.
     assert len(cases) == 4 * len(names) + 1 + 2
-    assert ComparisonPlan("gather", (4,), (2**20,), 1, SEGMENT).choice("linear_sync") == Choice("linear_sync", 0)
-
-
-def test_a_plan_of_some_algorithms() -> None:
-    plan = ComparisonPlan("bcast", (4,), (1024,), 1, SEGMENT, ("chain", "binary"))
-    assert plan.names() == ("chain", "binary")
-    with pytest.raises(UsageError, match="unknown bcast algorithm 'chian'; did you mean chain"):
-        ComparisonPlan("bcast", (4,), (1024,), 1, SEGMENT, ("chian",)).names()
-    with pytest.raises(UsageError, match="unknown collective 'bcst'; did you mean bcast"):
-        ComparisonPlan("bcst", (4,), (1024,), 1, SEGMENT).names()
 
 
 def test_a_row_compares_each_pick_with_the_best(made_up: Callable[..., ComparisonResult]) -> None:
-    plan = ComparisonPlan("gather", (20, 60), (1000, 100_000), 1, SEGMENT)
+    plan = CaseGrid("gather", (20, 60), (1000, 100_000), 1, (SEGMENT,))
     result = made_up(by_name, plan, parameters(linear=1e-3, linear_sync=1e-2, binomial=4e-5))
     points = [(row.procs, row.message_bytes) for row in result.rows]
     assert points == [(20, 1000), (20, 100_000), (60, 1000), (60, 100_000)]
     assert result.sweep.failed == []
     for row in result.rows:
         assert row.simulated == {"linear": 2.0, "linear_sync": 5.0, "binomial": 4.0}
-        assert (row.best.choice, row.best.seconds, row.best.degradation) == (Choice("linear"), 2.0, 0.0)
+        assert (row.best.choice, row.best.seconds, row.best.slowdown) == (Choice("linear"), 2.0, 0.0)
         assert set(row.predicted) == set(GATHERS)
         assert row.model.choice.algorithm == "binomial" == min(row.predicted, key=row.predicted.__getitem__)
-        assert (row.model.seconds, row.model.degradation) == (4.0, 1.0)
+        assert (row.model.seconds, row.model.slowdown) == (4.0, 1.0)
     small, large = result.rows[:2]
-    assert (small.openmpi.choice, small.openmpi.degradation) == (Choice("binomial"), 1.0)
+    assert (small.openmpi.choice, small.openmpi.slowdown) == (Choice("binomial"), 1.0)
     assert small.openmpi_shipped == small.openmpi
-    assert (large.openmpi.choice, large.openmpi.degradation) == (Choice("linear_sync"), 1.5)
-    assert (large.openmpi_shipped.choice, large.openmpi_shipped.degradation) == (Choice("linear_sync", 32768), 2.0)
-    assert result.degradations("model").tolist() == [1.0] * 4
-    assert result.degradations("openmpi_shipped").tolist() == [1.0, 2.0, 1.0, 2.0]
+    assert (large.openmpi.choice, large.openmpi.slowdown) == (Choice("linear_sync"), 1.5)
+    assert (large.openmpi_shipped.choice, large.openmpi_shipped.slowdown) == (Choice("linear_sync", 32768), 2.0)
+    assert result.slowdowns("model").tolist() == [1.0] * 4
+    assert result.slowdowns("openmpi_shipped").tolist() == [1.0, 2.0, 1.0, 2.0]
 
 
 def test_failed_cases_are_never_the_best(made_up: Callable[..., ComparisonResult]) -> None:
-    plan = ComparisonPlan("gather", (20,), (1000, 100_000), 1, SEGMENT)
+    plan = CaseGrid("gather", (20,), (1000, 100_000), 1, (SEGMENT,))
 
     def failing(case: Case) -> float | None:
         fails = case.algorithm == "linear" or (case.algorithm == "linear_sync" and case.segment_bytes)
@@ -137,22 +119,22 @@ def test_failed_cases_are_never_the_best(made_up: Callable[..., ComparisonResult
     result = made_up(failing, plan, MODEL)
     assert {timing.case.algorithm for timing in result.sweep.failed} == {"linear", "linear_sync"}
     assert [row.best.choice.algorithm for row in result.rows] == ["binomial"] * 2
-    assert math.isnan(result.rows[1].openmpi_shipped.degradation)
-    assert result.rows[1].openmpi.degradation == 0.25
+    assert math.isnan(result.rows[1].openmpi_shipped.slowdown)
+    assert result.rows[1].openmpi.slowdown == 0.25
     assert made_up(lambda case: None, plan, MODEL).rows == ()
     assert [row.message_bytes for row in made_up(
         lambda case: None if case.message_bytes == 1000 else 1.0, plan, MODEL
     ).rows] == [100_000]  # fmt: skip
 
 
-def test_a_single_process_degrades_nothing(made_up: Callable[..., ComparisonResult]) -> None:
-    result = made_up(lambda case: 0.0, ComparisonPlan("gather", (1,), (1000, 100_000), 1, SEGMENT), MODEL)
+def test_a_single_process_has_no_slowdown(made_up: Callable[..., ComparisonResult]) -> None:
+    result = made_up(lambda case: 0.0, CaseGrid("gather", (1,), (1000, 100_000), 1, (SEGMENT,)), MODEL)
     for source in ("best", "model", "openmpi", "openmpi_shipped"):
-        assert result.degradations(source).tolist() == [0.0, 0.0]
+        assert result.slowdowns(source).tolist() == [0.0, 0.0]
 
 
 def test_equal_neighbours_are_merged() -> None:
-    plan = ComparisonPlan("gather", (2, 3, 16, 17, 100), (1000, 2000, 10**5, 10**6, 10**7), 1, SEGMENT)
+    plan = CaseGrid("gather", (2, 3, 16, 17, 100), (1000, 2000, 10**5, 10**6, 10**7), 1, (SEGMENT,))
     table = select_by_model(MODEL, plan)
     assert (table.collective, table.platform, table.made_by) == ("gather", "grisou", "model by_parts")
     for row in table.rules.values():
@@ -175,7 +157,7 @@ def test_a_table_says_at_its_points_what_the_model_says(
     linear: float, linear_sync: float, binomial: float, procs: list[int], sizes: list[int]
 ) -> None:
     model = parameters(linear=linear, linear_sync=linear_sync, binomial=binomial)
-    plan = ComparisonPlan("gather", tuple(sorted(procs)), tuple(sorted(sizes)), 1, SEGMENT)
+    plan = CaseGrid("gather", tuple(sorted(procs)), tuple(sorted(sizes)), 1, (SEGMENT,))
     table = select_by_model(model, plan)
     single = select_by_model(model, plan, one_choice=True)
     for p in procs:
@@ -214,16 +196,16 @@ def test_looking_up_decides_as_the_formulas_do(more_segments: tuple[int, ...]) -
     """At random points, and on both sides of every switch point."""
     model, (least, largest) = broadcasts(), (100, 2**21)
     procs = tuple(range(2, 34))
-    plan = ComparisonPlan("bcast", procs, (least, 4096, largest), 1, SEGMENT, more_segments=more_segments)
+    plan = CaseGrid("bcast", procs, (least, 4096, largest), 1, (SEGMENT, *more_segments))
     table = select_by_model(model, plan)
     assert any(start not in (least, 4096, largest) for row in table.rules.values() for start, _ in row)
     rng = np.random.default_rng(6)
     points = [*zip(rng.integers(2, 34, 4000), rng.integers(least, largest + 1, 4000), strict=True)]
     points += [(p, min(max(start + by, least), largest)) for p in procs for start, _ in table.row(p) for by in (-1, 0)]
     p, m = np.array(points).T
-    times = predict_all(model, plan, p, m)
-    choices = list(plan.candidates().values())
-    expected = [choices[index] for index in fastest(np.stack(list(times.values())))]
+    choices = list(plan.candidates.values())
+    times = [predict_choice(model, "bcast", choice, p, m) for choice in choices]
+    expected = [choices[index] for index in fastest(np.stack(times))]
     assert [table.choose(*point) for point in points] == expected
     sampled = select_by_model(model, plan, sampled=True)
     assert {start for row in sampled.rules.values() for start, _ in row} <= {least, 4096, largest}
@@ -243,7 +225,7 @@ def test_between_two_entries_the_lower_one_holds() -> None:
 
 
 def test_a_table_from_simulation(made_up: Callable[..., ComparisonResult]) -> None:
-    plan = ComparisonPlan("gather", (8, 16, 32), (10, 20, 40), 1, SEGMENT)
+    plan = CaseGrid("gather", (8, 16, 32), (10, 20, 40), 1, (SEGMENT,))
 
     def seconds(case: Case) -> float | None:
         if case.procs == 32 and case.message_bytes == 20:
@@ -262,16 +244,16 @@ def test_a_table_from_simulation(made_up: Callable[..., ComparisonResult]) -> No
 
 
 def test_a_model_that_covers_nothing() -> None:
-    plan = ComparisonPlan("gather", (4,), (10,), 1, SEGMENT, ("binomial",))
+    plan = CaseGrid("gather", (4,), (10,), 1, (SEGMENT,), ("binomial",))
     with pytest.raises(UsageError, match="model 'by_parts' covers none of the gather algorithms asked for"):
         select_by_model(parameters(linear=1e-5), plan)
     with pytest.raises(UsageError, match="model 'by_parts' covers none of the bcast algorithms"):
-        select_by_model(MODEL, ComparisonPlan("bcast", (4,), (10,), 1, SEGMENT))
+        select_by_model(MODEL, CaseGrid("bcast", (4,), (10,), 1, (SEGMENT,)))
 
 
 def test_only_what_the_model_covers_is_compared(made_up: Callable[..., ComparisonResult]) -> None:
     """The fastest by far has no parameters: it is no candidate, and the user is told so."""
-    plan = ComparisonPlan("gather", (20,), (1000,), 1, SEGMENT)
+    plan = CaseGrid("gather", (20,), (1000,), 1, (SEGMENT,))
     model = parameters(binomial=4e-5, linear_sync=1e-2)
     result = made_up(lambda case: 1e-9 if case.algorithm == "linear" else by_name(case), plan, model)
     (row,) = result.rows
@@ -280,8 +262,8 @@ def test_only_what_the_model_covers_is_compared(made_up: Callable[..., Compariso
     assert result.left_out == "gather: left out, as model by_parts has no formula or parameters for them: linear"
     assert select_by_model(model, plan).choose(20, 1000) == Choice("binomial")
     covered, line = covered_by_model(MODEL, plan)
-    assert (covered.names(), line) == (plan.names(), "")
-    asked = ComparisonPlan("gather", (20,), (1000,), 1, SEGMENT, ("binomial",))
+    assert (covered.names, line) == (plan.names, "")
+    asked = CaseGrid("gather", (20,), (1000,), 1, (SEGMENT,), ("binomial",))
     assert covered_by_model(model, asked) == (asked, "")
 
 
@@ -299,8 +281,8 @@ def allgather(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: made))
 
 
-def sweep(plan: ComparisonPlan, seconds: Callable[[Case], float]) -> RunResult:
-    timings = {case: Timing(case, seconds(case)) for case in plan.candidate_cases()}
+def sweep(plan: CaseGrid, seconds: Callable[[Case], float]) -> RunResult:
+    timings = {case: Timing(case, seconds(case)) for case in plan.cases()}
     return RunResult(timings, 0, 1, Configuration("simulated", "grisou", "SimGrid 3.32"))
 
 
@@ -310,9 +292,9 @@ ORDER = {"doubling": 1.0, "neighbor": 2.0, "ring": 3.0}
 @pytest.mark.usefixtures("allgather")
 def test_what_does_not_run_on_every_p_holds_only_where_it_was_decided() -> None:
     ring, doubling, neighbor = Choice("ring"), Choice("doubling"), Choice("neighbor")
-    plan = ComparisonPlan("allgather", (4, 6, 16, 17, 18), (10, 20), 1, SEGMENT)
-    assert {case.procs for case in plan.candidate_cases() if case.algorithm == "doubling"} == {4, 16}
-    assert {case.procs for case in plan.candidate_cases() if case.algorithm == "neighbor"} == {4, 6, 16, 18}
+    plan = CaseGrid("allgather", (4, 6, 16, 17, 18), (10, 20), 1, (SEGMENT,))
+    assert {case.procs for case in plan.cases() if case.algorithm == "doubling"} == {4, 16}
+    assert {case.procs for case in plan.cases() if case.algorithm == "neighbor"} == {4, 6, 16, 18}
     rows = select_by_simulation(GRISOU, plan, sweep(plan, lambda case: ORDER[case.algorithm])).rules
     assert rows == {
         4: ((10, doubling),), 5: ((10, ring),),
@@ -333,7 +315,7 @@ def test_what_does_not_run_on_every_p_holds_only_where_it_was_decided() -> None:
 def test_a_choice_runs_wherever_its_row_holds(
     procs: list[int], order: list[str], threshold: int, one_choice: bool
 ) -> None:
-    plan = ComparisonPlan("allgather", tuple(sorted(procs)), (10, 20, 40), 1, SEGMENT)
+    plan = CaseGrid("allgather", tuple(sorted(procs)), (10, 20, 40), 1, (SEGMENT,))
 
     def seconds(case: Case) -> float:
         rank = order.index(case.algorithm)
@@ -345,13 +327,13 @@ def test_a_choice_runs_wherever_its_row_holds(
             chosen = Catalogue.load().algorithm("allgather", table.choose(p, size).algorithm)
             assert not chosen.objection(p)
             if p in procs and not one_choice:
-                runs = [case for case in plan.candidate_cases() if (case.procs, case.message_bytes) == (p, size)]
+                runs = [case for case in plan.cases() if (case.procs, case.message_bytes) == (p, size)]
                 assert seconds(plan.case(Choice(chosen.name), p, size)) == min(map(seconds, runs))
 
 
 @pytest.mark.usefixtures("allgather")
 def test_where_nothing_runs_on_every_p_nothing_is_decided_behind_it() -> None:
-    plan = ComparisonPlan("allgather", (4, 8), (10,), 1, SEGMENT, ("doubling",))
+    plan = CaseGrid("allgather", (4, 8), (10,), 1, (SEGMENT,), ("doubling",))
     table = select_by_simulation(GRISOU, plan, sweep(plan, lambda case: 1.0))
     assert table.rules == {4: ((10, Choice("doubling")),), 5: (), 8: ((10, Choice("doubling")),), 9: ()}
     with pytest.raises(UsageError, match="no entry for 10 bytes"):
@@ -382,14 +364,14 @@ class ByOrder:
 @pytest.mark.usefixtures("allgather")
 def test_exact_tables_of_what_does_not_run_on_every_p() -> None:
     ring, doubling, neighbor = Choice("ring"), Choice("doubling"), Choice("neighbor")
-    plan = ComparisonPlan("allgather", (3, 4, 5, 6, 8), (10, 600, 4000), 1, SEGMENT)
+    plan = CaseGrid("allgather", (3, 4, 5, 6, 8), (10, 600, 4000), 1, (SEGMENT,))
     assert select_by_model(ByOrder(), plan).rules == {
         # Where nothing has a time, what was chosen below stays.
         3: ((10, ring),), 4: ((10, doubling), (1001, ring)), 5: ((10, ring),),
         6: ((10, neighbor), (1001, ring)), 7: ((10, ring),), 8: ((10, doubling), (1001, ring)), 9: ((10, ring),),
     }  # fmt: skip
-    assert not_predicted(ByOrder(), plan) == (
-        "allgather: never chosen where model by order foretells no time for them: ring"
+    assert without_prediction(ByOrder(), plan) == (
+        "allgather: never chosen where model by order has no prediction for them: ring"
     )
-    elsewhere = ComparisonPlan("allgather", (3,), (10, 4000), 1, SEGMENT)
-    assert not_predicted(ByOrder(), elsewhere) == ""
+    elsewhere = CaseGrid("allgather", (3,), (10, 4000), 1, (SEGMENT,))
+    assert without_prediction(ByOrder(), elsewhere) == ""

@@ -17,17 +17,17 @@ from collwise.platforms import load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
-from collwise.validation.openmpi.builtin_decisions import Choice
-from collwise.validation.selection.comparison import ComparisonPlan
-from collwise.validation.selection.maps import DecisionMaps, decision_maps, method_name
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.maps import DecisionMaps, decision_maps
 from tests.runners import context_with
 
 GRISOU = load_description("grisou")
-PLAN = ComparisonPlan("bcast", (4, 8), (2000, 5000, 10**6), 1, 0, ("linear", "chain", "binary"), (1024, 8192))
+PLAN = CaseGrid("bcast", (4, 8), (2000, 5000, 10**6), 1, (0, 1024, 8192), ("linear", "chain", "binary"))
 
 
 class Model:
-    """Linear at P = 4, elsewhere chain by 1 KiB segments; nothing is foretold at 5000 bytes on 8 processes."""
+    """Linear at P = 4, elsewhere chain by 1 KiB segments; nothing is predicted at 5000 bytes on 8 processes."""
 
     platform = "grisou"
 
@@ -65,12 +65,12 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> DecisionMaps:
 
 
 def named(made: DecisionMaps, winners: Array) -> list[list[str]]:
-    methods = [*made.methods.values()]
-    return [["-" if index == NOBODY else method_name(methods[index]) for index in row] for row in winners.tolist()]
+    methods = [*made.methods]
+    return [["-" if index == NOBODY else methods[index].label for index in row] for row in winners.tolist()]
 
 
 def test_every_segmented_algorithm_is_a_method_unsegmented_too(made: DecisionMaps) -> None:
-    assert [method_name(choice) for choice in made.methods.values()] == [
+    assert [choice.label for choice in made.methods] == [
         "linear", "chain", "binary", "chain, 1 KiB", "binary, 1 KiB", "chain, 8 KiB", "binary, 8 KiB",
     ]  # fmt: skip
     assert made.seconds.shape == (7, 2, 3)
@@ -82,21 +82,21 @@ def test_the_best_and_the_picks(made: DecisionMaps) -> None:
     assert named(made, made.models["some"].winners) == [["linear"] * 3, ["linear", "-", "linear"]]
 
 
-def test_penalties_are_in_simulated_time(made: DecisionMaps) -> None:
-    penalty = made.models["all"].penalty
-    assert penalty[0].tolist() == [3.0, 3.0, 3.0]
-    assert (penalty[1, 0], penalty[1, 2]) == (0.5, 0.5)
-    assert math.isnan(penalty[1, 1])
+def test_slowdowns_are_in_simulated_time(made: DecisionMaps) -> None:
+    slowdown = made.models["all"].slowdown
+    assert slowdown[0].tolist() == [3.0, 3.0, 3.0]
+    assert (slowdown[1, 0], slowdown[1, 2]) == (0.5, 0.5)
+    assert math.isnan(slowdown[1, 1])
     found = made.summary("all")
-    assert (found.best_share, found.mean_penalty, found.worst_penalty) == (0.0, 2.0, 3.0)
+    assert (found.best_share, found.mean_slowdown, found.worst_slowdown) == (0.0, 2.0, 3.0)
     assert (found.worst_procs, found.worst_bytes, found.worst_pick) == (4, 2000, Choice("linear"))
     worst = made.summary("some")
-    assert (worst.worst_penalty, worst.worst_procs) == (7.0, 8)
+    assert (worst.worst_slowdown, worst.worst_procs) == (7.0, 8)
 
 
 def test_what_a_model_leaves_out_is_told(made: DecisionMaps) -> None:
     assert made.models["all"].remarks == (
-        "bcast: never chosen where model all foretells no time for them: linear, chain, binary",
+        "bcast: never chosen where model all has no prediction for them: linear, chain, binary",
     )
     assert made.models["some"].remarks[0] == (
         "bcast: left out, as model some has no formula or parameters for them: chain, binary"
@@ -108,7 +108,7 @@ def test_a_model_without_any(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="model 'none' covers none of the bcast algorithms"):
             decision_maps(GRISOU, PLAN, [Model("none")], SimulationContext(store))
         with pytest.raises(UsageError, match="cannot hold P = 52 with 1 per node"):
-            decision_maps(GRISOU, ComparisonPlan("bcast", (52,), (1,), 1, 0), [], SimulationContext(store))
+            decision_maps(GRISOU, CaseGrid("bcast", (52,), (1,), 1, (0,)), [], SimulationContext(store))
 
 
 def test_one_segment_is_no_method_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

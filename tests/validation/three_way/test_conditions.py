@@ -17,7 +17,7 @@ PLATFORM = simulated_platform(Shape(8))
 def test_each_condition_changes_something(condition: Condition) -> None:
     fast = replace(PLATFORM, calibration=replace(PLATFORM.calibration, bandwidth_factor=((0, 3.0), (8192, 0.9))))
     changed = (condition.shape(Shape(8)), condition.platform(fast), condition.case(CASE), condition.launcher_args)
-    assert (*changed, condition.alone) != (Shape(8), fast, CASE, (), False)
+    assert (*changed, condition.isolated) != (Shape(8), fast, CASE, (), False)
     assert condition.platform(fast).xml_text()
 
 

@@ -15,11 +15,13 @@ from collwise.validation.three_way.disagreements import (
     disagreements,
     spread,
 )
-from collwise.validation.three_way.table import SIMULATED, Point, Row
+from collwise.validation.three_way.table import SIMULATED, MeasuredPoint, MeasuredRow
 
 
-def row(size: int, simulated: float, algorithm: str = "chain", half_width: float = 0.0, of: str = "bcast") -> Row:
-    return Row(Point("bed", of, 8, size), algorithm, 1.0, half_width, {SIMULATED: simulated})
+def row(
+    size: int, simulated: float, algorithm: str = "chain", half_width: float = 0.0, of: str = "bcast"
+) -> MeasuredRow:
+    return MeasuredRow(MeasuredPoint("bed", of, 8, size), algorithm, 1.0, half_width, {SIMULATED: simulated})
 
 
 def test_neighbours_on_one_side_are_one_disagreement() -> None:
@@ -28,7 +30,7 @@ def test_neighbours_on_one_side_are_one_disagreement() -> None:
     ranges = [(one.worst.algorithm, [each.point.message_bytes for each in one.rows]) for one in found]
     assert ranges == [("linear", [1]), ("chain", [16, 32]), ("chain", [1, 2]), ("chain", [8])]
     assert found[1].worst.point.message_bytes == 16
-    assert disagreements([Row(Point("bed", "bcast", 8, 1), "chain", 1.0, 0.0, {})]) == []
+    assert disagreements([MeasuredRow(MeasuredPoint("bed", "bcast", 8, 1), "chain", 1.0, 0.0, {})]) == []
 
 
 def test_the_cause_closes_most_of_the_gap() -> None:

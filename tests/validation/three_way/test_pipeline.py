@@ -11,7 +11,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.testbed.bed import down, names
-from collwise.validation.three_way.pipeline import Comparison, Validation
+from collwise.validation.three_way.pipeline import ThreeWayComparison, Validation
 from collwise.validation.three_way.plan import COLLECTIVES, usual_plan
 from collwise.validation.three_way.sources import joined, table_of
 from collwise.validation.three_way.table import SIMULATED
@@ -32,14 +32,14 @@ def test_four_nodes_from_nothing_to_the_report(bed_name: str, tmp_path: Path) ->
 
     def run() -> Validation:
         with Store(tmp_path / "store.sqlite") as store:
-            return Comparison(plan, store, tmp_path, name=bed_name).run()
+            return ThreeWayComparison(plan, store, tmp_path, name=bed_name).run()
 
     result = run()
     assert bed_name not in names()
     assert not result.failed
     assert len(result.table.rows) == len(plan.main.cases()) > 20
-    assert all(row.seconds > 0 and row.foretold[SIMULATED] > 0 for row in result.table.rows)
-    assert {one.point for one in result.table.own} == {row.point for row in result.table.rows}
+    assert all(row.seconds > 0 and row.predicted[SIMULATED] > 0 for row in result.table.rows)
+    assert {one.point for one in result.table.builtin} == {row.point for row in result.table.rows}
     page, text = write_validation(result, tmp_path)
     assert page.stat().st_size > 50_000
     assert "| bcast | median absolute error |" in text.read_text().replace("**", "")
@@ -82,5 +82,5 @@ def test_failed_cases_say_nothing() -> None:
     measured = [Timing(good, 1.0), Timing(bad, float("nan"), error="died")]
     simulated = {good: Timing(good, float("nan"), error="died"), bad: Timing(bad, 1.0)}
     table = table_of("bed", measured, simulated, {"hockney": {good: 2.0}}, [Timing(good, 3.0)])
-    assert [(row.algorithm, dict(row.foretold)) for row in table.rows] == [("chain", {"hockney": 2.0})]
-    assert joined([table, table]).own == table.own * 2
+    assert [(row.algorithm, dict(row.predicted)) for row in table.rows] == [("chain", {"hockney": 2.0})]
+    assert joined([table, table]).builtin == table.builtin * 2

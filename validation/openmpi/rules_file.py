@@ -1,0 +1,111 @@
+"""Open MPI's file of classic dynamic rules (`coll_tuned_dynamic_rules_filename`): its rules, and how it is read.
+
+The file is a stream of whole numbers; `#` starts a comment:
+    collectives, then for each: id, communicator sizes, then for each: size, message sizes, then for each:
+        message size, algorithm id, fan-out, segment size
+A communicator takes the last entry that is not larger than it, or the first; so does a message. Algorithm 0 leaves the
+call to Open MPI. Open MPI's own reader accepts anything: a wrong count shifts every number behind it, and Open MPI then
+decides itself without a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from collwise.common.errors import UsageError
+
+OPENMPI_DECIDES = 0
+"""The algorithm id that leaves a call to Open MPI."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What runs from message size `start` on, in the unit that Open MPI compares; segments in bytes (0: none)."""
+
+    start: int
+    algorithm: int
+    fanout: int = 0
+    segment_bytes: int = 0
+    note: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class RulesFile:
+    """The rules by collective id and communicator size, ascending."""
+
+    collectives: Mapping[int, Mapping[int, tuple[Rule, ...]]]
+
+    def lookup(self, collective: int, procs: int, message: int) -> Rule | None:
+        """The rule that Open MPI takes for a message size from `rule_message`; None where it decides itself."""
+        sizes = self.collectives.get(collective)
+        if not sizes:
+            return None
+        rules = sizes[max((size for size in sizes if size <= procs), default=min(sizes))]
+        rule = [rule for rule in rules if rule.start <= message][-1]
+        return None if rule.algorithm == OPENMPI_DECIDES else rule
+
+
+def parse_rules(text: str, source: str = "rules") -> RulesFile:
+    """Reads the classic format, strictly. Raises UsageError with `source` and the line."""
+    numbers = _Numbers(text, source)
+    collectives: dict[int, dict[int, tuple[Rule, ...]]] = {}
+    for _ in range(numbers.take("the number of collectives")):
+        identity = numbers.take("a collective id")
+        if identity in collectives:
+            raise numbers.error(f"collective {identity} comes twice")
+        sizes = collectives[identity] = {}
+        for _ in range(numbers.take("the number of communicator sizes")):
+            procs = numbers.take("a communicator size")
+            if sizes and procs <= max(sizes):
+                raise numbers.error(f"communicator size {procs} after {max(sizes)}; sizes must ascend")
+            sizes[procs] = _parse_messages(numbers)
+    if not numbers.at_end():
+        raise numbers.error("numbers after the last rule; one of the counts is too small")
+    return RulesFile(collectives)
+
+
+def _parse_messages(numbers: _Numbers) -> tuple[Rule, ...]:
+    count = numbers.take("the number of message sizes")
+    if count < 1:
+        raise numbers.error("a communicator size without rules")
+    rules: list[Rule] = []
+    for _ in range(count):
+        start = numbers.take("a message size")
+        if not rules and start != 0:
+            raise numbers.error(f"the first message size is {start}; it must be 0")
+        if rules and start <= rules[-1].start:
+            raise numbers.error(f"message size {start} after {rules[-1].start}; sizes must ascend")
+        algorithm, fanout, segment = (numbers.take(what) for what in ("an algorithm", "a fan-out", "a segment size"))
+        rules.append(Rule(start, algorithm, fanout, segment))
+    return tuple(rules)
+
+
+class _Numbers:
+    """The numbers of a rules file, one after the other, with their lines."""
+
+    def __init__(self, text: str, source: str) -> None:
+        self._source = source
+        self._words = [
+            (line_number, word)
+            for line_number, line in enumerate(text.splitlines(), start=1)
+            for word in line.split("#", 1)[0].split()
+        ]
+        self._next = 0
+
+    def take(self, what: str) -> int:
+        if self.at_end():
+            raise self.error(f"the file ends where {what} is expected")
+        line_number, word = self._words[self._next]
+        self._next += 1
+        if not (word.isascii() and word.isdigit()):
+            raise UsageError(f"{self._source}:{line_number}: '{word}' where {what} is expected")
+        return int(word)
+
+    def at_end(self) -> bool:
+        return self._next >= len(self._words)
+
+    def error(self, problem: str) -> UsageError:
+        """An error at the number taken last."""
+        line_number = self._words[self._next - 1][0] if self._words else 1
+        return UsageError(f"{self._source}:{line_number}: {problem}")

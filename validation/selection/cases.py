@@ -1,0 +1,137 @@
+"""Enumerates cases: the choices that compete for a collective, and a case for each point that a choice runs at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.units import format_size
+from collwise.simulator.timing import Case
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.defaults import SEGMENTS
+
+ChoicesAt = Callable[[int, int], Iterable[Choice]]
+"""Choices that depend on the point: on P and on the message size."""
+
+BUILTIN = "builtin"
+"""The experiment in which MPI's own collective is called."""
+
+
+def candidates(
+    collective: str,
+    segments: Sequence[int] = SEGMENTS,
+    algorithms: Sequence[str] = (),
+    counts: Mapping[str, int | None] = MappingProxyType({}),
+) -> tuple[Choice, ...]:
+    """The choices that compete: every algorithm at the first segment size, then those that cut messages at each other.
+
+    `algorithms` are by default all that can be chosen; `counts` are numbers of chains, radices and the like, by name of
+    the parameter. Raises UsageError for names that the catalogue does not have.
+    """
+    catalogue = Catalogue.load()
+    names = algorithms or catalogue.collective(collective).selectable
+    entries = [catalogue.algorithm(collective, name) for name in names]
+    found = [
+        Choice(entry.name, segment if entry.pipelined else 0, counts.get(entry.count_parameter) or 0)
+        for segment in segments
+        for entry in entries
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def cases(
+    collective: str,
+    choices: Sequence[Choice] | ChoicesAt,
+    procs: Sequence[int],
+    message_bytes: Sequence[int],
+    processes_per_node: int = 1,
+    root: int = 0,
+) -> list[Case]:
+    """A case for each choice at each point (P, m), without process counts that its algorithm does not run on."""
+    catalogue = Catalogue.load()
+    choices_at: ChoicesAt = choices if callable(choices) else lambda procs, size: choices
+    found = [
+        case_of(collective, choice, count, size, processes_per_node, root)
+        for count in procs
+        for size in message_bytes
+        for choice in choices_at(count, size)
+        if not catalogue.algorithm(collective, choice.algorithm).objection(count)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def case_of(
+    collective: str, choice: Choice, procs: int, message_bytes: int, processes_per_node: int = 1, root: int = 0
+) -> Case:
+    """The case that times a choice at a point."""
+    return Case(
+        collective,
+        choice.algorithm,
+        procs,
+        message_bytes,
+        choice.segment_bytes,
+        choice.fanout,
+        processes_per_node,
+        root,
+        limit_bytes=choice.limit_bytes,
+    )
+
+
+def builtin_cases(
+    collective: str, procs: Sequence[int], message_bytes: Sequence[int], processes_per_node: int = 1
+) -> list[Case]:
+    """The cases that call MPI's own collective."""
+    return [
+        Case(collective, "-", count, size, processes_per_node=processes_per_node, experiment=BUILTIN)
+        for count in procs
+        for size in message_bytes
+    ]
+
+
+@dataclass(frozen=True)
+class CaseGrid:
+    """The points (P, m) of one collective, and the algorithms and segment sizes that compete at each of them.
+
+    The first of `segments` (0: unsegmented) is common to all algorithms that cut messages; without `algorithms` all
+    that can be chosen compete.
+    """
+
+    collective: str
+    procs: tuple[int, ...]
+    message_bytes: tuple[int, ...]
+    processes_per_node: int = 1
+    segments: tuple[int, ...] = SEGMENTS
+    algorithms: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The algorithms that compete."""
+        return tuple(dict.fromkeys(choice.algorithm for choice in self.candidates.values()))
+
+    @cached_property
+    def candidates(self) -> dict[str, Choice]:
+        """The choices by label: the algorithm's name at the common segment size, 'chain, 32 KiB' at another."""
+        common = candidates(self.collective, self.segments[:1], self.algorithms)
+        others = [one for one in candidates(self.collective, self.segments, self.algorithms) if one not in common]
+        return {one.algorithm: one for one in common} | {
+            f"{one.algorithm}, {format_size(one.segment_bytes)}": one for one in others
+        }
+
+    def at_common_segment(self, algorithm: str) -> Choice:
+        """An algorithm at the common segment size."""
+        return candidates(self.collective, self.segments[:1], (algorithm,))[0]
+
+    def case(self, choice: Choice, procs: int, message_bytes: int) -> Case:
+        """The case that times a choice at a point."""
+        return case_of(self.collective, choice, procs, message_bytes, self.processes_per_node)
+
+    def cases(self) -> list[Case]:
+        """Every candidate at every point that it runs at."""
+        return self.cases_of(list(self.candidates.values()))
+
+    def cases_of(self, choices: Sequence[Choice] | ChoicesAt) -> list[Case]:
+        """Other choices at every point that they run at."""
+        return cases(self.collective, choices, self.procs, self.message_bytes, self.processes_per_node)

@@ -1,0 +1,25 @@
+"""What can be chosen for a call of a collective: an algorithm with its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from collwise.common.units import format_size
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An algorithm, its segment size in bytes (0: unsegmented), its fan-out (0: the algorithm's default) and its limit.
+
+    The limit is the size in bytes up to which messages are cut (0: none).
+    """
+
+    algorithm: str
+    segment_bytes: int = 0
+    fanout: int = 0
+    limit_bytes: int = 0
+
+    @property
+    def label(self) -> str:
+        """'chain, 8 KiB'; 'chain' without segments."""
+        return f"{self.algorithm}, {format_size(self.segment_bytes)}" if self.segment_bytes else self.algorithm

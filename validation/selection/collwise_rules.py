@@ -1,0 +1,48 @@
+"""Writes decision tables as the table that libcollwise reads (`collwise run --table FILE`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.validation.selection.consumers import COLLWISE, sees_sizes
+from collwise.validation.selection.decision_table import DecisionTable, check_one_choice
+
+
+def collwise_rules(tables: Sequence[DecisionTable]) -> str:
+    """The text of a table: one rule on each line, 'default' where nothing is decided.
+
+    For a call libcollwise takes the rules of its collective with the largest P that is not above the call's, among
+    these the ones with the largest number of processes per node that is not above the call's, and among these likewise
+    the one with the largest message size. Tables of one collective may differ in processes per node. Raises UsageError
+    for two that do not, and for a choice by message size where not all processes know it.
+    """
+    if not tables:
+        raise UsageError("no decision table to write rules from")
+    by_key = {(table.collective, table.processes_per_node): table for table in tables}
+    if len(by_key) < len(tables):
+        raise UsageError("two decision tables of one collective for the same number of processes per node")
+    lines = ["# Rules for collwise run:", "# collective procs processes_per_node message_bytes algorithm [parameters]"]
+    for name in sorted({table.collective for table in tables}):
+        mine = [by_key[key] for key in sorted(by_key) if key[0] == name]
+        lines.append("")
+        lines += [f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}" for table in mine]
+        # A row of one table would hide those of the others for less processes: all have rows wherever one has.
+        for procs in sorted({procs for table in mine for procs in table.rules}):
+            for table in mine:
+                lines += _lines(table, procs)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(table: DecisionTable, procs: int) -> Iterator[str]:
+    row = table.row(procs)
+    if not sees_sizes(COLLWISE, table.collective) and procs in table.rules:
+        check_one_choice(table, procs, "rules of collwise")
+    where = f"{table.collective} {procs} {table.processes_per_node}"
+    if not row or row[0][0] > 0:
+        yield f"{where} 0 default"
+    for start, choice in row:
+        algorithm = Catalogue.load().algorithm(table.collective, choice.algorithm)
+        named = algorithm.named_parameters(choice.segment_bytes, choice.fanout, choice.limit_bytes)
+        yield " ".join([where, str(start), choice.algorithm, *(f"{name}={value}" for name, value in named.items())])

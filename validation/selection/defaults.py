@@ -1,0 +1,56 @@
+"""The message sizes and segment sizes, in bytes, that every command uses unless it is given others.
+
+What `simulate` puts into the timing table with these is what `select --by simulation` and `report` look for there.
+Nothing heavy is imported, so that every command may use this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+SEGMENT_BYTES = 8192
+"""The segment size of Nuriyev & Lastovetsky 2021, section V-B."""
+SEGMENTS = (SEGMENT_BYTES, 16384, 32768, 65536, 131072)
+"""The segment sizes that a choice may have; the first one is common to all algorithms that cut messages."""
+SEGMENTS_TEXT = "8KiB:128KiB:x2"
+"""SEGMENTS as an option says it."""
+
+# The same number of sizes for every collective, each up to what keeps a sweep of all of them short. Where each process
+# has a block for each other one, blocks are small: P^2 of them travel.
+SIZES_PER_COLLECTIVE = 12
+_KIB, _MIB = 2**10, 2**20
+
+
+def _doubling_up_to(largest: int) -> tuple[int, ...]:
+    return tuple(largest >> step for step in reversed(range(SIZES_PER_COLLECTIVE)))
+
+
+SIZES = {
+    "bcast": _doubling_up_to(8 * _MIB),
+    **dict.fromkeys(("reduce", "allreduce", "reduce_scatter", "scan", "exscan"), _doubling_up_to(4 * _MIB)),
+    "gather": _doubling_up_to(4 * _MIB),
+    **dict.fromkeys(("gatherv", "scatter", "scatterv"), _doubling_up_to(_MIB)),
+    **dict.fromkeys(
+        ("allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter_block"), _doubling_up_to(256 * _KIB)
+    ),
+    "barrier": (0,),
+}
+"""Message sizes by collective; for what each counts see `collwise algorithms`."""
+
+# No published figure tells what a short message costs the processor on the clusters of the paper, so nothing is decided
+# below the sizes that their calibration rests on.
+_LEAST_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 0}
+DECISION_SIZES = {name: tuple(size for size in sizes if size >= _LEAST_DECIDED[name]) for name, sizes in SIZES.items()}
+"""Those of SIZES that decision tables are made for."""
+
+BCAST_SIZES = tuple(8192 * 2**k for k in range(10))
+GATHER_SIZES = tuple(65536 * 2**k for k in range(5))
+PAPER_SIZES = {"bcast": BCAST_SIZES, "gather": GATHER_SIZES}
+"""The sizes of Nuriyev & Lastovetsky 2021, sections V-B and V-C, which SIZES hold, too."""
+
+
+def sizes_of(collective: str, asked: Sequence[int] | None = None, *, decided: bool = False) -> tuple[int, ...]:
+    """The sizes asked for, or the collective's defaults; a barrier has one only. `decided`: of decision tables."""
+    if asked and collective != "barrier":
+        return tuple(asked)
+    return (DECISION_SIZES if decided else SIZES)[collective]

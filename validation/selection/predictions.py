@@ -1,0 +1,88 @@
+"""Predicted and simulated seconds of the candidates of a grid, and what a model has no prediction for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.models.interface import CollectiveModel
+from collwise.models.piecewise import Array
+from collwise.simulator.sweeps.runner import RunResult
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.choice import Choice
+
+
+def covered_by_model(model: CollectiveModel, grid: CaseGrid) -> tuple[CaseGrid, str]:
+    """The grid with the algorithms that the model can predict, and a line for the user that names the others.
+
+    The line is empty where there are none. Raises UsageError if the model can predict no algorithm of the grid.
+    """
+    known = model.algorithms(grid.collective)
+    covered = tuple(name for name in grid.names if name in known)
+    others = [name for name in grid.names if name not in known]
+    if not covered:
+        raise UsageError(f"model '{model.name}' covers none of the {grid.collective} algorithms asked for")
+    if not others:
+        return grid, ""
+    line = f"{grid.collective}: left out, as model {model.name} has no formula or parameters for them: "
+    return replace(grid, algorithms=covered), line + ", ".join(others)
+
+
+def without_prediction(model: CollectiveModel, grid: CaseGrid) -> str:
+    """A line for the user that names the algorithms for which the model has no prediction at some point, or nothing.
+
+    They are never chosen there.
+    """
+    times = zip(grid.candidates.values(), predicted_seconds(model, grid), strict=True)
+    here = {name: _runs(grid, name) for name in grid.names}
+    names = {one.algorithm: None for one, seconds in times if np.isnan(seconds[here[one.algorithm]]).any()}
+    line = f"{grid.collective}: never chosen where model {model.name} has no prediction for them: "
+    return line + ", ".join(names) if names else ""
+
+
+def predict_choice(
+    model: CollectiveModel, collective: str, choice: Choice, procs: ArrayLike, message_bytes: ArrayLike
+) -> Array:
+    """Predicted seconds of a choice over arrays of points, nan where the model has no prediction."""
+    return model.predict(collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, choice.fanout)
+
+
+def predicted_seconds(model: CollectiveModel, grid: CaseGrid) -> Array:
+    """Predicted times of the grid's candidates, shape (candidates, P, m).
+
+    They are nan where the model has no prediction and where the candidate does not run.
+    """
+    procs, sizes = np.array(grid.procs)[:, None], np.array(grid.message_bytes)[None, :]
+    seconds = np.full((len(grid.candidates), len(grid.procs), len(grid.message_bytes)), np.nan)
+    covered = model.algorithms(grid.collective)
+    for index, choice in enumerate(grid.candidates.values()):
+        if choice.algorithm in covered:
+            predicted = predict_choice(model, grid.collective, choice, procs, sizes)
+            seconds[index] = np.where(_runs(grid, choice.algorithm)[:, None], predicted, np.nan)
+    return seconds
+
+
+def simulated_seconds(grid: CaseGrid, sweep: RunResult) -> Array:
+    """Simulated times of the grid's candidates, shape (candidates, P, m); nan for what failed or does not run."""
+    return np.array(
+        [
+            [[seconds_of(grid, sweep, choice, procs, size) for size in grid.message_bytes] for procs in grid.procs]
+            for choice in grid.candidates.values()
+        ]
+    )
+
+
+def seconds_of(grid: CaseGrid, sweep: RunResult, choice: Choice, procs: int, message_bytes: int) -> float:
+    """The simulated time of a choice at a point; nan where it failed or does not run."""
+    timing = sweep.timings.get(grid.case(choice, procs, message_bytes))
+    return timing.seconds if timing is not None else np.nan
+
+
+def _runs(grid: CaseGrid, algorithm: str) -> np.ndarray:
+    """Whether an algorithm runs on each process count of the grid."""
+    entry = Catalogue.load().algorithm(grid.collective, algorithm)
+    return np.array([not entry.objection(procs) for procs in grid.procs])

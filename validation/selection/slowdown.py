@@ -1,0 +1,54 @@
+"""The slowdown of a choice against the best one, as tables 2, 3 and 8 of Nuriyev & Lastovetsky 2021 print it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from collwise.models.piecewise import Array
+
+
+def slowdown(seconds: ArrayLike, best_seconds: ArrayLike) -> Array:
+    """T(choice) / T(best) - 1, element by element: 0.03 is 3 % slower than the best.
+
+    0 where both take no time, as a single process does; infinite where only the best takes none; nan where one of the
+    two is nan. Negative where the choice is not among those that the best was looked for in, and is faster.
+    """
+    chosen, best = np.broadcast_arrays(np.asarray(seconds, dtype=float), np.asarray(best_seconds, dtype=float))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(chosen == best, 0.0, chosen / best - 1)
+
+
+@dataclass(frozen=True)
+class SlowdownSummary:
+    """Slowdowns over the points that have one: how many, how many of these are the best choice, mean and worst.
+
+    `worst_at` is the index of the worst one.
+    """
+
+    points: int
+    best_chosen: int
+    mean: float
+    worst: float
+    worst_at: tuple[int, ...]
+
+
+def summary_of(slowdowns: ArrayLike, tolerance: float) -> SlowdownSummary | None:
+    """The summary of an array, nan left out; None where nothing else is in it.
+
+    A choice counts as the best one up to a slowdown of `tolerance`.
+    """
+    values = np.asarray(slowdowns, dtype=float)
+    known = values[~np.isnan(values)]
+    if known.size == 0:
+        return None
+    worst_at = np.unravel_index(int(np.nanargmax(values)), values.shape)
+    return SlowdownSummary(
+        points=int(known.size),
+        best_chosen=int(np.sum(known <= tolerance)),
+        mean=float(np.mean(known)),
+        worst=float(values[worst_at]),
+        worst_at=tuple(int(index) for index in worst_at),
+    )

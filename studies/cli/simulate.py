@@ -29,6 +29,7 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.thresholds import thresholds_option
+from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
     import pandas as pd

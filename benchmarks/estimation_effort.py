@@ -10,10 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from collwise.models.fitting.procedures import PROCEDURES, request
 from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.validation.fitting.models_by_name import SimulationContext, simulated_parameters
-from collwise.validation.fitting.point_to_point import PROCEDURES, request
 
 
 def main() -> int:

@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from collwise.models.implementation_aware.estimation import BY_PARTS
+from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.registry import BY_PARTS
 
 LIMIT_SECONDS = 0.1
 TRIES = 9
@@ -37,21 +38,25 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     parameters = ModelParameters.load(sys.argv[1])
+    model = ImplementationAware(parameters, BY_PARTS)
     procs = np.arange(1, 1001)
     sizes = 2.0 ** np.arange(24)
     total = 0.0
     for collective in parameters.fits[BY_PARTS]:
-        names = parameters.algorithms(BY_PARTS, collective)
+        names = model.algorithms(collective)
+        segment = parameters.segment_bytes if collective == "bcast" else 0
 
-        def predict_map(names: tuple[str, ...] = names, collective: str = collective) -> None:
+        def predict_map(names: tuple[str, ...] = names, collective: str = collective, segment: int = segment) -> None:
             for name in names:
-                parameters.predict(collective, name, procs[:, None], sizes[None, :])
+                model.predict(collective, name, procs[:, None], sizes[None, :], segment)
 
-        def predict_points(names: tuple[str, ...] = names, collective: str = collective) -> None:
+        def predict_points(
+            names: tuple[str, ...] = names, collective: str = collective, segment: int = segment
+        ) -> None:
             for name in names:
                 for p in procs[::STRIDE]:
                     for m in sizes:
-                        parameters.predict(collective, name, p, m)
+                        model.predict(collective, name, p, m, segment)
 
         at_once = least_seconds(predict_map, TRIES)
         one_by_one = STRIDE * least_seconds(predict_points, 1)

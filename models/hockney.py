@@ -1,7 +1,7 @@
 """The Hockney model: a message of m bytes takes alpha + beta m.
 
 R. Hockney, Parallel Computing 20, 1994; with alpha and beta as functions of m: Pješivac-Grbović et al. 2007, section
-3.1; with a pair of them for every two processors: O'Flynn 2009, section 5.1.
+3.1; with one alpha and beta for every two processors: O'Flynn 2009, section 5.1.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.common.experiments import Laboratory
 from collwise.models.piecewise import Array, PiecewiseLinear
 
 
@@ -27,13 +26,6 @@ class Hockney:
     def heterogeneous(self) -> bool:
         """Whether every pair has its own parameters."""
         return np.ndim(self.alpha_seconds) == 2
-
-    @classmethod
-    def fit(cls, lab: Laboratory, heterogeneous: bool = False) -> Hockney:
-        """Estimated from roundtrips by regression; other procedures are in estimators/hockney.py."""
-        from collwise.models.estimators.hockney import hockney_by_regression
-
-        return hockney_by_regression(lab, heterogeneous=heterogeneous)
 
     def homogeneous(self) -> Hockney:
         """The mean over all pairs."""
@@ -72,13 +64,6 @@ class HockneyBySize:
         return self
 
     @classmethod
-    def fit(cls, lab: Laboratory) -> HockneyBySize:
-        """Estimated from roundtrips at adaptively chosen sizes."""
-        from collwise.models.estimators.hockney import hockney_by_size
-
-        return hockney_by_size(lab)
-
-    @classmethod
     def through(cls, message_bytes: Sequence[float], seconds: Sequence[float]) -> HockneyBySize:
         """From one-way times at ascending sizes."""
         return cls(PiecewiseLinear(tuple(map(float, message_bytes)), tuple(map(float, seconds))))
@@ -97,7 +82,7 @@ class HockneyBySize:
 
 
 def of_pair(value: float | Array, sender: int, receiver: int) -> float:
-    """The value itself, or that of the pair."""
+    """The value itself, or the pair's entry of an array."""
     return float(value) if np.ndim(value) == 0 else float(np.asarray(value)[sender, receiver])
 
 

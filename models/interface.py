@@ -1,4 +1,4 @@
-"""What every model of collectives can do, whatever its parameters are."""
+"""The interface of all models of collectives, and the points at which they are evaluated."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from numpy.typing import ArrayLike
 
 from collwise.models.piecewise import Array
 
+DEFAULT_FANOUT = 4
+DEFAULT_EAGER_LIMIT_BYTES = 65536
+
 
 class CollectiveModel(Protocol):
-    """Predicts collectives on one platform, from parameters that were estimated there.
+    """Predicts collectives on one platform, from parameters that were fitted there.
 
     The root is rank 0, and rank r runs on processor r where processors differ.
     """
 
     @property
     def name(self) -> str:
-        """As on the command line: 'hockney', 'lmo_heterogeneous', 'by_parts'."""
+        """The name in the registry and on the command line: 'hockney', 'lmo_heterogeneous', 'by_parts'."""
 
     @property
     def platform(self) -> str:
-        """The platform that the parameters were estimated on."""
+        """The platform that the parameters were fitted on."""
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        """Those that the model has a formula and parameters for; none of a collective that it does not know."""
+        """The algorithms with a formula and parameters; none for a collective without any."""
 
     def predict(
         self,
@@ -52,15 +55,17 @@ def segment_count(message_bytes: Array, segment_bytes: Array) -> Array:
 
 @dataclass(frozen=True)
 class Points:
-    """Where formulas are evaluated: float arrays of one shape. Sizes in bytes.
+    """The points at which formulas are evaluated: float arrays of one shape. Sizes in bytes.
 
-    `procs` P, `message_bytes` m, `segment_bytes` m_s (0: unsegmented), `reduce_seconds_per_byte` gamma.
+    `procs` P, `message_bytes` m, `segment_bytes` m_s (0: unsegmented), `fanout` K, `reduce_seconds_per_byte` gamma of
+    a reduction.
     """
 
     procs: Array
     message_bytes: Array
     segment_bytes: Array
-    fanout: int = 0
+    fanout: int = DEFAULT_FANOUT
+    eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES
     reduce_seconds_per_byte: float = 0.0
 
     @classmethod
@@ -70,15 +75,14 @@ class Points:
         message_bytes: ArrayLike,
         segment_bytes: ArrayLike = 0,
         fanout: int = 0,
+        *,
+        eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES,
         reduce_seconds_per_byte: float = 0.0,
     ) -> Points:
-        """Points from anything array-like, broadcast to one shape."""
-        p, m, s = np.broadcast_arrays(
-            np.asarray(procs, dtype=float),
-            np.asarray(message_bytes, dtype=float),
-            np.asarray(segment_bytes, dtype=float),
-        )
-        return cls(p, m, s, fanout, reduce_seconds_per_byte)
+        """Points from anything array-like, broadcast to one shape; a `fanout` of 0 is the default."""
+        arrays = [np.asarray(values, dtype=float) for values in (procs, message_bytes, segment_bytes)]
+        p, m, s = np.broadcast_arrays(*arrays)
+        return cls(p, m, s, fanout or DEFAULT_FANOUT, eager_limit_bytes, reduce_seconds_per_byte)
 
     @property
     def segments(self) -> Array:

@@ -1,7 +1,7 @@
 """The LMO model: constant and variable contributions of processors and of the network, apart.
 
 O'Flynn 2009, chapter 4: from i to j a message takes C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j). Thresholds say
-where linear scatter leaps (S) and where linear gather is not deterministic (from M1 to M2).
+where the time of linear scatter leaps (S) and where linear gather is not deterministic (from M1 to M2).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.common.experiments import Laboratory
 from collwise.models.hockney import Hockney, mean_of_pairs, of_pair
 from collwise.models.piecewise import Array
 
@@ -21,7 +20,7 @@ class Thresholds:
     """Message bytes; None where none was found.
 
     `scatter_leap_bytes` S, `gather_irregular_from_bytes` M1, `gather_regular_from_bytes` M2, which
-    counts as large here, as it does where a protocol changes at M2; the thesis counts it as medium.
+    counts as large here, since a protocol that changes at M2 does so from M2 on; the thesis counts it as medium.
     """
 
     scatter_leap_bytes: int | None = None
@@ -29,7 +28,7 @@ class Thresholds:
     gather_regular_from_bytes: int | None = None
 
     def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
-        """Where linear gather takes a time that nobody can foretell: from M1 on, and below M2."""
+        """Where linear gather's time is not deterministic: from M1 on, and below M2."""
         m = np.asarray(message_bytes, dtype=float)
         if self.gather_irregular_from_bytes is None:
             return np.zeros(m.shape, dtype=bool)
@@ -37,7 +36,7 @@ class Thresholds:
         return (m >= self.gather_irregular_from_bytes) & (m < last)
 
     def large(self, message_bytes: ArrayLike) -> np.ndarray:
-        """Where linear gather goes by formula (4.3): from M2 on."""
+        """Where linear gather follows formula (4.3): from M2 on."""
         m = np.asarray(message_bytes, dtype=float)
         if self.gather_regular_from_bytes is None:
             return np.zeros(m.shape, dtype=bool)
@@ -61,13 +60,6 @@ class LMO:
     def heterogeneous(self) -> bool:
         """Whether processors and pairs have parameters of their own."""
         return np.ndim(self.latency_seconds) == 2
-
-    @classmethod
-    def fit(cls, lab: Laboratory) -> LMO:
-        """Estimated from roundtrips, one-to-two experiments, and series of scatter and gather for the thresholds."""
-        from collwise.models.estimators import lmo, thresholds
-
-        return lmo.estimate(lab, thresholds.estimate(lab))
 
     def homogeneous(self) -> LMO:
         """The means over processors and pairs."""

@@ -1,4 +1,4 @@
-"""Models from a parameter file of either kind, behind the interface that all of them share."""
+"""Models from parameters, fitted or read from a parameter file of either kind."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ from pathlib import Path
 
 from collwise.common.errors import unknown_name
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import MODELS, ModelParameters
+from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameter_file import FORMAT, FittedParameters
 from collwise.models.parameter_reading import read_document
-from collwise.models.point_to_point import AS_PRINTED, FORMULAS, PRINTED, PointToPointModel
+from collwise.models.point_to_point import PointToPointModel
+from collwise.models.registry import IMPLEMENTATION_AWARE, models_of_family
 
 
 def load_models(path: str | Path) -> dict[str, CollectiveModel]:
-    """Every model that a parameter file holds, by name; the one it was made for comes first.
+    """Every model that a parameter file holds, by name; the one it was made for is first.
 
     Raises UsageError, naming the file and what is wrong.
     """
     document = read_document(path)
     if document.get("format") == FORMAT:
         return models_of(FittedParameters.from_document(document, path))
-    parameters = ModelParameters.load(path)
-    return {name: ImplementationAware(parameters, name) for name in MODELS}
+    return implementation_aware_models(ModelParameters.from_document(document, path))
+
+
+def implementation_aware_models(parameters: ModelParameters) -> dict[str, CollectiveModel]:
+    """The models that one fit of implementation-aware parameters serves, by name."""
+    return {str(kind): ImplementationAware(parameters, str(kind)) for kind in models_of_family(IMPLEMENTATION_AWARE)}
 
 
 def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
@@ -36,16 +41,18 @@ def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
 
 
 def models_of(fitted: FittedParameters) -> dict[str, CollectiveModel]:
-    """The model of fitted parameters; of heterogeneous ones the model of their means, too.
+    """The models that fitted parameters serve, by name; heterogeneous ones also serve the models of their means.
 
-    Heterogeneous LogP, LogGP and PLogP have no formulas of collectives: only their means are models.
+    Heterogeneous LogP, LogGP and PLogP have no formulas of collectives, so that only their means are models.
     """
-    gamma, family = fitted.reduce_seconds_per_byte, fitted.family
-    found: dict[str, CollectiveModel] = {}
-    name = f"{family}_heterogeneous"
-    if fitted.parameters.heterogeneous and name in FORMULAS:
-        found[name] = PointToPointModel(name, fitted.platform, fitted.parameters, gamma)
-    means = fitted.parameters.homogeneous()
-    for one in (family, family + AS_PRINTED) if family in PRINTED else (family,):
-        found[one] = PointToPointModel(one, fitted.platform, means, gamma)
-    return found
+    parameters, means = fitted.parameters, fitted.parameters.homogeneous()
+    return {
+        str(kind): PointToPointModel(
+            str(kind),
+            fitted.platform,
+            parameters if kind.heterogeneous else means,
+            fitted.reduce_seconds_per_byte,
+        )
+        for kind in models_of_family(fitted.family)
+        if parameters.heterogeneous or not kind.heterogeneous
+    }

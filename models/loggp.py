@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.common.experiments import Laboratory
 from collwise.models.hockney import mean_of_pairs, of_pair
 from collwise.models.piecewise import Array
 
@@ -39,13 +38,6 @@ class LogGP:
     def overhead_seconds(self) -> float:
         """o: the mean of sending's and receiving's. Homogeneous only."""
         return float(self.send_overhead_seconds + self.receive_overhead_seconds) / 2
-
-    @classmethod
-    def fit(cls, lab: Laboratory, heterogeneous: bool = False) -> LogGP:
-        """Estimated by Culler's procedure; LogP and Hoefler's are in estimators/."""
-        from collwise.models.estimators.culler import culler_loggp
-
-        return culler_loggp(lab, heterogeneous=heterogeneous)
 
     def homogeneous(self) -> LogGP:
         """The means over pairs and processors."""

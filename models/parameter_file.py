@@ -1,10 +1,11 @@
-"""Parameter files of point-to-point models: readable TOML, one model a file, and what it was estimated from."""
+"""Parameter files of point-to-point models, in readable TOML, and files of LMO's thresholds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,36 +19,49 @@ from collwise.models.loggp import LogGP
 from collwise.models.parameter_reading import Keys, read_document
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
-from collwise.models.point_to_point import Parameters
-from collwise.models.thresholds_file import thresholds_from
 
 FORMAT = 2
-FAMILIES = ("hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo")
 
-# By parameter: over how many dimensions of processes it goes where nodes differ.
-_HOCKNEY_KEYS = {"alpha_seconds": 2, "beta_seconds_per_byte": 2}
-_LOGGP_KEYS = {
-    "latency_seconds": 2,
-    "send_overhead_seconds": 1,
-    "receive_overhead_seconds": 1,
-    "gap_seconds": 2,
-    "gap_seconds_per_byte": 2,
+Parameters = Hockney | HockneyBySize | LogGP | PLogP | HeterogeneousPLogP | LMO
+FAMILIES: Mapping[str, type] = MappingProxyType(
+    {
+        "hockney": Hockney,
+        "hockney_by_size": HockneyBySize,
+        "logp": LogGP,
+        "loggp": LogGP,
+        "plogp": PLogP,
+        "lmo": LMO,
+    }
+)
+"""The class of each family's parameters, means over pairs; heterogeneous PLogP has a class of its own."""
+
+# The dimensions of each parameter where nodes differ: 1 for one value per processor, 2 for one per pair.
+_DIMENSIONS: Mapping[type, Mapping[str, int]] = {
+    Hockney: {"alpha_seconds": 2, "beta_seconds_per_byte": 2},
+    LogGP: {
+        "latency_seconds": 2,
+        "send_overhead_seconds": 1,
+        "receive_overhead_seconds": 1,
+        "gap_seconds": 2,
+        "gap_seconds_per_byte": 2,
+    },
+    LMO: {
+        "processor_seconds": 1,
+        "processor_seconds_per_byte": 1,
+        "latency_seconds": 2,
+        "network_seconds_per_byte": 2,
+    },
 }
-_LMO_KEYS = {
-    "processor_seconds": 1,
-    "processor_seconds_per_byte": 1,
-    "latency_seconds": 2,
-    "network_seconds_per_byte": 2,
-}
+_THRESHOLDS = tuple(one.name for one in fields(Thresholds))
 _PLOGP_FUNCTIONS = ("send_overhead", "receive_overhead", "gap")
 
 
 @dataclass(frozen=True)
 class FittedParameters:
-    """A model's parameters on a platform and where they come from. Times in seconds, sizes in bytes.
+    """The parameters of a family of models on a platform and their origin. Times in seconds, sizes in bytes.
 
-    `family` is one of FAMILIES; `procs` took part in the experiments, of which there were `measurements`, repetitions
-    included, in `seconds` on the platform.
+    `procs` processes took part in the experiments, which were `measurements` with repetitions and took `seconds` on the
+    platform.
     """
 
     family: str
@@ -60,14 +74,14 @@ class FittedParameters:
     parameters: Parameters
     measurements: int = 0
     seconds: float = 0.0
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def save(self, path: str | Path) -> None:
         """Writes the TOML file. Raises UsageError when it cannot be written."""
         write_text(Path(path), tomli_w.dumps(self.as_document()))
 
     def as_document(self) -> dict[str, Any]:
-        """What `save` writes, as plain dictionaries and lists."""
+        """The file's content as plain dictionaries and lists."""
         document: dict[str, Any] = {
             "format": FORMAT,
             "model": self.family,
@@ -83,8 +97,7 @@ class FittedParameters:
         if self.notes:
             document["notes"] = list(self.notes)
         if isinstance(self.parameters, LMO):
-            thresholds = vars(self.parameters.thresholds)
-            document["thresholds"] = {name: size for name, size in thresholds.items() if size is not None}
+            document["thresholds"] = _thresholds_document(self.parameters.thresholds)
         return document
 
     @classmethod
@@ -128,7 +141,7 @@ def _parameters_document(parameters: Parameters) -> dict[str, Any]:
     if isinstance(parameters, HeterogeneousPLogP):
         rows = [[{} if pair is None else _plogp_document(pair) for pair in row] for row in parameters.pairs]
         return {"pairs": rows}
-    names = {Hockney: _HOCKNEY_KEYS, LogGP: _LOGGP_KEYS, LMO: _LMO_KEYS}[type(parameters)]
+    names = _DIMENSIONS[type(parameters)]
     return {name: np.asarray(getattr(parameters, name), dtype=float).tolist() for name in names}
 
 
@@ -144,27 +157,21 @@ def _knots(function: PiecewiseLinear) -> dict[str, list[float]]:
 
 
 def _parameters_from(keys: Keys, family: str, procs: int) -> Parameters:
-    values = keys.table("parameters")
-    if family == "hockney":
-        return Hockney(**_arrays(values, _HOCKNEY_KEYS, procs))
-    if family == "hockney_by_size":
+    values, wanted = keys.table("parameters"), FAMILIES[family]
+    if wanted is HockneyBySize:
         return HockneyBySize(values.function("time"))
-    if family in ("logp", "loggp"):
-        return LogGP(**_arrays(values, _LOGGP_KEYS, procs))
-    if family == "lmo":
-        return LMO(**_arrays(values, _LMO_KEYS, procs), thresholds=_thresholds(keys))
-    return _plogp_pairs(values, procs) if "pairs" in values else _plogp_from(values)
-
-
-def _arrays(values: Keys, names: Mapping[str, int], procs: int) -> dict[str, Any]:
-    """All single numbers, or all for every process: as the first of them is."""
-    if not isinstance(values.get(next(iter(names))), list):
-        return {name: values.number(name) for name in names}
-    return {name: values.array(name, procs, dimensions) for name, dimensions in names.items()}
-
-
-def _thresholds(keys: Keys) -> Thresholds:
-    return thresholds_from(keys.table("thresholds").values, keys.path) if "thresholds" in keys else Thresholds()
+    if wanted is PLogP:
+        return _plogp_pairs(values, procs) if "pairs" in values else _plogp_from(values)
+    dimensions = _DIMENSIONS[wanted]
+    # All are single numbers or all are arrays, as the first one is.
+    if isinstance(values.get(next(iter(dimensions))), list):
+        found: dict[str, Any] = {name: values.array(name, procs, count) for name, count in dimensions.items()}
+    else:
+        found = {name: values.number(name) for name in dimensions}
+    if wanted is LMO and "thresholds" in keys:
+        found["thresholds"] = _thresholds_from(keys.table("thresholds"))
+    parameters: Parameters = wanted(**found)
+    return parameters
 
 
 def _plogp_pairs(values: Keys, procs: int) -> HeterogeneousPLogP:
@@ -181,3 +188,36 @@ def _plogp_pairs(values: Keys, procs: int) -> HeterogeneousPLogP:
 
 def _plogp_from(values: Keys) -> PLogP:
     return PLogP(values.number("latency_seconds"), *(values.function(name) for name in _PLOGP_FUNCTIONS))
+
+
+def read_thresholds(path: Path) -> Thresholds:
+    """The thresholds in the table [thresholds] of a file, in bytes; those that it does not name are None.
+
+    Raises UsageError, naming the file and what is wrong.
+    """
+    keys = Keys(path, read_document(path))
+    if "thresholds" not in keys:
+        raise UsageError(
+            f"{path}: no table [thresholds]; make one with: collwise fit --model lmo, or collwise irregular-regions"
+        )
+    return _thresholds_from(keys.table("thresholds"))
+
+
+def thresholds_text(thresholds: Thresholds, comment: str) -> str:
+    """A file that `read_thresholds` reads; `comment` is one line on their origin."""
+    return f"# {comment}\n{tomli_w.dumps({'thresholds': _thresholds_document(thresholds)})}"
+
+
+def _thresholds_document(thresholds: Thresholds) -> dict[str, int]:
+    return {name: size for name, size in vars(thresholds).items() if size is not None}
+
+
+def _thresholds_from(keys: Keys) -> Thresholds:
+    for name in keys.values:
+        if name not in _THRESHOLDS:
+            raise UsageError(f"{keys.path}: {unknown_name('threshold', name, _THRESHOLDS)}")
+    found = Thresholds(**{name: keys.whole(name, 1) for name in keys.values})
+    first, last = found.gather_irregular_from_bytes, found.gather_regular_from_bytes
+    if first is not None and last is not None and last < first:
+        raise keys.wrong("gather_regular_from_bytes", f"gather_irregular_from_bytes, {first}, or more")
+    return found

@@ -1,4 +1,4 @@
-"""Reading parameter files key by key: every error names the file, the key and what is valid there."""
+"""The reader of parameter files, key by key: every error names the file, the key and what is valid there."""
 
 from __future__ import annotations
 
@@ -28,36 +28,39 @@ def read_document(path: str | Path) -> dict[str, Any]:
 
 
 class Keys:
-    """A table of a file, its `values`. `name` is its dotted place, empty for the file. All methods raise UsageError."""
+    """A table of a file, its `values`; `name` is its dotted name, empty for the file. All methods raise UsageError."""
 
     def __init__(self, path: str | Path, values: Any, name: str = "") -> None:
         self.path, self._name = path, name
         if not isinstance(values, Mapping):
-            raise UsageError(f"{path}: not a parameter file: {name} = {_shown(values)}; valid: a table")
+            raise UsageError(f"{path}: {name} = {_shown(values)}; valid: a table")
         self.values: Mapping[str, Any] = values
 
     def wrong(self, key: str, valid: str) -> UsageError:
-        """The error for what stands under the key."""
-        return UsageError(
-            f"{self.path}: not a parameter file: {self._place(key)} = {_shown(self.get(key))}; valid: {valid}"
-        )
+        """The error for the value of the key."""
+        return UsageError(f"{self.path}: {self._full_name(key)} = {_shown(self.get(key))}; valid: {valid}")
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
     def get(self, key: str) -> Any:
-        """What stands under the key, whatever it is."""
+        """The value of the key, whatever it is."""
         if key not in self.values:
-            raise UsageError(f"{self.path}: not a parameter file: {self._place(key)} is missing")
+            raise UsageError(f"{self.path}: {self._full_name(key)} is missing")
         return self.values[key]
 
     def table(self, key: str) -> Keys:
         """The table of that name."""
-        return Keys(self.path, self.get(key), self._place(key))
+        return Keys(self.path, self.get(key), self._full_name(key))
 
-    def entry(self, key: str, values: Any, place: str) -> Keys:
-        """A table within the lists under the key, `place` being where: '[0][1]'."""
-        return Keys(self.path, values, self._place(key) + place)
+    def tables(self, key: str) -> dict[str, Keys]:
+        """The tables in the table of that name, by their names; none if it is missing."""
+        outer = self.table(key) if key in self else Keys(self.path, {})
+        return {name: outer.table(name) for name in outer.values}
+
+    def entry(self, key: str, values: Any, index: str) -> Keys:
+        """A table within the lists under the key; `index` says where, for instance '[0][1]'."""
+        return Keys(self.path, values, self._full_name(key) + index)
 
     def text(self, key: str) -> str:
         """A string."""
@@ -80,32 +83,53 @@ class Keys:
             raise self.wrong(key, "a number" if least == -math.inf else f"a number from {least:g} on")
         return float(value)
 
+    def numbers(self, key: str, least: float = -math.inf) -> tuple[float, ...]:
+        """A list of finite numbers, each `least` or more."""
+        return self._numbers(key, self.get(key), least)
+
+    def rows(self, key: str, count: int, least: float = -math.inf) -> tuple[tuple[float, ...], ...]:
+        """`count` lists of finite numbers, each `least` or more, all lists of one length from 1 on."""
+        value = self.get(key)
+        if not _is_list(value, count):
+            raise self.wrong(key, f"{count} lists of numbers")
+        found = tuple(self._numbers(key, row, least) for row in value)
+        if len(set(map(len, found))) != 1 or not found[0]:
+            raise self.wrong(key, f"{count} lists of numbers, all of one length")
+        return found
+
+    def _numbers(self, key: str, value: Any, least: float) -> tuple[float, ...]:
+        if not isinstance(value, list) or not all(_is_number(one) and one >= least for one in value):
+            raise self.wrong(key, "a list of numbers" + ("" if least == -math.inf else f" from {least:g} on"))
+        return tuple(map(float, value))
+
     def array(self, key: str, count: int, dimensions: int) -> Array:
         """Finite numbers, `count` of them in each of one or two dimensions."""
         value = self.get(key)
         rows = value if dimensions == 2 else [value]
         if dimensions == 2 and not _is_list(value, count):
-            raise self.wrong(key, f"{count} rows of {count} numbers, one a process")
+            raise self.wrong(key, f"{count} rows of {count} numbers, one per process")
         for row in rows:
             if not _is_list(row, count) or not all(map(_is_number, row)):
                 lines = f"{count} rows of " if dimensions == 2 else ""
-                raise self.wrong(key, f"{lines}{count} numbers, one a process")
+                raise self.wrong(key, f"{lines}{count} numbers, one per process")
         return np.array(value, dtype=float)
 
     def function(self, key: str) -> PiecewiseLinear:
         """A function of the message size: a table of ascending `message_bytes` and of as many `seconds`."""
         knots = self.table(key)
-        sizes, seconds = knots.get("message_bytes"), knots.get("seconds")
-        for name, values in (("message_bytes", sizes), ("seconds", seconds)):
-            if not isinstance(values, list) or not values or not all(map(_is_number, values)):
-                raise knots.wrong(name, "a list of numbers")
-        if sizes[0] < 0 or any(a >= b for a, b in pairwise(sizes)):
-            raise knots.wrong("message_bytes", "sizes from 0 on, ascending")
+        sizes, seconds = knots.sizes("message_bytes"), knots.numbers("seconds")
         if len(seconds) != len(sizes):
-            raise knots.wrong("seconds", f"one number a size, {len(sizes)} of them")
-        return PiecewiseLinear(tuple(map(float, sizes)), tuple(map(float, seconds)))
+            raise knots.wrong("seconds", f"one number per size, {len(sizes)} of them")
+        return PiecewiseLinear(sizes, seconds)
 
-    def _place(self, key: str) -> str:
+    def sizes(self, key: str) -> tuple[float, ...]:
+        """A list of ascending sizes from 0 on, at least one."""
+        found = self.numbers(key)
+        if not found or found[0] < 0 or any(a >= b for a, b in pairwise(found)):
+            raise self.wrong(key, "sizes from 0 on, ascending")
+        return found
+
+    def _full_name(self, key: str) -> str:
         return f"{self._name}.{key}" if self._name else key
 
 

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 class PiecewiseLinear:
     """Seconds as a function of message bytes: `seconds[i]` at `message_bytes[i]`, ascending; straight in between.
 
-    Beyond the outer knots the outer lines go on; a single knot is a constant.
+    Beyond the outer knots the outer lines continue; a single knot is a constant.
     """
 
     message_bytes: tuple[float, ...]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.common.experiments import Laboratory
 from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
 
@@ -28,13 +27,6 @@ class PLogP:
     def heterogeneous(self) -> bool:
         """False: see HeterogeneousPLogP."""
         return False
-
-    @classmethod
-    def fit(cls, lab: Laboratory) -> PLogP:
-        """Estimated by Kielmann's procedure; fitted PLogP is in estimators/fitted_plogp.py."""
-        from collwise.models.estimators.kielmann import kielmann_plogp
-
-        return kielmann_plogp(lab)
 
     def homogeneous(self) -> PLogP:
         """The model itself."""
@@ -77,13 +69,6 @@ class HeterogeneousPLogP:
     def heterogeneous(self) -> bool:
         """True."""
         return True
-
-    @classmethod
-    def fit(cls, lab: Laboratory) -> HeterogeneousPLogP:
-        """Estimated by Kielmann's procedure for every pair."""
-        from collwise.models.estimators.kielmann import kielmann_heterogeneous_plogp
-
-        return kielmann_heterogeneous_plogp(lab)
 
     def homogeneous(self) -> PLogP:
         """The mean over all pairs."""

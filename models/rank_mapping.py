@@ -21,20 +21,20 @@ Cost = Callable[[Mapping], float]
 
 # (n - 1)! mappings: 5,040 for 8.
 PROCS_TO_EXHAUST = 8
-# Two times that differ by less than this part of themselves are the same.
+# Two times that differ by less than this fraction are equal.
 TOLERANCE = 1e-12
 
 
 def default_mapping(procs: int, root: int = 0) -> Mapping:
-    """What MPI libraries do: ranks count on from the root's processor, past the last one from 0."""
+    """The mapping of MPI libraries: ranks count on from the root's processor and wrap around to processor 0."""
     return tuple((root + rank) % procs for rank in range(procs))
 
 
 def heaviest_to_fastest(slowness: Sequence[float], root: int = 0) -> Mapping:
-    """The ranks of the in-order binomial tree with the most ranks below them on the processors that are least slow.
+    """The ranks of the in-order binomial tree with the most ranks below them on the fastest processors.
 
-    `slowness`: one number a processor, as seconds of a message between it and the root. The root stays; among equals
-    the default's order does.
+    `slowness`: one number per processor, such as the seconds of a message between it and the root. The root stays;
+    equal processors stay in the default's order.
     """
     procs = len(slowness)
     below = [min(rank & -rank, procs - rank) for rank in range(procs)]
@@ -58,7 +58,7 @@ def optimal_mapping(
 ) -> Mapping:
     """The mapping of least cost, rank 0 on processor `root` unless `move_root`; the default where nothing is cheaper.
 
-    Up to `procs_to_exhaust` processors all mappings are tried. Beyond, pairs of processors change places as long as
+    Up to `procs_to_exhaust` processors all mappings are tried. Beyond, pairs of processors are swapped as long as
     that helps: from the default and from every one of `starts` (such as `heaviest_to_fastest`), then from the best so
     far with some ranks shuffled, `restarts` times. This finds the least cost often, never one above the default's. The
     same input has the same result. Raises UsageError for a root or a start that does not fit.
@@ -95,7 +95,7 @@ def _all(default: Mapping, move_root: bool) -> Iterator[Mapping]:
 
 
 def _descend(cost: Cost, start: Mapping, move_root: bool) -> tuple[Mapping, float]:
-    """Changes places of two as soon as it helps, until no two are left that would; the mapping and its cost."""
+    """Swaps two processors as soon as it helps, until no swap does; the mapping and its cost."""
     mapping, least = start, cost(start)
     improved = True
     while improved:
@@ -110,9 +110,9 @@ def _descend(cost: Cost, start: Mapping, move_root: bool) -> tuple[Mapping, floa
 
 
 def _shuffled(mapping: Mapping, move_root: bool, generator: np.random.Generator) -> Mapping:
-    """A third of the ranks, at least three, in another order."""
+    """The mapping with a third of its ranks, at least three, in another order."""
     movable = np.arange(0 if move_root else 1, len(mapping))
-    places = generator.choice(movable, min(len(movable), max(3, len(mapping) // 3)), replace=False)
+    chosen = generator.choice(movable, min(len(movable), max(3, len(mapping) // 3)), replace=False)
     shuffled = np.array(mapping)
-    shuffled[places] = shuffled[generator.permutation(places)]
+    shuffled[chosen] = shuffled[generator.permutation(chosen)]
     return tuple(int(processor) for processor in shuffled)

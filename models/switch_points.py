@@ -3,8 +3,8 @@
 The times of formulas are smooth between jumps and kinks. A range of sizes is settled when one candidate is the fastest
 at every probe, ahead of each other one by more than their difference bends between the probes; else it is halved, down
 to single bytes. The jumps at and behind multiples of segment sizes are known beforehand and bound the ranges: where all
-segments are full, they may be of the eager limit, which smaller and larger messages' are not. What else leaps back
-within a 64th of a doubling may be missed. Candidates that are far behind all over a sixteenth of
+segments are full, their size may reach the eager limit, which those of smaller and larger messages do not. Any other
+leap that reverts within a 64th of a doubling may be missed. Candidates that are far behind all over a sixteenth of
 a doubling are not evaluated there again.
 """
 
@@ -23,7 +23,7 @@ Indices = NDArray[np.int64]
 Times = Callable[[Array, Array], Array]
 
 NOBODY = -1
-"""In place of a candidate where none has a time."""
+"""Stands for a candidate where none has a time."""
 
 # Times that differ by less than this share are equal: only rounding tells them apart.
 TIE = 1e-12
@@ -31,7 +31,7 @@ TIE = 1e-12
 _RANGES_A_DOUBLING = 16
 # Where ranges are probed; uneven, so that no regular pattern of jumps stays between the probes.
 _PROBES = np.array([0.0, 0.23, 0.49, 0.74, 1.0])
-# How much further than at the probes a difference may bend between them: a kink or a jump shows half of it at least.
+# How much further a difference may bend between the probes than at them: a kink or a jump shows at least half of it.
 _BEND = 4.0
 # A candidate that is slower than this many times the fastest all over a step is left out there.
 _FAR = 1.5
@@ -87,7 +87,7 @@ class _Ranges:
         return cls(np.repeat(counts, len(starts)), np.tile(starts, len(counts)), np.tile(ends, len(counts)), home)
 
     def some(self, which: slice | NDArray[np.bool_]) -> _Ranges:
-        """Those of an index or mask."""
+        """The ranges of an index or mask."""
         return _Ranges(self.procs[which], self.starts[which], self.ends[which], self.home[which])
 
     def parts(self, candidates: int) -> Iterator[_Ranges]:

@@ -71,7 +71,7 @@ class Timing:
     `half_width_seconds` is that of the confidence interval of the mean, 0 where time is exact. Measured: `seconds` is
     the mean by the method's timing; `late_starts` counts repetitions discarded because a process started late;
     `precise` says whether the method's precision was reached; `samples` are the repetitions that count, in their order,
-    if they were recorded. Simulated: nan, 0, true and none.
+    if they were recorded. Simulated rows have the defaults.
     """
 
     case: Case

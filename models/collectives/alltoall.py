@@ -22,7 +22,7 @@ def linear_in_turn(points: Points, steps: Steps) -> Array:
     """One process after another sends to all others, each as soon as it has the message of the one before.
 
     P message + (N - P) gap, N = (P - 1) (n_s P + 1 - P / 2). The print lacks the - g of linear broadcast under LogGP,
-    once a process; its Hockney line has no beta in the second summand and counts P messages twice.
+    once per process; its Hockney line has no beta in the second summand and counts P messages twice.
     """
     m, procs = points.bytes_each, points.procs
     messages = (procs - 1) * (points.segments * procs + 1 - procs / 2)
@@ -30,5 +30,5 @@ def linear_in_turn(points: Points, steps: Steps) -> Array:
 
 
 def pairwise(points: Points, steps: Steps) -> Array:
-    """P - 1 rounds in which everybody sends and receives."""
+    """P - 1 rounds in which all processes send and receive."""
     return np.asarray((points.procs - 1) * steps.round(points.message_bytes))

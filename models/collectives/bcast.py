@@ -6,6 +6,8 @@ of a segment of m_s bytes (`steps.Steps`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from collwise.models.collectives.steps import Steps
@@ -55,7 +57,7 @@ def split_binary(points: Points, steps: Steps) -> Array:
     Departs from the print as binary does; PLogP's lacks the exchange. The C code cuts the halves: an unsegmented
     message goes down the tree as pieces of m / 2, not of m.
     """
-    half = Points(points.procs, points.message_bytes / 2, points.segment_bytes)
+    half = replace(points, message_bytes=points.message_bytes / 2)
     return np.asarray(
         _down_binary_tree(points, steps, half.segments, half.bytes_each) + steps.message(half.message_bytes)
     )

@@ -21,7 +21,7 @@ from collwise.models.piecewise import Array
 def linear(points: Points, steps: Steps) -> Array:
     """The flat tree: message + (n_s (P - 1) - 1) inflow(0).
 
-    The print has, under LogGP, one (m_s - 1) G more and one g a segment however many processes send; under PLogP the
+    The print has, under LogGP, one (m_s - 1) G more and one g per segment however many processes send; under PLogP the
     first combining within the gap. The C code knows no segments here.
     """
     later = points.segments * (points.procs - 1) - 1
@@ -42,7 +42,7 @@ def chain(points: Points, steps: Steps) -> Array:
 
 
 def pipeline(points: Points, steps: Steps) -> Array:
-    """(P - 1) message + (n_s - 1) inflow(1); between two processes nobody receives and sends.
+    """(P - 1) message + (n_s - 1) inflow(1); with two processes none both receives and sends.
 
     The print has (m_s - 1) G within LogGP's max; PLogP's adds o_s to the max, and has the first combining within the
     gap.
@@ -54,8 +54,9 @@ def pipeline(points: Points, steps: Steps) -> Array:
 def binomial(points: Points, steps: Steps) -> Array:
     """ceil(log2 P) (message + (n_s - 1) inflow(0)).
 
-    The print has a max with g for the only segment, too, and o_s within PLogP's max, though the root, whom all wait
-    for, sends nothing. The C code goes by segments, then children, which takes the same time where P is a power of two.
+    The print has a max with g for the only segment, too, and o_s within PLogP's max, though the root, for which all
+    others wait, sends nothing. The C code receives by segments, then children, which takes the same time where P is a
+    power of two.
     """
     steady = (points.segments - 1) * _inflow(points, steps)
     return np.asarray(np.ceil(np.log2(points.procs)) * (_message(points, steps) + steady))
@@ -64,7 +65,7 @@ def binomial(points: Points, steps: Steps) -> Array:
 def binary(points: Points, steps: Steps) -> Array:
     """d (message + inflow(0)) + (n_s - 1) (inflow(0) + inflow(1)), d = ceil(log2(P + 1)) - 1.
 
-    The print has, under LogGP, (m_s - 1) G and g once for two children. Nobody receives and sends for P <= 3.
+    The print has, under LogGP, (m_s - 1) G and g once for two children. No process both receives and sends for P <= 3.
     """
     levels = np.ceil(np.log2(points.procs + 1)) - 1
     children = np.minimum(points.procs - 1, 2)

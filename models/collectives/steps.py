@@ -1,4 +1,4 @@
-"""What a model says about the steps that collectives are made of.
+"""The terms of which formulas of collectives are made, for each model.
 
 The papers' formulas for Hockney, LogP, LogGP and PLogP differ in these few terms only, so each algorithm has one
 formula over them; the tests hold it against the papers' own, written out. All homogeneous, in seconds, for messages of
@@ -18,7 +18,7 @@ from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
 
-# What stands for an empty message: some networks charge nothing for one of no bytes at all.
+# An empty message is taken for one of this size: some networks charge nothing for a message of no bytes.
 EMPTY_BYTES = 1.0
 
 
@@ -26,22 +26,22 @@ class Steps(Protocol):
     """The terms of one model."""
 
     def message(self, message_bytes: ArrayLike) -> Array:
-        """From the start of sending until the receiver has the message."""
+        """The time from the start of sending until the receiver has the message."""
 
     def gap(self, message_bytes: ArrayLike) -> Array:
-        """Between two messages that one process sends, or receives, in a row."""
+        """The time between two messages that one process sends, or receives, in a row."""
 
     def receiving(self, message_bytes: ArrayLike) -> Array:
-        """What receiving one more message costs the receiver when all have arrived."""
+        """The receiver's time for one more message when all have arrived."""
 
     def round(self, message_bytes: ArrayLike) -> Array:
         """A step in which every process sends one message and waits for one."""
 
     def fork(self, message_bytes: ArrayLike) -> Array:
-        """Between two segments at a process that receives each and sends it to two others."""
+        """The time between two segments at a process that receives each and sends it to two others."""
 
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
-        """Between two messages at a process that receives one after another and combines each, at `per_byte`.
+        """The time between two messages at a process that receives one after another and combines each, at `per_byte`.
 
         `sends` is 1 where it sends a message of that size after each, else 0.
         """
@@ -49,7 +49,7 @@ class Steps(Protocol):
 
 @dataclass(frozen=True)
 class HockneySteps:
-    """alpha(m) + m beta(m) whatever it is: the next message waits for the whole of the one before."""
+    """Hockney: every term is made of alpha(m) + m beta(m), since a message waits for the whole of the one before."""
 
     model: Hockney | HockneyBySize
 

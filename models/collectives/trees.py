@@ -1,7 +1,7 @@
 """Scatter and gather over the in-order binomial tree, by recursion: for any P and any processors.
 
-O'Flynn 2009, (5.1): the largest subtree comes first (scatter) or last (gather). In the tree over n ranks from r on, the
-children are r + 2^i < r + n, each with the ranks up to the next one; this is the tree of the C code, for any n.
+O'Flynn 2009, (5.1): the largest subtree is served first (scatter) or last (gather). In the tree over n ranks from r on,
+the children are r + 2^i < r + n, each with the ranks up to the next one; this is the tree of the C code, for any n.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
 
 TreeModel = Hockney | HockneyBySize | LogGP | PLogP | LMO
-# Of parent, child (processors) and bytes: seconds that the message takes, and those the parent is taken up by it.
 Edge = Callable[[int, int, Array], tuple[Array, Array]]
+"""Takes parent, child (processors) and bytes; gives the seconds of the message, and those that occupy the parent."""
 
 
 def binomial_seconds(model: TreeModel, mapping: Sequence[int], block_bytes: ArrayLike, gather: bool = False) -> Array:
     """Seconds of a binomial scatter, or gather, of blocks of that many bytes (any shape).
 
-    `mapping[rank]` is the processor of each rank; the root is rank 0. A parent is taken up by one message after
+    `mapping[rank]` is the processor of each rank; the root is rank 0. Messages occupy a parent one after
     another: under Hockney for all of its time, which is (5.1); under LogGP and PLogP for the gap; under LMO for its own
     part, C + m t, while the message travels and the child processes it. The last three are derived; the papers have no
     formula. A gather is a scatter backwards. Raises ValueError for heterogeneous LogGP, which has no formula.
@@ -40,9 +40,9 @@ def binomial_seconds(model: TreeModel, mapping: Sequence[int], block_bytes: Arra
         done, free = np.zeros(blocks_bytes.shape), np.zeros(blocks_bytes.shape)
         for power in reversed(range((size - 1).bit_length())):
             child, blocks = first + 2**power, min(2**power, size - 2**power)
-            message, taken_up = edge(mapping[first], mapping[child], blocks * blocks_bytes)
+            message, occupied = edge(mapping[first], mapping[child], blocks * blocks_bytes)
             below = subtree(child if model.heterogeneous else 0, blocks)
-            done, free = np.maximum(done, free + message + below), free + taken_up
+            done, free = np.maximum(done, free + message + below), free + occupied
         return done
 
     return subtree(0, len(mapping))

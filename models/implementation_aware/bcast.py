@@ -1,12 +1,12 @@
 """Cost formulas of the broadcast algorithms: Nuriyev & Lastovetsky 2021, section III-A, and others in their manner.
 
-`AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them: one alpha and beta an algorithm, and gamma of
+`AS_PRINTED` holds formulas (1) and (7) to (11) as the paper prints them: one alpha and beta per algorithm, and gamma of
 p alone, at the segment size.
 
 `BY_PARTS` holds the same formulas taken apart where the parts cost differently on a real platform:
 
-- filling the tree and the steady flow of segments that follows: with several processes a node, the flow has to share
-  the nodes' links, while the first segment does not, and neighbours on one node are closer;
+- filling the tree and the steady flow of segments that follows: with several processes per node, the flow has to
+  share the nodes' links, while the first segment does not, and neighbours on one node are closer;
 - split-binary's two phases, with whole segments of each half; the exchange may cross the eager limit while segments
   do not;
 - the linear tree: eager sends return at once and run side by side as in formula (3), rendezvous ones as in (1).
@@ -28,27 +28,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import (
-    Array,
-    Formula,
-    Gamma,
-    Part,
-    Points,
-    ceil_log2,
-    floor_log2,
-)
+from collwise.models.implementation_aware.parts import Formula, Gamma, Part, ceil_log2, floor_log2
 from collwise.models.implementation_aware.trees import (
     binary_subtrees,
     binomial_subtrees,
     fill_steps,
     knomial_subtrees,
 )
-from collwise.models.interface import segment_count
+from collwise.models.interface import Points, segment_count
+from collwise.models.piecewise import Array
 
 
 def _printed(points: Points, steps: Array) -> list[Part]:
     """`steps` messages of one segment each; none for a single process."""
-    return [Part("main", np.where(points.procs > 1, steps, 0.0), points.message_bytes / points.segments)]
+    return [Part("main", np.where(points.procs > 1, steps, 0.0), points.bytes_each)]
 
 
 def _pipeline(procs: Array, fill: Array, steady: Array, segment_bytes: Array) -> list[Part]:
@@ -74,7 +67,7 @@ def linear(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 def linear_nonblocking(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (3): gamma(P) (alpha + m beta), for each segment."""
-    return _printed(points, points.segments * gamma(points.procs, points.message_bytes / points.segments))
+    return _printed(points, points.segments * gamma(points.procs, points.bytes_each))
 
 
 def chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
@@ -84,7 +77,7 @@ def chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 def chain(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (8): P - 1 steps to fill the chain, then n_s - 1."""
-    segment = points.message_bytes / points.segments
+    segment = points.bytes_each
     return _pipeline(points.procs, points.procs - 1, points.segments - 1, segment)
 
 
@@ -96,7 +89,7 @@ def k_chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 def k_chain(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (11): the root's first step and the longest chain fill it, then gamma(K + 1) (n_s - 1)."""
-    segment = points.message_bytes / points.segments
+    segment = points.bytes_each
     fanout = np.minimum(points.fanout, np.maximum(points.procs - 1, 1))
     length = np.ceil((points.procs - 1) / fanout)
     root_step = gamma(fanout + 1, segment)
@@ -110,7 +103,7 @@ def binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 def binary(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (10): the slowest way down the tree to fill, then gamma(3) (n_s - 1)."""
-    segment = points.message_bytes / points.segments
+    segment = points.bytes_each
     step = gamma(np.minimum(points.procs, 3), segment)
     fill = fill_steps(points, gamma, binary_subtrees, segment)
     return _pipeline(points.procs, fill, step * (points.segments - 1), segment)
@@ -127,10 +120,10 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Formula (7): the slowest way down the tree to fill, then gamma(c + 1) (n_s - 1), c = ceil(log2 P).
 
     c is the number of the root's children. Where all children of a process have a segment at once, the way down a full
-    tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. Where it comes to one after another, the first of
-    them has the largest subtree, and the way takes less.
+    tree takes gamma(c + 1) + gamma(c) + ... + gamma(2), as printed. Where they receive it one after another, the
+    first of them has the largest subtree, and the way takes less.
     """
-    segment = points.message_bytes / points.segments
+    segment = points.bytes_each
     fill = fill_steps(points, gamma, binomial_subtrees, segment)
     return _pipeline(points.procs, fill, gamma(ceil_log2(points.procs) + 1, segment) * (points.segments - 1), segment)
 
@@ -170,7 +163,7 @@ def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 def knomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     """K-nomial tree: the slowest way down to fill, then gamma(c + 1) (n_s - 1) for the root's c children."""
-    segment = points.message_bytes / points.segments
+    segment = points.bytes_each
     subtrees = knomial_subtrees(max(points.fanout, 2))
     counts, which = np.unique(points.procs, return_inverse=True)
     children = np.array([float(len(subtrees(int(procs)))) for procs in counts])[which.reshape(points.procs.shape)]
@@ -194,8 +187,9 @@ def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Scatter, then recursive doubling: its i-th step exchanges 2^(i-1) blocks of m / P.
 
     Where a group of w = 2^(i-1) processes meets a smaller one, of r, those without a partner get its blocks from the
-    others, whose number doubles: ceil(log2(w / r)) messages of r blocks. Of all such rows of messages only the longest
-    is waited for, and those who begin it are not the last that the scatter reached, so latencies count
+    others, whose number doubles: ceil(log2(w / r)) messages of r blocks. Only the longest of
+    these rows of messages is waited for, and the processes that begin it are not the last that the scatter reached, so
+    latencies count
     floor(log2(w / r)) times, once at least; bytes count in full. A step of the scatter and one of the allgather are
     taken to cost the same: over P their numbers hardly differ, so that no fit could tell them apart.
     """
@@ -220,7 +214,7 @@ def scatter_ring_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
 def _scatter(name: str, points: Points) -> list[Part]:
     """2^(f-1), ..., 2, 1 blocks of m / P go down the binomial tree to the deepest process, f = floor(log2 P).
 
-    The blocks of the places from 2^f on leave the root before. With rendezvous the others wait for that; eager
+    The blocks of the ranks from 2^f on leave the root before. With rendezvous the others wait for that; eager
     messages leave side by side.
     """
     block = points.message_bytes / points.procs

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import Formula, Gamma, Part, Points, ceil_log2
+from collwise.models.implementation_aware.parts import Formula, Gamma, Part, ceil_log2
+from collwise.models.interface import Points
 
 
 def linear(points: Points, gamma: Gamma) -> Sequence[Part]:

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from collwise.common.errors import unknown_name
+from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Part
+from collwise.models.interface import Points
 from collwise.models.piecewise import Array
+from collwise.models.registry import BY_PARTS, TRADITIONAL, ModelKind
 
 
 @dataclass(frozen=True)
 class ImplementationAware:
-    """One of the models that a parameter file holds: 'by_parts', 'as_printed' or 'traditional'."""
+    """One of the models that a parameter file serves: 'by_parts', 'as_printed' or 'traditional'."""
 
     parameters: ModelParameters
     name: str
 
     @property
     def platform(self) -> str:
-        """The platform that the parameters were estimated on."""
+        """The platform that the parameters were fitted on."""
         return self.parameters.platform
 
+    @property
+    def kind(self) -> ModelKind:
+        """The registry's entry."""
+        return ModelKind.parse(self.name)
+
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        """Those with a formula and parameters; none of a collective without any."""
-        if collective not in self.parameters.fits.get(self.name, {"bcast": None}):
-            return ()
-        return self.parameters.algorithms(self.name, collective)
+        """The algorithms with a formula and parameters; none for a collective without any."""
+        if self.name == TRADITIONAL:
+            return self.kind.algorithms(collective)
+        return tuple(self.parameters.fits.get(self.name, {}).get(collective, {}))
 
     def predict(
         self,
@@ -38,6 +50,56 @@ class ImplementationAware:
         fanout: int = 0,
     ) -> Array:
         """Seconds at every (P, m); nan where a part was never fitted. Raises UsageError without a formula."""
-        return self.parameters.predict(
-            collective, algorithm, procs, message_bytes, segment_bytes, fanout, model=self.name
-        )
+        if algorithm not in self.algorithms(collective):
+            raise unknown_name(f"{collective} algorithm", algorithm, self.algorithms(collective))
+        known = self.parameters
+        limit = known.eager_limit_bytes
+        points = Points.of(procs, message_bytes, segment_bytes, fanout, eager_limit_bytes=limit)
+        parts: Sequence[Part] = self.kind.formulas[collective][algorithm](points, known.gamma)
+        seconds = np.zeros(points.procs.shape)
+        if self.name == TRADITIONAL:
+            for part in parts:
+                seconds = seconds + part.count * known.hockney.predict(part.bytes_each)
+            return seconds
+        sums = protocol_sums(self.name, collective, parts, points)
+        fitted = known.fits[self.name][collective][algorithm]
+        for segment in np.unique(points.segment_bytes):
+            here = _seconds(sums, fitted.parameters_for(int(segment)), points.procs.shape)
+            seconds = np.where(points.segment_bytes == segment, here, seconds)
+        return seconds
+
+
+def protocol_sums(model: str, collective: str, parts: Sequence[Part], points: Points) -> dict[str, tuple[Array, Array]]:
+    """For each part and protocol ('main/eager') the number of messages and their total bytes, arrays over the points.
+
+    By parts, each message's own size decides its protocol. As printed, an algorithm is taken for eager or rendezvous
+    as a whole: gather by m (the paper builds two models of each), the segmented broadcasts as eager (section III-A).
+    """
+    sums: dict[str, tuple[Array, Array]] = {}
+    for part in parts:
+        if part.protocol:
+            is_rendezvous = np.full(part.count.shape, part.protocol == RENDEZVOUS)
+        elif model == BY_PARTS:
+            is_rendezvous = part.bytes_each >= points.eager_limit_bytes
+        else:
+            is_rendezvous = (points.message_bytes >= points.eager_limit_bytes) & (collective == "gather")
+        for protocol, applies in ((EAGER, ~is_rendezvous), (RENDEZVOUS, is_rendezvous)):
+            count = np.where(applies, part.count, 0.0)
+            if np.any(count):
+                key = f"{part.name}/{protocol}"
+                before = sums.get(key, (np.zeros_like(count), np.zeros_like(count)))
+                sums[key] = (before[0] + count, before[1] + count * part.bytes_each)
+    return sums
+
+
+def _seconds(
+    sums: Mapping[str, tuple[Array, Array]], parameters: Mapping[str, Hockney], shape: tuple[int, ...]
+) -> Array:
+    seconds = np.zeros(shape)
+    for name, (count, total_bytes) in sums.items():
+        if name in parameters:
+            pair = parameters[name]
+            seconds = seconds + count * pair.alpha_seconds + total_bytes * pair.beta_seconds_per_byte
+        else:
+            seconds = np.where(count > 0, np.nan, seconds)
+    return seconds

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from collwise.models.interface import segment_count
-
-Array = NDArray[np.float64]
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
 
 EAGER, RENDEZVOUS = "eager", "rendezvous"
-DEFAULT_EAGER_LIMIT_BYTES = 65536
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,8 @@ class Gamma:
     """gamma(p, m): the cost of a non-blocking linear broadcast among p processes over that between two (formula (4)).
 
     `values[i]` holds gamma for messages of `message_bytes[i]` and p = 2, 3, ... Between sizes it is interpolated,
-    beyond the outer ones constant. Beyond the last p it goes on with the slope of a straight line through that size's
-    values, since gamma is near linear in p (section IV-B). The paper keeps one size, its segment's; one is enough here.
+    beyond the outer ones constant. Beyond the last p it continues with the slope of a straight line through that size's
+    values, since gamma is nearly linear in p (section IV-B). The paper has one size, its segment's, which is enough.
     """
 
     message_bytes: tuple[float, ...]
@@ -63,9 +61,9 @@ class Gamma:
 
     @cached_property
     def _lines(self) -> list[tuple[Array, Array, float]]:
-        """For each size every known p, gamma there, and the slope of a straight line through these values.
+        """For each size: every known p, gamma there, and the slope of a straight line through these values.
 
-        Kept, because fitting a slope takes longer than most evaluations and there are many of these.
+        They are cached because fitting a slope takes longer than most of the many evaluations.
         """
         lines = []
         for row in self.values:
@@ -77,42 +75,6 @@ class Gamma:
 def _extended(procs: Array, positions: Array, known: Array, slope: float) -> Array:
     beyond = np.maximum(procs - positions[-1], 0.0)
     return np.asarray(np.interp(procs, positions, known) + slope * beyond)
-
-
-@dataclass(frozen=True)
-class Points:
-    """Where formulas are evaluated: arrays of one shape. Sizes in bytes.
-
-    `procs` P, `message_bytes` m, `segment_bytes` m_s (0: unsegmented), `fanout` K of the K-chain.
-    """
-
-    procs: Array
-    message_bytes: Array
-    segment_bytes: Array
-    fanout: int = 4
-    eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES
-
-    @classmethod
-    def of(
-        cls,
-        procs: ArrayLike,
-        message_bytes: ArrayLike,
-        segment_bytes: ArrayLike = 0,
-        fanout: int = 4,
-        eager_limit_bytes: int = DEFAULT_EAGER_LIMIT_BYTES,
-    ) -> Points:
-        """Points from anything array-like, broadcast to one shape."""
-        p, m, s = np.broadcast_arrays(
-            np.asarray(procs, dtype=float),
-            np.asarray(message_bytes, dtype=float),
-            np.asarray(segment_bytes, dtype=float),
-        )
-        return cls(p, m, s, fanout or 4, eager_limit_bytes)
-
-    @property
-    def segments(self) -> Array:
-        """n_s, at least 1."""
-        return segment_count(self.message_bytes, self.segment_bytes)
 
 
 Formula = Callable[[Points, Gamma], Sequence[Part]]

@@ -1,7 +1,8 @@
 """Cost formulas of the reduce algorithms, taken apart in the manner of the broadcasts.
 
-The papers on implementation-aware models have none. A process combines what it receives: beta holds the time that this
-takes for a byte. `fill` messages wait for one another on the slowest way up; `inflow` ones wait at one process, where
+The papers on implementation-aware models have none. A process combines what it receives, and beta includes the
+time per byte of that.
+`fill` messages wait for one another on the slowest way up; `inflow` ones wait at one process, where
 the next message is under way while one is combined; `steady` ones follow when segments flow.
 """
 
@@ -11,7 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import Array, Formula, Gamma, Part, Points, ceil_log2, floor_log2
+from collwise.models.implementation_aware.parts import Formula, Gamma, Part, ceil_log2, floor_log2
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
 
 
 def linear(points: Points, gamma: Gamma) -> Sequence[Part]:

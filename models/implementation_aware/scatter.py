@@ -9,12 +9,13 @@ from functools import cache
 import numpy as np
 
 from collwise.models.implementation_aware.bcast import linear
-from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Formula, Gamma, Part, Points
+from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Formula, Gamma, Part
+from collwise.models.interface import Points
 
 
 @dataclass(frozen=True)
 class _Way:
-    """Messages and blocks that a process waits for, those of eager messages and of rendezvous ones."""
+    """The messages and blocks that a process waits for, separately for eager and rendezvous messages."""
 
     eager_messages: int = 0
     eager_blocks: int = 0
@@ -22,12 +23,12 @@ class _Way:
     rendezvous_blocks: int = 0
 
     def then(self, other: _Way) -> _Way:
-        """The one after the other."""
+        """The way that continues with the other."""
         return _Way(*(mine + its for mine, its in zip(_values(self), _values(other), strict=True)))
 
     @property
     def length(self) -> tuple[int, int]:
-        """What makes one way slower than another: blocks, then messages."""
+        """The order of ways by time: more blocks, then more messages, take longer."""
         return self.eager_blocks + self.rendezvous_blocks, self.eager_messages + self.rendezvous_messages
 
 
@@ -40,7 +41,8 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
 
     A parent serves the furthest child first, whose subtree is the largest where P does not cut it short. Rendezvous
     messages follow one another. Eager ones leave side by side and share the link evenly with each other, so that one of
-    b blocks is through when min(b, b') of every other one are; with rendezvous messages they are taken to share none.
+    b blocks has arrived when min(b, b') blocks of every other one have; they are assumed not to share it with
+    rendezvous messages.
     """
     # A message is eager as long as it has fewer blocks than this.
     bytes_a_block = np.maximum(points.message_bytes, 1.0)
@@ -57,7 +59,7 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
 
 @cache
 def _slowest(size: int, rendezvous_from: int) -> _Way:
-    """Through a subtree of that many processes, messages of `rendezvous_from` blocks and more using rendezvous."""
+    """The slowest way through a subtree of that size; messages of `rendezvous_from` blocks and more use rendezvous."""
     children = [min(1 << power, size - (1 << power)) for power in reversed(range((size - 1).bit_length()))]
     eager = [blocks for blocks in children if blocks < rendezvous_from]
     before, ways = _Way(), []

@@ -5,7 +5,7 @@ Where messages share the sender's link all children have it at once, after gamma
 latter is the share of bytes in what a second message costs (`shared_link`).
 
 The trees are those of algorithms/topology/tree.c. In all of them a subtree has the shape of the whole tree of as many
-processes, so that a tree is told by the sizes of the subtrees below its root, in the order in which they are served.
+processes, so that the sizes of the subtrees below its root, in the order in which they are served, describe a tree.
 """
 
 from __future__ import annotations
@@ -17,31 +17,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collwise.models.implementation_aware.parts import Array, Gamma, Points
+from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
 
 Subtrees = Callable[[int], tuple[int, ...]]
-"""Of a tree of P processes: how many are in each subtree below the root."""
+"""Gives the sizes of the subtrees below the root of a tree of P processes."""
 
 _CELLS_A_POINT = 4
-# Otherwise so many neighbouring P share a table: their trees have most of their subtrees in common.
+# Otherwise this many neighbouring P share a table, since their trees have most of their subtrees in common.
 _PROCS_AT_ONCE = 32
 
 
 @cache
 def binary_subtrees(procs: int) -> tuple[int, ...]:
-    """Processes join the two subtrees by turns."""
+    """Processes join the two subtrees in turn."""
     return tuple(size for size in (procs // 2, (procs - 1) // 2) if size)
 
 
 @cache
 def binomial_subtrees(procs: int) -> tuple[int, ...]:
-    """The root's child 2^k has itself and every 2^(k + 1)-th process from there on; the nearest child comes first."""
+    """The subtree of the root's child 2^k is every 2^(k + 1)-th process from there on; the nearest child is first."""
     return tuple((procs + (1 << k) - 1) >> (k + 1) for k in range((procs - 1).bit_length()))
 
 
 @cache
 def knomial_subtrees(radix: int) -> Subtrees:
-    """One for each value of each digit that is not 0, of all smaller numbers from there; the furthest digit first."""
+    """One subtree for each non-zero value of each digit, over all smaller numbers; the highest digit first."""
 
     @cache
     def subtrees(procs: int) -> tuple[int, ...]:
@@ -71,7 +73,7 @@ def fill_steps(points: Points, gamma: Gamma, subtrees: Subtrees, message_bytes: 
 
 
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The distinct values, ascending, and at every point which of them stands there."""
+    """The distinct values, ascending, and the index of the value at every point."""
     distinct, which = np.unique(values, return_inverse=True)
     # The shape of `which` differs between versions of NumPy.
     return distinct, which.reshape(values.shape)

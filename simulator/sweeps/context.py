@@ -1,4 +1,4 @@
-"""What all simulations of a task have in common: the store, the engine, how many run side by side, the progress."""
+"""The simulation context: the store, the engine, how many simulations run side by side, the progress."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ ENGINES: Mapping[str, RunnerFactory] = {"smpi": _smpi}
 
 @dataclass(frozen=True)
 class SimulationContext:
-    """How simulated times are made and where they are kept.
+    """How simulated times are made, and the store that holds them.
 
     `engine` is a name of ENGINES; `simgrid` a version of SimGrid, by default the system's; `jobs` how many simulations
     run side by side, by default one per core. `progress` shows how far a simulation with a label is. `make_runner`
-    replaces the engine's own, for instance in a test.
+    replaces the engine's own runner, for instance in a test.
     """
 
     store: Store

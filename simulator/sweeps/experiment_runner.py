@@ -27,7 +27,7 @@ from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
 
-_TIME_LIMIT_SECONDS = 3600.0
+TIME_LIMIT_SECONDS = 3600.0
 # Rounds worth a simulator process of their own.
 _ROUNDS_PER_PROCESS = 50
 
@@ -180,7 +180,7 @@ class MeasuredExperiments(ExperimentRunner):
         *,
         in_parallel: bool = False,
         repetitions: Mapping[Case, int] | None = None,
-        limit_seconds: float = _TIME_LIMIT_SECONDS,
+        limit_seconds: float = TIME_LIMIT_SECONDS,
     ) -> None:
         self._target, self._procs = target, procs
         self._options = [*precision.options(), *(["--samples"] if repetitions else [])]

@@ -21,7 +21,12 @@ from collwise.common.experiments import (
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments, SimulatedExperiments, case_of
+from collwise.simulator.sweeps.experiment_runner import (
+    TIME_LIMIT_SECONDS,
+    MeasuredExperiments,
+    SimulatedExperiments,
+    case_of,
+)
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.rounds import plan_rounds
 from collwise.simulator.sweeps.runner import Runner, run_cases, successful_timings
@@ -29,7 +34,6 @@ from collwise.simulator.timing import Case, Configuration, Timing
 
 _MOST_BYTES = 2**30
 _MOST_MESSAGES = 100_000
-_TIME_LIMIT_SECONDS = 3600.0
 
 
 def check(experiment: Experiment, procs: int) -> None:
@@ -132,7 +136,7 @@ class ExperimentLaboratory:
         store: Store,
         *,
         precision: Precision | None = None,
-        limit_seconds: float = _TIME_LIMIT_SECONDS,
+        limit_seconds: float = TIME_LIMIT_SECONDS,
     ) -> ExperimentLaboratory:
         """A laboratory of `procs` processes on a target; what still runs after the limit is stopped.
 

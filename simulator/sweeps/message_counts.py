@@ -1,4 +1,4 @@
-"""About how many messages a case simulates, which is what it costs: for batches of like weight and honest progress."""
+"""The approximate number of messages that a case simulates, which its cost follows: for batches and progress."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from functools import cache
 from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.timing import Case
 
-# What a case costs besides its messages (agreeing on its start), in messages a process.
-_FIXED_MESSAGES_A_PROCESS = 8
+# The cost of a case besides its messages (agreeing on its start), in messages per process.
+_FIXED_MESSAGES_PER_PROCESS = 8
 
-# Topologies (as in the catalogue) by how often each process sends a whole turn: a tree's edges carry one message each;
-# partners at doubling distances meet ceil(log2 P) times; round a ring, and between all pairs, everybody sends P - 1.
+# Topologies (as in the catalogue) by the number of messages: the edges of a tree carry one message each; partners at
+# doubling distances exchange ceil(log2 P) times; around a ring, and between all pairs, each process sends P - 1.
 _TREES = {
     *("flat", "chain", "k_chain", "binary", "binomial", "knomial", "two_tree"),
     *("in_order_binary", "in_order_binomial"),
@@ -23,7 +23,7 @@ _UP_AND_DOWN = {"allreduce", "allgather", "allgatherv", "barrier", "reduce_scatt
 
 
 def cost_of(case: Case) -> float:
-    """About how many messages a case simulates; upper bounds where the topology is not known or comes with others."""
+    """The approximate number of messages; an upper bound where the topology is unknown or one of several."""
     others = case.procs - 1
     is_cut = case.segment_bytes and not 0 < case.limit_bytes < case.message_bytes
     segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
@@ -39,12 +39,12 @@ def cost_of(case: Case) -> float:
         messages *= 2
     if case.collective == "gather" or case.experiment == "bcast_gather":
         messages += 3 * case.procs
-    return messages + _FIXED_MESSAGES_A_PROCESS * case.procs
+    return messages + _FIXED_MESSAGES_PER_PROCESS * case.procs
 
 
 @cache
 def _topologies(collective: str, algorithm: str) -> frozenset[str]:
-    """Those that the catalogue names, several by commas."""
+    """The topologies that the catalogue names for an algorithm."""
     known = Catalogue.load().collectives.get(collective)
     named = known.algorithms[algorithm].topology if known is not None and algorithm in known.algorithms else "unknown"
     return frozenset(named.split(", "))

@@ -41,7 +41,7 @@ class Precision:
                 raise UsageError(f"{name} {value}; valid: between 0 and 1, both excluded")
 
     def details(self) -> dict[str, str]:
-        """What measured times depend on, as a Configuration has it."""
+        """What measured times depend on, as details of a Configuration."""
         return {
             "repetitions": f"{self.min_repetitions} to {self.max_repetitions}",
             "confidence": repr(self.confidence),
@@ -49,7 +49,7 @@ class Precision:
         }
 
     def options(self) -> list[str]:
-        """As the programs that measure take them."""
+        """The options of the programs that measure."""
         values = {
             "min-repetitions": self.min_repetitions,
             "max-repetitions": self.max_repetitions,
@@ -60,7 +60,7 @@ class Precision:
 
 
 USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)
-"""The precision of measured collectives unless another one is asked for."""
+"""The default precision of measured collectives."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Method:
 
     `timing`: 'root', the root's clock until a closing barrier, 'maximum', the slowest process's time, or 'global', from
     the first start to the last end on a global clock. `synchronisation` before each repetition: two 'barriers', or
-    'rounds', which start at an announced instant of the global clock, and are discarded when a process comes more than
-    `late_seconds` behind it. `warmup` repetitions, one at least, come first,
-    untimed. `nrep`: None, or the relative standard error of one-byte messages of Hunold & Carpen-Amarie's procedure,
-    whose K is the least number of repetitions. No repetition of a case begins after `limit_seconds`; 0: no limit.
-    `keep_samples` keeps every repetition. Everything is done in `launches` separate executions of MPI.
+    'rounds', which start at an announced instant of the global clock, and are discarded when a process has a start skew
+    above `late_seconds`. `warmup` repetitions, at least one, precede them untimed. `nrep`: None, or the relative
+    standard error of one-byte messages of Hunold & Carpen-Amarie's procedure, whose K is the least number of
+    repetitions. No repetition of a case begins after `limit_seconds`; 0: no limit.
+    With `keep_samples` the timings hold every repetition. Everything is done in `launches` separate executions of MPI.
 
     Raises UsageError for values that make no sense.
     """
@@ -98,13 +98,13 @@ class Method:
         if not 0 <= self.limit_seconds < math.inf:
             raise UsageError(f"limit of {self.limit_seconds} seconds; valid: 0 (none) or more")
         if not 0 <= self.late_seconds < math.inf:
-            raise UsageError(f"{self.late_seconds} seconds behind the start of a round; valid: 0 or more")
+            raise UsageError(f"start skew of {self.late_seconds} seconds; valid: 0 or more")
         for name, count in (("untimed repetitions", self.warmup), ("launches", self.launches)):
             if not 1 <= count <= 1000:
                 raise UsageError(f"{count} {name}; valid: 1 to 1000")
 
     def options(self) -> list[str]:
-        """As the benchmark program takes them."""
+        """The options of the benchmark program."""
         values: dict[str, object] = {
             "timing": self.timing,
             "synchronisation": self.synchronisation,
@@ -119,7 +119,7 @@ class Method:
         return [*words, "--samples"] if self.keep_samples else words
 
     def most_seconds(self, cases: int) -> float | None:
-        """Of one launch; None without a limit. NREP has one for t1, two batches and the repetitions each."""
+        """The time limit of one launch; None: none. NREP has a limit for t1, two batches and the repetitions each."""
         if self.limit_seconds == 0:
             return None
         limits = 1 if self.nrep is None else 4
@@ -130,7 +130,7 @@ USUAL_METHOD = Method()
 
 
 def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
-    """Half-width of the interval of the values' mean, by Student's t; infinite for fewer than two."""
+    """Half-width of the confidence interval of the values' mean, by Student's t; infinite for fewer than two."""
     import numpy as np
     from scipy import stats
 
@@ -141,11 +141,11 @@ def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
 
 
 def combine(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
-    """One case's times of several launches as one: the mean of the launches' means, and the interval of these means.
+    """The times of one case in several launches as one: the mean of the launches' means, with the interval of those.
 
-    So the interval holds what differs between launches. The median is that of the launches' medians, the least and the
-    greatest are of all repetitions, repetitions and late starts are sums, samples follow one another. One launch stays
-    as it is; a launch that failed makes the case fail.
+    So the interval covers what differs between launches. The median is that of the launches' medians, the least and the
+    greatest are those of all repetitions, repetitions and late starts are sums, samples follow one another. A single
+    launch is returned as it is; a launch that failed makes the case fail.
     """
     import numpy as np
 

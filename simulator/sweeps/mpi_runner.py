@@ -107,9 +107,9 @@ def measure(
     timeout_seconds: float | None = None,
     on_progress: Progress | None = None,
 ) -> list[Timing]:
-    """Times of all cases, in their order; measures those that the store does not have, and keeps each as it comes.
+    """Times of all cases, in their order; measures those that the store does not have, and stores each at once.
 
-    The launches of the method are combined (`combine`); the store keeps each of them. `timeout_seconds` is the limit of
+    The launches of the method are combined (`combine`); the store has each of them. `timeout_seconds` is the limit of
     one launch. Raises CollwiseError when a launch ends before all cases are done.
     """
     each = measure_launches(
@@ -155,8 +155,7 @@ def measure_records(
 ) -> None:
     """One execution of MPI over the cases in their order; `keep` gets the records, whose `id` is a case's position.
 
-    Raises CollwiseError when it ends before all are done; the message calls them `what` and says that those done are
-    kept.
+    Raises CollwiseError when it ends before all are done; the message calls them `what`.
     """
     procs = max(case.procs for case in cases)
     with worklist(case_lines(cases), keep, target.shared_directory()) as work:
@@ -170,7 +169,7 @@ def measure_records(
 
 
 def timing_from_record(case: Case, record: Mapping[str, Any]) -> Timing:
-    """What the benchmark program printed of a case."""
+    """The timing in a record that the benchmark program printed."""
     if "error" in record:
         return Timing(case, math.nan, error=record["error"], precise=False)
     return Timing(
@@ -192,7 +191,7 @@ _CSV_CASE = ("collective", "algorithm", "procs", "message_bytes", "segment_bytes
 
 
 def samples_csv(launches: Sequence[Sequence[Timing]]) -> str:
-    """Every kept repetition as a line of CSV, launches and repetitions counted from 1."""
+    """Every sample as a line of CSV, launches and repetitions counted from 1."""
     lines = [",".join([*_CSV_CASE, "launch", "repetition", "seconds"])]
     for launch, timings in enumerate(launches, 1):
         for timing in timings:

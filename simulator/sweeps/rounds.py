@@ -1,4 +1,4 @@
-"""Which experiments run side by side: rounds of experiments on disjoint processes, as few as can be had quickly."""
+"""Rounds of experiments that run side by side on disjoint processes: nearly as few as possible, found quickly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collwise.common.experiments import Experiment
 
 
 def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[list[Experiment]]:
-    """The experiments by rounds; one a round unless `in_parallel`.
+    """The experiments by rounds; one per round unless `in_parallel`.
 
     In a round all are of one kind and about one size, so that none waits long for another.
     """

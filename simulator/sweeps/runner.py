@@ -13,7 +13,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 
 Keep = Callable[[Timing], None]
-"""Takes a timing as soon as it is there; may be called from several threads."""
+"""Receives a timing as soon as it exists; may be called from several threads."""
 
 Progress = Callable[[Timing, float], None]
 """Gets each new timing once it is stored, and the share of the work that is done; called from another thread."""
@@ -33,16 +33,16 @@ class Runner(Protocol):
         """The relative effort of a case, for honest progress."""
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Times the cases in any order and hands each timing to `keep`; a case that fails gives a timing with an error.
+        """Times the cases in any order and passes each timing to `keep`; that of a failed case has an error.
 
-        Stops as soon as possible when `keep` raises. Raises CollwiseError when the runner cannot go on; what `keep` has
-        got stays valid.
+        Stops as soon as possible when `keep` raises. Raises CollwiseError when the runner cannot continue; timings that
+        `keep` has received stay valid.
         """
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """Timings by case, in the order asked for; how many were in the store before; how many processes were started."""
+    """Timings by case, in the order of the request; how many the store had before; how many processes were started."""
 
     timings: dict[Case, Timing]
     reused: int
@@ -64,8 +64,8 @@ def run_cases(
 ) -> RunResult:
     """Times of all cases; makes those that the store does not have, and tries failed ones again.
 
-    `known` are rows that were read from the store before; new timings are added to it. Raises what the runner raises,
-    and UsageError when the store cannot be written; finished cases are kept in either case.
+    `known` holds rows that were read from the store before; new timings are added to it. Raises what the runner raises,
+    and UsageError when the store cannot be written; finished cases are in the store in either case.
     """
     configuration = runner.configuration
     if known is None:
@@ -102,7 +102,7 @@ def successful_timings(store: Store, configuration: Configuration) -> dict[Case,
 
 
 class _Writer:
-    """Writes timings from a thread of its own: those that come in during one commit are written by the next.
+    """Writes timings from a thread of its own: those that arrive during one commit are written by the next.
 
     `on_stored` is called for each timing once it is committed. `add` raises UsageError once a commit has failed, so
     that the runner stops.

@@ -41,7 +41,7 @@ def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
     """Groups cases by processes per node, then deals the costliest first to the lightest batch.
 
     Within a batch cases are ordered by process count, so that communicators are made once, then the cheap first, so
-    that an interrupted sweep has kept many.
+    that many are in the store when a sweep is interrupted.
     """
     by_mapping: dict[int, list[Case]] = {}
     for case in cases:
@@ -130,7 +130,7 @@ class SmpiRunner:
         return len(found) == 1
 
     def _run_process(self, cases: Sequence[Case], keep: Keep) -> str:
-        """One smpirun over the cases. Returns why it ended early, where it did."""
+        """Runs one smpirun over the cases. Returns the reason in case that it ended early."""
         procs = max(case.procs for case in cases)
         with self._lock:
             self.processes_started += 1

@@ -205,7 +205,7 @@ def _candidates(collectives: Sequence[str], consumer: str | None) -> dict[str, t
 
 def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """The collectives that the model has formulas for; the others are named, and an error if these are all."""
-    from collwise.validation.fitting.models_by_name import check_formulas
+    from collwise.models.registry import check_formulas
 
     if not any(model.algorithms(name) for name in chosen):
         check_formulas(model.name, list(chosen))

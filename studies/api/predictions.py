@@ -17,11 +17,11 @@ from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.notices import warn
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import MODELS as IMPLEMENTATION_AWARE
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import load_models, models_of
+from collwise.models.loading import implementation_aware_models, load_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
+from collwise.models.registry import BY_PARTS, IMPLEMENTATION_AWARE, MODELS
 from collwise.platforms import HostPlatform
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
@@ -45,7 +45,7 @@ class FittedModel:
         """The models that have these parameters, by name."""
         if isinstance(self.parameters, FittedParameters):
             return models_of(self.parameters)
-        return {name: ImplementationAware(self.parameters, name) for name in IMPLEMENTATION_AWARE}
+        return implementation_aware_models(self.parameters)
 
     @property
     def platform(self) -> str:
@@ -104,15 +104,15 @@ def fit(
     >>> model
     <FittedModel hockney on exact, simulated, SimGrid ...>
     """
-    if model not in ("implementation-aware", *FAMILIES):
-        raise unknown_name("model", model, ("implementation-aware", *FAMILIES))
+    if model not in (IMPLEMENTATION_AWARE, *FAMILIES):
+        raise unknown_name("model", model, (IMPLEMENTATION_AWARE, *FAMILIES))
     where = arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
-    if model == "implementation-aware":
+    if model == IMPLEMENTATION_AWARE:
         with arguments.opened(context) as simulations:
             return FittedModel(_fit_algorithms(where, counts, segments, collectives, ppn, simulations))
+    from collwise.models.fitting.procedures import request
     from collwise.validation.fitting.models_by_name import simulated_parameters
-    from collwise.validation.fitting.point_to_point import request
 
     if counts is not None and len(counts) != 1:
         raise UsageError(f"procs: one number for model {model}, not {len(counts)}")
@@ -130,14 +130,14 @@ def _fit_algorithms(
     ppn: int | None,
     context: SimulationContext,
 ) -> ModelParameters:
-    from collwise.validation.fitting.implementation_aware import Plan, default_procs
+    from collwise.validation.fitting.implementation_aware import FitPlan, default_procs
     from collwise.validation.fitting.implementation_aware import fit as run_fit
     from collwise.validation.fitting.models_by_name import fitted_segments
 
     per_node = ppn or platform.default_processes_per_node
     common, *more = fitted_segments(arguments.sizes(segments))
-    fitted = Plan((), per_node).collectives if collectives == "all" else arguments.collectives(collectives)
-    plan = Plan(
+    fitted = tuple(MODELS[BY_PARTS].formulas) if collectives == "all" else arguments.collectives(collectives)
+    plan = FitPlan(
         procs or default_procs(platform, per_node), per_node, common, more_segments=tuple(more), collectives=fitted
     )
     return run_fit(platform, plan, context)

@@ -12,7 +12,7 @@ import collwise
 from collwise.common.errors import CollwiseError
 from collwise.common.files import writable_file, writable_folder
 from collwise.common.units import format_size
-from collwise.models.implementation_aware.estimation import BY_PARTS
+from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
@@ -38,11 +38,7 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.validation.fitting.models_by_name import (
-    MODEL_NAMES,
-    check_formulas,
-    model_of,
-)
+from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import Comparison
 from collwise.validation.selection.comparison import compare as run_comparison

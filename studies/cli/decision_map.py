@@ -12,6 +12,7 @@ import numpy as np
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import writable_folder
 from collwise.common.units import format_size
+from collwise.models.registry import MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
@@ -31,12 +32,7 @@ from collwise.studies.cli.options import (
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.validation.fitting.models_by_name import (
-    MODEL_NAMES,
-    check_formulas,
-    model_of,
-    models_on,
-)
+from collwise.validation.fitting.models_by_name import model_of, models_on
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import sizes_of
 from collwise.validation.selection.maps import DecisionMaps, decision_maps

@@ -9,7 +9,7 @@ from functools import partial
 import click
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.point_to_point import AS_PRINTED
+from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
@@ -29,13 +29,7 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
-from collwise.validation.fitting.models_by_name import (
-    HETEROGENEOUS,
-    MODEL_NAMES,
-    covers,
-    models_on,
-    simulated_parameters,
-)
+from collwise.validation.fitting.models_by_name import models_on, simulated_parameters
 from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, Recovered, objection, requests
 from collwise.validation.fitting.recovery import recover as run_recovery
 from collwise.validation.selection.cases import CaseGrid
@@ -104,24 +98,22 @@ def _planned(
     sizes: Sequence[int] | None,
 ) -> _Plan:
     """What to evaluate on a platform. Raises UsageError for what nothing covers and for processes beyond its nodes."""
-    chosen = models or [
-        name
-        for name in MODEL_NAMES
-        if not name.endswith(AS_PRINTED) and (platform.heterogeneous or not name.endswith(HETEROGENEOUS))
+    chosen = [ModelKind.parse(name) for name in models or ()] or [
+        kind for kind in MODELS.values() if not kind.printed and (platform.heterogeneous or not kind.heterogeneous)
     ]
     for count in procs or ():
         platform.hosts_for(count, 1)
-    covered = [name for name in collectives or MODELLED if any(covers(model, name) for model in chosen)]
+    covered = [name for name in collectives or MODELLED if any(name in kind.formulas for kind in chosen)]
     for name in collectives or MODELLED:
         if name not in covered:
-            why = f"none of the models {', '.join(chosen)} has a formula for {name}"
+            why = f"none of the models {', '.join(map(str, chosen))} has a formula for {name}"
             if collectives:
                 raise UsageError(why)
             click.echo(f"collwise: {why}; left out", err=True)
     grids = [usual_grid(platform, name, procs or ()) for name in covered]
     if sizes:
         grids = [replace(grid, message_bytes=sizes_of(grid.collective, sizes)) for grid in grids]
-    return _Plan(platform, chosen, grids)
+    return _Plan(platform, list(map(str, chosen)), grids)
 
 
 def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:

@@ -1,4 +1,4 @@
-"""collwise experiment: what models are estimated from, between a few processes."""
+"""collwise experiment: the experiments between a few processes from which models are estimated."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -15,10 +16,10 @@ from collwise.common.experiments import (
     LINEAR_BARRIER,
     ON_MANY,
     ONE_TO_TWO,
-    PRTT,
-    RECEIVE,
     ROUNDTRIP,
-    SATURATION,
+    WITH_COUNT,
+    WITH_DELAY,
+    WITHOUT_REPLY,
     Experiment,
     Measurement,
 )
@@ -50,12 +51,12 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 @click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
 @click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
 @place_options
-@click.option("--procs", type=click.IntRange(2), help="Processes, one a node. Default: all; on this machine 4.")
-@click.option("--processes", help="Ranks, the first keeps the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1.")
+@click.option("--procs", type=click.IntRange(2), help="Processes, one per node. Default: all; on this machine 4.")
+@click.option("--processes", help="Ranks, the first takes the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.")
-@click.option("--reply", type=SIZE, help="Reply size. Default: the smallest; of a roundtrip, the message's.")
-@click.option("--count", type=click.IntRange(1), help="Messages in a row (saturation, prtt). Default: 10.")
-@click.option("--delay", type=FiniteRange(0), help="Other work in seconds (prtt, receive). Default: 0.001.")
+@click.option("--reply", type=SIZE, help="Reply size. Default: the smallest; for roundtrips the message's.")
+@click.option("--count", type=click.IntRange(1), help=f"Repeats of {', '.join(WITH_COUNT)}. Default: 10.")
+@click.option("--delay", type=FiniteRange(0), help=f"Other work in seconds ({', '.join(WITH_DELAY)}). Default: 0.001.")
 @click.option("--parallel/--one-after-another", default=True, show_default=True, help="On disjoint processes.")
 @precision_options(Precision())
 @simulation_options
@@ -63,61 +64,71 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 @click.pass_context
 def experiment(
     command: click.Context,
+    /,
     kind: str,
     platform: HostPlatform | None,
     where: Where,
     procs: int | None,
     processes: str | None,
-    sizes: Sequence[int] | None,
-    reply: int | None,
-    count: int | None,
-    delay: float | None,
     parallel: bool,
     precision: Precision,
     simulation: SimulationOptions,
     as_json: bool,
+    **sizes_and_times: Any,
 ) -> None:
     """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
 
-    Roundtrips, overheads, saturation, PRTT(n, d, m), one to two, and scatter, gather, chain broadcast and barrier.
+    Roundtrips, overheads, saturation, PRTT(n, d, m), exchanges, one to two, local reduction, reading the clock, and
+    scatter, gather, chain broadcast and barrier.
     """
     if (platform is None) == (not where.named):
-        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
+        raise UsageError(f"name either --platform, to simulate, or a target to measure on: {PLACES}")
     with simulation.context() as context:
         if platform is not None:
             refuse_options(command, PRECISION, f"measured times ({PLACES}); simulated time is exact")
-            runner = context.laboratory(platform, procs)
+            lab = context.laboratory(platform, procs)
         else:
             refuse_options(command, ("engine", "simgrid", "jobs"), "--platform")
-            place = target_from(where)
-            runner = ExperimentLaboratory.measured(
-                place, procs or place.usual_procs, context.store, precision=precision
-            )
-        least = runner.least_bytes
-        # Collectives send no empty messages, but for the barrier, which sends nothing else.
-        default_size = 0 if kind == LINEAR_BARRIER else 1 if kind in ON_MANY else least
-        default_reply = 0 if kind in ON_MANY else least
-        experiments = [
-            Experiment(
-                kind,
-                ranks,
-                size,
-                reply if reply is not None else size if kind == ROUNDTRIP else default_reply,
-                count if count is not None else 10 if kind in (SATURATION, PRTT) else 1,
-                delay if delay is not None else 0.001 if kind in (PRTT, RECEIVE) else 0.0,
-            )
-            for size in (sizes if sizes is not None else (default_size,))
-            for ranks in _process_sets(processes, kind, runner.procs)
-        ]
-        measurements = runner.run(experiments, parallel)
+            target = target_from(where)
+            lab = ExperimentLaboratory.measured(target, procs or target.usual_procs, context.store, precision=precision)
+        experiments = _experiments(kind, _process_sets(processes, kind, lab.procs), lab.least_bytes, **sizes_and_times)
+        measurements = lab.run(experiments, parallel)
     if as_json:
-        print_json(_document(runner, experiments, measurements))
+        print_json(_document(lab, experiments, measurements))
         return
     rows = [_row(one, measurement) for one, measurement in zip(experiments, measurements, strict=True)]
     columns = ["kind", "processes", "m", "mean", "+-", "repetitions"]
-    stdout_console().print(table(f"{runner.label}, P = {runner.procs}", columns, rows, left=2))
-    effort = runner.effort
+    stdout_console().print(table(f"{lab.label}, P = {lab.procs}", columns, rows, left=2))
+    effort = lab.effort
     click.echo(f"{effort.measurements} measurements, {format_seconds(effort.seconds)} on the platform")
+
+
+def _experiments(
+    kind: str,
+    process_sets: Sequence[tuple[int, ...]],
+    least_bytes: int,
+    *,
+    sizes: Sequence[int] | None,
+    reply: int | None,
+    count: int | None,
+    delay: float | None,
+) -> list[Experiment]:
+    """The experiments of every size and set of processes, with defaults for what is None."""
+    # Collectives send no empty messages, except for the barrier, which sends nothing else.
+    default_size = 0 if kind == LINEAR_BARRIER else 1 if kind in ON_MANY else least_bytes
+    default_reply = 0 if kind in WITHOUT_REPLY else least_bytes
+    return [
+        Experiment(
+            kind,
+            ranks,
+            size,
+            reply if reply is not None else size if kind == ROUNDTRIP else default_reply,
+            count if count is not None else 10 if kind in WITH_COUNT else 1,
+            delay if delay is not None else 0.001 if kind in WITH_DELAY else 0.0,
+        )
+        for size in (sizes if sizes is not None else (default_size,))
+        for ranks in process_sets
+    ]
 
 
 def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ...]]:
@@ -150,13 +161,13 @@ def _row(one: Experiment, measurement: Measurement) -> tuple[object, ...]:
 
 
 def _document(
-    runner: ExperimentLaboratory, experiments: Sequence[Experiment], measurements: Sequence[Measurement]
+    lab: ExperimentLaboratory, experiments: Sequence[Experiment], measurements: Sequence[Measurement]
 ) -> dict[str, object]:
     return {
-        "engine": runner.label,
-        "procs": runner.procs,
+        "engine": lab.label,
+        "procs": lab.procs,
         "measurements": [
             asdict(one) | asdict(measurement) for one, measurement in zip(experiments, measurements, strict=True)
         ],
-        "effort": asdict(runner.effort),
+        "effort": asdict(lab.effort),
     }

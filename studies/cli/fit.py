@@ -1,4 +1,4 @@
-"""collwise fit: estimating model parameters."""
+"""collwise fit: model parameters from experiments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import numpy as np
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
+from collwise.models.fitting.procedures import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
 from collwise.models.parameter_file import FAMILIES, FittedParameters
+from collwise.models.registry import IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.simulator.store import Store
@@ -39,7 +41,7 @@ from collwise.studies.cli.target_options import PLACES, Where, place_options, ta
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
     MEASURED_PRECISION,
-    Plan,
+    FitPlan,
     default_procs,
     fit_measured,
     measured_plan,
@@ -47,17 +49,15 @@ from collwise.validation.fitting.implementation_aware import (
 )
 from collwise.validation.fitting.implementation_aware import fit as run_fit
 from collwise.validation.fitting.models_by_name import fitted_segments, measured_parameters, simulated_parameters
-from collwise.validation.fitting.point_to_point import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
 from collwise.validation.selection.defaults import SEGMENT_BYTES
 
-_IMPLEMENTATION_AWARE = "implementation-aware"
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
 
 
-_IN_SIMULATION = ("engine", "simgrid", "jobs")
-_AT_A_PLACE = (*PRECISION, "thorough")
-_OF_MESSAGES = ("procedure", "heterogeneous", "thorough")
-_OF_ALGORITHMS = ("segments", "chains")
+_SIMULATED = ("engine", "simgrid", "jobs")
+_MEASURED = (*PRECISION, "thorough")
+_POINT_TO_POINT = ("procedure", "heterogeneous", "thorough")
+_BY_ALGORITHM = ("segments", "chains")
 
 
 @click.command(epilog=example("fit --platform mine.toml -o mine.parameters.toml"))
@@ -65,25 +65,25 @@ _OF_ALGORITHMS = ("segments", "chains")
 @place_options
 @click.option(
     "--model",
-    type=NamedChoice("model", [_IMPLEMENTATION_AWARE, *FAMILIES]),
-    default=_IMPLEMENTATION_AWARE,
+    type=NamedChoice("model", [IMPLEMENTATION_AWARE, *FAMILIES]),
+    default=IMPLEMENTATION_AWARE,
     show_default=True,
-    help="What to estimate.",
+    help="The family to fit.",
 )
 @click.option(
     "--procs",
     type=COUNTS,
-    help="P of the experiments. Default: five nodes, a quarter and half of all; for models of messages one number, "
-    f"six, all where nodes differ. At a place: all, {LOCAL_PROCS} on this machine.",
+    help="P of the experiments. Default: five nodes, a quarter and half of all; for point-to-point models one number, "
+    f"six, all where nodes differ. Measured: all, {LOCAL_PROCS} on this machine.",
 )
-@click.option("--procedure", help=f"For models of messages; the first is the default. {_PROCEDURES}.")
+@click.option("--procedure", help=f"For point-to-point models; the first is the default. {_PROCEDURES}.")
 @click.option(
     "--heterogeneous/--homogeneous",
     default=None,
-    help="For models of messages: parameters of each pair and processor, or their means. Default: as the nodes are.",
+    help="For point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
 )
 @precision_options(MEASURED_PRECISION)
-@click.option("--thorough", is_flag=True, help="At a place: as many sizes and messages as in simulation.")
+@click.option("--thorough", is_flag=True, help="Measured: as many sizes and messages as in simulation.")
 @segments_option(
     None, "The least is the common one.", default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware"
 )
@@ -111,19 +111,19 @@ def fit(
     """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
 
     implementation-aware: gamma(p), and alpha and beta of every algorithm (Nuriyev & Lastovetsky 2021, section IV).
-    The others are models of messages, from experiments between two or three processes. Writes a TOML file.
+    The others are point-to-point models, from experiments between two or three processes. Writes a TOML file.
     """
     if (platform is None) == (not where.named):
-        raise UsageError(f"name either --platform, to simulate, or a place to measure at: {PLACES}")
+        raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {PLACES}")
     if platform is not None:
-        refuse_options(context, _AT_A_PLACE, f"a place: {PLACES}")
+        refuse_options(context, _MEASURED, f"an execution target: {PLACES}")
     else:
-        refuse_options(context, _IN_SIMULATION, "--platform")
-    if model == _IMPLEMENTATION_AWARE:
-        refuse_options(context, _OF_MESSAGES, f"--model {', '.join(FAMILIES)}")
+        refuse_options(context, _SIMULATED, "--platform")
+    if model == IMPLEMENTATION_AWARE:
+        refuse_options(context, _POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
         _fit_algorithms(platform, where, procs, (segments, chains or 0), precision, simulation, output, as_json)
         return
-    refuse_options(context, _OF_ALGORITHMS, f"--model {_IMPLEMENTATION_AWARE}")
+    refuse_options(context, _BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
     if procs is not None and len(procs) != 1:
         raise UsageError(f"--procs: one number for --model {model}, not {len(procs)}")
     count = procs[0] if procs else None
@@ -132,24 +132,29 @@ def fit(
     started = time.perf_counter()
     if platform is not None:
         if where.ppn is not None:
-            raise UsageError(f"--ppn is for --model {_IMPLEMENTATION_AWARE}, and for a place: {PLACES}")
+            raise UsageError(f"--ppn is for --model {IMPLEMENTATION_AWARE}, and for an execution target: {PLACES}")
         file = _file(output, platform.name, model)
         with simulation.context() as simulations:
             fitted = simulated_parameters(platform, wanted, simulations, count)
     else:
-        place = target_from(where)
-        file = _file(output, place.name, model)
-        most = place.usual_procs
+        target = target_from(where)
+        file = _file(output, target.name, model)
+        most = target.usual_procs
         with Store(simulation.store) as opened:
             fitted = measured_parameters(
-                place, wanted, opened, count or most_useful_procs(wanted, most), precision, CLOSE if thorough else QUICK
+                target,
+                wanted,
+                opened,
+                count or most_useful_procs(wanted, most),
+                precision,
+                CLOSE if thorough else QUICK,
             )
     _save(fitted, file, time.perf_counter() - started, as_json)
 
 
-def _file(output: Path | None, place: str, model: str) -> Path:
-    kind = "" if model == _IMPLEMENTATION_AWARE else f".{model}"
-    return writable_file(output or Path("results") / f"{place}{kind}.parameters.toml")
+def _file(output: Path | None, name: str, model: str) -> Path:
+    kind = "" if model == IMPLEMENTATION_AWARE else f".{model}"
+    return writable_file(output or Path("results") / f"{name}{kind}.parameters.toml")
 
 
 def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -> None:
@@ -183,20 +188,20 @@ def _fit_algorithms(
     common, *more = fitted_segments(segments or (SEGMENT_BYTES,))
     if platform is not None:
         ppn = processes_per_node(platform, where.ppn)
-        plan = Plan(tuple(procs or default_procs(platform, ppn)), ppn, common, chains)
+        plan = FitPlan(tuple(procs or default_procs(platform, ppn)), ppn, common, chains)
         if segments:
             plan = replace(plan, more_segments=tuple(more))
-        file, title = _file(output, platform.name, _IMPLEMENTATION_AWARE), platform.title
+        file, title = _file(output, platform.name, IMPLEMENTATION_AWARE), platform.title
         with simulation.context() as context:
             parameters = run_fit(platform, plan, context)
     else:
-        place = target_from(where)
-        plan = measured_plan(place, procs or measured_procs(place.usual_procs), common, chains)
+        target = target_from(where)
+        plan = measured_plan(target, procs or measured_procs(target.usual_procs), common, chains)
         if segments:
             plan = replace(plan, more_segments=tuple(more))
-        file, title = _file(output, place.name, _IMPLEMENTATION_AWARE), place.name
+        file, title = _file(output, target.name, IMPLEMENTATION_AWARE), target.name
         with Store(simulation.store) as opened:
-            parameters = fit_measured(place, plan, opened, precision=precision)
+            parameters = fit_measured(target, plan, opened, precision=precision)
     parameters.save(file)
     if as_json:
         print_json({"file": str(file), **parameters.as_document()})

@@ -11,7 +11,7 @@ import click
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import writable_file, writable_folder, write_text
-from collwise.models.thresholds_file import thresholds_text
+from collwise.models.parameter_file import thresholds_text
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.studies.cli.commands import example

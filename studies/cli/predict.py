@@ -16,6 +16,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.models.loading import models_of
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
+from collwise.models.registry import MODEL_NAMES
 from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
@@ -29,7 +30,7 @@ from collwise.studies.cli.options import (
     segments_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.validation.fitting.models_by_name import MODEL_NAMES, beyond_what_is_known
+from collwise.validation.fitting.models_by_name import beyond_what_is_known
 from collwise.validation.selection.defaults import sizes_of
 
 _MOST_ROWS = 60

@@ -1,4 +1,4 @@
-"""--thresholds FILE: the bounds of algorithms that cut messages only where they are told which ones."""
+"""--thresholds FILE: the sizes between which the lmo algorithms cut messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collwise.validation.selection.choice import Choice
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
-# By collective: the names of the bound and of the limit, if there is one.
+# The names of the bound and of the limit, if there is one, for each collective.
 _NAMES: dict[str, tuple[str, str | None]] = {
     "gather": ("gather_irregular_from_bytes", "gather_regular_from_bytes"),
     "scatter": ("scatter_leap_bytes", None),
@@ -25,7 +25,7 @@ _NAMES: dict[str, tuple[str, str | None]] = {
 
 
 def _read(text: str) -> Thresholds:
-    from collwise.models.thresholds_file import read_thresholds
+    from collwise.models.parameter_file import read_thresholds
 
     return read_thresholds(Path(text))
 
@@ -39,7 +39,7 @@ def thresholds_option(function: F) -> F:
 def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int, int]:
     """Segment size and limit in bytes of an algorithm that is `bounded`, 0 where there is none.
 
-    Says on standard error where the algorithm runs as linear, for want of its threshold.
+    A line on standard error says where the algorithm runs as linear because its threshold is missing.
     """
     bound_name, limit_name = _NAMES[algorithm.collective]
     bound: int | None = getattr(thresholds, bound_name, None)
@@ -65,7 +65,7 @@ def with_thresholds(collective: str, choices: Sequence[Choice], thresholds: Thre
 
 
 def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresholds | None) -> None:
-    """Raises UsageError for thresholds where none of the algorithms takes any."""
+    """Raises UsageError for thresholds that none of the algorithms takes."""
     if thresholds is not None and not any(algorithm.bounded for algorithm in algorithms):
         entries = [one for of in _NAMES for one in Catalogue.load().collective(of).algorithms.values() if one.bounded]
         takers = ", ".join(f"{one.collective} {one.name}" for one in entries)
@@ -73,7 +73,7 @@ def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresho
 
 
 def with_bounds(algorithms: str, thresholds: Thresholds | None) -> str:
-    """A sound list 'gather=lmo;bcast=chain,segment_bytes=8192' with the bounds of those entries that name none."""
+    """A valid list such as 'gather=lmo;bcast=chain,segment_bytes=8192' with bounds for the entries that name none."""
     return ";".join(_entry_with_bounds(entry, thresholds) for entry in algorithms.split(";"))
 
 

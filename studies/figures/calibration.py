@@ -1,4 +1,4 @@
-"""Figures of a calibration: points, fitted segments, and how far simulation is from each point."""
+"""Figures of a calibration: points, fitted segments, and the error of simulation at each point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from collwise.validation.calibration.segmented_regression import Segment
 _TITLES = {
     SEND: "Time in MPI_Send (os)",
     ISEND: "Time in MPI_Isend (ois)",
-    RECEIVE: "Time in MPI_Recv of a message that is there (or)",
+    RECEIVE: "Time in MPI_Recv of a message that has arrived (or)",
     PING_PONG: "One way, half a ping-pong",
 }
 _MOST_PERCENT = 30.0
@@ -26,12 +26,12 @@ _POINTS, _LINES, _LIMIT = PALETTE[0], PALETTE[1], PALETTE[7]
 
 
 def write_figures(result: CalibrationResult, directory: Path) -> list[Path]:
-    """calibration-KIND.png for send, isend, receive and ping-pong in a directory."""
+    """Writes calibration-KIND.png for send, isend, receive and ping-pong into a directory; returns the files."""
     return [save(figure_of(result, kind), directory / f"calibration-{kind.replace('_', '-')}.png") for kind in _TITLES]
 
 
 def figure_of(result: CalibrationResult, kind: str) -> Figure:
-    """Points and segments over message size, and below them the relative errors where they were simulated."""
+    """Points and segments over message size, with the relative errors below."""
     points = of_kind(result.points, kind)
     limit = result.platform.calibration.eager_limit_bytes
     if kind in (SEND, RECEIVE):
@@ -79,7 +79,7 @@ def _starts(axes: np.ndarray, segments: list[Segment]) -> None:
 
 
 def _errors(axis: Axes, result: CalibrationResult, kind: str) -> None:
-    """Of simulated times; of receives, which are not simulated alone, of the segments."""
+    """Errors of simulated times; for receives, which are not simulated alone, errors of the segments."""
     found = np.array(result.errors_of(kind))
     sizes, errors = found[:, 0], 100 * found[:, 1]
     axis.axhspan(-5, 5, color=PALETTE[5], alpha=0.25, lw=0)

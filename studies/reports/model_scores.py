@@ -1,4 +1,4 @@
-"""Scores of models as people read them."""
+"""Scores of models as rows of tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECOVERED_COLUMNS = ("platform", "model", "procedure", "parameter", "true", "est
 
 
 def score_rows(scores: Sequence[Score]) -> list[tuple[object, ...]]:
-    """Rows under SCORE_COLUMNS; none of a model without any formula for the collective."""
+    """Rows under SCORE_COLUMNS; none for a model without any formula for the collective."""
     return [_score_cells(score) for score in scores if score.predictions or score.unpredicted]
 
 

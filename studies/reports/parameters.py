@@ -1,4 +1,4 @@
-"""Estimated parameters as people read them."""
+"""Fitted parameters as rows of tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def algorithm_rows(parameters: ModelParameters) -> Rows:
 
 
 def parameter_rows(fitted: FittedParameters) -> Rows:
-    """Name and value: the parameters, or their means and those of each pair and processor, as far as a page goes."""
+    """Names and values: the parameters, or their means and as many of each pair and processor as a page holds."""
     parameters = fitted.parameters
     rows: Rows = []
     if parameters.heterogeneous:
@@ -53,7 +53,7 @@ def parameter_rows(fitted: FittedParameters) -> Rows:
 
 
 def _texts(parameters: Any) -> list[tuple[str, str]]:
-    """Every single parameter with its value as people read it."""
+    """Every scalar parameter with its value in readable form."""
     found = []
     for name, value in vars(parameters).items():
         if isinstance(value, PiecewiseLinear):

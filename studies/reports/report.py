@@ -64,7 +64,10 @@ def _sections(tuning: Tuning, folder: Path) -> Iterator[Section]:
         ("processes per node", parameters.processes_per_node),
         ("simulated by", parameters.made_by),
         ("gamma(3..7)", ", ".join(f"{value:.3f}" for value in gamma)),
-        ("point to point", f"{format_seconds(pair.alpha_seconds)} + m x {pair.beta_seconds_per_byte:.3g} s/byte"),
+        (
+            "point to point",
+            f"{format_seconds(float(pair.alpha_seconds))} + m x {pair.beta_seconds_per_byte:.3g} s/byte",
+        ),
     ]
     columns = ("collective", "algorithm", "part", "alpha (s)", "beta (s/byte)", "mean error (%)", "worst (%)")
     tables = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from collwise.common.units import format_seconds, format_size
-from collwise.models.point_to_point import AS_PRINTED
+from collwise.models.registry import MODELS
 from collwise.studies.figures import three_way as draw
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
@@ -67,7 +67,7 @@ def sections(result: Validation) -> list[Section]:
 
 def _shown(by_source: Mapping[str, T]) -> dict[str, T]:
     """Of figures: without the second form that some models have, with formulas as their paper prints them."""
-    return {source: value for source, value in by_source.items() if not source.endswith(AS_PRINTED)}
+    return {source: value for source, value in by_source.items() if source not in MODELS or not MODELS[source].printed}
 
 
 def _place_title(name: str) -> str:

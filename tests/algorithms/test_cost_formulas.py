@@ -14,7 +14,8 @@ import pytest
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather, scatter
-from collwise.models.implementation_aware.parts import Formula, Gamma, Points
+from collwise.models.implementation_aware.parts import Formula, Gamma
+from collwise.models.interface import Points
 from collwise.models.point_to_point import PointToPointModel
 
 FOLDER = Path(__file__).resolve().parents[2] / "algorithms"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from collwise.common.experiments import ROUNDTRIP, Experiment
-from collwise.models.hockney import Hockney, HockneyBySize
-from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
-from collwise.models.plogp import HeterogeneousPLogP, PLogP
+from collwise.models.fitting.procedures import PROCEDURES, FitProcedure, default_procedure
 from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
@@ -23,25 +20,29 @@ pytestmark = needs("smpi")
 SIZES = (1, 1000, 50_000)
 
 
+def default(family: str) -> FitProcedure:
+    return PROCEDURES[family][default_procedure(family)]
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store(tmp_path / "timings.sqlite") as opened:
         yield opened
 
 
-@pytest.mark.parametrize("model", [Hockney, HockneyBySize, LogGP, PLogP])
-def test_homogeneous(model: type[Hockney | HockneyBySize | LogGP | PLogP], store: Store) -> None:
+@pytest.mark.parametrize("family", ["hockney", "hockney_by_size", "loggp", "plogp"])
+def test_homogeneous(family: str, store: Store) -> None:
     lab = ExperimentLaboratory.simulated(load("exact-sender"), store, procs=3)
-    fitted = model.fit(lab)
+    fitted = default(family).fit(lab)
     times = lab.run([Experiment(ROUNDTRIP, (0, 1), size, size) for size in SIZES])
     assert not fitted.heterogeneous
     assert fitted.predict(SIZES) == pytest.approx([one.seconds / 2 for one in times], rel=1e-3)
 
 
-@pytest.mark.parametrize("fit", [lambda lab: Hockney.fit(lab, True), LMO.fit])
-def test_heterogeneous(fit: Callable[[ExperimentLaboratory], Hockney | LMO], store: Store) -> None:
+@pytest.mark.parametrize("family", ["hockney", "lmo"])
+def test_heterogeneous(family: str, store: Store) -> None:
     lab = ExperimentLaboratory.simulated(load("exact-heterogeneous"), store, procs=4)
-    fitted = fit(lab)
+    fitted = default(family).fit(lab, heterogeneous=True)
     assert fitted.heterogeneous
     for pair in ((0, 1), (3, 2)):
         times = lab.run([Experiment(ROUNDTRIP, pair, size, size) for size in SIZES])
@@ -52,6 +53,7 @@ def test_loggp_and_plogp_of_pairs(store: Store) -> None:
     """Of one byte, which is all that these say of platforms where several parts grow with the message."""
     lab = ExperimentLaboratory.simulated(load("exact-heterogeneous"), store, procs=3)
     (time,) = lab.run([Experiment(ROUNDTRIP, (0, 2), 1, 1)])
-    for fitted in (LogGP.fit(lab, heterogeneous=True), HeterogeneousPLogP.fit(lab)):
+    for family in ("loggp", "plogp"):
+        fitted = default(family).fit(lab, heterogeneous=True)
         assert fitted.heterogeneous
         assert float(np.asarray(fitted.predict(1, 0, 2))) == pytest.approx(time.seconds / 2, rel=1e-2)

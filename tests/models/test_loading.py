@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.models.implementation_aware.estimation import Hockney as FittedHockney
+from collwise.models.hockney import Hockney as FittedHockney
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.loading import load_model, load_models

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loggp import LogGP
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import PLogP
-from collwise.models.point_to_point import AS_PRINTED, FORMULAS, PRINTED, PointToPointModel, coverage
+from collwise.models.point_to_point import PointToPointModel
+from collwise.models.registry import MODELS
 
 LOGGP = LogGP(61.22e-6, 8.2e-6, 8.2e-6, 23.8e-6, 0.084e-6)
 HALF = PiecewiseLinear((1.0, 1e6), (8e-6, 1e-4))
@@ -32,15 +32,15 @@ PARAMETERS = {
 }
 EVERY = [
     (family, collective, name)
-    for family in FORMULAS
-    for collective in FORMULAS[family]
-    for name in FORMULAS[family][collective]
+    for family in PARAMETERS
+    for collective, formulas in MODELS[family].formulas.items()
+    for name in formulas
 ]
+PRINTED = [str(kind) for kind in MODELS.values() if kind.printed]
 
 
-def model_of(family: str, as_printed: bool = False) -> PointToPointModel:
-    name = family + AS_PRINTED if as_printed else family
-    return PointToPointModel(name, "frodo", PARAMETERS[family], 1e-9)
+def model_of(name: str) -> PointToPointModel:
+    return PointToPointModel(name, "frodo", PARAMETERS[name.removesuffix("_as_printed")], 1e-9)
 
 
 @pytest.mark.parametrize(("family", "collective", "name"), EVERY)
@@ -76,8 +76,8 @@ def test_equal_pairs_are_predicted_as_one() -> None:
 @given(st.integers(2, 64), st.integers(0, 10**6))
 def test_logp_is_loggp_without_gap_per_byte(procs: int, m: int) -> None:
     without = PointToPointModel("loggp", "frodo", replace(LOGGP, gap_seconds_per_byte=0.0), 1e-9)
-    for collective in FORMULAS["logp"]:
-        for name in FORMULAS["logp"][collective]:
+    for collective, formulas in MODELS["logp"].formulas.items():
+        for name in formulas:
             expected = without.predict(collective, name, procs, m, 4096)
             assert model_of("logp").predict(collective, name, procs, m, 4096) == pytest.approx(expected)
 
@@ -113,26 +113,19 @@ def test_bad_input() -> None:
             PointToPointModel(family, "frodo", PARAMETERS[parameters])
 
 
-@pytest.mark.parametrize("family", PRINTED)
-def test_printed_formulas_take_the_place_of_ours(family: str) -> None:
-    ours, theirs = model_of(family), model_of(family, as_printed=True)
-    for collective in FORMULAS[family]:
+@pytest.mark.parametrize("name", PRINTED)
+def test_printed_formulas_take_the_place_of_ours(name: str) -> None:
+    theirs = model_of(name)
+    family = theirs.kind.family
+    ours = model_of(family)
+    for collective, formulas in theirs.kind.formulas.items():
+        assert formulas.keys() == ours.kind.formulas[collective].keys()
+        printed = {one for one, formula in formulas.items() if formula is not ours.kind.formulas[collective][one]}
         differing = {
-            name
-            for name in FORMULAS[family][collective]
-            if ours.predict(collective, name, 9, 50000, 1000) != theirs.predict(collective, name, 9, 50000, 1000)
+            one
+            for one in formulas
+            if ours.predict(collective, one, 9, 50000, 1000) != theirs.predict(collective, one, 9, 50000, 1000)
         }
-        assert differing <= set(PRINTED[family].get(collective, {}))
+        assert differing <= printed
         # Half of 50 segments is a whole number, where split-binary under LogGP is as printed. With G = 0 most agree.
-        assert family == "logp" or len(differing) >= len(PRINTED[family].get(collective, {})) - 1
-
-
-def test_coverage_tells_all_of_the_catalogue() -> None:
-    catalogue = Catalogue.load()
-    told = {(entry.collective, entry.algorithm): entry.families for entry in coverage(catalogue)}
-    assert len(told) == sum(len(collective.algorithms) for collective in catalogue.collectives.values())
-    assert told["bcast", "chain"] == ("hockney", "hockney_by_size", "logp", "loggp", "plogp")
-    assert told["scatter", "binomial"] == tuple(FORMULAS)
-    assert told["bcast", "two_tree"] == ()
-    # Whatever has a formula is in the catalogue.
-    assert {(collective, name) for _, collective, name in EVERY} <= told.keys()
+        assert family == "logp" or len(differing) >= len(printed) - 1

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collwise.models.implementation_aware.estimation import BY_PARTS, FORMULAS, AlgorithmFit, Hockney
+from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parameters import AlgorithmFit, ModelParameters
 from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.piecewise import Array
+from collwise.models.registry import BY_PARTS, MODELS
 from collwise.models.switch_points import NOBODY, TIE, Times, fastest, switch_points
 
 LARGEST = 3000
@@ -146,7 +147,7 @@ def by_parts(draw: st.DrawFn) -> ImplementationAware:
     fits = {
         collective: {
             name: AlgorithmFit(drawn(), (), {256: drawn()} if draw(st.booleans()) else {})
-            for name in FORMULAS[BY_PARTS][collective]
+            for name in MODELS[BY_PARTS].formulas[collective]
         }
         for collective in ("bcast", "gather")
     }

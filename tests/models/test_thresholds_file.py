@@ -8,7 +8,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.models.lmo import Thresholds
-from collwise.models.thresholds_file import read_thresholds
+from collwise.models.parameter_file import read_thresholds
 
 # Those of the LAM-Ethernet cluster (O'Flynn 2009, section 7.2), among other tables.
 WHOLE = """
@@ -39,19 +39,22 @@ def test_what_is_read(tmp_path: Path, text: str, expected: Thresholds) -> None:
     ("text", "said"),
     [
         ("", r"no table \[thresholds\]; make one with: collwise fit --model lmo"),
-        ("thresholds = 3", r"no table \[thresholds\]"),
+        ("thresholds = 3", "thresholds = 3; valid: a table"),
         ("[thresholds", "broken TOML"),
         (
             "[thresholds]\nscatter_leap_byte = 3",
             "unknown threshold 'scatter_leap_byte'; did you mean scatter_leap_bytes",
         ),
         *(
-            (f"[thresholds]\nscatter_leap_bytes = {value}", "scatter_leap_bytes is .*; it is a whole number of bytes")
+            (
+                f"[thresholds]\nscatter_leap_bytes = {value}",
+                r"thresholds\.scatter_leap_bytes = .*; valid: a whole number from 1 on",
+            )
             for value in ("0", "-1", "1.0", "true", '"64KiB"')
         ),
         (
             WHOLE.replace("5120", "65537"),
-            "gather_regular_from_bytes is 65536, below gather_irregular_from_bytes, 65537",
+            r"thresholds\.gather_regular_from_bytes = 65536; valid: gather_irregular_from_bytes, 65537, or more",
         ),
     ],
 )

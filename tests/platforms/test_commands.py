@@ -74,3 +74,15 @@ def test_check_says_what_it_understood(name: str, understood: str) -> None:
     first, second = printed("check", str(file)).splitlines()
     assert first.startswith(f"{file}: sound, {len(load(name).hosts)} hosts, simulated by SimGrid ")
     assert second.startswith(understood)
+
+
+@needs("smpi")
+def test_a_platform_of_one_host_is_tried_within_the_host(tmp_path: Path) -> None:
+    file = tmp_path / "one.xml"
+    file.write_text(
+        """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/></zone></platform>
+"""
+    )
+    assert printed("check", str(file)).startswith(f"{file}: sound, 1 hosts, simulated by SimGrid ")

@@ -1,4 +1,4 @@
-"""Calibration from end to end: measure, fit, and simulate what was measured."""
+"""Calibration from end to end: measures, fits, and simulates what was measured."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from collwise.validation.calibration.points import (
 from collwise.validation.calibration.segmented_regression import value_at
 from collwise.validation.calibration.smpi_parameters import Segments, clock_seconds, eager_limit, fit_platform
 
-# Not receives: in simulation a message sets out only when its receive is posted.
+# Receives are not among them: in simulation a message sets out only when its receive is posted.
 _COMPARED = (PING_PONG, SEND, ISEND, ROW, EXCHANGE)
 
 
 @dataclass(frozen=True)
 class Residual:
-    """A measured point (the median, the clock's own time taken off) and what the calibrated platform gives."""
+    """A measured time (the median, less the time of reading the clock) and the simulated one."""
 
     kind: str
     within_node: bool
@@ -56,9 +56,9 @@ class Residual:
 
 @dataclass(frozen=True)
 class CalibrationResult:
-    """The calibrated platform, the points it came from, the segments by kind, and how the simulation meets the points.
+    """The calibrated platform, its points, the fitted segments by kind, and the simulated times beside the points.
 
-    Segments of kind 'ping_pong' are the network's one-way time over message and envelope, without os and or.
+    Segments of kind 'ping_pong' are the one-way time in the network by message and envelope, without os and or.
     """
 
     platform: Platform
@@ -67,9 +67,9 @@ class CalibrationResult:
     residuals: tuple[Residual, ...]
 
     def errors_of(self, kind: str) -> list[tuple[int, float]]:
-        """(message bytes, relative error) between nodes; of receives, which are not simulated, of their segments.
+        """(message bytes, relative error) of simulated times between nodes; for receives the error of their segments.
 
-        Of sends and receives below the eager limit, where os and or are charged.
+        Sends and receives are those below the eager limit, where os and or are charged.
         """
         limit, clock = self.platform.calibration.eager_limit_bytes, clock_seconds(self.points)
         if kind != RECEIVE:
@@ -106,10 +106,10 @@ def measure_points(
     together: bool = True,
     on_progress: Progress | None = None,
 ) -> list[CalibrationPoint]:
-    """Measurements between nodes of a target, whose nominal description is `nominal`; resumes what is in the store.
+    """Points between nodes of a target, whose nominal description is `nominal`; measures those not in the store.
 
-    All of its nodes take part: in pairs side by side, as all are at work in a collective, or with `together` False all
-    but the first pair waiting. Raises UsageError where there are no two nodes and CollwiseError when a program fails.
+    All pairs of nodes do the same side by side, since in a collective all nodes are at work; with `together` False all
+    but the first pair wait. Raises UsageError where there are no two nodes and CollwiseError when a program fails.
     """
     procs = nominal.nodes * target.processes_per_node(nominal.nodes)
     per_node = target.processes_per_node(procs)
@@ -126,13 +126,13 @@ def refit(points: Sequence[CalibrationPoint], nominal: Platform, context: Simula
 
 
 def alone_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> Platform:
-    """As `refit`, on messages alone: however quick these are, and whatever those in a row take."""
+    """The platform fitted to single messages, however quick they are, regardless of messages in a row."""
     unbounded = replace(nominal, link_bytes_per_second=math.inf)
     return fit_platform([point for point in points if point.kind != ROW], unbounded)[0]
 
 
 def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: SimulationContext) -> list[Residual]:
-    """Every message that was measured, simulated between two nodes or within one by the same program."""
+    """Every measured message beside the same one simulated, between two nodes or within one."""
     chosen = [point for point in points if point.kind in _COMPARED]
     clock = clock_seconds(points)
     cases = [

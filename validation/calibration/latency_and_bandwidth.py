@@ -14,46 +14,46 @@ from collwise.validation.calibration.points import PING_PONG
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments
 
 LEAST_SECONDS, LEAST_SECONDS_PER_BYTE = 1e-9, 1e-15
-"""Factors are above 0."""
+"""Latency and bandwidth factors must be positive."""
 
 _EAGER_SEGMENTS, _RENDEZVOUS_SEGMENTS = 9, 4
 _LEAST_POINTS = 4
-# Two times this far apart are not one time with an error.
+# Two times that differ by this factor are not one time with an error.
 _APART = 1.2
 
 
 @dataclass(frozen=True)
-class Aim:
-    """A time of one message that simulation shall give, and its relative standard error."""
+class MessageTime:
+    """The time of one message that simulation should reproduce, and its relative standard error."""
 
     message_bytes: int
     seconds: float
-    uncertain: float
+    relative_error: float
 
 
-def between(curve: Sequence[Aim], message_bytes: float) -> float:
-    """The curve's seconds between its points, straight in logarithms; beyond them those of the nearest."""
+def between(curve: Sequence[MessageTime], message_bytes: float) -> float:
+    """Seconds of the curve at a size, interpolated in logarithms; beyond its ends those of the nearest point."""
     sizes, seconds = zip(*((one.message_bytes, one.seconds) for one in curve), strict=True)
     return float(np.exp(np.interp(math.log(message_bytes), np.log(sizes), np.log(seconds))))
 
 
 def fit_network(
-    alone: Sequence[Aim],
-    rows: Sequence[Aim],
+    alone: Sequence[MessageTime],
+    rows: Sequence[MessageTime],
     overhead_seconds: Callable[[float], float],
     eager_limit_bytes: int,
     link_bytes_per_second: float,
 ) -> list[Segment]:
-    """Seconds in the network by bytes of message and envelope, eager and rendezvous apart.
+    """Seconds in the network by bytes of message and envelope, with segments of their own for eager and rendezvous.
 
-    `alone` are one-way times, `rows` each message's share of eager ones that follow one another without pause,
-    `overhead_seconds` what of a one-way time is not the network's.
+    `alone` are one-way times, `rows` the share of each message in the time of eager ones that follow one another
+    without a pause, `overhead_seconds` the part of a one-way time that is not spent in the network.
 
-    No message goes at a higher rate than the link's nominal one: one alone may seem to, where a token bucket or a
-    buffer takes it in, but messages in a row do not. Simulated ones share the link for what they have of bandwidth, but
-    not of latency. So from the size on where a row takes more than 1.2 times as long for each of its messages as one
-    alone, eager messages have no latency. The row's time holds there, but where the two are so far apart: no number is
-    near both, and simulation gets the one that is wrong by the same factor for either.
+    No message is faster than the nominal rate of the link: a single one may seem to be, where a token bucket or a
+    buffer absorbs it, but messages in a row are not. Simulated messages share the bandwidth of a link, but not its
+    latency. So from the first size on for which a row takes more than 1.2 times as long per message as a message alone,
+    eager messages have no latency. Their time is then that of the row, except at sizes where the two differ by as much:
+    no number is near both there, and simulation gets the one that is wrong by the same factor for either.
 
     Raises UsageError when there are too few times alone.
     """
@@ -79,7 +79,7 @@ def fit_network(
             [one.message_bytes + ENVELOPE_BYTES for one in part],
             in_network,
             scale_seconds=[seconds + overhead for seconds, overhead in zip(in_network, overheads, strict=True)],
-            uncertain=[one.uncertain for one in part],
+            relative_errors=[one.relative_error for one in part],
             least=(LEAST_SECONDS, LEAST_SECONDS_PER_BYTE if part is held else least_seconds_per_byte),
             through_origin=part is held,
             most_segments=most_segments,
@@ -91,10 +91,10 @@ def fit_network(
     return [replace(made[0], from_bytes=0), *made[1:]]
 
 
-def _in_network(one: Aim, rows: Sequence[Aim], overhead: float) -> float:
-    """What simulation shall have a message take in the network, all of it by bandwidth."""
+def _in_network(one: MessageTime, rows: Sequence[MessageTime], overhead: float) -> float:
+    """The time that a simulated message should take in the network, all of it due to bandwidth."""
     in_a_row = between(rows, one.message_bytes)
     if in_a_row > _APART * one.seconds:
-        # Simulation then gives x + overhead alone and x in a row: (x + overhead) / alone = row / x.
+        # A simulated message then takes x + overhead alone and x in a row: (x + overhead) / alone = row / x.
         return math.sqrt(one.seconds * in_a_row + overhead**2 / 4) - overhead / 2
     return max(one.seconds - overhead, in_a_row)

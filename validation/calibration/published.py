@@ -1,11 +1,11 @@
-"""Calibration of a platform against published figures, where no raw measurements of it are at hand.
+"""Calibration of a platform to published figures, where nothing can be measured.
 
 The figures are those of Nuriyev & Lastovetsky 2021: gamma(3..7) of table 6, and the gather times that tables 4 and 5
 give through formulas (12), (13) and (15). Those hold for rendezvous, so linear_sync at 64 KiB, whose halves are
-eager, is left out. Three unknowns: the latency of a link, the share of a link's bandwidth that
-payload gets, and the factor on latency that rendezvous's handshake brings. gamma fixes the ratio of latency to
-bandwidth at one segment; the gather times fix bandwidth and handshake. Minimises squared log ratios of simulated
-to published values, gamma and gather weighing the same, by simulation of the same experiments.
+eager, is left out. There are three unknowns: the latency of a link, the share of its bandwidth that the payload gets,
+and the factor on latency due to the rendezvous handshake. gamma fixes the ratio of latency to bandwidth at one segment;
+the gather times fix bandwidth and handshake. The same experiments are simulated, and the squared log ratios of
+simulated to published values are minimised, with equal weights of gamma and gather.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy as np
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.models.implementation_aware import gather
-from collwise.models.implementation_aware.parts import Gamma, Points
+from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.interface import Points
 from collwise.platforms import Platform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
@@ -41,8 +42,8 @@ _BOUNDS = {
 
 
 @dataclass(frozen=True)
-class Target:
-    """A published figure and what the calibrated platform gives: a gamma (no unit) or a gather time in seconds."""
+class PublishedFigure:
+    """A published figure beside the calibrated platform's: a gamma (no unit) or a gather time in seconds."""
 
     name: str
     published: float
@@ -75,9 +76,9 @@ def _gather_name(algorithm: str, message_bytes: int) -> str:
 
 
 def published_targets(platform: Platform, procs: int) -> dict[str, float]:
-    """The published figures by name; gather times are those of the paper's parameters and formulas for `procs`.
+    """The published figures by name; gather times follow from the paper's parameters and formulas for `procs`.
 
-    Raises UsageError for a platform that has none.
+    Raises UsageError for a platform without such figures.
     """
     if "gamma" not in platform.published:
         raise UsageError(f"platform '{platform.name}' has no [published] figures to calibrate against")
@@ -96,9 +97,9 @@ def published_targets(platform: Platform, procs: int) -> dict[str, float]:
 
 
 def simulated_targets(platform: Platform, procs: int, processes_per_node: int) -> dict[str, float]:
-    """The same figures from simulation of the same experiments.
+    """The same figures, simulated.
 
-    gamma with one process a node, gather as the paper ran it. Raises CollwiseError if a case fails.
+    gamma is that of one process per node, gather is as the paper ran it. Raises CollwiseError if a case fails.
     """
     flat = {p: Case("bcast", "linear_nonblocking", p, SEGMENT_BYTES) for p in range(2, 8)}
     gathers = {
@@ -119,8 +120,8 @@ def calibrate(
     procs: int,
     processes_per_node: int,
     on_step: Callable[[int, float], None] | None = None,
-) -> tuple[Platform, list[Target]]:
-    """The calibrated platform and how well each published figure is met.
+) -> tuple[Platform, list[PublishedFigure]]:
+    """The calibrated platform and each published figure beside the simulated one.
 
     `on_step(evaluation, root mean square log ratio)` is called after every simulation.
     """
@@ -162,4 +163,4 @@ def calibrate(
     )
     calibrated = dataclasses.replace(calibrated, calibration=dataclasses.replace(calibrated.calibration, note=note))
     found = simulated_targets(calibrated, procs, processes_per_node)
-    return calibrated, [Target(name, published[name], found[name]) for name in names]
+    return calibrated, [PublishedFigure(name, published[name], found[name]) for name in names]

@@ -1,8 +1,8 @@
 """Segmented regression: seconds over bytes as straight pieces that need not meet.
 
-Breakpoints come from ruptures (optimal partitioning by PELT, Killick et al. 2012) over a cost of our own: the least
-sum of squared relative errors of base + bytes * slope, neither below what is allowed. Relative errors, so that a byte
-and a mebibyte count alike; straight in bytes and not in their logarithms, since that is what simulation computes.
+Breakpoints come from ruptures (optimal partitioning by PELT, Killick et al. 2012) with a cost function of our own: the
+least sum of squared relative errors of base + bytes * slope, with lower bounds on both. Errors are relative so that a
+byte and a mebibyte count alike; pieces are straight in bytes, not in their logarithms, since simulation computes so.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from scipy.optimize import nnls
 _LEAST_POINTS = 3
 # Relative errors below this are not worth a segment.
 _TOLERATED = 0.02
-# Two numbers and a place each.
-_NUMBERS_A_SEGMENT = 3
+# Base, slope and breakpoint.
+_NUMBERS_PER_SEGMENT = 3
 # Deviations from the neighbours above so many times the usual one count less (Huber's weights).
 _HUBER = 2.5
 _MEDIAN_OF_NORMAL = 0.6745
@@ -28,7 +28,7 @@ _MEDIAN_OF_NORMAL = 0.6745
 
 @dataclass(frozen=True)
 class Segment:
-    """For messages of at least `from_bytes`: base_seconds + bytes * seconds_per_byte; `points` were fitted."""
+    """base_seconds + bytes * seconds_per_byte for messages of at least `from_bytes`, fitted to `points` points."""
 
     from_bytes: int
     base_seconds: float
@@ -36,18 +36,18 @@ class Segment:
     points: int
 
     def seconds(self, message_bytes: float) -> float:
-        """The straight line's value."""
+        """The time of a message on this line."""
         return self.base_seconds + message_bytes * self.seconds_per_byte
 
 
 def value_at(segments: Sequence[Segment], message_bytes: float) -> float:
-    """Seconds of the segment that holds there."""
-    holds = [segment for segment in segments if segment.from_bytes <= message_bytes]
-    return (holds[-1] if holds else segments[0]).seconds(message_bytes)
+    """Seconds of a message by the segment that contains its size."""
+    begun = [segment for segment in segments if segment.from_bytes <= message_bytes]
+    return (begun[-1] if begun else segments[0]).seconds(message_bytes)
 
 
 class _LineCost(BaseCost):
-    """Squared relative error of the best line with a base and slope not below the least ones."""
+    """Squared relative error of the best line whose base and slope are not below the least ones."""
 
     model = "line"
     min_size = 2
@@ -83,7 +83,7 @@ def fit_segments(
     seconds: Sequence[float],
     *,
     scale_seconds: Sequence[float] | None = None,
-    uncertain: Sequence[float] | None = None,
+    relative_errors: Sequence[float] | None = None,
     least: tuple[float, float] = (0.0, 0.0),
     through_origin: bool = False,
     most_segments: int = 6,
@@ -91,16 +91,16 @@ def fit_segments(
 ) -> list[Segment]:
     """Segments over points (sizes in bytes, ascending), at most `most_segments`, the first from `from_bytes`.
 
-    Errors are relative to `scale_seconds` (default: the seconds themselves). `uncertain` are standard errors, relative
-    as well: points count by them where they are above 2 %. `least` is the smallest base and slope; `through_origin` has
-    no other base. A place between two
-    segments is the geometric mean of the sizes beside it. Raises ValueError for fewer than 2 points.
+    Errors are relative to `scale_seconds` (default: the seconds themselves). `relative_errors` are standard errors, by
+    which points are weighted where they are above 2 %. `least` holds the smallest base and slope; `through_origin`
+    allows no other base. A breakpoint is the geometric mean of the sizes beside it. Raises ValueError for fewer than
+    two points.
     """
     if len(sizes) < 2:
         raise ValueError("a line needs two points")
     x, y = np.asarray(sizes, float), np.asarray(seconds, float)
     scale = np.maximum(y if scale_seconds is None else np.asarray(scale_seconds, float), 1e-9)
-    unit = scale * np.maximum(_TOLERATED, 0.0 if uncertain is None else np.asarray(uncertain, float))
+    unit = scale * np.maximum(_TOLERATED, 0.0 if relative_errors is None else np.asarray(relative_errors, float))
     deviations = np.abs(_deviations(x, y / unit))
     noise = max(1.0, float(np.median(deviations)) / _MEDIAN_OF_NORMAL)
     huber = np.minimum(1.0, _HUBER * noise / np.maximum(deviations, 1e-12))
@@ -110,14 +110,14 @@ def fit_segments(
     made = []
     for start, end in zip(starts, ends, strict=True):
         base, slope, _ = cost.line(start, end)
-        place = from_bytes if start == 0 else math.ceil(math.sqrt(x[start - 1] * x[start]))
-        made.append(Segment(place, base, slope, end - start))
+        breakpoint_bytes = from_bytes if start == 0 else math.ceil(math.sqrt(x[start - 1] * x[start]))
+        made.append(Segment(breakpoint_bytes, base, slope, end - start))
     return made
 
 
 def _ends(cost: _LineCost, count: int, noise: float, most_segments: int) -> list[int]:
-    """Where segments end; dearer segments until there are not too many."""
-    penalty = _NUMBERS_A_SEGMENT * noise**2 * math.log(count)
+    """The ends of the segments; raises the penalty until there are not too many."""
+    penalty = _NUMBERS_PER_SEGMENT * noise**2 * math.log(count)
     while True:
         search = ruptures.Pelt(custom_cost=cost, min_size=min(_LEAST_POINTS, count), jump=1).fit(cost.signal)
         ends = list(search.predict(pen=penalty))
@@ -127,7 +127,7 @@ def _ends(cost: _LineCost, count: int, noise: float, most_segments: int) -> list
 
 
 def _deviations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """How far each point is from the line through its neighbours; of noise's own size where there is but noise."""
+    """The deviation of each point from the line through its neighbours, scaled to the noise of a single point."""
     if len(x) < 3:
         return np.zeros(len(x))
     apart = x[2:] - x[:-2]

@@ -1,4 +1,4 @@
-"""SMPI's parameters from point-to-point measurements: what docs/calibration.md explains."""
+"""Fits SMPI's parameters to point-to-point measurements, as docs/calibration.md explains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from collwise.platforms.smpi import ENVELOPE_BYTES
 from collwise.validation.calibration.latency_and_bandwidth import (
     LEAST_SECONDS,
     LEAST_SECONDS_PER_BYTE,
-    Aim,
+    MessageTime,
     between,
     fit_network,
 )
@@ -44,9 +44,9 @@ _OVERHEAD_SEGMENTS = 7
 _LEAST_POINTS = 4
 # MPI_Send is MPI_Isend and the completion of its request.
 _SEND_OVER_ISEND = 2.0
-# Overheads and the network share a roundtrip; the network has at least this part of it.
+# The least share of the network in a roundtrip; overheads have the rest.
 _NETWORK_SHARE = 0.1
-# Reductions of less than this fit in the nearest caches and start with the cost of a call.
+# Smaller reductions fit in the nearest caches, and the cost of the call dominates.
 _REDUCE_BYTES = 4096
 _DIGITS = 6
 
@@ -61,21 +61,21 @@ class _Overheads:
     eager_limit_bytes: int
 
     def blocking(self, message_bytes: float) -> float:
-        """What a send and its receive take beside the network."""
-        return self._of(self.os, message_bytes)
+        """Seconds of a send and its receive outside of the network."""
+        return self._eager(self.os, message_bytes)
 
     def exchange(self, message_bytes: float) -> float:
-        """What MPI_Sendrecv takes beside the network."""
-        return self._of(self.ois, message_bytes)
+        """Seconds of MPI_Sendrecv outside of the network."""
+        return self._eager(self.ois, message_bytes)
 
-    def _of(self, sends: list[Segment], message_bytes: float) -> float:
+    def _eager(self, sends: list[Segment], message_bytes: float) -> float:
         if message_bytes >= self.eager_limit_bytes:
             return 0.0
         return value_at(sends, message_bytes) + value_at(self.or_, message_bytes)
 
 
 def eager_limit(points: Sequence[CalibrationPoint]) -> int:
-    """The eager limit in bytes that was found, one above all sizes if no send waits. Raises UsageError if missing."""
+    """The eager limit that was found, in bytes; if no send waits, one more than any size. UsageError if missing."""
     found = [point for point in points if point.kind == EAGER]
     if not found:
         raise UsageError(f"no measurement of kind '{EAGER}'; valid: points of a whole calibration")
@@ -83,7 +83,7 @@ def eager_limit(points: Sequence[CalibrationPoint]) -> int:
 
 
 def clock_seconds(points: Sequence[CalibrationPoint]) -> float:
-    """The time of reading the clock once, which is in every other time."""
+    """The time of reading the clock once, which every other time includes."""
     read = [point.median_seconds for point in points if point.kind == CLOCK]
     return statistics.median(read) if read else 0.0
 
@@ -98,10 +98,11 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     exchanges = [point for point in of_kind(points, EXCHANGE) if point.message_bytes < limit]
     ping_pongs = of_kind(points, PING_PONG)
     alone = [
-        Aim(point.message_bytes, _less(point.median_seconds, clock) / 2, point.relative_error) for point in ping_pongs
+        MessageTime(point.message_bytes, _less(point.median_seconds, clock) / 2, point.relative_error)
+        for point in ping_pongs
     ]
     rows = [
-        Aim(point.message_bytes, _less(point.median_seconds, clock) / point.count, point.relative_error)
+        MessageTime(point.message_bytes, _less(point.median_seconds, clock) / point.count, point.relative_error)
         for point in of_kind(points, ROW)
     ]
     crosstraffic = _crosstraffic(exchanges, alone, overheads)
@@ -113,11 +114,11 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
 
 
 def _fit_overheads(points: Sequence[CalibrationPoint], limit: int, clock: float) -> _Overheads:
-    """os, or, ois; os and or are reduced in one proportion where they would take nearly all of a ping-pong.
+    """os, or, ois; os and or are reduced in proportion where they would be nearly all of a ping-pong.
 
-    A blocking send may also wait until the link has taken most of the message, which is not the processor's time: os is
-    at most twice what MPI_Isend takes, which waits for nothing. A message of such a size does not fit into the buffers
-    on the way, so that it has not arrived as a whole when its receive begins: these receives are left out.
+    A blocking send may also wait until the link has taken most of the message, which costs the processor nothing: os is
+    at most twice the time of MPI_Isend, which never waits. Messages of such sizes do not fit into the buffers on the
+    way and have not arrived as a whole when their receive begins: these receives are left out.
     """
     oneway = _enough(of_kind(points, PING_PONG), PING_PONG)
     half = [(point.message_bytes, _less(point.median_seconds, clock) / 2) for point in oneway]
@@ -154,23 +155,23 @@ def _fit_overheads(points: Sequence[CalibrationPoint], limit: int, clock: float)
 def _overhead_segments(
     points: Sequence[CalibrationPoint], clock: float, from_bytes: int = 0, most: Sequence[Segment] | None = None
 ) -> list[Segment]:
-    """Segments of the points' times without the clock's, none above `most`."""
+    """Segments of the points' times less the clock's, none above `most`."""
     seconds = [_less(point.median_seconds, clock) for point in points]
     if most is not None:
         seconds = [min(one, value_at(most, point.message_bytes)) for one, point in zip(seconds, points, strict=True)]
     return fit_segments(
         [point.message_bytes for point in points],
         seconds,
-        uncertain=[point.relative_error for point in points],
+        relative_errors=[point.relative_error for point in points],
         most_segments=_OVERHEAD_SEGMENTS,
         from_bytes=from_bytes,
     )
 
 
-def _crosstraffic(exchanges: Sequence[CalibrationPoint], alone: Sequence[Aim], overheads: _Overheads) -> bool:
-    """Whether both directions at once are slower, more nearly by what SimGrid would take than not at all.
+def _crosstraffic(exchanges: Sequence[CalibrationPoint], alone: Sequence[MessageTime], overheads: _Overheads) -> bool:
+    """Whether both directions at once are slower by at least half of what SimGrid's cross traffic would take.
 
-    Of the largest messages below the eager limit: larger ones wait for each other's handshakes.
+    The largest messages below the eager limit decide: larger ones wait for each other's handshakes.
     """
     largest = [point for point in exchanges if point.message_bytes >= overheads.eager_limit_bytes / 4]
     ratios = [
@@ -220,7 +221,7 @@ def _with_loopback(
 ) -> Platform:
     """Loopback latency and bandwidth from ping-pongs within a node, where there are any.
 
-    The link's factors hold for the loopback, too, so that two numbers must do.
+    The link's factors apply to the loopback, too, so that only two numbers are free.
     """
     inside = of_kind(points, PING_PONG, within_node=True)
     if len(inside) < _LEAST_POINTS:
@@ -230,7 +231,10 @@ def _with_loopback(
     seconds = np.array([_less(point.median_seconds, clock) / 2 for point in inside])
     columns = np.array(
         [
-            [_holding(factors.latency_factor, size), (size + ENVELOPE_BYTES) / _holding(factors.bandwidth_factor, size)]
+            [
+                _factor_at(factors.latency_factor, size),
+                (size + ENVELOPE_BYTES) / _factor_at(factors.bandwidth_factor, size),
+            ]
             for size in sizes
         ]
     )
@@ -243,7 +247,7 @@ def _with_loopback(
     )
 
 
-def _holding(rows: Sequence[FactorRow], size: float) -> float:
+def _factor_at(rows: Sequence[FactorRow], size: float) -> float:
     return [factor for start, factor in rows if start <= size][-1]
 
 
@@ -282,7 +286,7 @@ def _rows(segments: Sequence[Segment]) -> tuple[OverheadRow, ...]:
 
 
 def _different(rows: Sequence[tuple]) -> list[tuple]:
-    """Rows that begin where the next one does hold for nothing."""
+    """The rows without those that begin where the next one does, which apply to no size."""
     return [row for row, after in pairwise([*rows, (math.inf,)]) if row[0] < after[0]]
 
 

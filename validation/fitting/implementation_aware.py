@@ -1,6 +1,6 @@
 """Fits implementation-aware models by the experiments of Nuriyev & Lastovetsky 2021, section IV.
 
-They are simulated on a platform, or measured at a place.
+They are simulated on a platform, or measured at a target.
 """
 
 from __future__ import annotations
@@ -12,17 +12,9 @@ from dataclasses import dataclass, replace
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import ROUNDTRIP, Experiment, Laboratory
-from collwise.models.implementation_aware.estimation import (
-    AS_PRINTED,
-    BY_PARTS,
-    FORMULAS,
-    AlgorithmFit,
-    Observation,
-    estimate_gamma,
-    estimate_hockney,
-    fit_algorithm,
-)
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.fitting import fit_algorithm, fit_gamma, fit_hockney
+from collwise.models.implementation_aware.parameters import AlgorithmFit, ModelParameters, Observation
+from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
@@ -41,7 +33,7 @@ MEASURED_PRECISION = Precision(3, 10, 0.95, 0.05)
 
 
 @dataclass(frozen=True)
-class Grid:
+class ExperimentSizes:
     """The message sizes of a fit's experiments, bytes.
 
     `broadcasts` are the paper's; `short` ones have one segment, where latency dominates; `blocks` are those of gather
@@ -58,7 +50,7 @@ class Grid:
     segment_counts: tuple[int, ...] = (2, 8, 32)
 
 
-MEASURED_GRID = Grid(
+MEASURED_SIZES = ExperimentSizes(
     broadcasts=(8192, 32768, 131072, 262144),
     short=(64, 4096),
     blocks=(1024, 16384, 65536, 131072),
@@ -67,12 +59,12 @@ MEASURED_GRID = Grid(
     gamma=(64, 8192, 65536, 262144),
     segment_counts=(2, 8),
 )
-"""What a real network has the time for."""
+"""The sizes for measured fits, few since a real network is slow."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a fit is made from. `procs`: the process counts of the experiments; `broadcasts`: which are fitted.
+class FitPlan:
+    """The extent of a fit: `procs`, the process counts of the experiments, and `broadcasts`, those that are fitted.
 
     `more_segments` are segment sizes besides the common one, 0 for whole messages. Broadcast is always fitted.
     """
@@ -82,9 +74,9 @@ class Plan:
     segment_bytes: int = SEGMENT_BYTES
     fanout: int = 0
     more_segments: tuple[int, ...] = SEGMENTS[1:]
-    broadcasts: tuple[str, ...] = tuple(FORMULAS[BY_PARTS]["bcast"])
-    collectives: tuple[str, ...] = tuple(FORMULAS[BY_PARTS])
-    grid: Grid = Grid()
+    broadcasts: tuple[str, ...] = tuple(MODELS[BY_PARTS].formulas["bcast"])
+    collectives: tuple[str, ...] = tuple(MODELS[BY_PARTS].formulas)
+    sizes: ExperimentSizes = ExperimentSizes()
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:
@@ -103,16 +95,16 @@ def measured_procs(most: int) -> tuple[int, ...]:
 
 
 def measured_plan(
-    place: ExecutionTarget, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0
-) -> Plan:
-    """A small plan, of one segment size and whole messages. Raises UsageError when the place does not hold as many."""
-    per_node = place.processes_per_node(max(procs))
-    return Plan(tuple(procs), per_node, segment_bytes, fanout, more_segments=(0,), grid=MEASURED_GRID)
+    target: ExecutionTarget, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0
+) -> FitPlan:
+    """A small plan, of one segment size and whole messages. Raises UsageError for more processes than fit."""
+    per_node = target.processes_per_node(max(procs))
+    return FitPlan(tuple(procs), per_node, segment_bytes, fanout, more_segments=(0,), sizes=MEASURED_SIZES)
 
 
 def fit(
     platform: HostPlatform,
-    plan: Plan,
+    plan: FitPlan,
     context: SimulationContext,
 ) -> ModelParameters:
     """gamma, Hockney, and alpha and beta of every algorithm, as printed and by parts, simulated.
@@ -126,45 +118,45 @@ def fit(
         )
     experiments = _Experiments(plan, len(platform.hosts), platform.eager_limit_bytes)
     sweep = context.simulate(platform, experiments.all_cases(), f"{platform.name}: fitting models")
-    one_way = one_way_seconds(context.laboratory(platform, 2), plan.grid.broadcasts)
+    one_way = one_way_seconds(context.laboratory(platform, 2), plan.sizes.broadcasts)
     return experiments.evaluate(sweep.timings, one_way, platform.name, sweep.configuration.maker)
 
 
 def fit_measured(
-    place: ExecutionTarget,
-    plan: Plan,
+    target: ExecutionTarget,
+    plan: FitPlan,
     store: Store,
     *,
     precision: Precision = MEASURED_PRECISION,
     limit_seconds: float = 600.0,
 ) -> ModelParameters:
-    """The same from times measured at a place, one process a node or all on one.
+    """The same from times measured on an execution target, with one process per node or all on one.
 
     Experiments that the paper reads on the root's clock end at the root, by a gather or a reply: the slowest process's
     time is the root's there, and free of the closing barrier that a root-based time of a collective needs.
     Raises UsageError when the plan does not fit there and CollwiseError when an experiment fails or has no time.
     """
     most = max(plan.procs)
-    per_node = place.processes_per_node(most)
+    per_node = target.processes_per_node(most)
     if min(plan.procs) < 2:
         raise UsageError(f"P = {min(plan.procs)}: a fit needs two processes at least")
     if 1 < per_node < most:
         raise UsageError(
-            f"{place.name} with {per_node} processes a node: gamma(p) is of one process a node; say --ppn 1"
+            f"{target.name} with {per_node} processes per node: gamma(p) needs one process per node; give --ppn 1"
         )
-    experiments = _Experiments(replace(plan, processes_per_node=per_node), most, place.eager_limit_bytes, per_node)
+    experiments = _Experiments(replace(plan, processes_per_node=per_node), most, target.eager_limit_bytes, per_node)
     cases = list(dict.fromkeys(experiments.all_cases()))
     timings = measure(
-        place,
+        target,
         cases,
         store,
         method=Method(timing="maximum", precision=precision),
         timeout_seconds=limit_seconds,
     )
     by_case = {timing.case: replace(timing, root_seconds=timing.seconds) for timing in timings}
-    lab = ExperimentLaboratory.measured(place, most, store, precision=precision, limit_seconds=limit_seconds)
-    one_way = one_way_seconds(lab, plan.grid.broadcasts)
-    return experiments.evaluate(by_case, one_way, place.name, f"measured, {place.installation.label}")
+    lab = ExperimentLaboratory.measured(target, most, store, precision=precision, limit_seconds=limit_seconds)
+    one_way = one_way_seconds(lab, plan.sizes.broadcasts)
+    return experiments.evaluate(by_case, one_way, target.name, f"measured, {target.installation.label}")
 
 
 def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
@@ -174,17 +166,17 @@ def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
 
 
 class _Experiments:
-    """The cases of a fit, and what their times say."""
+    """The cases of a fit, and the parameters from their times."""
 
-    def __init__(self, plan: Plan, apart: int, eager_limit_bytes: int, apart_per_node: int = 1) -> None:
-        """`apart` processes, all pairs of them alike: `apart_per_node` of them on a node."""
-        self.plan, self.grid = plan, plan.grid
+    def __init__(self, plan: FitPlan, apart: int, eager_limit_bytes: int, apart_per_node: int = 1) -> None:
+        """`apart` is the number of processes whose pairs are all alike, `apart_per_node` of them per node."""
+        self.plan, self.sizes = plan, plan.sizes
         self.eager_limit = eager_limit_bytes
         most_children = max(4, (max(plan.procs) * 4).bit_length())
         gamma_procs = range(2, min(most_children + 1, apart) + 1)
         self.gamma_cases = [
             Case("bcast", "linear_nonblocking", p, size, processes_per_node=apart_per_node)
-            for size in sorted({*self.grid.gamma, plan.segment_bytes})
+            for size in sorted({*self.sizes.gamma, plan.segment_bytes})
             for p in gamma_procs
         ]
         self.by_algorithm: dict[tuple[str, str], list[Case]] = {}
@@ -193,10 +185,11 @@ class _Experiments:
             if catalogue.algorithm("bcast", name).selectable:
                 self.by_algorithm["bcast", name] = self._bcast_cases(name)
         for collective in ("gather", "scatter", "reduce"):
-            for name in FORMULAS[BY_PARTS][collective] if collective in plan.collectives else ():
+            for name in MODELS[BY_PARTS].formulas[collective] if collective in plan.collectives else ():
                 make = self._reduce_cases if collective == "reduce" else self._block_cases
                 self.by_algorithm[collective, name] = make(collective, name)
-        self.closing_cases = [self._case("gather", "linear", p, size) for p in plan.procs for size in self.grid.closing]
+        closing = plan.sizes.closing
+        self.closing_cases = [self._case("gather", "linear", p, size) for p in plan.procs for size in closing]
 
     def _case(self, collective: str, algorithm: str, procs: int, message_bytes: int, segment_bytes: int = 0,
               experiment: str = "collective", gather_bytes: int = 0) -> Case:  # fmt: skip
@@ -211,42 +204,42 @@ class _Experiments:
 
     def _bcast_cases(self, name: str) -> list[Case]:
         segment = self.plan.segment_bytes if Catalogue.load().algorithm("bcast", name).pipelined else 0
-        closing = [size for size in self.grid.closing if size != self.plan.segment_bytes]
+        closing = [size for size in self.sizes.closing if size != self.plan.segment_bytes]
         cases = []
         for procs in self.plan.procs:
-            for number, size in enumerate(self.grid.broadcasts):
+            for number, size in enumerate(self.sizes.broadcasts):
                 closing_bytes = closing[number % len(closing)]
                 cases.append(self._case("bcast", name, procs, size, segment, "bcast_gather", closing_bytes))
-            cases += [self._case("bcast", name, procs, size, segment) for size in self.grid.short]
+            cases += [self._case("bcast", name, procs, size, segment) for size in self.sizes.short]
             if segment:
                 cases += self._other_segments(name, procs)
             if name == "split_binary":
                 cases += [
-                    self._case("bcast", "split_binary", procs, size, 0, "exchange") for size in self.grid.broadcasts
+                    self._case("bcast", "split_binary", procs, size, 0, "exchange") for size in self.sizes.broadcasts
                 ]
         return cases
 
     def _other_segments(self, name: str, procs: int) -> list[Case]:
         short = max(1, self.plan.segment_bytes // 4)
-        cases = [self._case("bcast", name, procs, short * count, short) for count in self.grid.segment_counts]
+        cases = [self._case("bcast", name, procs, short * count, short) for count in self.sizes.segment_counts]
         others = [segment for segment in self.plan.more_segments if segment != self.plan.segment_bytes]
         return cases + [
             self._case("bcast", name, procs, size, segment)
             for segment in others
-            for size in self.grid.broadcasts
+            for size in self.sizes.broadcasts
             if segment == 0 or segment < size <= _MOST_SEGMENTS * segment
         ]
 
     def _block_cases(self, collective: str, name: str) -> list[Case]:
-        sizes = self.grid.blocks
+        sizes = self.sizes.blocks
         if collective == "scatter":
-            sizes = (*self.grid.short_blocks, *sizes)
+            sizes = (*self.sizes.short_blocks, *sizes)
         return [self._case(collective, name, procs, size) for procs in self.plan.procs for size in sizes]
 
     def _reduce_cases(self, collective: str, name: str) -> list[Case]:
         entry = Catalogue.load().algorithm(collective, name)
         segments = (self.plan.segment_bytes, *self.plan.more_segments) if entry.pipelined else (0,)
-        sizes = (*self.grid.short, *self.grid.broadcasts)
+        sizes = (*self.sizes.short, *self.sizes.broadcasts)
         return [
             self._case(collective, name, procs, size, segment)
             for procs in self.plan.procs
@@ -270,8 +263,8 @@ class _Experiments:
         seconds: dict[int, dict[int, float]] = {}
         for case in self.gamma_cases:
             seconds.setdefault(case.message_bytes, {})[case.procs] = timings[case].seconds
-        gamma = estimate_gamma(seconds)
-        hockney = estimate_hockney(self.grid.broadcasts, one_way_seconds)
+        gamma = fit_gamma(seconds)
+        hockney = fit_hockney(self.sizes.broadcasts, one_way_seconds)
         closing = [
             Observation("gather", case.procs, 0, 0, timings[case].root_seconds, 0, case.message_bytes)
             for case in self.closing_cases
@@ -282,7 +275,7 @@ class _Experiments:
             own = [self._observation(case, timings) for case in cases]
             observations.setdefault(collective, {})[name] = own
             for model in (BY_PARTS, AS_PRINTED):
-                if name not in FORMULAS[model].get(collective, {}):
+                if name not in MODELS[model].formulas.get(collective, {}):
                     continue
                 used = _as_paper(collective, own) if model == AS_PRINTED else own
                 if model == BY_PARTS and collective == "bcast":

@@ -1,4 +1,4 @@
-"""Models by name: from a parameter file, or estimated now on a simulated platform or at a place."""
+"""Models by name: from a parameter file, or fitted now on a simulated platform or an execution target."""
 
 from __future__ import annotations
 
@@ -9,104 +9,92 @@ from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
+from collwise.models.fitting.procedures import QUICK, Detail, FitRequest, fit, most_useful_procs, request
 from collwise.models.hockney import HockneyBySize
-from collwise.models.implementation_aware.estimation import FORMULAS as IMPLEMENTATION_FORMULAS
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import MODELS as IMPLEMENTATION_AWARE
-from collwise.models.implementation_aware.parameters import TRADITIONAL, ModelParameters
+from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import load_model, models_of
+from collwise.models.loading import implementation_aware_models, load_model, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.plogp import PLogP
-from collwise.models.point_to_point import AS_PRINTED, FORMULAS, PRINTED
+from collwise.models.registry import IMPLEMENTATION_AWARE, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
-from collwise.validation.fitting import implementation_aware as fitting
-from collwise.validation.fitting.point_to_point import QUICK, Detail, Request, estimate, most_useful_procs, request
+from collwise.validation.fitting import implementation_aware as by_algorithm
 from collwise.validation.selection.defaults import SEGMENT_BYTES
-
-MODEL_NAMES = (*IMPLEMENTATION_AWARE, *FORMULAS, *(family + AS_PRINTED for family in PRINTED))
-"""Every model of collectives, as on the command line."""
-
-HETEROGENEOUS = "_heterogeneous"
 
 
 def simulated_parameters(
-    platform: HostPlatform, wanted: Request, context: SimulationContext, procs: int | None = None
+    platform: HostPlatform, wanted: FitRequest, context: SimulationContext, procs: int | None = None
 ) -> FittedParameters:
-    """Estimates a point-to-point model on a simulated platform, with one process a node.
+    """Fits a point-to-point model on a simulated platform, with one process per node.
 
-    Raises UsageError for more processes than nodes, and what `estimate` raises.
+    Raises UsageError for more processes than nodes, and what `fit` raises.
     """
     count = procs or most_useful_procs(wanted, len(platform.hosts), alike=not platform.heterogeneous)
     runner = context.laboratory(platform, count)
-    return estimate(wanted, runner, platform.name, f"simulated, {runner.label}", platform.reduce_seconds_per_byte)
+    return fit(wanted, runner, platform.name, f"simulated, {runner.label}", platform.reduce_seconds_per_byte)
 
 
 def measured_parameters(
-    place: ExecutionTarget,
-    wanted: Request,
+    target: ExecutionTarget,
+    wanted: FitRequest,
     store: Store,
     procs: int,
-    precision: Precision = fitting.MEASURED_PRECISION,
+    precision: Precision = by_algorithm.MEASURED_PRECISION,
     detail: Detail = QUICK,
     limit_seconds: float = 3600.0,
 ) -> FittedParameters:
-    """Estimates a point-to-point model from experiments at a place, with `procs` processes there.
+    """Fits a point-to-point model from experiments on an execution target, with `procs` processes there.
 
-    Raises UsageError for more processes than it holds, CollwiseError when the time is up, and what `estimate` raises.
+    Raises UsageError for more processes than it holds, CollwiseError when the time is up, and what `fit` raises.
     """
-    runner = ExperimentLaboratory.measured(place, procs, store, precision=precision, limit_seconds=limit_seconds)
-    return estimate(wanted, runner, place.name, f"measured, {runner.label}", detail=detail)
+    runner = ExperimentLaboratory.measured(target, procs, store, precision=precision, limit_seconds=limit_seconds)
+    return fit(wanted, runner, target.name, f"measured, {runner.label}", detail=detail)
 
 
 def measured_models(
-    place: ExecutionTarget,
+    target: ExecutionTarget,
     store: Store,
     procs: int,
     *,
-    precision: Precision = fitting.MEASURED_PRECISION,
+    precision: Precision = by_algorithm.MEASURED_PRECISION,
     segment_bytes: int = SEGMENT_BYTES,
     budget_seconds: float = 240.0,
     on_note: Callable[[str], None] = lambda note: None,
 ) -> list[CollectiveModel]:
-    """Every model that can be fitted at the place within the time, each with its printed form where it has one.
+    """Every model that can be fitted on the target within the time, each with its printed form where it has one.
 
-    Models of messages are estimated on no more processes than change anything, LMO and the implementation-aware ones
-    on `procs`. A model whose fit fails, or for which no time is left, is missing, and `on_note` is told why.
+    Point-to-point models are fitted on no more processes than change anything, LMO and the implementation-aware models
+    on `procs`. A model whose fit fails, or for which no time is left, is missing; `on_note` receives the reason.
     """
     until = time.monotonic() + budget_seconds
-    found: list[CollectiveModel] = []
+    found: dict[str, CollectiveModel] = {}
 
-    def attempt(name: str, fit: Callable[[float], Sequence[CollectiveModel]]) -> None:
-        left = until - time.monotonic()
-        if left <= 0:
-            on_note(f"{name}: not fitted, {budget_seconds:g} s were over")
-            return
-        try:
-            found.extend(fit(left))
-        except CollwiseError as problem:
-            on_note(f"{name}: not fitted: {problem}")
+    def of_algorithms(left: float) -> dict[str, CollectiveModel]:
+        plan = by_algorithm.measured_plan(target, by_algorithm.measured_procs(procs), segment_bytes)
+        parameters = by_algorithm.fit_measured(target, plan, store, precision=precision, limit_seconds=left)
+        return implementation_aware_models(parameters)
 
-    def of_messages(family: str, left: float) -> list[CollectiveModel]:
+    def of_messages(family: str, left: float) -> dict[str, CollectiveModel]:
         wanted = request(family)
         count = procs if family == "lmo" else most_useful_procs(wanted, procs)
-        fitted = measured_parameters(place, wanted, store, count, precision, limit_seconds=left)
-        return list(models_of(fitted).values())
+        return models_of(measured_parameters(target, wanted, store, count, precision, limit_seconds=left))
 
-    def of_algorithms(left: float) -> list[CollectiveModel]:
-        plan = fitting.measured_plan(place, fitting.measured_procs(procs), segment_bytes)
-        parameters = fitting.fit_measured(place, plan, store, precision=precision, limit_seconds=left)
-        return [ImplementationAware(parameters, one) for one in IMPLEMENTATION_AWARE]
-
-    attempt("implementation-aware", of_algorithms)
-    for family in FAMILIES:
-        attempt(family, lambda left, family=family: of_messages(family, left))  # type: ignore[misc]
-    return list({model.name: model for model in found}.values())
+    for family in (IMPLEMENTATION_AWARE, *FAMILIES):
+        left = until - time.monotonic()
+        if left <= 0:
+            on_note(f"{family}: not fitted, {budget_seconds:g} s were over")
+            continue
+        try:
+            found |= of_algorithms(left) if family == IMPLEMENTATION_AWARE else of_messages(family, left)
+        except CollwiseError as problem:
+            on_note(f"{family}: not fitted: {problem}")
+    return list(found.values())
 
 
 def fitted_segments(segments: Sequence[int]) -> tuple[int, ...]:
@@ -126,12 +114,12 @@ def implementation_aware(
     collectives: Sequence[str] = (),
 ) -> ModelParameters:
     """Fits the implementation-aware models for some collectives, or all; see `fitted_segments`."""
-    procs = fitting.default_procs(platform, ppn)
+    procs = by_algorithm.default_procs(platform, ppn)
     segments = fitted_segments(segments)
-    plan = fitting.Plan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
+    plan = by_algorithm.FitPlan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
     if collectives:
         plan = replace(plan, collectives=tuple(collectives))
-    return fitting.fit(platform, plan, context)
+    return by_algorithm.fit(platform, plan, context)
 
 
 def models_on(
@@ -142,27 +130,25 @@ def models_on(
     context: SimulationContext,
     collectives: Sequence[str] = (),
 ) -> list[CollectiveModel]:
-    """Models estimated on the platform, in the order of their names; what one fit gives is fitted once.
+    """Models fitted on the platform, in the order of their names; a fit that serves several is made once.
 
     `segments`: sizes that implementation-aware models are fitted for, see `fitted_segments`;
     `collectives`: those that they are fitted for, all if empty.
     Where nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
+    Raises UsageError for an unknown name.
     """
     found: dict[str, CollectiveModel] = {}
     for name in names:
         if name in found:
             continue
-        if name in IMPLEMENTATION_AWARE:
-            parameters = implementation_aware(platform, ppn, segments, context, collectives)
-            found |= {one: ImplementationAware(parameters, one) for one in IMPLEMENTATION_AWARE}
+        kind = ModelKind.parse(name)
+        if kind.family == IMPLEMENTATION_AWARE:
+            found |= implementation_aware_models(implementation_aware(platform, ppn, segments, context, collectives))
         else:
-            found |= models_of(simulated_parameters(platform, _request(name, platform.heterogeneous), context))
+            where_possible = None if platform.heterogeneous else False
+            wanted = request(kind.family, heterogeneous=kind.heterogeneous or where_possible)
+            found |= models_of(simulated_parameters(platform, wanted, context))
     return [found[name] for name in names]
-
-
-def _request(name: str, differ: bool) -> Request:
-    family = name.removesuffix(AS_PRINTED).removesuffix(HETEROGENEOUS)
-    return request(family, heterogeneous=name.endswith(HETEROGENEOUS) or (None if differ else False))
 
 
 def model_of(
@@ -174,28 +160,24 @@ def model_of(
     context: SimulationContext,
     collectives: Sequence[str] = (),
 ) -> CollectiveModel:
-    """The model of a parameter file, or one that is estimated now (from the store where the experiments are there).
+    """The model in a parameter file, or one that is fitted now (experiments that the store has are not run again).
 
     Raises UsageError for a file that is of another platform or does not hold the model.
     """
-    if file is not None:
-        return _from_file(name, file, platform, ppn)
-    return models_on(platform, [name], ppn, segments, context, collectives)[0]
-
-
-def _from_file(name: str, file: Path, platform: HostPlatform, ppn: int) -> CollectiveModel:
+    if file is None:
+        return models_on(platform, [name], ppn, segments, context, collectives)[0]
     model = load_model(file, name)
     check_fits_platform(model, file, platform, ppn)
     return model
 
 
 def fitted_per_node(model: CollectiveModel) -> int | None:
-    """The processes a node that the model's parameters hold for; None where they hold for any."""
+    """The processes per node that the model's parameters hold for; None where they hold for any number."""
     return model.parameters.processes_per_node if isinstance(model, ImplementationAware) else None
 
 
 def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatform, ppn: int) -> None:
-    """Raises UsageError, naming the file, if the model is of another platform or of other processes a node."""
+    """Raises UsageError, naming the file, for a model of another platform or number of processes per node."""
     per_node = fitted_per_node(model)
     if model.platform != platform.name or per_node not in (None, ppn):
         fitted_with = "" if per_node is None else f" with {per_node} per node"
@@ -206,7 +188,7 @@ def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatfo
 
 
 def platform_of(model: CollectiveModel, file: Path) -> HostPlatform:
-    """The platform that the model is of. Raises UsageError, naming the file, if it is not among the known ones."""
+    """The model's platform. Raises UsageError, naming the file, if it is not among the known ones."""
     try:
         return load(model.platform)
     except UsageError:
@@ -223,7 +205,7 @@ def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, me
     try:
         platform = load(model.platform)
     except UsageError:
-        # A fit takes half of what a platform holds, see fitting.default_procs.
+        # A fit takes half of what a platform holds, see by_algorithm.default_procs.
         if fitted_procs and procs > 2 * fitted_procs:
             found.append(f"P = {procs} is far beyond what was fitted, P of up to {fitted_procs}")
     else:
@@ -240,7 +222,7 @@ def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, me
 
 
 def _reach(model: CollectiveModel, collective: str) -> tuple[int, float]:
-    """The largest P and m that the model was fitted to; 0 where its parameters do not tell."""
+    """The largest P and m that the model was fitted to; 0 where its parameters do not say."""
     if isinstance(model, ImplementationAware):
         by_algorithm = model.parameters.observations.get(collective, {})
         points = [(one.procs, one.message_bytes) for observations in by_algorithm.values() for one in observations]
@@ -249,29 +231,3 @@ def _reach(model: CollectiveModel, collective: str) -> tuple[int, float]:
     if isinstance(parameters, HockneyBySize):
         return 0, parameters.time.message_bytes[-1]
     return 0, parameters.gap.message_bytes[-1] if isinstance(parameters, PLogP) else 0
-
-
-def covers(model: str, collective: str) -> bool:
-    """Whether the model has a formula for any algorithm of the collective."""
-    family = model.removesuffix(AS_PRINTED)
-    if family in FORMULAS:
-        return collective in FORMULAS[family]
-    return collective == "bcast" if model == TRADITIONAL else collective in IMPLEMENTATION_FORMULAS[model]
-
-
-def check_formulas(model: str, collectives: Sequence[str]) -> None:
-    """Raises UsageError naming those of the collectives that the model has no formulas for."""
-    missing = [name for name in collectives if not covers(model, name)]
-    if missing:
-        others = [
-            name
-            for name in MODEL_NAMES
-            if not name.endswith(AS_PRINTED) and all(covers(name, collective) for collective in missing)
-        ]
-        any_model = any(covers(name, collective) for name in MODEL_NAMES for collective in missing)
-        none = "; no model has them for all of these (see 'collwise models --collective all')"
-        known = f"; these have: {', '.join(others)}" if others else none if any_model else "; no model has any"
-        raise UsageError(
-            f"model {model} has no formulas for {', '.join(missing)}{known}. "
-            "Every collective can be chosen by simulated times: collwise select --by simulated"
-        )

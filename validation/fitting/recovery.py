@@ -1,4 +1,4 @@
-"""Whether estimation finds the parameters that a description has: each procedure on platforms of known ones.
+"""Whether fitting finds the parameters of a platform's description: each procedure on platforms of known ones.
 
 Point-to-point times of an exact platform are os + latency + or, straight in m; what the models call their parameters
 follows from it (platforms/truth.py). A procedure is tried where the platform is as its paper assumes: `objection`.
@@ -12,6 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
+from collwise.models.fitting.procedures import PROCEDURES, FitRequest
 from collwise.models.hockney import Hockney, HockneyBySize, of_pair
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
@@ -19,17 +20,16 @@ from collwise.models.parameter_file import FittedParameters
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from collwise.platforms import HostPlatform
 from collwise.platforms.truth import PointToPoint, point_to_point
-from collwise.validation.fitting.point_to_point import PROCEDURES, Request
 
 # Eager sizes at which functions of the message size are compared; the first stands for an empty message.
 SIZES = (1, 1024, 65536)
 
 TOLERANCE = 0.02
 LMO_TOLERANCE = 0.05
-"""Relative errors that count as found: of all models, and of LMO, whose parameters are differences of times."""
+"""Relative errors up to which a parameter counts as found; LMO's parameters are differences of times."""
 
 PLATFORMS = ("exact", "exact-sender", "exact-symmetric", "exact-heterogeneous")
-"""Those made for this: together they suit every procedure."""
+"""The platforms made for this: together they suit every procedure."""
 
 _NEGLIGIBLE = 1e-3
 
@@ -56,8 +56,8 @@ class Recovered:
         return self.worst_error <= (LMO_TOLERANCE if self.family == "lmo" else TOLERANCE)
 
 
-def objection(wanted: Request, truth: PointToPoint) -> str:
-    """What the procedure assumes and the platform is not; empty where they suit each other."""
+def objection(wanted: FitRequest, truth: PointToPoint) -> str:
+    """The procedure's assumption that does not hold on the platform; empty where all hold."""
     equal_ends = np.allclose(truth.send_seconds, truth.receive_seconds, rtol=_NEGLIGIBLE) and np.allclose(
         truth.send_seconds_per_byte, truth.receive_seconds_per_byte, rtol=_NEGLIGIBLE
     )
@@ -79,24 +79,24 @@ def _grows_in_one_place(truth: PointToPoint) -> bool:
 
 
 def _gap_bends(truth: PointToPoint) -> bool:
-    """Whether a pair's sender is the slower end for some sizes and its receiver for others."""
+    """Whether the slower end of a pair is its sender for some sizes and its receiver for others."""
     by_base = np.sign(truth.send_seconds[:, None] - truth.receive_seconds[None, :])
     by_byte = np.sign(truth.send_seconds_per_byte[:, None] - truth.receive_seconds_per_byte[None, :])
     return bool(np.any(by_base * by_byte < 0))
 
 
-def requests(heterogeneous: bool) -> list[Request]:
+def requests(heterogeneous: bool) -> list[FitRequest]:
     """Every procedure, or every one that has a heterogeneous form."""
     return [
-        Request(family, name, heterogeneous)
+        FitRequest(family, name, heterogeneous)
         for family, procedures in PROCEDURES.items()
         for name, procedure in procedures.items()
-        if not heterogeneous or procedure.heterogeneous is not None
+        if not heterogeneous or procedure.fit_pairs is not None
     ]
 
 
 def recover(
-    platform: HostPlatform, wanted: Sequence[Request], fit: Callable[[Request], FittedParameters]
+    platform: HostPlatform, wanted: Sequence[FitRequest], fit: Callable[[FitRequest], FittedParameters]
 ) -> list[Recovered]:
     """The parameters that `fit` finds for each request that suits the platform, beside the true ones.
 
@@ -112,7 +112,7 @@ def recover(
 
 
 def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, float, float, float]]:
-    """By parameter: true and estimated means over all pairs, and the worst error of any pair, or of the means."""
+    """True and estimated means of each parameter over all pairs, and the worst error of any pair, or of the means."""
     pairs = list(permutations(range(fitted.procs), 2))
     sizes = [size for size in SIZES if size < truth.eager_limit_bytes]
     true = [_true_values(fitted, truth, i, j, sizes) for i, j in pairs]
@@ -177,7 +177,7 @@ def _of_processor(value: object, processor: int) -> float:
 def _true_values(
     fitted: FittedParameters, truth: PointToPoint, i: int, j: int, sizes: Sequence[int]
 ) -> dict[str, float]:
-    """What a message from i to j has, as the model names it."""
+    """The true parameters of a message from i to j, under the model's names."""
 
     def send(size: float) -> float:
         return float(truth.send_seconds[i] + truth.send_seconds_per_byte[i] * size)

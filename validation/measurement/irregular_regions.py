@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.common.errors import UsageError
-from collwise.models.estimators.thresholds import (
+from collwise.models.fitting.thresholds import (
     LEAST_POINTS,
     escalations,
     gather_irregular_from,

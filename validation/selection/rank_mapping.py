@@ -16,8 +16,9 @@ from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO
 from collwise.models.piecewise import Array
-from collwise.models.point_to_point import FORMULAS, PointToPointModel
+from collwise.models.point_to_point import PointToPointModel
 from collwise.models.rank_mapping import Mapping, default_mapping, heaviest_to_fastest, optimal_mapping
+from collwise.models.registry import MODELS as KNOWN_MODELS
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
@@ -60,14 +61,14 @@ def check_choice(collective: str, model: str) -> None:
         raise unknown_name("collective with a mapping to choose", collective, COLLECTIVES)
     if model in MODELS:
         return
-    if f"{model}_heterogeneous" in MODELS:
+    if model not in KNOWN_MODELS:
+        raise unknown_name("model with parameters of each pair", model, MODELS)
+    if KNOWN_MODELS[model].family in [KNOWN_MODELS[name].family for name in MODELS]:
         raise UsageError(
             f"model {model} has the same parameters for all processors, so there is no mapping to choose; "
             f"valid: {', '.join(MODELS)}"
         )
-    if model in FORMULAS:
-        raise UsageError(f"model {model} has no parameters of each pair; valid: {', '.join(MODELS)}")
-    raise unknown_name("model with parameters of each pair", model, MODELS)
+    raise UsageError(f"model {model} has no parameters of each pair; valid: {', '.join(MODELS)}")
 
 
 def best_mappings(

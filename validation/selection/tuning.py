@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from collwise.models.implementation_aware.estimation import BY_PARTS
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.registry import BY_PARTS
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.validation.fitting.models_by_name import implementation_aware

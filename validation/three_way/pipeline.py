@@ -79,7 +79,7 @@ OnStage = Callable[[str, float | None], None]
 
 
 class ThreeWayComparison:
-    """One run of a plan. Finished cases are in the store, calibrations' points and platforms in a folder.
+    """One run of a plan. Finished cases and measurements are in the store, calibrated platforms in a folder.
 
     A run that was stopped resumes from there.
     """

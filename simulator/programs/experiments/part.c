@@ -304,7 +304,7 @@ repetition part_run(const part *mine) {
     case EAGER_LIMIT:
         return run_eager_limit(mine);
     case CLOCK:
-        return run_clock(mine);
+        return mine->role == 0 ? run_clock(mine) : (repetition){0, 0};
     case REDUCE:
         return mine->role == 0 ? run_reduce(mine) : (repetition){0, 0};
     default:

@@ -27,7 +27,7 @@
 
 # %%
 from collwise.common.units import format_seconds
-from collwise.models.implementation_aware.estimation import Hockney
+from collwise.models.hockney import Hockney
 from collwise.studies.figures import picks as draw
 from collwise.studies.papers.nuriyev2021 import published_model as formulas
 from collwise.studies.papers.nuriyev2021 import simulated as paper

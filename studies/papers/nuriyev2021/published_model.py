@@ -15,9 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from collwise.common.units import format_seconds
+from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
-from collwise.models.implementation_aware.estimation import AS_PRINTED, FORMULAS, Hockney
-from collwise.models.implementation_aware.parts import Array, Formula, Gamma, Part, Points
+from collwise.models.implementation_aware.parts import Formula, Gamma, Part
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
+from collwise.models.registry import AS_PRINTED, MODELS
 from collwise.studies.papers.nuriyev2021.tables import (
     EAGER_LIMIT_BYTES,
     PARAMETERS,
@@ -45,7 +48,7 @@ class Reading:
 
     def formula(self, algorithm: str) -> Formula:
         """The algorithm's formula under this reading."""
-        return self.replaced.get(algorithm, FORMULAS[AS_PRINTED][self.collective][algorithm])
+        return self.replaced.get(algorithm, MODELS[AS_PRINTED].formulas[self.collective][algorithm])
 
 
 PLUS, PRODUCT = "plus", "product"
@@ -159,9 +162,11 @@ def predict_published(
     seconds = {}
     for algorithm, pair in PARAMETERS[table.platform][table.collective].items():
         own_segments = 0 if algorithm == "linear" else segments
-        points = Points.of(table.procs, np.array(message_bytes), own_segments, 0, EAGER_LIMIT_BYTES)
-        alpha = pair.alpha_seconds + rounding * half_digit(pair.alpha_seconds)
-        beta = pair.beta_seconds_per_byte + rounding * half_digit(pair.beta_seconds_per_byte)
+        points = Points.of(table.procs, np.array(message_bytes), own_segments, eager_limit_bytes=EAGER_LIMIT_BYTES)
+        alpha, beta = (
+            printed + rounding * half_digit(printed)
+            for printed in (float(pair.alpha_seconds), float(pair.beta_seconds_per_byte))
+        )
         parts = reading.formula(algorithm)(points, gamma)
         seconds[algorithm] = np.asarray(sum(part.count * (alpha + part.bytes_each * beta) for part in parts))
     return seconds
@@ -282,7 +287,7 @@ def segment_ratios_that_match(
 
 def segment_seconds(platform: str, algorithm: str) -> float:
     """The published alpha + m_s beta of a broadcast algorithm."""
-    return float(PARAMETERS[platform]["bcast"][algorithm](np.array(float(SEGMENT_BYTES))))
+    return float(PARAMETERS[platform]["bcast"][algorithm].predict(SEGMENT_BYTES))
 
 
 def openmpi_contradictions() -> list[tuple[PublishedTable, PublishedRow, str]]:
@@ -324,7 +329,7 @@ def alpha_beta_ratios() -> list[AlphaBetaRatio]:
     ratios = []
     for platform, collectives in PARAMETERS.items():
         for algorithm, pair in collectives["bcast"].items():
-            alpha, beta = pair.alpha_seconds, pair.beta_seconds_per_byte
+            alpha, beta = float(pair.alpha_seconds), float(pair.beta_seconds_per_byte)
             ratios.append(
                 AlphaBetaRatio(
                     platform, algorithm, SEGMENT_BYTES * alpha / beta,
@@ -362,7 +367,6 @@ def alpha_beta_table() -> pd.DataFrame:
 
 def minimum_norm_table(true: Hockney) -> pd.DataFrame:
     """What `minimum_norm_pair` finds for every broadcast algorithm of the paper."""
-    segment = np.array(SEGMENT_BYTES)
     rows = []
     for name in PARAMETERS["grisou"]["bcast"]:
         found = minimum_norm_pair(name, true)
@@ -370,7 +374,7 @@ def minimum_norm_table(true: Hockney) -> pd.DataFrame:
         rows.append(
             (
                 *(name, f"{found.alpha_seconds:.3g}", f"{found.beta_seconds_per_byte:.3g}", f"{ratio:.3g}"),
-                *(format_seconds(float(pair(segment))) for pair in (found, true)),
+                *(format_seconds(float(pair.predict(SEGMENT_BYTES))) for pair in (found, true)),
             )
         )
     columns = [

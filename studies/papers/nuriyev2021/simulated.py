@@ -16,10 +16,10 @@ import pandas as pd
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.models.implementation_aware import bcast
-from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS, FORMULAS
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import TRADITIONAL, ModelParameters
-from collwise.models.implementation_aware.parts import Array
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.piecewise import Array
+from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
 from collwise.platforms import load
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.nuriyev2021.published_model import segment_seconds
@@ -32,7 +32,7 @@ from collwise.studies.papers.nuriyev2021.tables import (
     PublishedTable,
 )
 from collwise.studies.reports.comparison_table import percent, table_columns, table_row
-from collwise.validation.fitting.implementation_aware import Plan, fit
+from collwise.validation.fitting.implementation_aware import FitPlan, fit
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import Comparison, ComparisonResult, compare
 from collwise.validation.selection.defaults import PAPER_SIZES, SEGMENT_BYTES
@@ -61,7 +61,7 @@ CLUSTERS = (
 )
 COMPARED_MODELS = (BY_PARTS, AS_PRINTED)
 # The algorithms of the paper, by collective; the catalogue has more.
-PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in FORMULAS[AS_PRINTED].items()}
+PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in MODELS[AS_PRINTED].formulas.items()}
 # The paper's figure 6 does not say its message size. Here are one with few segments and one with many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
 # What makes a choice, as its column is called: a model of COMPARED_MODELS, and a source of the comparison.
@@ -105,7 +105,7 @@ def fitted_tables(context: SimulationContext) -> list[FittedTable]:
     tables = []
     for cluster in CLUSTERS:
         platform, ppn = load(cluster.name), cluster.processes_per_node
-        plan = Plan(cluster.fit_procs, ppn, SEGMENT_BYTES, more_segments=(), broadcasts=PAPER_ALGORITHMS["bcast"])
+        plan = FitPlan(cluster.fit_procs, ppn, SEGMENT_BYTES, more_segments=(), broadcasts=PAPER_ALGORITHMS["bcast"])
         parameters = fit(platform, plan, context)
         for collective, sizes in PAPER_SIZES.items():
             names = PAPER_ALGORITHMS[collective]
@@ -199,10 +199,9 @@ def traditional_and_ours(table: FittedTable) -> tuple[list[int], Curves]:
     rows = table.rows(BY_PARTS, procs)
     sizes = [row.message_bytes for row in rows]
     names = tuple(bcast.TRADITIONAL)
+    traditional = ImplementationAware(table.parameters, TRADITIONAL)
     return sizes, {
-        "traditional": {
-            name: table.parameters.predict("bcast", name, procs, np.array(sizes), model=TRADITIONAL) for name in names
-        },
+        "traditional": {name: traditional.predict("bcast", name, procs, np.array(sizes)) for name in names},
         "simulated": {name: np.array([row.simulated[name] for row in rows]) for name in names},
         "by parts": {name: np.array([row.predicted[name] for row in rows]) for name in names},
     }
@@ -227,7 +226,7 @@ def segment_times(tables: Sequence[FittedTable]) -> dict[tuple[str, str], tuple[
     return {
         (table.cluster.name, name): (
             segment_seconds(table.cluster.name, name),
-            float(table.parameters.fits[AS_PRINTED]["bcast"][name].parameters["main/eager"](np.array(SEGMENT_BYTES))),
+            float(table.parameters.fits[AS_PRINTED]["bcast"][name].parameters["main/eager"].predict(SEGMENT_BYTES)),
         )
         for table in tables
         if table.collective == "bcast"
@@ -243,9 +242,9 @@ def segment_times_table(times: Mapping[tuple[str, str], tuple[float, float]]) ->
 
 def chain_segment_and_half_roundtrip(table: FittedTable) -> tuple[float, float]:
     """Seconds per further segment of the chain broadcast, and of half a roundtrip of a segment's size, as fitted."""
-    segment, parameters = np.array(SEGMENT_BYTES), table.parameters
+    parameters = table.parameters
     step = parameters.fits[BY_PARTS]["bcast"]["chain"].parameters["steady/eager"]
-    return float(step(segment)), float(parameters.hockney(segment))
+    return float(step.predict(SEGMENT_BYTES)), float(parameters.hockney.predict(SEGMENT_BYTES))
 
 
 # The simulated best beside the measured one.

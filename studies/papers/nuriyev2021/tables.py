@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collwise.models.implementation_aware.estimation import Hockney
+from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parts import Gamma
 from collwise.validation.selection.defaults import SEGMENT_BYTES
 

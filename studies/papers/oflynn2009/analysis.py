@@ -12,6 +12,7 @@ import pandas as pd
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.models.collectives.scatter import lmo_parts
+from collwise.models.fitting.procedures import request
 from collwise.models.hockney import of_pair
 from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO, Thresholds
@@ -26,7 +27,6 @@ from collwise.simulator.timing import Case
 from collwise.studies.papers.oflynn2009.estimates import MODELS, PROCS, Estimates, PredictionError, is_eager, percent
 from collwise.studies.papers.oflynn2009.tables import FIGURE_5_5_BYTES, KIB, THRESHOLDS
 from collwise.validation.fitting.models_by_name import simulated_parameters
-from collwise.validation.fitting.point_to_point import request
 from collwise.validation.fitting.recovery import Recovered, recover
 from collwise.validation.selection.rank_mapping import MappingGain, best_mappings, mapping_gains
 

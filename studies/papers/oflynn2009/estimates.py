@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Laboratory, Measurement
-from collwise.models.estimators import cost
-from collwise.models.estimators import lmo as lmo_estimator
-from collwise.models.estimators.cost import with_effort
-from collwise.models.estimators.hockney import hockney_by_regression
+from collwise.models.fitting import cost
+from collwise.models.fitting.cost import with_effort
+from collwise.models.fitting.hockney import hockney_by_regression
+from collwise.models.fitting.lmo import lmo_by_triplets
+from collwise.models.fitting.procedures import request
 from collwise.models.hockney import Hockney, mean_of_pairs
 from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO, Thresholds
@@ -34,7 +35,6 @@ from collwise.studies.papers.oflynn2009.tables import (
     TABLE_7_1_MICROSECONDS,
 )
 from collwise.validation.fitting.models_by_name import simulated_parameters
-from collwise.validation.fitting.point_to_point import request
 
 PLATFORM = "hcl16"
 PROCS = 16
@@ -284,7 +284,7 @@ def effort_of_lmo_without_thresholds(
 ) -> Effort:
     """The effort of estimating C, t, L and 1 / beta when the thresholds are known."""
     lab = context.laboratory(platform)
-    return with_effort(lab, lambda: lmo_estimator.estimate(lab, thresholds))[1]
+    return with_effort(lab, lambda: lmo_by_triplets(lab, thresholds))[1]
 
 
 def efforts(found: Estimates, lmo_alone: Effort) -> dict[str, Effort]:

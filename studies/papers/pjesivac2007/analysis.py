@@ -17,6 +17,7 @@ import numpy as np
 
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
+from collwise.models.fitting.procedures import FitRequest, request
 from collwise.models.hockney import HockneyBySize
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import models_of
@@ -24,14 +25,13 @@ from collwise.models.loggp import LogGP
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
-from collwise.models.point_to_point import AS_PRINTED
+from collwise.models.registry import MODELS
 from collwise.platforms import HostPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.studies.papers.pjesivac2007.tables import TABLE_5
 from collwise.validation.fitting.models_by_name import simulated_parameters
-from collwise.validation.fitting.point_to_point import Request, request
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
@@ -56,14 +56,13 @@ class ModelSet:
     """Three models: which procedure estimates which, and whether the formulas are the printed or the derived ones."""
 
     name: str
-    requests: tuple[Request, ...]
+    requests: tuple[FitRequest, ...]
     printed: bool
 
     def on(self, platform: HostPlatform, context: SimulationContext) -> list[CollectiveModel]:
         """The models estimated on a simulated platform: Hockney, LogGP, PLogP."""
-        names = [one.family + (AS_PRINTED if self.printed else "") for one in self.requests]
-        fitted = [simulated_parameters(platform, one, context) for one in self.requests]
-        return [models_of(one)[name] for one, name in zip(fitted, names, strict=True)]
+        fitted = [models_of(simulated_parameters(platform, one, context)) for one in self.requests]
+        return [model for models in fitted for name, model in models.items() if MODELS[name].printed == self.printed]
 
 
 PAPERS_PROCEDURES = (request("hockney_by_size", "roundtrips"), request("loggp", "fitted"), request("plogp", "fitted"))

@@ -281,7 +281,7 @@ def test_reductions(given_model: Homogeneous, segments: int, each: int, gamma: f
         (reduce.binary, binary, (2, 3, 7, 15), 0),
     ):
         for procs in all_procs:
-            points = Points.of(procs, segments * each, each, chains, gamma)
+            points = Points.of(procs, segments * each, each, chains, reduce_seconds_per_byte=gamma)
             seconds = float(formula(points, steps_of(model)))
             assert seconds == pytest.approx(machine.run(up(tree(procs), segments, each, gamma * each)))
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 from collwise.models.implementation_aware import bcast, gather, reduce, scatter, trees
-from collwise.models.implementation_aware.parts import Formula, Gamma, Points
+from collwise.models.implementation_aware.parts import Formula, Gamma
+from collwise.models.interface import Points
 from tests.needs import need
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,7 +52,7 @@ def segments_of(message_bytes: int, segment_bytes: int) -> int:
 
 def evaluate(formula: Formula, procs: object, message_bytes: object, segment_bytes: object = SEGMENT,
              fanout: int = 4, eager_limit_bytes: int = 65536, gamma: Gamma = GAMMA) -> np.ndarray:  # fmt: skip
-    points = Points.of(procs, message_bytes, segment_bytes, fanout, eager_limit_bytes)
+    points = Points.of(procs, message_bytes, segment_bytes, fanout, eager_limit_bytes=eager_limit_bytes)
     parts = formula(points, gamma)
     total = sum((part.count * (ALPHA + part.bytes_each * BETA) for part in parts), np.zeros(points.procs.shape))
     return np.asarray(total)

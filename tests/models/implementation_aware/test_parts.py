@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.models.implementation_aware.parts import Gamma, Points, ceil_log2, floor_log2
-from collwise.models.interface import segment_count
+from collwise.models.implementation_aware.parts import Gamma, ceil_log2, floor_log2
+from collwise.models.interface import Points, segment_count
 
 ONE_SIZE = Gamma((8192.0,), ((1.0, 1.2, 1.35, 1.6),))
 THREE_SIZES = Gamma((1000.0, 2000.0, 4000.0), ((1.0, 1.1, 1.2), (1.0, 1.4, 1.9), (1.0, 2.0, 3.0)))

@@ -55,6 +55,8 @@ def test_side_by_side_takes_less_platform_time(tmp_path: Path, capsys: pytest.Ca
         ("--kind send --sizes 2KiB", {"message_bytes": 2048, "reply_bytes": 1}),
         ("--kind saturation", {"count": 10, "delay_seconds": 0.0}),
         ("--kind prtt --count 3 --delay 0.25", {"count": 3, "delay_seconds": 0.25}),
+        ("--kind sendrecv", {"count": 10, "reply_bytes": 0}),
+        ("--kind unexpected_receive", {"message_bytes": 1, "reply_bytes": 1, "delay_seconds": 0.001}),
         ("--kind one_to_two --processes 3,1,2", {"processes": [3, 1, 2]}),
         ("--kind linear_barrier", {"processes": [0, 1, 2, 3, 4, 5], "message_bytes": 0, "reply_bytes": 0}),
         ("--kind scatter --processes 1,0", {"processes": [1, 0], "message_bytes": 1, "reply_bytes": 0}),
@@ -86,7 +88,7 @@ def test_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (
             "",
             "",
-            "name either --platform, to simulate, or a place to measure at: --library, --hosts",
+            "name either --platform, to simulate, or a target to measure on: --library, --hosts",
         ),
         ("--library mpich", "--platform grisou", "name either --platform"),
         ("--confidence 0.9", "--platform grisou", "simulated time is exact"),

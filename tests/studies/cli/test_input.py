@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from collwise.common import notices
+from collwise.models.hockney import Hockney as Line
 from collwise.models.hockney import HockneyBySize
-from collwise.models.implementation_aware.estimation import Hockney as Line
-from collwise.models.implementation_aware.estimation import Observation
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parameters import ModelParameters, Observation
 from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import PiecewiseLinear

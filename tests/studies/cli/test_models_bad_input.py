@@ -21,9 +21,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 FIT = "fit --platform exact --model"
 PREDICT = "predict --parameters"
 BAD = [
-    ("fit --model hockney", "name either --platform, to simulate, or a place to measure at: --library, --hosts"),
-    ("fit --model hockney --platform exact --library openmpi", "name either --platform, to simulate, or a place"),
-    ("fit", "name either --platform, to simulate, or a place"),
+    ("fit --model hockney", "name either --platform, to simulate, or an execution target to measure on: --library"),
+    (
+        "fit --model hockney --platform exact --library openmpi",
+        "name either --platform, to simulate, or an execution target",
+    ),
+    ("fit", "name either --platform, to simulate, or an execution target"),
     ("fit --library openmpi --hosts n1,n2 --testbed", "--hosts and --testbed: each says where to run; give one"),
     ("fit --launcher srun --hosts n1", "--hosts and --launcher srun: each says where to run"),
     ("fit --launcher mpirun", "--launcher mpirun needs --hosts"),
@@ -37,12 +40,12 @@ BAD = [
     (f"{FIT} lmo --procedure culler", "unknown procedure for lmo 'culler'; valid: triplets"),
     ("fit --platform exact --procedure culler", "--procedure is for --model hockney, "),
     ("fit --platform exact --heterogeneous", "--heterogeneous is for --model hockney, "),
-    ("fit --platform exact --confidence 0.9", "--confidence is for a place: --library"),
+    ("fit --platform exact --confidence 0.9", "--confidence is for an execution target: --library"),
     (f"{FIT} hockney --segments 1KiB", "--segments is for --model implementation-aware"),
     (f"{FIT} hockney --chains 2", "--chains is for --model implementation-aware"),
     (f"{FIT} hockney --ppn 2", "--ppn is for --model implementation-aware"),
-    (f"{FIT} hockney --repetitions 5:7", "--repetitions is for a place: --library"),
-    (f"{FIT} hockney --relative-error 0.5", "--relative-error is for a place: --library"),
+    (f"{FIT} hockney --repetitions 5:7", "--repetitions is for an execution target: --library"),
+    (f"{FIT} hockney --relative-error 0.5", "--relative-error is for an execution target: --library"),
     (f"{FIT} hockney --procs 4,6", "--procs: one number for --model hockney, not 2"),
     (f"{FIT} hockney --procs 9", "platform 'exact' cannot hold P = 9"),
     (f"{FIT} hockney --procs 0", "--procs: malformed process count '0'"),

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
-from collwise.models.implementation_aware.estimation import Hockney
-from collwise.models.implementation_aware.parts import Points
+from collwise.models.interface import Points
 from collwise.studies.papers.nuriyev2021 import published_model as paper
 from collwise.studies.papers.nuriyev2021 import tables
 from collwise.validation.selection.defaults import SEGMENT_BYTES
@@ -202,7 +202,7 @@ def test_one_segment_size_gives_one_number(algorithm: str) -> None:
     found = paper.minimum_norm_pair(algorithm, true)
     segment = np.array(8192.0)
     assert 8192 * found.alpha_seconds / found.beta_seconds_per_byte == pytest.approx(1)
-    assert float(found(segment)) == pytest.approx(float(true(segment)))
+    assert float(found.predict(segment)) == pytest.approx(float(true.predict(segment)))
 
 
 @pytest.mark.parametrize("algorithm", ["linear", "split_binary"])

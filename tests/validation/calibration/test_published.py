@@ -7,7 +7,7 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.platforms import Platform, load_description
 from collwise.validation.calibration.published import (
-    Target,
+    PublishedFigure,
     calibrate,
     published_targets,
     simulated_targets,
@@ -26,7 +26,7 @@ def log2_ceiling(value: int) -> int:
 
 
 def test_a_target_tells_its_error() -> None:
-    assert Target("gamma(3)", 1.25, 1.2).relative_error == pytest.approx(-0.04)
+    assert PublishedFigure("gamma(3)", 1.25, 1.2).relative_error == pytest.approx(-0.04)
 
 
 def test_targets_of_the_paper() -> None:

@@ -19,7 +19,7 @@ def test_known_segments_are_found_again_under_noise(seed: int, noise: float, jum
     chance = np.random.default_rng(seed)
     sizes = np.unique(np.exp(chance.uniform(0, np.log(4e6), 120)).astype(int))
     seconds = law(sizes, jump) * np.exp(noise * chance.standard_normal(len(sizes)))
-    found = fit_segments(sizes, seconds, uncertain=[noise] * len(sizes))
+    found = fit_segments(sizes, seconds, relative_errors=[noise] * len(sizes))
     values = np.array([value_at(found, size) for size in sizes])
     assert len(found) <= 6
     # As good as the noise allows, at small sizes as well as at large ones.

@@ -14,7 +14,8 @@ import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import Experiment, Measurement
-from collwise.models.implementation_aware.estimation import BY_PARTS
+from collwise.models.fitting.procedures import request
+from collwise.models.registry import BY_PARTS
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.processes import run_command
 from collwise.simulator.execution.targets import ExecutionTarget
@@ -22,15 +23,20 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.fitting import implementation_aware as fitting
-from collwise.validation.fitting.implementation_aware import Grid, Plan, fit_measured, measured_plan, measured_procs
+from collwise.validation.fitting.implementation_aware import (
+    ExperimentSizes,
+    FitPlan,
+    fit_measured,
+    measured_plan,
+    measured_procs,
+)
 from collwise.validation.fitting.models_by_name import measured_models, measured_parameters
-from collwise.validation.fitting.point_to_point import request
 from collwise.validation.testbed.bed import Bed, Shape, down, up
 from collwise.validation.testbed.target import AGENT, TestBed
 from tests.needs import need, needs
 
 TWICE = Precision(2, 2)
-SMALL = Grid((8192, 65536), (64,), (1024, 65536), (64,), (1024, 4096), (64, 8192), (2,))
+SMALL = ExperimentSizes((8192, 65536), (64,), (1024, 65536), (64,), (1024, 4096), (64, 8192), (2,))
 
 
 class Alike:
@@ -58,14 +64,14 @@ class Roundtrips:
 def test_a_measured_plan_is_small_and_fits() -> None:
     plan = measured_plan(LocalMachine("openmpi"), measured_procs(8))
     assert plan.procs == (5, 8)
-    assert plan.grid == fitting.MEASURED_GRID
+    assert plan.sizes == fitting.MEASURED_SIZES
     assert measured_procs(2) == (2,)
     assert measured_procs(4) == (3, 4)
 
 
 def test_several_a_node_are_refused(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store, pytest.raises(UsageError, match=r"2 processes a node.*--ppn 1"):
-        fit_measured(Alike(2), Plan((4,), 2), store)  # type: ignore[arg-type]
+    with Store(tmp_path / "s.sqlite") as store, pytest.raises(UsageError, match=r"2 processes per node.*--ppn 1"):
+        fit_measured(Alike(2), FitPlan((4,), 2), store)  # type: ignore[arg-type]
 
 
 def test_the_time_of_the_slowest_stands_for_the_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +85,7 @@ def test_the_time_of_the_slowest_stands_for_the_roots(tmp_path: Path, monkeypatc
     monkeypatch.setattr(fitting, "measure", times)
     monkeypatch.setattr(fitting.ExperimentLaboratory, "measured", lambda *_, **__: Roundtrips())
     with Store(tmp_path / "s.sqlite") as store:
-        plan = Plan((3, 4), 1, more_segments=(), grid=SMALL)
+        plan = FitPlan((3, 4), 1, more_segments=(), sizes=SMALL)
         found = fit_measured(Alike(), plan, store)  # type: ignore[arg-type]
     # Half of a roundtrip of 1 ms + 1 us a byte.
     assert found.hockney.alpha_seconds == pytest.approx(5e-4, rel=1e-3)
@@ -99,7 +105,7 @@ def test_times_that_noise_swallows_are_said(tmp_path: Path, monkeypatch: pytest.
         Store(tmp_path / "s.sqlite") as store,
         pytest.raises(CollwiseError, match=r"took -1 s, too little to tell from noise: .*bcast_gather"),
     ):
-        fit_measured(Alike(), Plan((3,), 1, grid=SMALL), store)  # type: ignore[arg-type]
+        fit_measured(Alike(), FitPlan((3,), 1, sizes=SMALL), store)  # type: ignore[arg-type]
 
 
 def test_models_without_time_left_are_noted(tmp_path: Path) -> None:

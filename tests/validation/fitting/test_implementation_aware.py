@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.implementation_aware.estimation import AS_PRINTED, BY_PARTS
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.registry import AS_PRINTED, BY_PARTS
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
-from collwise.validation.fitting.implementation_aware import Plan, default_procs, fit
+from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, fit
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import ComparisonResult, compare
 from collwise.validation.selection.decisions import select_by_model, select_by_simulation
@@ -34,8 +34,8 @@ PLATFORM = replace(
     link_latency_seconds=2e-5,
     calibration=Calibration(bandwidth_factor=((0, 0.9),), latency_factor=((0, 1.0), (65536, 2.0))),
 )
-PLAN = Plan(procs=(4, 8, 16), processes_per_node=1, more_segments=())
-WIDE_PLAN = Plan(procs=(4, 8, 16), processes_per_node=1)
+PLAN = FitPlan(procs=(4, 8, 16), processes_per_node=1, more_segments=())
+WIDE_PLAN = FitPlan(procs=(4, 8, 16), processes_per_node=1)
 GRIDS = {
     "bcast": ((5, 8, 12, 16), (8192, 65536, 262144, 1048576)),
     "gather": ((5, 8, 12, 16), (65536, 262144, 1048576)),
@@ -72,10 +72,10 @@ def test_what_a_fit_holds(parameters: ModelParameters) -> None:
     assert parameters.made_by.startswith("SimGrid ")
     broadcasts = {"linear", "chain", "k_chain", "binary", "split_binary", "binomial"}
     newer = {"knomial", "scatter_allgather", "scatter_ring_allgather", "two_tree"}
-    assert set(parameters.algorithms(BY_PARTS, "bcast")) == broadcasts | newer
-    assert set(parameters.algorithms(AS_PRINTED, "bcast")) == broadcasts
+    assert set(ImplementationAware(parameters, BY_PARTS).algorithms("bcast")) == broadcasts | newer
+    assert set(ImplementationAware(parameters, AS_PRINTED).algorithms("bcast")) == broadcasts
     for model in (BY_PARTS, AS_PRINTED):
-        assert set(parameters.algorithms(model, "gather")) == {"linear", "linear_sync", "binomial"}
+        assert set(ImplementationAware(parameters, model).algorithms("gather")) == {"linear", "linear_sync", "binomial"}
     split_binary = parameters.fits[BY_PARTS]["bcast"]["split_binary"]
     assert {"exchange/eager", "exchange/rendezvous"} <= set(split_binary.parameters)
 
@@ -198,7 +198,7 @@ def test_a_saved_fit_chooses_the_same(parameters: ModelParameters, tmp_path: Pat
 
 def test_a_plan_that_does_not_fit(store: Store) -> None:
     with pytest.raises(UsageError, match="platform 'small' cannot hold P = 17 with 1 per node"):
-        fit(PLATFORM, Plan((8, 17), 1), SimulationContext(store))
+        fit(PLATFORM, FitPlan((8, 17), 1), SimulationContext(store))
 
 
 def test_a_failed_experiment_ends_the_fit(store: Store) -> None:
@@ -214,4 +214,4 @@ def test_a_failed_experiment_ends_the_fit(store: Store) -> None:
 def test_a_fit_needs_two_nodes_and_two_processes(store: Store, nodes: int, procs: tuple[int, ...]) -> None:
     platform = replace(PLATFORM, nodes=nodes, name="tiny")
     with pytest.raises(UsageError, match=r"platform 'tiny' .* a fit needs two nodes and two processes at least"):
-        fit(platform, Plan(procs, 4), store)
+        fit(platform, FitPlan(procs, 4), store)

@@ -8,22 +8,19 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import UsageError
+from collwise.models.fitting.procedures import request
 from collwise.models.interface import CollectiveModel
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.validation.fitting.models_by_name import (
-    MODEL_NAMES,
     SimulationContext,
     check_fits_platform,
-    check_formulas,
-    covers,
     fitted_per_node,
     model_of,
     models_on,
     simulated_parameters,
 )
-from collwise.validation.fitting.point_to_point import request
 from tests.models.parameter_examples import fitted
 from tests.needs import needs
 
@@ -82,27 +79,3 @@ def test_a_file_of_another_platform(tmp_path: Path) -> None:
             model_of("hockney", file, load("grisou"), 2, (8192,), SimulationContext(store))
         with pytest.raises(UsageError, match=r"unknown model 'lmo'.*those in .*p\.toml"):
             model_of("lmo", file, load("gros"), 1, (8192,), SimulationContext(store))
-
-
-def test_what_models_cover() -> None:
-    assert covers("hockney", "barrier")
-    assert covers("hockney_as_printed", "alltoall")
-    assert covers("lmo_heterogeneous", "scatter")
-    assert not covers("lmo", "bcast")
-    assert covers("by_parts", "scatter")
-    assert not covers("by_parts", "alltoall")
-    assert covers("traditional", "bcast")
-    assert not covers("traditional", "gather")
-    assert [name for name in MODEL_NAMES if covers(name, "allgather")] == []
-
-
-def test_collectives_without_formulas_are_named() -> None:
-    with pytest.raises(
-        UsageError, match=r"model lmo has no formulas for bcast, reduce; these have: by_parts, hockney, hockney_b"
-    ):
-        check_formulas("lmo", ["scatter", "bcast", "reduce"])
-    with pytest.raises(
-        UsageError, match=r"hockney has no formulas for scan; no model has any\. Every collective can be"
-    ):
-        check_formulas("hockney", ["scan"])
-    check_formulas("hockney", ["barrier", "gather"])

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import UsageError
+from collwise.models.fitting.procedures import PROCEDURES, FitRequest, request
 from collwise.models.hockney import Hockney
 from collwise.models.parameter_file import FittedParameters
 from collwise.platforms import load, load_description
 from collwise.platforms.truth import PointToPoint, point_to_point
 from collwise.simulator.store import Store
 from collwise.validation.fitting.models_by_name import SimulationContext, simulated_parameters
-from collwise.validation.fitting.point_to_point import PROCEDURES, Request, request
 from collwise.validation.fitting.recovery import (
     LMO_TOLERANCE,
     PLATFORMS,
@@ -40,7 +40,7 @@ PARAMETERS = {
 }
 
 
-def simulated(platform_name: str, wanted: list[Request], folder: Path, procs: int | None = None) -> list[Recovered]:
+def simulated(platform_name: str, wanted: list[FitRequest], folder: Path, procs: int | None = None) -> list[Recovered]:
     platform = load(platform_name)
     with Store(folder / "timings.sqlite") as store:
         return recover(
@@ -77,7 +77,7 @@ def test_the_tolerances() -> None:
     ],
 )
 def test_some_procedures_on_each_synthetic_platform(
-    platform: str, wanted: list[Request], procs: int, tmp_path: Path
+    platform: str, wanted: list[FitRequest], procs: int, tmp_path: Path
 ) -> None:
     rows = simulated(platform, wanted, tmp_path, procs)
     assert {(row.family, row.procedure) for row in rows} == {(one.family, one.procedure) for one in wanted}
@@ -100,10 +100,10 @@ def test_every_procedure_recovers_what_it_is_meant_to(tmp_path: Path) -> None:
     assert each == set(PARAMETERS) - {"hockney_by_size"}
 
 
-def made_up(truth: PointToPoint, factor: float = 1.0) -> Callable[[Request], FittedParameters]:
+def made_up(truth: PointToPoint, factor: float = 1.0) -> Callable[[FitRequest], FittedParameters]:
     """A fit that knows the true alpha and beta, times a factor."""
 
-    def fit(wanted: Request) -> FittedParameters:
+    def fit(wanted: FitRequest) -> FittedParameters:
         alpha, beta = truth.alpha_seconds * factor, truth.beta_seconds_per_byte * factor
         parameters = Hockney(alpha, beta)
         n = len(alpha)
@@ -131,7 +131,7 @@ def test_one_wrong_pair_of_many_is_seen() -> None:
     platform = load("exact-heterogeneous")
     truth = point_to_point(platform)
 
-    def fit(wanted: Request) -> FittedParameters:
+    def fit(wanted: FitRequest) -> FittedParameters:
         fitted = made_up(truth)(wanted)
         assert isinstance(fitted.parameters, Hockney)
         alpha = np.array(fitted.parameters.alpha_seconds)
@@ -184,7 +184,7 @@ def test_platforms_whose_truth_is_not_known() -> None:
     ],
 )
 def test_what_procedures_assume(family: str, procedure: str, platform: str, why: str) -> None:
-    assert objection(Request(family, procedure), point_to_point(load(platform))) == why
+    assert objection(FitRequest(family, procedure), point_to_point(load(platform))) == why
 
 
 def test_every_procedure_suits_a_synthetic_platform() -> None:
@@ -194,7 +194,7 @@ def test_every_procedure_suits_a_synthetic_platform() -> None:
 
 
 def test_what_does_not_suit_is_not_fitted() -> None:
-    def fit(wanted: Request) -> FittedParameters:
+    def fit(wanted: FitRequest) -> FittedParameters:
         raise AssertionError(wanted)
 
-    assert recover(load("exact"), [Request("lmo", "triplets")], fit) == []
+    assert recover(load("exact"), [FitRequest("lmo", "triplets")], fit) == []

@@ -9,7 +9,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.models.lmo import Thresholds
-from collwise.models.thresholds_file import read_thresholds, thresholds_text
+from collwise.models.parameter_file import read_thresholds, thresholds_text
 from collwise.simulator.store import Store
 from collwise.validation.measurement.irregular_regions import (
     ALGORITHMS,

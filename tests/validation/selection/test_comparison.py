@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
-from collwise.models.implementation_aware.estimation import BY_PARTS, FORMULAS, AlgorithmFit, Hockney
+from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parameters import AlgorithmFit, ModelParameters
 from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.piecewise import Array
+from collwise.models.registry import BY_PARTS, MODELS
 from collwise.models.switch_points import fastest
 from collwise.platforms import load_description
 from collwise.simulator.store import Store
@@ -184,7 +185,7 @@ def broadcasts() -> ImplementationAware:
             for protocol in ("eager", "rendezvous")
         }
 
-    fits = {name: AlgorithmFit(drawn(), (), {SEGMENT: drawn()}) for name in FORMULAS[BY_PARTS]["bcast"]}
+    fits = {name: AlgorithmFit(drawn(), (), {SEGMENT: drawn()}) for name in MODELS[BY_PARTS].formulas["bcast"]}
     gamma = Gamma((1024.0, 65536.0), ((1.0, 1.1, 1.2, 1.35), (1.0, 1.3, 1.6, 1.9)))
     hockney = Hockney(1e-5, 1e-9)
     made_up = ModelParameters("grisou", "made up", 1, 60000, SEGMENT, gamma, hockney, {BY_PARTS: {"bcast": fits}})

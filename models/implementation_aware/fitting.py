@@ -1,4 +1,4 @@
-"""Estimation of gamma(p), and of alpha and beta for each algorithm: Nuriyev & Lastovetsky 2021, section IV.
+"""Fitting gamma(p), and alpha and beta of each algorithm: Nuriyev & Lastovetsky 2021, section IV.
 
 Every experiment gives one equation, linear in the parameters once gamma is known. Each equation is divided by its time,
 so that residuals are relative errors, and all of an algorithm's equations are solved by Huber regression with
@@ -8,87 +8,25 @@ parameters that are not negative (a time cannot be).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from collwise.common.errors import CollwiseError
-from collwise.models.implementation_aware import bcast, gather, reduce, scatter
-from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Array, Formula, Gamma, Part, Points
+from collwise.models.hockney import Hockney
+from collwise.models.implementation_aware import bcast, gather
+from collwise.models.implementation_aware.model import protocol_sums
+from collwise.models.implementation_aware.parameters import AlgorithmFit, Observation
+from collwise.models.implementation_aware.parts import Gamma, Part
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
+from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS
 
 # Relative residuals up to this weigh by their square, larger ones linearly (Huber).
 HUBER_RELATIVE = 0.02
 
-AS_PRINTED, BY_PARTS = "as_printed", "by_parts"
-FORMULAS: dict[str, dict[str, dict[str, Formula]]] = {
-    AS_PRINTED: {"bcast": bcast.AS_PRINTED, "gather": gather.AS_PRINTED},
-    BY_PARTS: {
-        "bcast": bcast.BY_PARTS,
-        "gather": gather.BY_PARTS,
-        "reduce": reduce.BY_PARTS,
-        "scatter": scatter.BY_PARTS,
-    },
-}
-"""The formulas by model, collective and algorithm."""
 
-
-@dataclass(frozen=True)
-class Observation:
-    """The time of one experiment. Sizes in bytes.
-
-    'collective', 'bcast_gather' (formula (16), the barrier taken off), 'exchange' (split-binary's second phase), or
-    'gather' (the closing gather of bcast_gather alone).
-    """
-
-    experiment: str
-    procs: int
-    message_bytes: int
-    segment_bytes: int
-    seconds: float
-    fanout: int = 0
-    gather_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Hockney:
-    """alpha (seconds) and beta (seconds a byte) of a point-to-point message."""
-
-    alpha_seconds: float
-    beta_seconds_per_byte: float
-
-    def __call__(self, message_bytes: Array) -> Array:
-        """T(m) = alpha + beta m, seconds."""
-        return self.alpha_seconds + self.beta_seconds_per_byte * np.asarray(message_bytes, dtype=float)
-
-
-@dataclass(frozen=True)
-class AlgorithmFit:
-    """An algorithm's parameters, one Hockney pair a part and protocol ('main/eager'), and its relative residuals.
-
-    `residuals` holds (predicted - observed) / observed for the observations, in their order. `parameters` are those of
-    all segment sizes together; `by_segment` has the ones fitted for a segment size alone, which come closer there.
-    """
-
-    parameters: Mapping[str, Hockney]
-    residuals: tuple[float, ...]
-    by_segment: Mapping[int, Mapping[str, Hockney]] = field(default_factory=dict)
-
-    def parameters_for(self, segment_bytes: int) -> Mapping[str, Hockney]:
-        """Those of that segment size, or of all together."""
-        return self.by_segment.get(segment_bytes, self.parameters)
-
-    @property
-    def mean_residual(self) -> float:
-        """Mean absolute relative residual."""
-        return float(np.mean(np.abs(self.residuals))) if self.residuals else 0.0
-
-    @property
-    def worst_residual(self) -> float:
-        """Largest absolute relative residual."""
-        return float(np.max(np.abs(self.residuals))) if self.residuals else 0.0
-
-
-def estimate_gamma(seconds: Mapping[int, Mapping[int, float]]) -> Gamma:
+def fit_gamma(seconds: Mapping[int, Mapping[int, float]]) -> Gamma:
     """gamma = T(p) / T(2) of the non-blocking linear broadcast (IV-B), from seconds by message bytes, then by p.
 
     Every size needs p = 2, 3, ... without gaps.
@@ -103,40 +41,12 @@ def estimate_gamma(seconds: Mapping[int, Mapping[int, float]]) -> Gamma:
     return Gamma(tuple(map(float, sizes)), tuple(rows))
 
 
-def estimate_hockney(message_bytes: Sequence[float], seconds: Sequence[float]) -> Hockney:
+def fit_hockney(message_bytes: Sequence[float], seconds: Sequence[float]) -> Hockney:
     """alpha and beta of one message from one-way times (half a roundtrip), with relative residuals."""
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
     columns = np.column_stack([np.ones_like(sizes), sizes]) / times[:, None]
     alpha, beta = _huber(columns)
     return Hockney(alpha, beta)
-
-
-def protocol_key(part: str, protocol: str) -> str:
-    """'main/eager': the name of a part's parameters under a protocol."""
-    return f"{part}/{protocol}"
-
-
-def protocol_sums(model: str, collective: str, parts: Sequence[Part], points: Points) -> dict[str, tuple[Array, Array]]:
-    """For each part and protocol the number of messages and their bytes in all, arrays over the points.
-
-    By parts, each message's own size decides its protocol. As printed, an algorithm is taken for eager or rendezvous
-    as a whole: gather by m (the paper builds two models of each), the segmented broadcasts as eager (section III-A).
-    """
-    sums: dict[str, tuple[Array, Array]] = {}
-    for part in parts:
-        if part.protocol:
-            is_rendezvous = np.full(part.count.shape, part.protocol == RENDEZVOUS)
-        elif model == BY_PARTS:
-            is_rendezvous = part.bytes_each >= points.eager_limit_bytes
-        else:
-            is_rendezvous = (points.message_bytes >= points.eager_limit_bytes) & (collective == "gather")
-        for protocol, applies in ((EAGER, ~is_rendezvous), (RENDEZVOUS, is_rendezvous)):
-            count = np.where(applies, part.count, 0.0)
-            if np.any(count):
-                key = protocol_key(part.name, protocol)
-                before = sums.get(key, (np.zeros_like(count), np.zeros_like(count)))
-                sums[key] = (before[0] + count, before[1] + count * part.bytes_each)
-    return sums
 
 
 def fit_algorithm(
@@ -192,7 +102,7 @@ def _solve(equations: Sequence[Mapping[str, tuple[float, float]]], seconds: Arra
 
 def _predicted(equation: Mapping[str, tuple[float, float]], parameters: Mapping[str, Hockney]) -> float:
     return sum(
-        count * parameters[name].alpha_seconds + total * parameters[name].beta_seconds_per_byte
+        count * float(parameters[name].alpha_seconds) + total * float(parameters[name].beta_seconds_per_byte)
         for name, (count, total) in equation.items()
     )
 
@@ -200,12 +110,12 @@ def _predicted(equation: Mapping[str, tuple[float, float]], parameters: Mapping[
 def _equation(
     model: str, collective: str, algorithm: str, one: Observation, gamma: Gamma, eager_limit_bytes: int
 ) -> dict[str, tuple[float, float]]:
-    points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.fanout, eager_limit_bytes)
+    points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.fanout, eager_limit_bytes=eager_limit_bytes)
     parts: list[Part] = []
     if one.experiment == "exchange":
         parts += bcast.split_binary_exchange(points, gamma)
     elif one.experiment != "gather":
-        parts += FORMULAS[model][collective][algorithm](points, gamma)
+        parts += MODELS[model].formulas[collective][algorithm](points, gamma)
     if one.experiment in ("bcast_gather", "gather"):
         name = "main" if model == AS_PRINTED else "closing_gather"
         closing = gather.linear(Points.of(one.procs, one.gather_bytes), gamma)

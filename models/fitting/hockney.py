@@ -12,8 +12,8 @@ import numpy as np
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP, Experiment, Laboratory
-from collwise.models.estimators.regression import Predictor, Sizes, from_all, from_last_two, line
-from collwise.models.estimators.rounds import Pair, Procedure, chosen_pairs, symmetric, together
+from collwise.models.fitting.regression import Predictor, Sizes, from_all, from_last_two, line
+from collwise.models.fitting.rounds import Pair, Procedure, chosen_pairs, symmetric, together
 from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.piecewise import PiecewiseLinear
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.models.estimators.hockney import hockney_by_regression, hockney_by_size, hockney_by_two_sizes
-from collwise.models.estimators.regression import Sizes
-from tests.models.estimators.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
+from collwise.models.fitting.hockney import hockney_by_regression, hockney_by_size, hockney_by_two_sizes
+from collwise.models.fitting.regression import Sizes
+from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
 
 EXACT = 1e-6
 

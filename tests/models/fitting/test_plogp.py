@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.estimators.fitted_plogp import fitted_plogp
-from collwise.models.estimators.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
-from collwise.models.estimators.regression import Sizes
+from collwise.models.fitting.fitted_plogp import fitted_plogp
+from collwise.models.fitting.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.fitting.regression import Sizes
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import PLogP
-from tests.models.estimators.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
+from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
 
 EXACT = 1e-6
 SIZES = np.array([1, 700, 1024, 5000, 65536, 300000, 1 << 20])

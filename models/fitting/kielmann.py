@@ -1,10 +1,10 @@
 """Estimation of PLogP: Kielmann et al. 2000, as in O'Flynn 2009, sections 2.2.4 and 5.2.
 
 g(0) by saturation; of every size, a roundtrip with an empty reply gives g(m) = RTT(m) - RTT(0) + g(0), sending within
-it o_s(m), and a receive completed after a delay, within which the message has come, o_r(m). L = RTT(0) / 2 - g(0).
-Links are taken as symmetric. Sizes double, and are closer where g bends.
+it o_s(m), and a receive completed after a delay, within which the message has arrived, o_r(m). L = RTT(0) / 2 - g(0).
+Links are assumed to be symmetric. Sizes double, and are closer where g bends.
 
-The roundtrip's g(m) is the saturated gap only where what a message costs more than an empty one goes through one
+The roundtrip's g(m) is the saturated gap only where a message's additional time over an empty one is spent in one
 bottleneck; where sender and receiver both work longer on larger messages, it is the sum of both. `saturate` measures
 the gap itself at every size, for `2 m r + m s` instead of `2 m r + s` experiments; L + g(m) is then no longer the time
 of a message. Raises UsageError for what does not fit.
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.common.experiments import RECEIVE, ROUNDTRIP, SEND, Experiment, Laboratory
-from collwise.models.estimators.loggp import DELAY_ROUNDTRIPS, directions
-from collwise.models.estimators.regression import Sizes, from_last_two
-from collwise.models.estimators.rounds import Pair, Procedure, chosen_pairs, together
-from collwise.models.estimators.saturation import Doubling, saturated_gap
+from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS, directions
+from collwise.models.fitting.regression import Sizes, from_last_two
+from collwise.models.fitting.rounds import Pair, Procedure, chosen_pairs, together
+from collwise.models.fitting.saturation import Doubling, saturated_gap
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP, Experiment
-from collwise.models.estimators import lmo
+from collwise.models.fitting import lmo
 from collwise.models.lmo import LMO, Thresholds
-from tests.models.estimators.lmo_laboratory import LMOLaboratory, random_machine
+from tests.models.fitting.lmo_laboratory import LMOLaboratory, random_machine
 
 PARAMETERS = ("processor_seconds", "processor_seconds_per_byte", "latency_seconds", "network_seconds_per_byte")
 
@@ -39,14 +39,14 @@ def worst_error(estimated: LMO, machine: LMO) -> dict[str, float]:
 )
 def test_any_machine_comes_back_exactly(procs: int, seed: int, spread: float, least: int, message: int) -> None:
     machine = random_machine(procs, seed, spread)
-    estimated = lmo.estimate(LMOLaboratory(machine, least_bytes=least), message_bytes=message)
+    estimated = lmo.lmo_by_triplets(LMOLaboratory(machine, least_bytes=least), message_bytes=message)
     assert max(worst_error(estimated, machine).values()) < 1e-9
 
 
 def test_sixteen_processors_come_back() -> None:
     machine = random_machine(16, 1)
     lab = LMOLaboratory(machine)
-    estimated = lmo.estimate(lab, Thresholds(5120, 4096, 6144))
+    estimated = lmo.lmo_by_triplets(lab, Thresholds(5120, 4096, 6144))
     assert max(worst_error(estimated, machine).values()) < 1e-9
     assert estimated.heterogeneous
     assert estimated.thresholds == Thresholds(5120, 4096, 6144)
@@ -56,7 +56,7 @@ def test_sixteen_processors_come_back() -> None:
 def test_the_experiments_are_as_many_as_the_thesis_counts() -> None:
     procs = 7
     lab = LMOLaboratory(random_machine(procs, 2))
-    lmo.estimate(lab)
+    lmo.lmo_by_triplets(lab)
     kinds = [experiment.kind for experiment in lab.asked]
     assert kinds.count(ROUNDTRIP) == 2 * comb(procs, 2)
     assert kinds.count(ONE_TO_TWO) == 2 * 3 * comb(procs, 3)
@@ -69,7 +69,7 @@ def test_the_experiments_are_as_many_as_the_thesis_counts() -> None:
 def test_noise_of_a_percent_averages_out(seed: int, spread: float) -> None:
     """What belongs to a processor is the mean of 105 triplets; what belongs to a pair has one roundtrip's noise."""
     machine = random_machine(16, seed, spread)
-    estimated = lmo.estimate(LMOLaboratory(machine, noise=0.01, seed=seed))
+    estimated = lmo.lmo_by_triplets(LMOLaboratory(machine, noise=0.01, seed=seed))
     found, true = estimated.homogeneous(), machine.homogeneous()
     for name in PARAMETERS:
         assert getattr(found, name) == pytest.approx(getattr(true, name), rel=0.02)
@@ -83,7 +83,7 @@ def test_the_slower_partner_may_change_with_the_size() -> None:
     latency = np.array([[0, 90e-6, 10e-6], [90e-6, 0, 40e-6], [10e-6, 40e-6, 0]])
     network = np.array([[0, 1e-9, 90e-9], [1e-9, 0, 5e-9], [90e-9, 5e-9, 0]])
     machine = LMO(np.array([3e-6, 5e-6, 4e-6]), np.array([1e-10, 2e-10, 3e-10]), latency, network)
-    assert max(worst_error(lmo.estimate(LMOLaboratory(machine)), machine).values()) < 1e-9
+    assert max(worst_error(lmo.lmo_by_triplets(LMOLaboratory(machine)), machine).values()) < 1e-9
 
 
 def test_a_shared_link_is_in_t_and_predictions_stay_right() -> None:
@@ -95,7 +95,7 @@ def test_a_shared_link_is_in_t_and_predictions_stay_right() -> None:
         20e-6 * (1 - np.eye(procs)),
         -6e-9 * (1 - np.eye(procs)),
     )
-    estimated = lmo.estimate(LMOLaboratory(machine))
+    estimated = lmo.lmo_by_triplets(LMOLaboratory(machine))
     assert max(worst_error(estimated, machine).values()) < 1e-9
     assert np.all(estimated.as_hockney().beta_seconds_per_byte[~np.eye(procs, dtype=bool)] > 0)
 
@@ -108,7 +108,7 @@ def test_averages_are_over_the_triplets_that_a_processor_or_a_pair_is_in() -> No
         return seconds + (12e-6 if wrong else 0)
 
     machine = random_machine(4, 5)
-    estimated = lmo.estimate(LMOLaboratory(machine, change=change))
+    estimated = lmo.lmo_by_triplets(LMOLaboratory(machine, change=change))
     constants = np.asarray(estimated.processor_seconds) - np.asarray(machine.processor_seconds)
     latencies = np.asarray(estimated.latency_seconds) - np.asarray(machine.latency_seconds)
     assert constants == pytest.approx([2e-6, 0, 0, 0], abs=1e-13)
@@ -120,7 +120,7 @@ def test_many_processors_need_not_all_triplets() -> None:
     procs = 21
     machine = random_machine(procs, 3)
     lab = LMOLaboratory(machine)
-    assert max(worst_error(lmo.estimate(lab), machine).values()) < 1e-9
+    assert max(worst_error(lmo.lmo_by_triplets(lab), machine).values()) < 1e-9
     ones = [experiment for experiment in lab.asked if experiment.kind == ONE_TO_TWO]
     assert len(ones) < 2 * 3 * comb(procs, 3) / 4
     firsts = np.bincount([experiment.processes[0] for experiment in ones]) / 2
@@ -130,7 +130,7 @@ def test_many_processors_need_not_all_triplets() -> None:
 def test_a_pair_in_no_triplet_takes_its_processors_averages() -> None:
     machine = random_machine(12, 4)
     lab = LMOLaboratory(machine)
-    assert max(worst_error(lmo.estimate(lab, triplets_each=1), machine).values()) < 1e-9
+    assert max(worst_error(lmo.lmo_by_triplets(lab, triplets_each=1), machine).values()) < 1e-9
     assert len(lab.asked) < 2 * comb(12, 2) + 2 * 3 * 20
 
 
@@ -154,6 +154,6 @@ def test_message_size() -> None:
 
 def test_bad_input() -> None:
     with pytest.raises(UsageError, match="at least 3"):
-        lmo.estimate(LMOLaboratory(random_machine(2, 0)))
+        lmo.lmo_by_triplets(LMOLaboratory(random_machine(2, 0)))
     with pytest.raises(UsageError, match="larger than the empty one"):
-        lmo.estimate(LMOLaboratory(random_machine(3, 0)), message_bytes=1)
+        lmo.lmo_by_triplets(LMOLaboratory(random_machine(3, 0)), message_bytes=1)

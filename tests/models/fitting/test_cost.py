@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from collwise.models.estimators.cost import (
+from collwise.models.fitting.cost import (
     hockney_measurements,
     lmo_measurements,
     loggp_measurements,
     plogp_measurements,
     with_effort,
 )
-from collwise.models.estimators.culler import culler_loggp
-from collwise.models.estimators.hockney import hockney_by_regression
-from collwise.models.estimators.kielmann import kielmann_plogp
-from collwise.models.estimators.regression import Sizes
-from tests.models.estimators.loggp_laboratory import LogGPLaboratory, eager_machine
+from collwise.models.fitting.culler import culler_loggp
+from collwise.models.fitting.hockney import hockney_by_regression
+from collwise.models.fitting.kielmann import kielmann_plogp
+from collwise.models.fitting.regression import Sizes
+from tests.models.fitting.loggp_laboratory import LogGPLaboratory, eager_machine
 
 PAIRS = [(i, j) for i in range(4) for j in range(i + 1, 4)]
 

@@ -1,4 +1,4 @@
-"""What estimation costs: O'Flynn 2009, table 5.1, and what a laboratory counted.
+"""The cost of fitting: O'Flynn 2009, table 5.1, and the effort that a laboratory counted.
 
 The table has n processors, C(n, 2) pairs, and leaves repetitions to its k, s and r where it counts them. Its row of
 PLogP holds two ways of estimation: g by roundtrips, and g saturated at each of m sizes.
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 def with_effort(lab: Laboratory, procedure: Callable[[], Result]) -> tuple[Result, Effort]:
-    """What the procedure returns, and the measurements and seconds that it took in that laboratory."""
+    """The procedure's result, and the measurements and seconds that it took in that laboratory."""
     measurements, seconds = lab.effort.measurements, lab.effort.seconds
     result = procedure()
     return result, Effort(lab.effort.measurements - measurements, lab.effort.seconds - seconds)

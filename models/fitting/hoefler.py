@@ -6,8 +6,9 @@ PRTT(n, d, s) is the time of n messages of s bytes, d seconds of other work betw
 - without a delay each further message adds its gap, (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1) = g + (s - 1) G, which
   over several s gives g and G by least squares;
 - with a delay of a gap or longer it adds the delay and o: o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d.
-All is seen from the sender, so this o is the overhead of sending; o_r cannot be told apart from L and is taken to be
-the same. L = PRTT(1, 0, 1) / 2 - 2 o, so that L + o_s + o_r is right even where the two overheads differ, and L is not.
+All times are the sender's, so this o is the overhead of sending; o_r cannot be distinguished from L and is assumed
+to be the same. L = PRTT(1, 0, 1) / 2 - 2 o, so that L + o_s + o_r is right even where the two overheads differ and L is
+not.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from collections.abc import Sequence
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import PRTT, Experiment, Laboratory
-from collwise.models.estimators.loggp import PairTimes, directions, largest_eager, loggp
-from collwise.models.estimators.regression import line
-from collwise.models.estimators.rounds import Pair, Procedure, chosen_pairs, together
+from collwise.models.fitting.loggp import PairTimes, directions, largest_eager, loggp
+from collwise.models.fitting.regression import line
+from collwise.models.fitting.rounds import Pair, Procedure, chosen_pairs, together
 from collwise.models.loggp import LogGP
 
 
@@ -34,7 +35,7 @@ def hoefler_loggp(
     Those are up to the largest eager ones, at most 64 KiB, unless given.
     `pairs` are the pairs of processes measured, (0, 1) unless given, and the result is their mean; a heterogeneous
     model takes every pair. The delay is PRTT(1, 0, 1), or the gap if that is longer; delayed times are mostly delay,
-    so that a small error of theirs is a large one of o. Raises UsageError for what does not fit.
+    so that a small error in them is a large one in o. Raises UsageError for what does not fit.
     """
     if count < 2:
         raise UsageError(f"{count} messages in a row: at least 2 are needed")

@@ -1,4 +1,4 @@
-"""Straight lines through times, and the message sizes that it takes to see where a line ends."""
+"""Straight lines through times, and the message sizes that show where a line ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.estimators.rounds import Procedure, alongside
+from collwise.models.fitting.rounds import Procedure, alongside
 from collwise.models.piecewise import PiecewiseLinear
 
 Predictor = Callable[[Sequence[int], Sequence[float], int], float]
@@ -29,13 +29,13 @@ def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float
 
 
 def from_all(sizes: Sequence[int], seconds: Sequence[float], size: int) -> float:
-    """By the line through all of the smaller sizes, as O'Flynn 2009, section 6.2, has it for Hockney."""
+    """The value on the line through all smaller sizes, as in O'Flynn 2009, section 6.2, for Hockney."""
     intercept, slope = line(sizes, seconds)
     return intercept + slope * size
 
 
 def from_last_two(sizes: Sequence[int], seconds: Sequence[float], size: int) -> float:
-    """By the line through the two next smaller sizes, as section 2.2.4 has it for PLogP."""
+    """The value on the line through the two next smaller sizes, as in section 2.2.4 for PLogP."""
     return float(PiecewiseLinear(tuple(sizes[-2:]), tuple(seconds[-2:]))(size))
 
 
@@ -44,7 +44,7 @@ class Sizes:
     """Which message sizes a function of the size is measured at.
 
     The least message, then from `smallest_bytes` doubling to `largest_bytes`. Where a time differs from the expected by
-    more than `tolerance` of itself, the size halfway to the one before is measured too, unless that is less than
+    more than the fraction `tolerance`, the size halfway to the one before is measured too, unless that is less than
     `least_step_bytes` away or there are `most` sizes already.
     """
 
@@ -69,7 +69,7 @@ class Sizes:
             )
 
     def regular(self, least_bytes: int) -> list[int]:
-        """Those known from the start; wider apart than by a factor of 2 where there would be more than `most`."""
+        """The sizes known from the start, doubling, or further apart where there would be more than `most`."""
         if least_bytes >= self.smallest_bytes:
             raise UsageError(
                 f"message sizes from {self.smallest_bytes} bytes: more than the least message, {least_bytes}, is valid"

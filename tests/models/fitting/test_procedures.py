@@ -8,26 +8,26 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.models.hockney import Hockney
-from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FAMILIES
-from collwise.validation.fitting.point_to_point import (
+from collwise.models.fitting.procedures import (
     HOMOGENEOUS_PROCS,
     PROCEDURES,
-    Request,
+    FitRequest,
     default_procedure,
-    estimate,
+    fit,
     most_useful_procs,
     request,
     sample_pairs,
 )
-from tests.models.estimators.lmo_laboratory import LMOLaboratory, random_machine
-from tests.models.estimators.loggp_laboratory import LogGPLaboratory, eager_machine, loggp_machine
+from collwise.models.hockney import Hockney
+from collwise.models.lmo import LMO
+from collwise.models.loggp import LogGP
+from collwise.models.parameter_file import FAMILIES
+from tests.models.fitting.lmo_laboratory import LMOLaboratory, random_machine
+from tests.models.fitting.loggp_laboratory import LogGPLaboratory, eager_machine, loggp_machine
 
 
 def test_every_family_has_procedures() -> None:
-    assert tuple(PROCEDURES) == FAMILIES
+    assert tuple(PROCEDURES) == tuple(FAMILIES)
     assert {family: default_procedure(family) for family in FAMILIES} == {
         "hockney": "regression",
         "hockney_by_size": "roundtrips",
@@ -39,10 +39,10 @@ def test_every_family_has_procedures() -> None:
 
 
 def test_what_a_request_fills_in() -> None:
-    assert request("loggp") == Request("loggp", "culler", False)
-    assert request("loggp", "hoefler", True) == Request("loggp", "hoefler", True)
-    assert request("loggp", "hoefler", None) == Request("loggp", "hoefler", True)
-    assert request("loggp", "kielmann", None) == Request("loggp", "kielmann", False)
+    assert request("loggp") == FitRequest("loggp", "culler", False)
+    assert request("loggp", "hoefler", True) == FitRequest("loggp", "hoefler", True)
+    assert request("loggp", "hoefler", None) == FitRequest("loggp", "hoefler", True)
+    assert request("loggp", "kielmann", None) == FitRequest("loggp", "kielmann", False)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def eager_laboratory(procs: int = 5) -> LogGPLaboratory:
 @pytest.mark.parametrize("name", PROCEDURES["hockney"])
 @pytest.mark.parametrize("heterogeneous", [False, True])
 def test_hockney_by_every_procedure(name: str, heterogeneous: bool) -> None:
-    fitted = estimate(request("hockney", name, heterogeneous), eager_laboratory(), "here", "a test", 2e-10)
+    fitted = fit(request("hockney", name, heterogeneous), eager_laboratory(), "here", "a test", 2e-10)
     found = fitted.parameters
     assert isinstance(found, Hockney)
     assert found.heterogeneous == heterogeneous
@@ -103,7 +103,7 @@ def test_hockney_by_every_procedure(name: str, heterogeneous: bool) -> None:
 
 @pytest.mark.parametrize("name", ["culler", "kielmann"])
 def test_loggp_by_procedures_that_tell_overheads_apart(name: str) -> None:
-    found = estimate(request("loggp", name), eager_laboratory(), "here", "a test").parameters
+    found = fit(request("loggp", name), eager_laboratory(), "here", "a test").parameters
     assert isinstance(found, LogGP)
     assert found.send_overhead_seconds == pytest.approx(SEND, rel=1e-6)
     assert found.receive_overhead_seconds == pytest.approx(RECEIVE + BETA, rel=1e-6)
@@ -113,7 +113,7 @@ def test_loggp_by_procedures_that_tell_overheads_apart(name: str) -> None:
 
 def test_hoefler_says_that_it_knows_one_overhead() -> None:
     machine = loggp_machine(latency=4e-5, send=5e-6, receive=5e-6, gap=9e-6, per_byte=1e-8)
-    fitted = estimate(request("loggp", "hoefler"), LogGPLaboratory(machine, 3), "here", "a test")
+    fitted = fit(request("loggp", "hoefler"), LogGPLaboratory(machine, 3), "here", "a test")
     assert isinstance(fitted.parameters, LogGP)
     assert fitted.parameters.overhead_seconds == pytest.approx(5e-6, rel=1e-6)
     assert fitted.notes == ("one overhead for sending and receiving: the procedure cannot tell them apart",)
@@ -122,7 +122,7 @@ def test_hoefler_says_that_it_knows_one_overhead() -> None:
 @pytest.mark.parametrize("heterogeneous", [False, True])
 def test_lmo_and_its_means(heterogeneous: bool) -> None:
     machine = random_machine(4, seed=3)
-    fitted = estimate(request("lmo", None, heterogeneous), LMOLaboratory(machine), "here", "a test")
+    fitted = fit(request("lmo", None, heterogeneous), LMOLaboratory(machine), "here", "a test")
     assert isinstance(fitted.parameters, LMO)
     assert fitted.parameters.heterogeneous == heterogeneous
     expected = np.asarray(machine.processor_seconds)
@@ -132,8 +132,8 @@ def test_lmo_and_its_means(heterogeneous: bool) -> None:
 
 def test_effort_is_that_of_this_procedure_alone() -> None:
     lab = eager_laboratory(2)
-    first = estimate(request("hockney", "two-sizes"), lab, "here", "a test")
-    second = estimate(request("hockney", "two-sizes"), lab, "here", "a test")
+    first = fit(request("hockney", "two-sizes"), lab, "here", "a test")
+    second = fit(request("hockney", "two-sizes"), lab, "here", "a test")
     assert first.measurements == second.measurements == 2
     assert first.seconds == pytest.approx(2 * (ALPHA + BETA) + 2 * (ALPHA + BETA * 65536), rel=1e-9)
     assert second.seconds == pytest.approx(first.seconds)
@@ -148,4 +148,4 @@ def test_effort_is_that_of_this_procedure_alone() -> None:
 )
 def test_too_few_processes(family: str, procs: int, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        estimate(request(family), eager_laboratory(procs), "here", "a test")
+        fit(request(family), eager_laboratory(procs), "here", "a test")

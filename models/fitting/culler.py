@@ -1,6 +1,6 @@
 """Estimation of LogP and LogGP: Culler et al. 1996, as in O'Flynn 2009, sections 2.2.2, 2.2.3 and table 2.1.
 
-o_s is the time of sending; o_r that of completing a receive after a delay within which the message has come;
+o_s is the time of sending; o_r that of completing a receive after a delay within which the message has arrived;
 L = RTT / 2 - o_s - o_r; g by saturation, and G by saturation with large messages, which follow one another after
 g + (m - 1) G.
 
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import RECEIVE, ROUNDTRIP, SEND, Experiment, Laboratory
-from collwise.models.estimators.loggp import DELAY_ROUNDTRIPS, PairTimes, directions, largest_eager, loggp
-from collwise.models.estimators.rounds import Pair, Procedure, chosen_pairs, together
-from collwise.models.estimators.saturation import Doubling, saturated_gap
+from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS, PairTimes, directions, largest_eager, loggp
+from collwise.models.fitting.rounds import Pair, Procedure, chosen_pairs, together
+from collwise.models.fitting.saturation import Doubling, saturated_gap
 from collwise.models.loggp import LogGP
 
 

@@ -1,4 +1,4 @@
-"""Point-to-point models of a platform, by name: which procedure estimates which, and the fitted parameters."""
+"""The procedures that fit point-to-point models, by family and name."""
 
 from __future__ import annotations
 
@@ -9,54 +9,51 @@ import numpy as np
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.experiments import Laboratory
-from collwise.models.estimators import lmo as lmo_estimator
-from collwise.models.estimators import thresholds as lmo_thresholds
-from collwise.models.estimators.cost import with_effort
-from collwise.models.estimators.culler import culler_loggp, culler_logp
-from collwise.models.estimators.fitted_plogp import fitted_plogp
-from collwise.models.estimators.hockney import (
+from collwise.models.fitting.cost import with_effort
+from collwise.models.fitting.culler import culler_loggp, culler_logp
+from collwise.models.fitting.fitted_plogp import fitted_plogp
+from collwise.models.fitting.hockney import (
     REGRESSION_SIZES,
     hockney_by_regression,
     hockney_by_size,
     hockney_by_two_sizes,
 )
-from collwise.models.estimators.hoefler import hoefler_loggp
-from collwise.models.estimators.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
-from collwise.models.estimators.regression import Sizes
-from collwise.models.estimators.saturation import Doubling
-from collwise.models.hockney import Hockney
+from collwise.models.fitting.hoefler import hoefler_loggp
+from collwise.models.fitting.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.fitting.lmo import lmo_by_triplets
+from collwise.models.fitting.regression import Sizes
+from collwise.models.fitting.rounds import Pair
+from collwise.models.fitting.saturation import Doubling
+from collwise.models.fitting.thresholds import STRIDE_BYTES, fit_thresholds
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FAMILIES, FittedParameters
+from collwise.models.parameter_file import FAMILIES, FittedParameters, Parameters
 from collwise.models.plogp import PLogP
-from collwise.models.point_to_point import Parameters
 
-Pair = tuple[int, int]
-
-# Homogeneous models are averages over this many processes; more change nothing where all are alike.
+# Homogeneous models are averages over this many processes; more would change nothing where all are alike.
 HOMOGENEOUS_PROCS = 6
-# Of more processes than these, each is paired with its successor only.
+# With more processes than these, each is paired with its successor only.
 _ALL_PAIRS_PROCS = 4
 _LARGE_BYTES = 65536
 
 
 @dataclass(frozen=True)
 class Detail:
-    """How closely the procedures look. Noise bends curves everywhere: where times have it, looking closer finds more.
+    """How closely the procedures look. Noise bends curves everywhere: the closer the look, the more bends it finds.
 
-    `sizes` are of functions of the size, `line_sizes` of a straight line; `stride_bytes` and `finest_stride_bytes` of
-    the search for LMO's thresholds.
+    `sizes` are those at which a function of the size is measured, `line_sizes` those for a straight line;
+    `stride_bytes` and `finest_stride_bytes` belong to the search for LMO's thresholds.
     """
 
     sizes: Sizes = field(default_factory=Sizes)
     line_sizes: Sizes = REGRESSION_SIZES
     doubling: Doubling = field(default_factory=Doubling)
-    stride_bytes: int = lmo_thresholds.STRIDE_BYTES
+    stride_bytes: int = STRIDE_BYTES
     finest_stride_bytes: int = 1
 
 
 CLOSE = Detail()
-"""As the papers have it; for simulated time."""
+"""The papers' detail, for simulated time."""
 
 QUICK = Detail(
     Sizes(largest_bytes=1 << 19, most=14, tolerance=0.1, least_step_bytes=4096),
@@ -69,8 +66,8 @@ QUICK = Detail(
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to estimate: a family of models, by which procedure, one set of parameters or one a pair and processor."""
+class FitRequest:
+    """What to fit: a family of models, by which procedure, one set of parameters or one for each pair and processor."""
 
     family: str
     procedure: str
@@ -78,15 +75,21 @@ class Request:
 
 
 @dataclass(frozen=True)
-class _Procedure:
+class FitProcedure:
+    """A way to fit a family: `fit_means` gives means over pairs, `fit_pairs` the parameters of every pair."""
+
     what: str
-    homogeneous: Callable[[Laboratory, Sequence[Pair], Detail], Parameters]
-    heterogeneous: Callable[[Laboratory, Detail], Parameters] | None = None
-    notes: tuple[str, ...] = field(default=())
+    fit_means: Callable[[Laboratory, Sequence[Pair], Detail], Parameters]
+    fit_pairs: Callable[[Laboratory, Detail], Parameters] | None = None
+    notes: tuple[str, ...] = ()
 
-
-def _hockney_by_two_sizes(lab: Laboratory, pairs: Sequence[Pair] | None, heterogeneous: bool = False) -> Hockney:
-    return hockney_by_two_sizes(lab, _large_bytes(lab), pairs, heterogeneous)
+    def fit(self, lab: Laboratory, detail: Detail = CLOSE, heterogeneous: bool = False) -> Parameters:
+        """The parameters, from experiments in the laboratory. Raises UsageError without a heterogeneous form."""
+        if not heterogeneous:
+            return self.fit_means(lab, sample_pairs(lab.procs), detail)
+        if self.fit_pairs is None:
+            raise UsageError(f"the procedure has no heterogeneous form: {self.what}")
+        return self.fit_pairs(lab, detail)
 
 
 def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair], detail: Detail) -> PLogP:
@@ -94,86 +97,86 @@ def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair], detail: Detail) -> PLo
 
 
 def _lmo(lab: Laboratory, detail: Detail) -> LMO:
-    found = lmo_thresholds.estimate(lab, detail.stride_bytes, finest_stride_bytes=detail.finest_stride_bytes)
-    return lmo_estimator.estimate(lab, found)
+    thresholds = fit_thresholds(lab, detail.stride_bytes, finest_stride_bytes=detail.finest_stride_bytes)
+    return lmo_by_triplets(lab, thresholds)
 
 
 def _large_bytes(lab: Laboratory) -> int:
-    """64 KiB, or half of the eager limit where that is less: experiments stay on one protocol."""
+    """64 KiB, or half of the eager limit where that is less, so that experiments use one protocol only."""
     return max(lab.least_bytes + 1, min(_LARGE_BYTES, lab.eager_limit_bytes // 2))
 
 
-PROCEDURES: Mapping[str, Mapping[str, _Procedure]] = {
+PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
     "hockney": {
-        "regression": _Procedure(
+        "regression": FitProcedure(
             "least squares over roundtrips of adaptively chosen sizes",
             lambda lab, pairs, detail: hockney_by_regression(lab, detail.line_sizes, pairs),
             lambda lab, detail: hockney_by_regression(lab, detail.line_sizes, heterogeneous=True),
         ),
-        "two-sizes": _Procedure(
+        "two-sizes": FitProcedure(
             "roundtrips with empty and with large messages",
-            lambda lab, pairs, detail: _hockney_by_two_sizes(lab, pairs),
-            lambda lab, detail: _hockney_by_two_sizes(lab, None, heterogeneous=True),
+            lambda lab, pairs, detail: hockney_by_two_sizes(lab, _large_bytes(lab), pairs),
+            lambda lab, detail: hockney_by_two_sizes(lab, _large_bytes(lab), heterogeneous=True),
         ),
     },
     "hockney_by_size": {
-        "roundtrips": _Procedure(
+        "roundtrips": FitProcedure(
             "alpha and beta of the line between neighbouring sizes",
             lambda lab, pairs, detail: hockney_by_size(lab, detail.sizes, pairs),
         )
     },
     "logp": {
-        "culler": _Procedure(
+        "culler": FitProcedure(
             "send time, delayed receive, saturation",
             lambda lab, pairs, detail: culler_logp(lab, pairs=pairs, doubling=detail.doubling),
             lambda lab, detail: culler_logp(lab, heterogeneous=True, doubling=detail.doubling),
         )
     },
     "loggp": {
-        "culler": _Procedure(
+        "culler": FitProcedure(
             "send time, delayed receive, saturation with small and large messages",
             lambda lab, pairs, detail: culler_loggp(lab, pairs=pairs, doubling=detail.doubling),
             lambda lab, detail: culler_loggp(lab, heterogeneous=True, doubling=detail.doubling),
         ),
-        "hoefler": _Procedure(
+        "hoefler": FitProcedure(
             "parametrised roundtrips PRTT(n, d, m)",
             lambda lab, pairs, detail: hoefler_loggp(lab, pairs=pairs),
             lambda lab, detail: hoefler_loggp(lab, heterogeneous=True),
             ("one overhead for sending and receiving: the procedure cannot tell them apart",),
         ),
-        "kielmann": _Procedure(
+        "kielmann": FitProcedure(
             "from PLogP as Kielmann measures it",
             lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling).as_loggp(
                 lab.least_bytes
             ),
         ),
-        "fitted": _Procedure(
+        "fitted": FitProcedure(
             "from PLogP as fitted to the chain broadcast and the linear barrier",
             lambda lab, pairs, detail: _fitted_plogp(lab, pairs, detail).as_loggp(lab.least_bytes),
         ),
     },
     "plogp": {
-        "kielmann": _Procedure(
+        "kielmann": FitProcedure(
             "one saturation, then two roundtrips a size, sizes chosen adaptively",
             lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling),
             lambda lab, detail: kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling),
         ),
-        "saturation": _Procedure(
+        "saturation": FitProcedure(
             "the same with the gap of every size by saturation",
             lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling, saturate=True),
             lambda lab, detail: kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling, saturate=True),
         ),
-        "fitted": _Procedure("gap and latency fitted to the chain broadcast and the linear barrier", _fitted_plogp),
+        "fitted": FitProcedure("gap and latency fitted to the chain broadcast and the linear barrier", _fitted_plogp),
     },
     "lmo": {
-        "triplets": _Procedure(
+        "triplets": FitProcedure(
             "roundtrips, one-to-two experiments, scatter and gather series",
             lambda lab, pairs, detail: _lmo(lab, detail).homogeneous(),
             _lmo,
         )
     },
 }
-"""By family and name; the first of a family is its default."""
+"""The procedures by family and name; the first of a family is its default."""
 
 
 def default_procedure(family: str) -> str:
@@ -183,8 +186,8 @@ def default_procedure(family: str) -> str:
     return next(iter(PROCEDURES[family]))
 
 
-def request(family: str, procedure: str | None = None, heterogeneous: bool | None = False) -> Request:
-    """A request with the default procedure filled in; heterogeneous where the procedure can, if that is None.
+def request(family: str, procedure: str | None = None, heterogeneous: bool | None = False) -> FitRequest:
+    """A request with the default procedure filled in; `heterogeneous` None asks for that form where there is one.
 
     Raises UsageError for what does not exist.
     """
@@ -192,21 +195,21 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
     name = procedure or default
     if name not in PROCEDURES[family]:
         raise unknown_name(f"procedure for {family}", name, PROCEDURES[family])
-    can = PROCEDURES[family][name].heterogeneous is not None
+    can = PROCEDURES[family][name].fit_pairs is not None
     if heterogeneous and not can:
-        others = [f"{family} by {other}" for other, one in PROCEDURES[family].items() if one.heterogeneous]
+        others = [f"{family} by {other}" for other, one in PROCEDURES[family].items() if one.fit_pairs]
         valid = f"valid: {', '.join(others)}" if others else "leave --heterogeneous away"
         raise UsageError(f"{family} by {name} has no heterogeneous form; {valid}")
-    return Request(family, name, can if heterogeneous is None else heterogeneous)
+    return FitRequest(family, name, can if heterogeneous is None else heterogeneous)
 
 
-def most_useful_procs(wanted: Request, available: int, alike: bool = True) -> int:
-    """How many processes the experiments take unless told otherwise: all where nodes are not alike, or not taken so."""
+def most_useful_procs(wanted: FitRequest, available: int, alike: bool = True) -> int:
+    """The default number of processes in the experiments: all where nodes differ, or are taken to differ."""
     return min(available, HOMOGENEOUS_PROCS) if alike and not wanted.heterogeneous else available
 
 
-def estimate(
-    wanted: Request,
+def fit(
+    wanted: FitRequest,
     lab: Laboratory,
     platform: str,
     made_by: str,
@@ -218,13 +221,7 @@ def estimate(
     if lab.procs < least:
         raise UsageError(f"{wanted.family} by {wanted.procedure} needs {least} processes at least, not {lab.procs}")
     procedure = PROCEDURES[wanted.family][wanted.procedure]
-    if wanted.heterogeneous:
-        assert procedure.heterogeneous is not None
-        heterogeneous = procedure.heterogeneous
-        parameters, effort = with_effort(lab, lambda: heterogeneous(lab, detail))
-    else:
-        pairs = sample_pairs(lab.procs)
-        parameters, effort = with_effort(lab, lambda: procedure.homogeneous(lab, pairs, detail))
+    parameters, effort = with_effort(lab, lambda: procedure.fit(lab, detail, wanted.heterogeneous))
     notes = (*procedure.notes, *_remarks(parameters))
     return FittedParameters(
         family=wanted.family,
@@ -242,7 +239,7 @@ def estimate(
 
 
 def _remarks(parameters: Parameters) -> tuple[str, ...]:
-    """What a person should know before using the parameters."""
+    """Warnings for whoever uses the parameters."""
     if isinstance(parameters, LogGP) and np.any(np.asarray(parameters.latency_seconds) < 0):
         return (
             "L (latency_seconds) is negative: the overheads measured are more than half of a roundtrip, as where a "
@@ -257,7 +254,7 @@ def _remarks(parameters: Parameters) -> tuple[str, ...]:
 
 
 def sample_pairs(procs: int) -> list[Pair]:
-    """All pairs of few processes; of more, each process with its successor, so that all of them count alike."""
+    """All pairs of few processes; of many, each process with its successor, so that all of them count alike."""
     if procs <= _ALL_PAIRS_PROCS:
         return [(i, j) for i in range(procs) for j in range(i + 1, procs)]
     return [(i, (i + 1) % procs) for i in range(procs)]

@@ -8,25 +8,19 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather
-from collwise.models.implementation_aware.estimation import (
-    AS_PRINTED,
-    BY_PARTS,
-    FORMULAS,
-    AlgorithmFit,
-    Hockney,
-    Observation,
-    estimate_gamma,
-    estimate_hockney,
-    fit_algorithm,
-)
-from collwise.models.implementation_aware.parameters import MODELS, TRADITIONAL, ModelParameters
-from collwise.models.implementation_aware.parts import Gamma, Points
+from collwise.models.implementation_aware.fitting import fit_algorithm, fit_gamma, fit_hockney
+from collwise.models.implementation_aware.model import ImplementationAware
+from collwise.models.implementation_aware.parameters import AlgorithmFit, ModelParameters, Observation
+from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.interface import Points
+from collwise.models.registry import AS_PRINTED, BY_PARTS, IMPLEMENTATION_AWARE, MODELS, TRADITIONAL, models_of_family
 
 GAMMA = Gamma((1024.0, 8192.0, 65536.0), ((1.0, 1.02, 1.04, 1.06), (1.0, 1.11, 1.22, 1.28), (1.0, 1.5, 2.0, 2.5)))
 LIMIT = 65536
 SEGMENT = 8192
-ALGORITHMS = [(collective, name) for collective, names in FORMULAS[BY_PARTS].items() for name in names]
+ALGORITHMS = [(collective, name) for collective, names in MODELS[BY_PARTS].formulas.items() for name in names]
 TRUTH = {
     "main/eager": Hockney(2.1e-5, 1.1e-9),
     "main/rendezvous": Hockney(6.3e-5, 0.9e-9),
@@ -51,12 +45,12 @@ SEGMENTED_COLLECTIVES = ("bcast", "reduce")
 
 def seconds_of(model: str, collective: str, algorithm: str, one: Observation, truth: Mapping[str, Hockney]) -> float:
     """What the experiment costs with the true parameters, message by message."""
-    points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.fanout, LIMIT)
+    points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.fanout, eager_limit_bytes=LIMIT)
     parts: list[tuple[str, float, float, str]] = []
     if one.experiment == "exchange":
         parts = [("exchange", 1.0, one.message_bytes / 2, "")]
     elif one.experiment != "gather":
-        formula = FORMULAS[model][collective][algorithm]
+        formula = MODELS[model].formulas[collective][algorithm]
         parts = [
             (part.name, float(part.count), float(part.bytes_each), part.protocol) for part in formula(points, GAMMA)
         ]
@@ -119,7 +113,7 @@ def observed(model: str, collective: str, algorithm: str, truth: Mapping[str, Ho
         (model, collective, algorithm)
         for model in (BY_PARTS, AS_PRINTED)
         for collective, algorithm in ALGORITHMS
-        if algorithm in FORMULAS[model].get(collective, {})
+        if algorithm in MODELS[model].formulas.get(collective, {})
     ],
 )
 def test_known_parameters_are_found_again(model: str, collective: str, algorithm: str) -> None:
@@ -156,7 +150,7 @@ def test_the_parts_that_are_told_apart() -> None:
     for name in ("pipeline", "binary", "binomial"):
         assert names("reduce", name) == whole | {"steady/eager"}
     assert names("gather", "binomial", AS_PRINTED) == {"main/eager", "main/rendezvous"}
-    for name in FORMULAS[AS_PRINTED]["bcast"]:
+    for name in MODELS[AS_PRINTED].formulas["bcast"]:
         assert names("bcast", name, AS_PRINTED) == {"main/eager"}
 
 
@@ -219,8 +213,8 @@ def test_every_segment_size_is_fitted_alone_and_so_are_whole_messages(collective
         assert pair.beta_seconds_per_byte == pytest.approx(TRUTH[name].beta_seconds_per_byte, rel=1e-4), name
     for segment in (2048, SEGMENT):
         for name, pair in fit.by_segment[segment].items():
-            assert float(pair(np.array(segment))) == pytest.approx(
-                float(truths[segment][name](np.array(segment))), rel=1e-4
+            assert float(pair.predict(segment)) == pytest.approx(
+                float(truths[segment][name].predict(segment)), rel=1e-4
             )
 
 
@@ -273,7 +267,7 @@ def test_a_fit_needs_experiments() -> None:
 
 def test_gamma_is_the_time_over_that_of_two() -> None:
     seconds = {8192: {2: 5e-5, 4: 8e-5, 3: 6e-5}, 1024: {2: 2e-5, 3: 2.1e-5, 4: 2.3e-5}}
-    gamma = estimate_gamma(seconds)
+    gamma = fit_gamma(seconds)
     assert gamma.message_bytes == (1024.0, 8192.0)
     assert gamma.values[0] == pytest.approx((1.0, 1.05, 1.15))
     assert gamma.values[1] == pytest.approx((1.0, 1.2, 1.6))
@@ -283,16 +277,16 @@ def test_gamma_is_the_time_over_that_of_two() -> None:
 @pytest.mark.parametrize("procs", [(3, 4), (2, 4)])
 def test_gamma_needs_every_process_count(procs: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="every p from 2 on"):
-        estimate_gamma({8192: dict.fromkeys(procs, 1e-5)})
+        fit_gamma({8192: dict.fromkeys(procs, 1e-5)})
 
 
 def test_hockney_from_roundtrips() -> None:
     sizes = np.array([0.0, 1024.0, 8192.0, 65536.0, 1048576.0, 4194304.0])
     truth = Hockney(3.3e-5, 8.9e-10)
-    found = estimate_hockney(sizes, truth(sizes))
+    found = fit_hockney(sizes, truth.predict(sizes))
     assert found.alpha_seconds == pytest.approx(truth.alpha_seconds, rel=1e-6)
     assert found.beta_seconds_per_byte == pytest.approx(truth.beta_seconds_per_byte, rel=1e-6)
-    assert truth(np.array([1000.0]))[0] == pytest.approx(3.3e-5 + 8.9e-7)
+    assert truth.predict([1000.0])[0] == pytest.approx(3.3e-5 + 8.9e-7)
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +297,7 @@ def parameters() -> ModelParameters:
                 name: fit_algorithm(model, collective, name, observed(model, collective, name), GAMMA, LIMIT)
                 for name in names
             }
-            for collective, names in FORMULAS[model].items()
+            for collective, names in MODELS[model].formulas.items()
         }
         for model in (BY_PARTS, AS_PRINTED)
     }
@@ -316,40 +310,39 @@ def parameters() -> ModelParameters:
 
 def every_algorithm(parameters: ModelParameters) -> list[tuple[str, str, str]]:
     return [
-        (model, collective, name)
-        for model in MODELS
-        for collective in parameters.fits.get(model, {"bcast": None})
-        for name in parameters.algorithms(model, collective)
+        (str(kind), collective, name)
+        for kind in models_of_family(IMPLEMENTATION_AWARE)
+        for collective in kind.formulas
+        for name in ImplementationAware(parameters, str(kind)).algorithms(collective)
     ]
 
 
 def test_predictions_are_the_times_the_fit_came_from(parameters: ModelParameters) -> None:
     for model in (BY_PARTS, AS_PRINTED):
-        for collective, names in FORMULAS[model].items():
+        for collective, names in MODELS[model].formulas.items():
             for name in names:
                 segment = SEGMENT if collective in SEGMENTED_COLLECTIVES and name not in UNSEGMENTED else 0
                 for procs, m in ((2, 8192), (3, 65536), (50, 131072), (100, 4194304)):
                     one = Observation("collective", procs, m, segment, 0.0)
                     expected = seconds_of(model, collective, name, one, TRUTH)
-                    found = parameters.predict(collective, name, procs, m, segment, model=model)
+                    found = ImplementationAware(parameters, model).predict(collective, name, procs, m, segment)
                     assert float(found) == pytest.approx(expected, rel=1e-3), (model, collective, name, procs, m)
 
 
 def test_traditional_predictions_use_the_roundtrips(parameters: ModelParameters) -> None:
-    message = 3e-5 + 1048576 * 9e-10
-    found = {
-        name: float(parameters.predict("bcast", name, 90, 1048576, model=TRADITIONAL)) for name in bcast.TRADITIONAL
-    }
+    model, message = ImplementationAware(parameters, TRADITIONAL), 3e-5 + 1048576 * 9e-10
+    found = {name: float(model.predict("bcast", name, 90, 1048576, SEGMENT)) for name in bcast.TRADITIONAL}
     assert found == pytest.approx({"binomial": 7 * message, "binary": 12 * message})
-    assert parameters.algorithms(TRADITIONAL, "gather") == ()
+    assert model.algorithms("gather") == ()
 
 
 def test_predicting_arrays_is_predicting_one_by_one(parameters: ModelParameters) -> None:
     procs, sizes = [1, 2, 3, 5, 16, 90, 1000], [1, 1024, 8193, 65535, 65536, 131072, 4194304]
     for model, collective, name in every_algorithm(parameters):
-        together = parameters.predict(collective, name, np.array(procs)[:, None], sizes, model=model)
+        made, segment = ImplementationAware(parameters, model), SEGMENT if collective == "bcast" else 0
+        together = made.predict(collective, name, np.array(procs)[:, None], sizes, segment)
         assert together.shape == (7, 7)
-        one_by_one = [[float(parameters.predict(collective, name, p, m, model=model)) for m in sizes] for p in procs]
+        one_by_one = [[float(made.predict(collective, name, p, m, segment)) for m in sizes] for p in procs]
         np.testing.assert_allclose(together, one_by_one, rtol=1e-12)
         assert not together[0].any()
         # As printed, formula (7) makes one segment between two or three processes free.
@@ -362,9 +355,10 @@ def test_predicting_arrays_is_predicting_one_by_one(parameters: ModelParameters)
 def test_a_map_is_predicted_at_once(parameters: ModelParameters) -> None:
     """benchmarks/predict_map.py measures how fast."""
     procs, sizes = np.arange(1, 1001)[:, None], 1024 * 2 ** np.arange(24)[None, :] // 4
-    for collective in FORMULAS[BY_PARTS]:
-        for name in parameters.algorithms(BY_PARTS, collective):
-            found = parameters.predict(collective, name, procs, sizes)
+    for collective in MODELS[BY_PARTS].formulas:
+        model = ImplementationAware(parameters, BY_PARTS)
+        for name in model.algorithms(collective):
+            found = model.predict(collective, name, procs, sizes, SEGMENT if collective == "bcast" else 0)
             assert found.shape == (1000, 24)
             assert np.isfinite(found).all()
 
@@ -373,23 +367,24 @@ def test_a_part_that_was_never_fitted_gives_nan(parameters: ModelParameters) -> 
     eager_only = [one for one in observed(BY_PARTS, "gather", "linear") if one.message_bytes < LIMIT]
     fit = fit_algorithm(BY_PARTS, "gather", "linear", eager_only, GAMMA, LIMIT)
     partial = dataclasses.replace(parameters, fits={BY_PARTS: {"gather": {"linear": fit}}})
-    found = partial.predict("gather", "linear", [1, 8, 8, 8], [LIMIT, LIMIT - 1, LIMIT, 10**6])
+    found = ImplementationAware(partial, BY_PARTS).predict(
+        "gather", "linear", [1, 8, 8, 8], [LIMIT, LIMIT - 1, LIMIT, 10**6]
+    )
     assert np.isnan(found).tolist() == [False, False, True, True]
 
 
 def test_the_fanout_counts(parameters: ModelParameters) -> None:
-    by_default, four, two = (parameters.predict("bcast", "k_chain", 100, 65536, fanout=k) for k in (0, 4, 2))
+    model = ImplementationAware(parameters, BY_PARTS)
+    by_default, four, two = (model.predict("bcast", "k_chain", 100, 65536, SEGMENT, k) for k in (0, 4, 2))
     assert by_default == four
     assert two > four
 
 
 def test_unknown_models_and_algorithms(parameters: ModelParameters) -> None:
     with pytest.raises(UsageError, match="unknown model 'by_part'; did you mean by_parts"):
-        parameters.predict("bcast", "chain", 4, 1, model="by_part")
-    with pytest.raises(UsageError, match="unknown collective 'gathr'; did you mean gather"):
-        parameters.predict("gathr", "linear", 4, 1)
+        _ = ImplementationAware(parameters, "by_part").kind
     with pytest.raises(UsageError, match="unknown bcast algorithm 'chian'; did you mean chain"):
-        parameters.predict("bcast", "chian", 4, 1)
+        ImplementationAware(parameters, BY_PARTS).predict("bcast", "chian", 4, 1)
 
 
 def test_a_saved_file_predicts_the_same(parameters: ModelParameters, tmp_path: Path) -> None:
@@ -400,10 +395,12 @@ def test_a_saved_file_predicts_the_same(parameters: ModelParameters, tmp_path: P
         assert getattr(loaded, name) == getattr(parameters, name)
     procs, sizes = np.arange(1, 130)[:, None], 1000 * 2 ** np.arange(13)[None, :]
     for model, collective, name in every_algorithm(parameters):
-        assert loaded.algorithms(model, collective) == parameters.algorithms(model, collective)
+        written, read = (ImplementationAware(one, model) for one in (parameters, loaded))
+        assert read.algorithms(collective) == written.algorithms(collective)
+        segment = SEGMENT if collective == "bcast" else 0
         np.testing.assert_array_equal(
-            loaded.predict(collective, name, procs, sizes, model=model),
-            parameters.predict(collective, name, procs, sizes, model=model),
+            read.predict(collective, name, procs, sizes, segment),
+            written.predict(collective, name, procs, sizes, segment),
         )
         if model != TRADITIONAL:
             fit, again = (one.fits[model][collective][name] for one in (parameters, loaded))
@@ -491,7 +488,9 @@ def test_missing_and_unreadable_files_are_named(tmp_path: Path) -> None:
 
 
 def test_every_formula_has_a_model() -> None:
-    assert FORMULAS[BY_PARTS]["bcast"] is bcast.BY_PARTS
-    assert FORMULAS[AS_PRINTED]["gather"] is gather.AS_PRINTED
+    assert MODELS[BY_PARTS].formulas["bcast"] is bcast.BY_PARTS
+    assert MODELS[AS_PRINTED].formulas["gather"] is gather.AS_PRINTED
     newer = {"knomial", "scatter_allgather", "scatter_ring_allgather", "two_tree"}
-    assert set(FORMULAS[AS_PRINTED]["bcast"]) == set(FORMULAS[BY_PARTS]["bcast"]) - newer - {"linear_nonblocking"}
+    assert set(MODELS[AS_PRINTED].formulas["bcast"]) == set(MODELS[BY_PARTS].formulas["bcast"]) - newer - {
+        "linear_nonblocking"
+    }

@@ -24,14 +24,14 @@ LARGEST_BYTES = 200 * 1024
 KIBIBYTE = 1024
 
 MOST_BREAKS = 5
-# A line through fewer points than this says nothing.
+# A line through fewer points than this has no meaning.
 LEAST_POINTS = 6
 # Relative residuals below this count as this: without it, times without noise have a break wherever rounding, or a
 # simulator's last byte, makes one.
 TOLERANCE = 1e-3
-# A leap is worth the name from this part of the time on.
+# A leap is at least this fraction of the time.
 LEAST_LEAP = 0.01
-# Times scatter about the line of an irregular region by more than this part of themselves.
+# In an irregular region times scatter about their line by more than this fraction.
 IRREGULAR = 0.2
 # The thesis's tenfold escalation.
 ESCALATION = 10.0
@@ -63,10 +63,10 @@ class _Series:
 
 
 def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[int, int]]:
-    """The straight lines that a series consists of, as ranges [start, end) of places in it; one if nothing changes.
+    """The straight lines that a series consists of, as index ranges [start, end); one if nothing changes.
 
-    For every number of breaks up to MOST_BREAKS the best places are found by dynamic programming, and the number is
-    that of the least BIC. Each line has three parameters (intercept, slope, variance), each break is one more.
+    For every number of breaks up to MOST_BREAKS the best breaks are found by dynamic programming; the least BIC decides
+    the number. Each line has three parameters (intercept, slope, variance), each break is one more.
     Raises UsageError for a series that is not ascending or not positive.
     """
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
@@ -84,7 +84,7 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
 
 def _search(series: _Series) -> Any:
     """The dynamic programming over a series, fitted: ruptures' Dynp."""
-    # What predicts from thresholds imports this module and looks for none; ruptures imports most of SciPy.
+    # Prediction imports this module without searching for thresholds, and ruptures imports most of SciPy.
     import ruptures
 
     class Cost(ruptures.base.BaseCost):
@@ -114,11 +114,11 @@ def gather_regular_from(message_bytes: Sequence[int], seconds: Sequence[float]) 
     """M2: the size from which the time lies on the line that follows the last irregular region; None without one.
 
     Irregular is a line about which times scatter by more than IRREGULAR. Where no line is, M2 is the size of the
-    greatest leap, as S is: serial receiving (4.3) then takes the place of (4.2) at once.
+    greatest leap, as S is: serial receiving (4.3) then follows (4.2) at once.
     """
     found = lines(message_bytes, seconds)
     series = _Series(np.column_stack([message_bytes, seconds]))
-    irregular = [place for place, ends in enumerate(found) if series.line(*ends)[1] > IRREGULAR]
+    irregular = [index for index, ends in enumerate(found) if series.line(*ends)[1] > IRREGULAR]
     if not irregular:
         return _greatest_leap(message_bytes, seconds, found)
     after = irregular[-1] + 1
@@ -155,7 +155,7 @@ def escalations(seconds: Sequence[float]) -> NDArray[np.bool_]:
     return np.asarray(times >= ESCALATION * np.minimum.accumulate(times[::-1])[::-1])
 
 
-def estimate(
+def fit_thresholds(
     lab: Laboratory,
     stride_bytes: int = STRIDE_BYTES,
     largest_bytes: int = LARGEST_BYTES,
@@ -172,8 +172,8 @@ def estimate(
         )
 
     def measure(kind: str, sizes: Sequence[int]) -> list[float]:
-        everybody = tuple(range(lab.procs))
-        found = lab.run([Experiment(kind, everybody, size) for size in sizes])
+        processes = tuple(range(lab.procs))
+        found = lab.run([Experiment(kind, processes, size) for size in sizes])
         return [measurement.seconds for measurement in found]
 
     sizes = list(range(stride_bytes, largest_bytes + 1, stride_bytes))
@@ -202,5 +202,5 @@ def _greatest_leap(
 
 def _least_escalation(known: Mapping[int, float]) -> int | None:
     sizes = sorted(known)
-    places = np.flatnonzero(escalations([known[size] for size in sizes]))
-    return sizes[places[0]] if len(places) else None
+    found = np.flatnonzero(escalations([known[size] for size in sizes]))
+    return sizes[found[0]] if len(found) else None

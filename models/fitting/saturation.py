@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import SATURATION, Experiment
-from collwise.models.estimators.rounds import Pair, Procedure
+from collwise.models.fitting.rounds import Pair, Procedure
 
 
 @dataclass(frozen=True)

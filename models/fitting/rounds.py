@@ -1,7 +1,7 @@
 """Procedures for one pair of processes each, carried out side by side.
 
 A procedure is a generator: it yields the experiments that it needs next, receives their seconds, and returns its
-result. What all of them need next is one call of the laboratory, which can then run disjoint pairs at one time.
+result. The next experiments of all of them are one call of the laboratory, which can then run disjoint pairs at once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def alongside(procedures: Sequence[Procedure[Result]]) -> Procedure[list[Result]
 
 
 def together(lab: Laboratory, procedures: Sequence[Procedure[Result]]) -> list[Result]:
-    """What the procedures return, in their order, after as few calls of the laboratory as the longest of them takes."""
+    """The procedures' results in their order, after as few calls of the laboratory as the longest procedure takes."""
     everything = alongside(procedures)
     try:
         wanted = next(everything)
@@ -54,12 +54,12 @@ def together(lab: Laboratory, procedures: Sequence[Procedure[Result]]) -> list[R
 
 
 def chosen_pairs(lab: Laboratory, pairs: Sequence[Pair] | None, heterogeneous: bool) -> list[Pair]:
-    """The pairs to measure: those given, else (0, 1); of a heterogeneous model, every i < j.
+    """The pairs to measure: those given, else (0, 1); for a heterogeneous model, every i < j.
 
-    Raises UsageError for fewer than two processes, for a pair that is none, and for pairs of a heterogeneous model.
+    Raises UsageError for fewer than two processes, for an invalid pair, and for pairs with a heterogeneous model.
     """
     if lab.procs < 2:
-        raise UsageError(f"estimation takes at least 2 processes, each on a node of its own; there are {lab.procs}")
+        raise UsageError(f"estimation takes at least 2 processes, each on its own node; there are {lab.procs}")
     if heterogeneous:
         if pairs is not None:
             raise UsageError("a heterogeneous model takes all pairs of processes: give no pairs")
@@ -75,7 +75,7 @@ def chosen_pairs(lab: Laboratory, pairs: Sequence[Pair] | None, heterogeneous: b
 
 
 def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:
-    """The array (n, n) of what was measured for i < j: the papers take links as symmetric. 0 on the diagonal."""
+    """The symmetric array (n, n) of values measured for i < j: the papers assume symmetric links. 0 on the diagonal."""
     matrix = np.zeros((procs, procs))
     for (i, j), value in values.items():
         matrix[i, j] = matrix[j, i] = value

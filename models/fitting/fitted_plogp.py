@@ -4,7 +4,7 @@ The unsegmented chain broadcast takes (P - 1) (L + g(m)), the linear barrier at 
 several P and m this is linear in L and every g(m). Overheads stay as they were measured between two processes.
 
 The barrier's messages are empty (those of a simulated one carry a byte) and an empty broadcast sends none: g(0) is
-taken for the g(1) of the chain.
+assumed to be the g(1) of the chain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collwise.models.plogp import PLogP
 def fitted_plogp(
     lab: Laboratory, measured: PLogP, sizes: Sequence[int] | None = None, procs: Sequence[int] | None = None
 ) -> PLogP:
-    """`measured` with L and g in place of its own, by least squares of relative residuals.
+    """`measured` with fitted L and g, by least squares of relative residuals.
 
     `sizes` in bytes are the knots of the measured gap unless given, and 1 byte; `procs` are 2, 4, 8 and so on, and all,
     unless given. Raises UsageError for sizes and processes that do not fit and CollwiseError for collectives that take
@@ -62,7 +62,7 @@ def _communicators(lab: Laboratory, procs: Sequence[int] | None) -> list[int]:
 
 
 def _row(gaps: int, latencies: float, index: int, times: float) -> list[float]:
-    """How often L and each g(m) are in a time."""
+    """The number of times that L and each g(m) occur in a time."""
     row = [latencies, *([0.0] * gaps)]
     row[1 + index] = times
     return row

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.estimators.culler import culler_loggp, culler_logp
-from collwise.models.estimators.hoefler import hoefler_loggp
-from collwise.models.estimators.kielmann import kielmann_plogp
-from collwise.models.estimators.saturation import Doubling
+from collwise.models.fitting.culler import culler_loggp, culler_logp
+from collwise.models.fitting.hoefler import hoefler_loggp
+from collwise.models.fitting.kielmann import kielmann_plogp
+from collwise.models.fitting.saturation import Doubling
 from collwise.models.loggp import LogGP
-from tests.models.estimators.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
+from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
 
 EXACT = 1e-6
 TRUE = LogGP(30e-6, 5e-6, 8e-6, 12e-6, 9e-9)

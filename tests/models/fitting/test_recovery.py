@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collwise.models.estimators.culler import culler_loggp
-from collwise.models.estimators.fitted_plogp import fitted_plogp
-from collwise.models.estimators.hockney import hockney_by_regression, hockney_by_size, hockney_by_two_sizes
-from collwise.models.estimators.hoefler import hoefler_loggp
-from collwise.models.estimators.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
-from collwise.models.estimators.regression import Sizes
+from collwise.models.fitting.culler import culler_loggp
+from collwise.models.fitting.fitted_plogp import fitted_plogp
+from collwise.models.fitting.hockney import hockney_by_regression, hockney_by_size, hockney_by_two_sizes
+from collwise.models.fitting.hoefler import hoefler_loggp
+from collwise.models.fitting.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.fitting.regression import Sizes
 from collwise.models.loggp import LogGP
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.store import Store

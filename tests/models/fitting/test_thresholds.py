@@ -9,9 +9,9 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import GATHER, SCATTER, Experiment
-from collwise.models.estimators import thresholds
+from collwise.models.fitting import thresholds
 from collwise.models.lmo import Thresholds
-from tests.models.estimators.lmo_laboratory import LMOLaboratory, random_machine
+from tests.models.fitting.lmo_laboratory import LMOLaboratory, random_machine
 
 KIB = 1024
 # Section 7.2: the 16-node cluster.
@@ -39,22 +39,22 @@ def as_in_the_thesis(seed: int, likely: float = 0.4) -> Callable[[Experiment, fl
 @pytest.mark.parametrize(("seed", "noise"), [(1, 0.0), (2, 0.01), (3, 0.03)])
 def test_the_thesis_thresholds_come_back(seed: int, noise: float) -> None:
     lab = LMOLaboratory(random_machine(16, seed), noise=noise, seed=seed, change=as_in_the_thesis(seed))
-    assert thresholds.estimate(lab) == THESIS
+    assert thresholds.fit_thresholds(lab) == THESIS
 
 
 def test_rare_escalations_are_found_at_finer_strides() -> None:
     """Where one size of twenty escalates, the first stride sees none near M1."""
     lab = LMOLaboratory(random_machine(8, 5), change=as_in_the_thesis(5, likely=0.05))
-    coarse = thresholds.estimate(lab, finest_stride_bytes=KIB).gather_irregular_from_bytes
+    coarse = thresholds.fit_thresholds(lab, finest_stride_bytes=KIB).gather_irregular_from_bytes
     assert coarse is not None
     assert coarse > 5 * KIB
-    assert thresholds.estimate(lab) == THESIS
+    assert thresholds.fit_thresholds(lab) == THESIS
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_a_deterministic_machine_has_no_thresholds(noise: float) -> None:
     lab = LMOLaboratory(random_machine(8, 6), noise=noise, seed=6)
-    assert thresholds.estimate(lab) == Thresholds()
+    assert thresholds.fit_thresholds(lab) == Thresholds()
     assert lab.effort.measurements == 2 * len(SIZES)
 
 
@@ -64,7 +64,7 @@ def test_a_leap_at_the_eager_limit_is_s(noise: float) -> None:
         return seconds + (2e-4 if experiment.kind == SCATTER and experiment.message_bytes >= 32 * KIB else 0)
 
     lab = LMOLaboratory(random_machine(8, 7), noise=noise, seed=7, change=rendezvous)
-    assert thresholds.estimate(lab) == Thresholds(scatter_leap_bytes=32 * KIB)
+    assert thresholds.fit_thresholds(lab) == Thresholds(scatter_leap_bytes=32 * KIB)
 
 
 def test_a_gather_that_becomes_serial_at_once_has_m2_alone() -> None:
@@ -72,7 +72,7 @@ def test_a_gather_that_becomes_serial_at_once_has_m2_alone() -> None:
         return seconds * (1.5 if experiment.kind == GATHER and experiment.message_bytes >= 64 * KIB else 1)
 
     lab = LMOLaboratory(random_machine(8, 8), change=serial)
-    assert thresholds.estimate(lab) == Thresholds(gather_regular_from_bytes=64 * KIB)
+    assert thresholds.fit_thresholds(lab) == Thresholds(gather_regular_from_bytes=64 * KIB)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.03])
@@ -159,4 +159,4 @@ def test_bad_input() -> None:
     with pytest.raises(UsageError, match="above 0"):
         thresholds.lines([1, 2], [1.0, 0.0])
     with pytest.raises(UsageError, match="12 sizes or more"):
-        thresholds.estimate(LMOLaboratory(random_machine(3, 0)), stride_bytes=8 * KIB, largest_bytes=64 * KIB)
+        thresholds.fit_thresholds(LMOLaboratory(random_machine(3, 0)), stride_bytes=8 * KIB, largest_bytes=64 * KIB)

@@ -1,4 +1,4 @@
-"""What the procedures of Culler and of Hoefler have in common: from the times of pairs to a model."""
+"""The common part of Culler's and Hoefler's procedures: from the times of pairs to a model."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.common.experiments import Laboratory
-from collwise.models.estimators.rounds import Pair, by_processor, symmetric
+from collwise.models.fitting.rounds import Pair, by_processor, symmetric
 from collwise.models.loggp import LogGP
 
-# An answer is under way for about a roundtrip; whoever wants it to have come is busy for twice that.
+# An answer takes about a roundtrip; a process that is busy for twice that finds it arrived.
 DELAY_ROUNDTRIPS = 2.0
 LARGE_BYTES = 65536
 
 
 @dataclass(frozen=True)
 class PairTimes:
-    """What was found for the pair (i, j), seconds: overheads of i alone, or of i and of j."""
+    """Times of the pair (i, j) in seconds, with the overheads of i alone, or of i and j."""
 
     roundtrip_seconds: float
     send_overheads: tuple[float, ...]
@@ -28,7 +28,7 @@ class PairTimes:
 
 
 def largest_eager(lab: Laboratory) -> int:
-    """The size of large messages where nothing else is said: 64 KiB, or the largest that is sent without a handshake.
+    """The default size of large messages: 64 KiB, or the largest that is sent without a handshake.
 
     With a handshake in between, messages do not follow one another after g + (m - 1) G.
     """
@@ -37,12 +37,12 @@ def largest_eager(lab: Laboratory) -> int:
 
 
 def directions(pair: Pair, both: bool) -> list[Pair]:
-    """The pair, and the other way round: the first process keeps the time, so that is whose overhead is measured."""
+    """The pair, or both of its directions: the first process takes the time, and its overhead is measured."""
     return [pair, (pair[1], pair[0])] if both else [pair]
 
 
 def loggp(procs: int, pairs: Sequence[Pair], times: Sequence[PairTimes], heterogeneous: bool) -> LogGP:
-    """The means over the pairs; or one value a pair, and overheads averaged over the pairs that a processor is in.
+    """The means over the pairs; or one value per pair, and overheads averaged over the pairs that a processor is in.
 
     L = RTT / 2 - o_s - o_r; between unlike processors, RTT = 2 L + the four overheads.
     """

@@ -13,19 +13,19 @@ from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP, Experiment, Labor
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.piecewise import Array
 
-# Up to so many processes all C(n, 3) triplets are measured; C(51, 3) is 20,825.
+# Up to this many processes all C(n, 3) triplets are measured; C(51, 3) is 20,825.
 PROCS_WITH_ALL_TRIPLETS = 16
-# Beyond, every processor is in at least so many.
+# With more processes, every processor is in at least this many triplets.
 TRIPLETS_EACH = 30
 
 NO_THRESHOLDS = Thresholds()
 
-# M: this part of the least size at which anything may change, and of this size at most.
+# M is this fraction of the least size at which anything may change, which is at most LARGEST_MESSAGE_BYTES.
 BELOW_THRESHOLD = 15 / 16
 LARGEST_MESSAGE_BYTES = 65536
 
 
-def estimate(
+def lmo_by_triplets(
     lab: Laboratory,
     thresholds: Thresholds = NO_THRESHOLDS,
     message_bytes: int | None = None,
@@ -41,18 +41,18 @@ def estimate(
     D(m) = T_ijk(m) - max_x (T_ix(e) + T_ix(m)) / 2 = 2 C_i + (m + e) t_i, (4.8) gives t_i = (D(M) - D(e)) / (M - e) and
     C_i = D(e) / 2 - e t_i; with e = 0 these are (4.6) and (4.9).
 
-    T_ijk is (4.4) or (4.7) when the reply of the slower partner is the last to come. The laboratory serves k last and
-    takes in its reply first, both replies thus after k's has come, if k is no faster than j: so the partners of every
+    T_ijk is (4.4) or (4.7) when the reply of the slower partner arrives last. The laboratory serves k last and receives
+    its reply first, thus both replies after k's has arrived, if k is no faster than j: so the partners of every
     triplet are ordered by their roundtrips with i, at each size on its own. Where these differ by less than their
-    confidence intervals, either is good enough as k (i is still busy with k's reply when j's comes), and the larger of
-    two noisy times would be too large on average: chance decides, and k's roundtrip is the one to subtract.
+    confidence intervals, either is good enough as k (i is still busy with k's reply when j's arrives), and the larger
+    of two noisy times would be too large on average: chance decides, and k's roundtrip is the one to subtract.
 
     C_i is half of what i spends on sending and on receiving an empty message, t_i what it spends on sending a byte: all
     that these experiments see. Where two messages of one sender share its link, and the link takes longer for a byte
     than the processor, the second one waits for the link: t_i then holds the link's time and 1 / beta_ij, which is what
-    the roundtrip leaves, may come out negative. It is kept so. What is serial at a processor and the mean
-    over pairs of t_i + 1 / beta_ij + t_j are right all the same, and (4.1) to (4.3) are made of these. Of a single pair
-    the sum is right where links are not shared; else the averages over triplets take it away from that pair's own time.
+    the roundtrip leaves, may be negative, and stays so. A processor's serial time and the mean over pairs of
+    t_i + 1 / beta_ij + t_j are right all the same, and (4.1) to (4.3) are made of these. For a single pair the sum is
+    right where links are not shared; elsewhere the averages over triplets move it away from that pair's own time.
 
     Averages: the thesis's (4.10) divides the sums of C_i and t_i by C(n, 2), but i is in C(n - 1, 2) triplets (as its
     text says): the actual number is taken. It averages beta_ij; here 1 / beta_ij is, which is linear in the times and
@@ -100,8 +100,8 @@ def message_size(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> int
 def triplets(procs: int, each: int) -> NDArray[np.intp]:
     """Triplets of processors, shape (number, 3), each ascending, such that every processor is in at least `each`.
 
-    All of them if `each` asks for it. Otherwise they come in rounds of disjoint ones, which can be measured side by
-    side, drawn with a fixed seed.
+    All of them if `each` asks for it. Otherwise they are drawn, with a fixed seed, in rounds of disjoint ones,
+    which can be measured side by side.
     """
     if each >= comb(procs - 1, 2):
         return np.array(list(combinations(range(procs), 3)), dtype=np.intp)
@@ -154,12 +154,12 @@ def _one_to_two_excess(
 
 def _processor_means(chosen: NDArray[np.intp], values: Array, procs: int) -> Array:
     """(n,) means of the values (triplets, 3) that belong to each processor."""
-    places = chosen.ravel()
-    return np.asarray(np.bincount(places, values.ravel(), procs) / np.bincount(places, minlength=procs))
+    of = chosen.ravel()
+    return np.asarray(np.bincount(of, values.ravel(), procs) / np.bincount(of, minlength=procs))
 
 
 def _network(between: Array, chosen: NDArray[np.intp], values: Array) -> Array:
-    """(n, n) what the two processors leave of `between`, averaged over the triplets that a pair is in."""
+    """(n, n): `between` less the two processors' share, averaged over the triplets that a pair is in."""
     procs = len(between)
     sums, times = np.zeros((procs, procs)), np.zeros((procs, procs))
     for first, second in combinations(range(3), 2):

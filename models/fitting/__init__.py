@@ -1,0 +1,1 @@
+"""Fitting point-to-point models: each procedure asks for experiments and estimates parameters from their times."""

@@ -1,0 +1,223 @@
+"""The registry of models of collectives: what each is, its paper, its formulas, and the procedures that fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError, unknown_name
+from collwise.models.collectives import alltoall, barrier, bcast, gather, printed, reduce, scatter
+from collwise.models.collectives.steps import Steps, steps_of
+from collwise.models.fitting.procedures import PROCEDURES
+from collwise.models.implementation_aware import bcast as bcast_parts
+from collwise.models.implementation_aware import gather as gather_parts
+from collwise.models.implementation_aware import reduce as reduce_parts
+from collwise.models.implementation_aware import scatter as scatter_parts
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
+
+Formulas = Mapping[str, Mapping[str, Callable[..., Any]]]
+"""By collective and algorithm. A point-to-point model's formula takes points and parameters and gives seconds; an
+implementation-aware one takes points and gamma and gives parts."""
+
+IMPLEMENTATION_AWARE = "implementation-aware"
+"""The family whose models are fitted together: one fit serves its three sets of formulas."""
+BY_PARTS, AS_PRINTED, TRADITIONAL = "by_parts", "as_printed", "traditional"
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """A model of collectives, whatever the platform. Its name on the command line is `str(kind)`.
+
+    `family` is what `collwise fit --model` fits, `variant` the set of formulas of an implementation-aware model.
+    A `heterogeneous` model has parameters of each pair; a `printed` one has the formulas of its family as the paper
+    prints them.
+    """
+
+    family: str
+    title: str
+    paper: str
+    formulas: Formulas = field(repr=False, compare=False)
+    variant: str = ""
+    heterogeneous: bool = False
+    printed: bool = False
+
+    def __str__(self) -> str:
+        words = (self.variant or self.family, "heterogeneous" * self.heterogeneous, AS_PRINTED * self.printed)
+        return "_".join(filter(None, words))
+
+    @classmethod
+    def parse(cls, name: str) -> ModelKind:
+        """The model of that name. Raises UsageError."""
+        if name not in MODELS:
+            raise unknown_name("model", name, MODELS)
+        return MODELS[name]
+
+    @property
+    def procedures(self) -> tuple[str, ...]:
+        """The procedures of 'collwise fit' that estimate the parameters, the default first."""
+        if self.family == IMPLEMENTATION_AWARE:
+            return (IMPLEMENTATION_AWARE,)
+        known = PROCEDURES[self.family].items()
+        return tuple(name for name, procedure in known if procedure.fit_pairs or not self.heterogeneous)
+
+    def algorithms(self, collective: str) -> tuple[str, ...]:
+        """The algorithms with a formula; none for a collective without any."""
+        return tuple(self.formulas.get(collective, {}))
+
+
+def _with_steps(formula: Callable[[Points, Steps], Array], points: Points, parameters: Any) -> Array:
+    return formula(points, steps_of(parameters))
+
+
+def _of_steps(*formulas: Callable[[Points, Steps], Array]) -> dict[str, Callable[[Points, Any], Array]]:
+    """The formulas over steps, as ones over parameters, by the algorithms that they are named after."""
+    return {formula.__name__: partial(_with_steps, formula) for formula in formulas}
+
+
+_BCAST = _of_steps(bcast.linear, bcast.chain, bcast.binary, bcast.split_binary, bcast.binomial)
+_SCATTER = _of_steps(scatter.linear)
+_STEPS: Formulas = {
+    "barrier": _of_steps(barrier.linear, barrier.double_ring, barrier.recursive_doubling, barrier.bruck),
+    "bcast": {"linear": _BCAST["linear"], "linear_nonblocking": _BCAST["linear"]} | _BCAST,
+    "reduce": _of_steps(reduce.linear, reduce.chain, reduce.pipeline, reduce.binary, reduce.binomial),
+    "alltoall": _of_steps(alltoall.linear, alltoall.pairwise),
+    "scatter": _SCATTER | {"binomial": scatter.binomial},
+    "gather": _SCATTER | {"binomial": gather.binomial},
+}
+_LMO: Formulas = {
+    "scatter": {"linear": scatter.linear_lmo, "binomial": scatter.binomial},
+    "gather": {"linear": gather.linear_lmo, "binomial": gather.binomial},
+}
+_PAIRS: Formulas = {
+    "scatter": {"linear": scatter.linear_between_pairs, "binomial": scatter.binomial},
+    "gather": {"linear": gather.linear_between_pairs, "binomial": gather.binomial},
+}
+
+_BY_PARTS: Formulas = {
+    "bcast": bcast_parts.BY_PARTS,
+    "gather": gather_parts.BY_PARTS,
+    "reduce": reduce_parts.BY_PARTS,
+    "scatter": scatter_parts.BY_PARTS,
+}
+_AS_PRINTED: Formulas = {"bcast": bcast_parts.AS_PRINTED, "gather": gather_parts.AS_PRINTED}
+_TRADITIONAL: Formulas = {"bcast": bcast_parts.TRADITIONAL}
+
+_IN_TURN = {"linear": partial(_with_steps, alltoall.linear_in_turn)}
+_PRINTED_HOCKNEY: Formulas = {
+    "barrier": {"linear": printed.barrier_linear_hockney},
+    "bcast": {"binary": printed.bcast_binary_hockney, "split_binary": printed.bcast_split_binary_hockney},
+    "alltoall": _IN_TURN,
+}
+_PRINTED_LOGGP: Formulas = {
+    "bcast": {"binary": printed.bcast_binary_loggp, "split_binary": printed.bcast_split_binary_loggp},
+    "reduce": {
+        "linear": printed.reduce_linear_loggp,
+        "pipeline": printed.reduce_pipeline_loggp,
+        "binary": printed.reduce_binary_loggp,
+        "binomial": printed.reduce_binomial_loggp,
+    },
+    "alltoall": _IN_TURN,
+}
+_PRINTED_PLOGP: Formulas = {
+    "bcast": {"split_binary": printed.bcast_split_binary_plogp},
+    "reduce": {
+        "linear": printed.reduce_linear_plogp,
+        "pipeline": printed.reduce_pipeline_plogp,
+        "binary": printed.reduce_binary_plogp,
+        "binomial": printed.reduce_binomial_plogp,
+    },
+    "alltoall": _IN_TURN,
+}
+
+_NURIYEV = "Nuriyev & Lastovetsky 2021"
+_PJESIVAC = "Pješivac-Grbović et al. 2007"
+_OFLYNN = "O'Flynn 2009"
+
+
+def _printed(kind: ModelKind, formulas: Formulas) -> ModelKind:
+    """The same model with these formulas in place of its own."""
+    merged = {collective: {**own, **formulas.get(collective, {})} for collective, own in kind.formulas.items()}
+    return replace(kind, title=f"{kind.family} with the formulas as printed", formulas=merged, printed=True)
+
+
+def _kinds() -> Iterable[ModelKind]:
+    yield ModelKind(
+        IMPLEMENTATION_AWARE,
+        "one alpha and beta a part of each algorithm and protocol",
+        f"{_NURIYEV}, taken apart",
+        _BY_PARTS,
+        BY_PARTS,
+    )
+    yield ModelKind(IMPLEMENTATION_AWARE, "one alpha and beta an algorithm", _NURIYEV, _AS_PRINTED, AS_PRINTED)
+    yield ModelKind(
+        IMPLEMENTATION_AWARE,
+        "binary and binomial broadcast from roundtrips",
+        f"{_NURIYEV}, section III-C",
+        _TRADITIONAL,
+        TRADITIONAL,
+    )
+    homogeneous = [
+        (ModelKind("hockney", "alpha + m beta", _PJESIVAC, _STEPS), _PRINTED_HOCKNEY),
+        (ModelKind("hockney_by_size", "alpha and beta as functions of m", _PJESIVAC, _STEPS), _PRINTED_HOCKNEY),
+        (ModelKind("logp", "L, o and g, whatever the size", _PJESIVAC, _STEPS), _PRINTED_LOGGP),
+        (ModelKind("loggp", "LogP with G, a gap a byte", _PJESIVAC, _STEPS), _PRINTED_LOGGP),
+        (ModelKind("plogp", "L and the functions o_s(m), o_r(m), g(m)", _PJESIVAC, _STEPS), _PRINTED_PLOGP),
+    ]
+    yield from (kind for kind, _ in homogeneous)
+    yield ModelKind("lmo", "processors' shares apart from the network's", _OFLYNN, _LMO)
+    # Heterogeneous LogP, LogGP and PLogP have no formulas of collectives (O'Flynn 2009, section 5.2).
+    yield ModelKind("hockney", "alpha and beta of each pair", _OFLYNN, _PAIRS, heterogeneous=True)
+    of_each = "C and t of each processor, L and 1/beta of each pair"
+    yield ModelKind("lmo", of_each, _OFLYNN, _LMO, heterogeneous=True)
+    yield from (_printed(kind, formulas) for kind, formulas in homogeneous)
+
+
+MODELS: Mapping[str, ModelKind] = MappingProxyType({str(kind): kind for kind in _kinds()})
+"""Every model of collectives by name, as on the command line."""
+MODEL_NAMES = tuple(MODELS)
+
+
+def models_of_family(family: str) -> tuple[ModelKind, ...]:
+    """The models that one fit of the family serves: the one it was made for first."""
+    found = (kind for kind in MODELS.values() if kind.family == family)
+    return tuple(sorted(found, key=lambda kind: not kind.heterogeneous))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """An algorithm of the catalogue and, by model name, whether the model has a formula for it."""
+
+    collective: str
+    algorithm: str
+    formulas: Mapping[str, bool]
+
+
+def coverage(collectives: Sequence[str] = ()) -> list[Coverage]:
+    """The coverage of every algorithm of these collectives, or of all. Raises UsageError for an unknown one."""
+    catalogue = Catalogue.load()
+    chosen = [catalogue.collective(name) for name in collectives] or list(catalogue.collectives.values())
+    return [
+        Coverage(one.name, algorithm, {name: algorithm in kind.algorithms(one.name) for name, kind in MODELS.items()})
+        for one in chosen
+        for algorithm in one.algorithms
+    ]
+
+
+def check_formulas(model: str, collectives: Sequence[str]) -> None:
+    """Raises UsageError naming those of the collectives that the model has no formulas for."""
+    formulas = ModelKind.parse(model).formulas
+    missing = [name for name in collectives if name not in formulas]
+    if missing:
+        others = [name for name, kind in MODELS.items() if not kind.printed and kind.formulas.keys() >= set(missing)]
+        any_model = any(collective in kind.formulas for kind in MODELS.values() for collective in missing)
+        none = "; no model has them for all of these (see 'collwise models --collective all')"
+        known = f"; these have: {', '.join(others)}" if others else none if any_model else "; no model has any"
+        raise UsageError(
+            f"model {model} has no formulas for {', '.join(missing)}{known}. "
+            "Every collective can be chosen by simulated times: collwise select --by simulated"
+        )

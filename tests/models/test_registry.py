@@ -1,0 +1,88 @@
+"""The registry of models: names, families, procedures, and which collectives each model covers."""
+
+from __future__ import annotations
+
+import pytest
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.models.parameter_file import FAMILIES
+from collwise.models.registry import (
+    IMPLEMENTATION_AWARE,
+    MODEL_NAMES,
+    MODELS,
+    ModelKind,
+    check_formulas,
+    coverage,
+    models_of_family,
+)
+
+
+def test_every_name_is_read_back() -> None:
+    assert [str(ModelKind.parse(name)) for name in MODEL_NAMES] == list(MODEL_NAMES)
+    pairs = ModelKind.parse("hockney_heterogeneous")
+    assert (pairs.family, pairs.heterogeneous, pairs.printed) == ("hockney", True, False)
+    printed = ModelKind.parse("hockney_by_size_as_printed")
+    assert (printed.family, printed.heterogeneous, printed.printed) == ("hockney_by_size", False, True)
+    # The implementation-aware model of this name is no second form of another one.
+    assert not ModelKind.parse("as_printed").printed
+
+
+def test_an_unknown_name() -> None:
+    with pytest.raises(UsageError, match="unknown model 'hockney_printed'; did you mean hockney"):
+        ModelKind.parse("hockney_printed")
+
+
+def test_every_family_serves_a_model_that_says_what_it_is() -> None:
+    assert {kind.family for kind in MODELS.values()} == {IMPLEMENTATION_AWARE, *FAMILIES}
+    assert all(kind.title and kind.paper and kind.formulas for kind in MODELS.values())
+    assert [str(kind) for kind in models_of_family("lmo")] == ["lmo_heterogeneous", "lmo"]
+    assert [str(kind) for kind in models_of_family("hockney")] == [
+        "hockney_heterogeneous", "hockney", "hockney_as_printed",
+    ]  # fmt: skip
+
+
+def test_procedures() -> None:
+    assert ModelKind.parse("by_parts").procedures == (IMPLEMENTATION_AWARE,)
+    assert ModelKind.parse("hockney_heterogeneous").procedures == ("regression", "two-sizes")
+    assert ModelKind.parse("plogp_as_printed").procedures == ("kielmann", "saturation", "fitted")
+
+
+def test_coverage_has_all_of_the_catalogue() -> None:
+    catalogue = Catalogue.load()
+    found = {(row.collective, row.algorithm): row.formulas for row in coverage()}
+    assert len(found) == sum(len(collective.algorithms) for collective in catalogue.collectives.values())
+    assert not found["bcast", "two_tree"]["hockney"]
+    # Whatever has a formula is in the catalogue.
+    for kind in MODELS.values():
+        for collective, formulas in kind.formulas.items():
+            assert {(collective, name) for name in formulas} <= found.keys()
+    assert [row.algorithm for row in coverage(["barrier"])] == list(catalogue.collective("barrier").algorithms)
+
+
+def covers(model: str, collective: str) -> bool:
+    return bool(ModelKind.parse(model).algorithms(collective))
+
+
+def test_what_models_cover() -> None:
+    assert covers("hockney", "barrier")
+    assert covers("hockney_as_printed", "alltoall")
+    assert covers("lmo_heterogeneous", "scatter")
+    assert not covers("lmo", "bcast")
+    assert covers("by_parts", "scatter")
+    assert not covers("by_parts", "alltoall")
+    assert covers("traditional", "bcast")
+    assert not covers("traditional", "gather")
+    assert [name for name in MODEL_NAMES if covers(name, "allgather")] == []
+
+
+def test_collectives_without_formulas_are_named() -> None:
+    with pytest.raises(
+        UsageError, match=r"model lmo has no formulas for bcast, reduce; these have: by_parts, hockney, hockney_b"
+    ):
+        check_formulas("lmo", ["scatter", "bcast", "reduce"])
+    with pytest.raises(
+        UsageError, match=r"hockney has no formulas for scan; no model has any\. Every collective can be"
+    ):
+        check_formulas("hockney", ["scan"])
+    check_formulas("hockney", ["barrier", "gather"])

@@ -173,7 +173,9 @@ def test_scores_are_printed_with_the_best_model(here: Path, capsys: Capture) -> 
     code, output, errors = run(asked, capsys)
     assert code == 0, errors
     for collective in ("scatter", "gather"):
-        assert re.search(rf"exact, {collective}: the selection of (hockney|lmo) costs least, .* at worst", output)
+        assert re.search(
+            rf"exact, {collective}: the picks of (hockney|lmo) have the least slowdown, .* at worst", output
+        )
         assert re.search(rf"exact, {collective}: no model here has a formula for .*linear_", output)
     scores = json.loads(run(f"{asked} --json", capsys)[1])
     assert [(one["collective"], one["model"]) for one in scores] == [
@@ -188,7 +190,7 @@ def test_collectives_that_no_model_covers_are_left_out_unless_asked_for(here: Pa
     assert code == 0, errors
     for collective in ("barrier", "bcast", "reduce", "alltoall"):
         assert f"none of the models lmo has a formula for {collective}; left out" in errors
-    assert "exact, scatter: the selection of lmo" in output
+    assert "exact, scatter: the picks of lmo" in output
 
 
 @pytest.mark.slow

@@ -22,8 +22,11 @@ FIT = "fit --platform exact --model"
 PREDICT = "predict --parameters"
 BAD = [
     ("fit --model hockney", "name either --platform, to simulate, or an execution target to measure on: --library"),
-    ("fit --model hockney --platform exact --library openmpi", "name either --platform, to simulate, or a place"),
-    ("fit", "name either --platform, to simulate, or a place"),
+    (
+        "fit --model hockney --platform exact --library openmpi",
+        "name either --platform, to simulate, or an execution target",
+    ),
+    ("fit", "name either --platform, to simulate, or an execution target"),
     ("fit --library openmpi --hosts n1,n2 --testbed", "--hosts and --testbed: each says where to run; give one"),
     ("fit --launcher srun --hosts n1", "--hosts and --launcher srun: each says where to run"),
     ("fit --launcher mpirun", "--launcher mpirun needs --hosts"),

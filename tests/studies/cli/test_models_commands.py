@@ -126,7 +126,7 @@ def test_each_pair_has_its_own_time(here: Path, capsys: Capture) -> None:
     assert document_of(f"{PREDICT} hockney.toml --pair 7,9 --sizes 1", capsys)["seconds"] == [pytest.approx(5.001e-5)]
 
 
-def test_times_that_nobody_can_foretell_are_counted(here: Path, capsys: Capture) -> None:
+def test_times_without_a_prediction_are_counted(here: Path, capsys: Capture) -> None:
     asked = f"{PREDICT} lmo.toml --collective gather --procs 4 --sizes 1KiB,4KiB,1MiB"
     code, output, errors = run(asked, capsys)
     assert code == 0

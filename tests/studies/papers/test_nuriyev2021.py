@@ -202,7 +202,7 @@ def test_one_segment_size_gives_one_number(algorithm: str) -> None:
     found = paper.minimum_norm_pair(algorithm, true)
     segment = np.array(8192.0)
     assert 8192 * found.alpha_seconds / found.beta_seconds_per_byte == pytest.approx(1)
-    assert float(found(segment)) == pytest.approx(float(true(segment)))
+    assert float(found.predict(segment)) == pytest.approx(float(true.predict(segment)))
 
 
 @pytest.mark.parametrize("algorithm", ["linear", "split_binary"])

@@ -70,7 +70,7 @@ def test_a_measured_plan_is_small_and_fits() -> None:
 
 
 def test_several_a_node_are_refused(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store, pytest.raises(UsageError, match=r"2 processes a node.*--ppn 1"):
+    with Store(tmp_path / "s.sqlite") as store, pytest.raises(UsageError, match=r"2 processes per node.*--ppn 1"):
         fit_measured(Alike(2), FitPlan((4,), 2), store)  # type: ignore[arg-type]
 
 

@@ -28,7 +28,7 @@ SHOWN = {"grisou": 90, "gros": 100}
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("results/demo"), show_default=True)
 @simulation_options
 def demo(output: Path, simulation: SimulationOptions) -> None:
-    """Which broadcast and gather algorithm to use on Grisou and Gros, what each choice costs, and rules for Open MPI.
+    """Which broadcast and gather algorithm to use on Grisou and Gros, the slowdown of each, and rules for Open MPI.
 
     Simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open MPI's with
     the best, and writes a report, figures and rules files.

@@ -1,1 +1,1 @@
-"""Runs programs: finds the installed engines, builds launcher command lines, and ends processes."""
+"""Runs programs: finds MPI installations, builds launcher command lines, and ends processes."""

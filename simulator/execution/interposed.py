@@ -26,7 +26,7 @@ from collwise.simulator.execution.processes import run_attached
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, smpi_files, smpirun_command, smpirun_environment
 
 LIBRARY = "libcollwise.so"
-ENGINES = ("smpi", "openmpi", "mpich")
+LIBRARIES = ("smpi", "openmpi", "mpich")
 # Programs of this project that can be given by their bare name.
 _OUR_PROGRAMS = ("latency",)
 # SimGrid's default of 10 ns a clock reading stays: programs that poll the clock would otherwise never end.

@@ -18,7 +18,7 @@ from collwise.simulator.execution.targets import EAGER_LIMITS, ExecutionTarget, 
 LOCAL_PROCS = 4
 """Usual number of processes: this machine takes any number, but they share its cores."""
 
-# With more processes per core, times are mostly of waiting for a core.
+# With more processes per core, times mostly show waiting for a core.
 _MOST_PROCESSES_PER_CORE = 4
 
 
@@ -64,7 +64,7 @@ def warn_if_crowded(procs: int) -> None:
     """Warns when far more processes are to run on this machine than it has cores."""
     cores = len(os.sched_getaffinity(0))
     if procs > _MOST_PROCESSES_PER_CORE * cores:
-        warn(f"{procs} processes share {cores} cores of this machine; their times are mostly of waiting for a core")
+        warn(f"{procs} processes share {cores} cores of this machine; their times mostly show waiting for a core")
 
 
 def run_program(

@@ -27,7 +27,7 @@ from collwise.studies.cli.options import (
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
+from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
 from collwise.validation.testbed.bed import running
 from collwise.validation.testbed.platform import simulated_platform
 
@@ -52,7 +52,7 @@ def _ends(text: str) -> tuple[int, int]:
 @click.option(
     "--procs", type=click.IntRange(2), help="For --published: P of the gather experiments. Default: the paper's."
 )
-@place_options
+@target_options
 @click.option("--nominal", type=PLATFORM, help="A description to start from: hosts, rate. Default: the test bed's.")
 @click.option("--name", help="The platform's name. Default: the nominal one's.")
 @click.option("--nodes", type=click.IntRange(2), help="Nodes that take part. Default: all of the nominal platform.")
@@ -70,7 +70,7 @@ def calibrate(
     published: bool,
     platform: Platform | None,
     procs: int | None,
-    where: Where,
+    where: TargetOptions,
     nominal: HostPlatform | None,
     name: str | None,
     nodes: int | None,
@@ -116,7 +116,7 @@ def calibrate(
         if sizes is not None:
             grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
-            raise UsageError(f"where to measure is missing: {PLACES}; or --points FILE.csv, measured before")
+            raise UsageError(f"where to measure is missing: {TARGET_OPTIONS}; or --points FILE.csv, measured before")
         points_file = checked_new_file(file.with_suffix(".points.csv"))
     with simulation.context() as simulations:
         if points is None:
@@ -164,7 +164,7 @@ def _calibrate_published(
         write_text(output, write_description(calibrated))
 
 
-def _nominal(where: Where, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:
+def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:
     chosen = nominal
     if chosen is None:
         if where.testbed is None:

@@ -42,7 +42,7 @@ from collwise.studies.cli.options import (
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
+from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
 
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
 
@@ -50,7 +50,7 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 @click.command(epilog=example("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4"))
 @click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
 @click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
-@place_options
+@target_options
 @click.option("--procs", type=click.IntRange(2), help="Processes, one per node. Default: all; on this machine 4.")
 @click.option("--processes", help="Ranks, the first takes the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1.")
 @click.option("--sizes", type=SIZES, help="Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.")
@@ -67,7 +67,7 @@ def experiment(
     /,
     kind: str,
     platform: HostPlatform | None,
-    where: Where,
+    where: TargetOptions,
     procs: int | None,
     processes: str | None,
     parallel: bool,
@@ -82,10 +82,10 @@ def experiment(
     scatter, gather, chain broadcast and barrier.
     """
     if (platform is None) == (not where.named):
-        raise UsageError(f"name either --platform, to simulate, or a target to measure on: {PLACES}")
+        raise UsageError(f"name either --platform, to simulate, or a target to measure on: {TARGET_OPTIONS}")
     with simulation.context() as context:
         if platform is not None:
-            refuse_options(command, PRECISION, f"measured times ({PLACES}); simulated time is exact")
+            refuse_options(command, PRECISION, f"measured times ({TARGET_OPTIONS}); simulated time is exact")
             lab = context.laboratory(platform, procs)
         else:
             refuse_options(command, ("engine", "simgrid", "jobs"), "--platform")

@@ -37,7 +37,7 @@ from collwise.studies.cli.options import (
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import PLACES, Where, place_options, target_from
+from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
     MEASURED_PRECISION,
@@ -62,7 +62,7 @@ _BY_ALGORITHM = ("segments", "chains")
 
 @click.command(epilog=example("fit --platform mine.toml -o mine.parameters.toml"))
 @click.option("--platform", type=PLATFORM, help="A known platform (see 'collwise platforms list') or a file.")
-@place_options
+@target_options
 @click.option(
     "--model",
     type=NamedChoice("model", [IMPLEMENTATION_AWARE, *FAMILIES]),
@@ -95,7 +95,7 @@ _BY_ALGORITHM = ("segments", "chains")
 def fit(
     context: click.Context,
     platform: HostPlatform | None,
-    where: Where,
+    where: TargetOptions,
     model: str,
     procs: Sequence[int] | None,
     procedure: str | None,
@@ -114,9 +114,9 @@ def fit(
     The others are point-to-point models, from experiments between two or three processes. Writes a TOML file.
     """
     if (platform is None) == (not where.named):
-        raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {PLACES}")
+        raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
     if platform is not None:
-        refuse_options(context, _MEASURED, f"an execution target: {PLACES}")
+        refuse_options(context, _MEASURED, f"an execution target: {TARGET_OPTIONS}")
     else:
         refuse_options(context, _SIMULATED, "--platform")
     if model == IMPLEMENTATION_AWARE:
@@ -132,7 +132,7 @@ def fit(
     started = time.perf_counter()
     if platform is not None:
         if where.ppn is not None:
-            raise UsageError(f"--ppn is for --model {IMPLEMENTATION_AWARE}, and for an execution target: {PLACES}")
+            raise UsageError(f"--ppn is for --model {IMPLEMENTATION_AWARE}, and for a target: {TARGET_OPTIONS}")
         file = _file(output, platform.name, model)
         with simulation.context() as simulations:
             fitted = simulated_parameters(platform, wanted, simulations, count)
@@ -175,7 +175,7 @@ def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -
 
 def _fit_algorithms(
     platform: HostPlatform | None,
-    where: Where,
+    where: TargetOptions,
     procs: Sequence[int] | None,
     cut: tuple[Sequence[int] | None, int],
     precision: Precision,

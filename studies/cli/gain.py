@@ -28,7 +28,7 @@ from collwise.studies.cli.options import (
     sweep_progress,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import Where, place_options, target_from
+from collwise.studies.cli.target_options import TargetOptions, target_from, target_options
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
 from collwise.validation.measurement.gain import MeasuredGain, measure_gain
 from collwise.validation.selection.cases import CaseGrid, builtin_cases
@@ -40,7 +40,7 @@ _SIZES = "1KiB:256KiB:x4"
 
 
 @click.command(epilog=example("gain --platform gros --collective bcast --procs 4 --library openmpi"))
-@place_options
+@target_options
 @click.option("--decisions", type=click.Path(path_type=Path), help="Tables to measure (collwise select -o FILE).")
 @click.option("--platform", type=PLATFORM, help="Or choose now, from simulation on this platform.")
 @click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: all in the file; {_COLLECTIVES}.")
@@ -55,7 +55,7 @@ _SIZES = "1KiB:256KiB:x4"
 @store_option
 @json_option
 def gain(
-    where: Where,
+    where: TargetOptions,
     decisions: Path | None,
     platform: HostPlatform | None,
     collectives: Sequence[str] | None,
@@ -85,9 +85,9 @@ def gain(
             writable_file(file)
     if figure is not None and len(procs) > 1:
         raise UsageError("--figure: one number of processes, please: its map is of collectives and sizes")
-    place = target_from(where)
+    target = target_from(where)
     for count in procs:
-        place.processes_per_node(count)
+        target.processes_per_node(count)
     with Store(store) as opened:
         if decisions is not None:
             tables = _asked_for(decisions, collectives)
@@ -100,23 +100,23 @@ def gain(
             case
             for name in tables
             for count in procs
-            for case in builtin_cases(name, [count], sizes, place.processes_per_node(count))
+            for case in builtin_cases(name, [count], sizes, target.processes_per_node(count))
         ]
         found = measure_gain(
-            place, tables, cases, opened, launches=launches, repetitions=repetitions, check=check,
+            target, tables, cases, opened, launches=launches, repetitions=repetitions, check=check,
             on_launch=lambda done, of: click.echo(f"collwise: {done} of {of} launches", err=True),
         )  # fmt: skip
     if figure is not None:
         from collwise.studies.figures.gain import gain_figure
         from collwise.studies.figures.style import save
 
-        save(gain_figure(found.rows, f"Gain over Open MPI's default, {place.name}, P = {procs[0]}"), figure)
+        save(gain_figure(found.rows, f"Gain over Open MPI's default, {target.name}, P = {procs[0]}"), figure)
     if report is not None:
         write_text(report, gains_markdown(found))
     if as_json:
         print_json({"rows": records(found.rows), "checks": check_lines(found)})
     else:
-        _print(found, place)
+        _print(found, target)
 
 
 def _simulated(
@@ -136,8 +136,8 @@ def _asked_for(file: Path, collectives: Sequence[str] | None) -> Mapping[str, De
     return {name: tables[name] for name in collectives or tables}
 
 
-def _print(found: MeasuredGain, place: ExecutionTarget) -> None:
-    title = f"{place.name}, {place.installation.label}: means ± half-widths; gains in brackets are within them"
+def _print(found: MeasuredGain, target: ExecutionTarget) -> None:
+    title = f"{target.name}, {target.installation.label}: means ± half-widths; gains in brackets are within them"
     stdout_console().print(table(title, COLUMNS, [cells(row) for row in found.rows]))
     for line in (*summary_lines(found), *check_lines(found)):
         click.echo(line)

@@ -28,7 +28,13 @@ from collwise.studies.cli.options import (
     store_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import PLACES, Where, place_options, refuse_details, target_from
+from collwise.studies.cli.target_options import (
+    TARGET_OPTIONS,
+    TargetOptions,
+    refuse_target_details,
+    target_from,
+    target_options,
+)
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.reports.irregular_regions import (
     ALGORITHM_COLUMNS,
@@ -49,7 +55,7 @@ _BED = "regions"
 
 
 @click.command("irregular-regions", epilog=example("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml"))
-@place_options
+@target_options
 @click.option("--nodes", "--procs", "nodes", type=COUNTS, default="8", show_default=True, help="Processes: 8,16.")
 @click.option(
     "--buffer", "buffers", type=SIZES, default="16KB", show_default=True, help="Of ports of its own beds: 16KB,64KB."
@@ -67,15 +73,15 @@ _BED = "regions"
 @click.option("--largest", type=SIZE, default="128KiB", show_default=True, help="Block size of the series.")
 @click.option("--finest", type=SIZE, default="1KiB", show_default=True, help="Stride at which the search for M1 ends.")
 @repetitions_option(5)
-@file_option("-o", "--output", help="Write the thresholds here (one place only).")
+@file_option("-o", "--output", help="Write the thresholds here (one target only).")
 @file_option("--report", help="Write the tables (Markdown) here.")
-@click.option("--figures", type=click.Path(path_type=Path), help="Write a figure a place into this folder.")
+@click.option("--figures", type=click.Path(path_type=Path), help="Write a figure per target into this folder.")
 @store_option
 @json_option
 @click.pass_context
 def irregular_regions(
     context: click.Context,
-    where: Where,
+    where: TargetOptions,
     nodes: Sequence[int],
     buffers: Sequence[int],
     variants: Sequence[str],
@@ -92,14 +98,16 @@ def irregular_regions(
 ) -> None:
     """Looks for the escalation of linear gather (M1, M2) and the leap of linear scatter (S), and tries LMO gather.
 
-    O'Flynn 2009, sections 4.4.1 and 7.2. On test beds it makes itself, a process a node, for every number of nodes,
-    switch buffer and TCP; or at the place that the options name, as it is. Everything is measured anew each time, since
-    escalations happen or do not.
+    O'Flynn 2009, sections 4.4.1 and 7.2. On test beds of its own, with a process per node, for every number of nodes,
+    switch buffer and TCP; or on the target that the options name, as it is. Everything is measured anew each time,
+    since escalations happen or do not.
     """
-    refuse_details(where)
+    refuse_target_details(where)
     if where.named:
         refuse_options(
-            context, ("buffers", "variants", "rate"), f"beds that irregular-regions makes itself, without {PLACES}"
+            context,
+            ("buffers", "variants", "rate"),
+            f"beds that irregular-regions makes itself, without {TARGET_OPTIONS}",
         )
     if figures is not None:
         writable_folder(figures)
@@ -112,14 +120,14 @@ def irregular_regions(
     plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
-        raise UsageError(f"--output: thresholds are of one place; these are {many * len(plans)}")
-    place = target_from(where) if where.named else None
-    if place is not None:
+        raise UsageError(f"--output: thresholds are of one target; these are {many * len(plans)}")
+    target = target_from(where) if where.named else None
+    if target is not None:
         for plan in plans:
-            place.processes_per_node(plan.procs)
+            target.processes_per_node(plan.procs)
     found = []
     with Store(store) as opened:
-        for one in _find(place, plans, buffers, variants, rate, opened):
+        for one in _find(target, plans, buffers, variants, rate, opened):
             found.append(one)
             if figures is not None:
                 from collwise.studies.figures.irregular_regions import regions_figure
@@ -137,7 +145,7 @@ def irregular_regions(
 
 
 def _find(
-    place: ExecutionTarget | None,
+    target: ExecutionTarget | None,
     plans: Sequence[RegionsPlan],
     buffers: Sequence[int],
     variants: Sequence[str],
@@ -146,13 +154,13 @@ def _find(
 ) -> Iterator[Regions]:
     run = f"regions {datetime.now(UTC).isoformat(timespec='seconds')}"
     for plan in plans:
-        if place is not None:
-            counters = partial(tcp_counts, place.bed) if isinstance(place, TestBed) else None
-            yield find_regions(place, plan, store, run=run, counters=counters)
+        if target is not None:
+            counters = partial(tcp_counts, target.bed) if isinstance(target, TestBed) else None
+            yield find_regions(target, plan, store, run=run, counters=counters)
         else:
             for buffer in buffers:
                 for variant in variants:
-                    # As MPI comes: what is looked for is what befalls those who do nothing about it.
+                    # Open MPI's own settings: escalations are looked for as users meet them.
                     shape = Shape(plan.procs, rate, buffer, transport="default")
                     yield regions_on_bed(shape, variant, plan, store, name=_BED, run=run)
 
@@ -164,6 +172,6 @@ def _stem(found: Regions) -> str:
 def _print(found: Regions) -> None:
     console = stdout_console()
     console.print(table(title_of(found), SUMMARY_COLUMNS, [summary_cells(found)], left=2))
-    title = "Times over those of linear gather without escalation"
+    title = "Slowdown against linear gather without escalation"
     console.print(table(title, ALGORITHM_COLUMNS, algorithm_cells(found), left=2))
     click.echo(verdict(found))

@@ -34,7 +34,7 @@ from collwise.studies.cli.options import (
     sweep_progress,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import Where, place_options, print_script, script_option, target_from
+from collwise.studies.cli.target_options import TargetOptions, print_script, script_option, target_from, target_options
 from collwise.studies.cli.thresholds import check_thresholds_matter, thresholds_option, with_thresholds
 from collwise.validation.selection.cases import candidates, cases
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=example("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2"))
-@place_options
+@target_options
 @collective_option
 @click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
 @click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 @store_option
 @json_option
 def measure(
-    where: Where,
+    where: TargetOptions,
     collective: str,
     algorithms: Sequence[str] | None,
     procs: Sequence[int],
@@ -72,28 +72,28 @@ def measure(
 ) -> None:
     """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
 
-    Without a place, times are of this machine's shared memory and cores, not of a cluster's network. docs/measuring.md
+    Without a target, times are of this machine's shared memory and cores, not of a cluster's network. docs/measuring.md
     says which method to take when.
     """
     catalogue = Catalogue.load()
     names = algorithm_names(collective, algorithms)
     check_thresholds_matter([catalogue.algorithm(collective, name) for name in names], thresholds)
     choices = with_thresholds(collective, candidates(collective, segments, names), thresholds)
-    place = None if script is not None else target_from(where)
+    target = None if script is not None else target_from(where)
     sizes = sizes_of(collective, sizes)
     asked = [
         case
         for count in procs
-        for case in cases(collective, choices, [count], sizes, place.processes_per_node(count) if place else 1)
+        for case in cases(collective, choices, [count], sizes, target.processes_per_node(count) if target else 1)
     ]
     if not asked:
         raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, procs))}")
     method = replace(method, keep_samples=raw is not None)
-    if place is None:
+    if target is None:
         print_script(Path(str(script)), asked, method, where)
         return
-    with Store(store) as opened, sweep_progress(f"{collective}, {place.name}") as advance:
-        launches = measure_launches(place, asked, opened, method=method, on_progress=advance)
+    with Store(store) as opened, sweep_progress(f"{collective}, {target.name}") as advance:
+        launches = measure_launches(target, asked, opened, method=method, on_progress=advance)
     timings = [combine(each, method.precision.confidence) for each in zip(*launches, strict=True)]
     if raw is not None:
         write_text(raw, samples_csv(launches))
@@ -101,9 +101,7 @@ def measure(
         print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
     else:
         several_segments = len(segments) > 1
-        title = (
-            f"{collective}, {place.installation.label}, {place.name}, timing {method.timing}, {method.synchronisation}"
-        )
+        title = f"{collective}, {target.installation.label}, {target.name}, timing {method.timing}, {method.synchronisation}"
         stdout_console().print(table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3))
     failed = [row for row in timings if not row.ok]
     if failed:

@@ -60,34 +60,16 @@ _OPTIONS = (
     ),
 )
 
+_NAMES = ("timing", "synchronisation", "late_seconds", "nrep", "limit_seconds", "warmup", "launches")
+
 
 def method_options(function: Callable[..., None]) -> Callable[..., None]:
     """All options of the method; the function gets `method`. Raises UsageError for values that make no sense."""
 
     @functools.wraps(function)
-    def with_method(
-        *arguments: Any,
-        timing: str,
-        synchronisation: str,
-        late_seconds: float,
-        precision: Precision,
-        nrep: float | None,
-        limit_seconds: float,
-        warmup: int,
-        launches: int,
-        **others: Any,
-    ) -> None:
-        method = Method(
-            timing,
-            precision,
-            warmup,
-            synchronisation,
-            nrep=nrep,
-            limit_seconds=limit_seconds,
-            launches=launches,
-            late_seconds=late_seconds,
-        )
-        function(*arguments, method=method, **others)
+    def with_method(*arguments: Any, precision: Precision, **given: Any) -> None:
+        method = Method(precision=precision, **{name: given.pop(name) for name in _NAMES})
+        function(*arguments, method=method, **given)
 
     wrapped: Callable[..., None] = with_method
     for option in reversed(_OPTIONS):

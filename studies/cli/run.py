@@ -11,7 +11,7 @@ import click
 
 from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.interposed import ENGINES, LibraryOptions, run_interposed
+from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
 from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import PLATFORM, NamedChoice, ppn_option, processes_per_node, simgrid_option
 from collwise.studies.cli.thresholds import thresholds_option, with_bounds
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     context_settings={"allow_interspersed_args": False},
     epilog=example("run --library smpi --platform gros --procs 4 --algorithms bcast=chain --report -- latency"),
 )
-@click.option("--library", required=True, type=NamedChoice("MPI library", ENGINES), help="Which MPI runs it.")
+@click.option("--library", required=True, type=NamedChoice("MPI library", LIBRARIES), help="Which MPI runs it.")
 @click.option("--procs", required=True, type=click.IntRange(1), help="How many processes.")
 @click.option("--platform", type=PLATFORM, help="For smpi: a known platform or a .toml or .xml file.")
 @ppn_option

@@ -1,11 +1,11 @@
-"""Options that say where programs run on a real MPI library, and the ExecutionTarget that they make."""
+"""Options that name an execution target, and the ExecutionTarget that they make."""
 
 from __future__ import annotations
 
 import functools
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from collwise.simulator.sweeps.method import Method
     from collwise.simulator.timing import Case
 
-# Options that say more of a place that another one names.
+# Options that apply to a target which another option names.
 _DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args")
 LAUNCHERS = ("mpirun", "srun", "oar")
-PLACES = "--library, --hosts, --launcher or --testbed"
-"""The options that name a place, for messages."""
+TARGET_OPTIONS = "--library, --hosts, --launcher or --testbed"
+"""The options that name a target, for messages."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Where:
-    """The options of `place_options` as given; None or empty where not."""
+class TargetOptions:
+    """The values of the options of `target_options`; None or empty where they were not given."""
 
     library: str | None = None
     hosts: str | None = None
@@ -52,7 +52,7 @@ class Where:
 
     @property
     def named(self) -> bool:
-        """Whether any option names a place."""
+        """Whether any option names a target."""
         return any(one is not None for one in (self.library, self.hosts, self.launcher, self.testbed))
 
 
@@ -68,24 +68,26 @@ _OPTIONS = (
         "--testbed", metavar="[NAME]", is_flag=False, flag_value="bed", help="The test bed of that name, which is up."
     ),
     click.option("--ppn", type=click.IntRange(1), help="Processes per node. Default: as hosts or platform say."),
-    click.option("--remote-shell", default="", help="What reaches hosts. Default: ssh, in a reservation oarsh."),
+    click.option("--remote-shell", default="", help="Command that reaches hosts. Default: ssh, with OAR oarsh."),
     click.option("--transport", type=NamedChoice("transport", TRANSPORTS), help="tcp: Open MPI over TCP alone."),
-    click.option("--eager-limit", type=SIZE, help="From this size on messages are not sent at once. Default: usual."),
+    click.option("--eager-limit", type=SIZE, help="Rendezvous threshold. Default: the library's usual one."),
     click.option("--mpirun-args", default="", metavar="WORDS", help="Further arguments for mpirun or srun."),
     click.option(
-        "--reach", type=FiniteRange(1), default=REACH_SECONDS, show_default=True, help="Seconds to reach hosts in."
+        "--reach",
+        type=FiniteRange(1),
+        default=REACH_SECONDS,
+        show_default=True,
+        help="Seconds for hosts to answer in.",
     ),
 )
-_NAMES = ("library", "hosts", "launcher", "testbed", "ppn", "remote_shell", "transport", "eager_limit", "mpirun_args",
-          "reach")  # fmt: skip
 
 
-def place_options(function: F) -> F:
-    """Options that name a place; the command gets them together as `where`, for `target_from`."""
+def target_options(function: F) -> F:
+    """Adds the options that name a target; the command gets them together as `where`, for `target_from`."""
 
     @functools.wraps(function)
     def collected(*arguments: Any, **given: Any) -> Any:
-        where = Where(**{name: given.pop(name) for name in _NAMES})
+        where = TargetOptions(**{one.name: given.pop(one.name) for one in fields(TargetOptions)})
         return function(*arguments, where=where, **given)
 
     made: Any = collected
@@ -94,22 +96,22 @@ def place_options(function: F) -> F:
     return made
 
 
-def target_from(where: Where) -> ExecutionTarget:
-    """The place asked for: this machine if none is. Hosts are reached when it is made.
+def target_from(where: TargetOptions) -> ExecutionTarget:
+    """The target that the options name: by default this machine. Hosts are reached when it is made.
 
-    Raises UsageError for options that do not go together and CollwiseError when hosts do not answer.
+    Raises UsageError for options that exclude one another and CollwiseError when hosts do not answer.
     """
     named = [option for option, given in (("--hosts", where.hosts), ("--testbed", where.testbed)) if given is not None]
     batch = where.launcher in ("srun", "oar")
     if len(named) > 1 or (named and batch):
         both = [*named, *([f"--launcher {where.launcher}"] if batch else [])]
-        raise UsageError(f"{' and '.join(both)}: each says where to run; give one")
+        raise UsageError(f"{' and '.join(both)}: each names a target; give one")
     if where.testbed is not None:
         return _testbed(where)
     if where.hosts is None and not batch:
         if where.launcher == "mpirun":
             raise UsageError("--launcher mpirun needs --hosts FILE|A,B,...")
-        _refuse(where, _DETAILS, "other places")
+        _refuse(where, _DETAILS, "targets other than this machine")
         return LocalMachine(where.library or MPI_LIBRARIES[0])
     options = LaunchOptions(
         where.library or MPI_LIBRARIES[0],
@@ -128,31 +130,31 @@ def target_from(where: Where) -> ExecutionTarget:
     return Mpirun(read_hosts(where.hosts), options, where.remote_shell)
 
 
-def refuse_details(where: Where) -> None:
-    """For commands that do not run on this machine unless asked to. Raises UsageError for details of no place."""
+def refuse_target_details(where: TargetOptions) -> None:
+    """Raises UsageError for details of a target where no option names one, for commands without a usual target."""
     if not where.named:
-        _refuse(where, _DETAILS, "places")
+        _refuse(where, _DETAILS, "targets")
 
 
 def script_option(function: F) -> F:
     """--script DIR|FILE."""
-    help_text = "Write a script that measures where collwise is not installed, and end. Read its results by import."
+    help_text = "Only write a script that measures where collwise is not installed; import reads its results."
     return file_option("--script", metavar="DIR|FILE", help=help_text)(function)
 
 
-def print_script(path: Path, cases: Sequence[Case], method: Method, where: Where) -> None:
-    """Writes the script and says what to do with it. Raises UsageError for options that name a place."""
+def print_script(path: Path, cases: Sequence[Case], method: Method, where: TargetOptions) -> None:
+    """Writes the script and prints how to run it. Raises UsageError for options that name a target."""
     from collwise.validation.measurement.scripts import write_script
 
     if where.named and where.launcher not in ("mpirun", "srun"):
-        raise UsageError("--script: where it runs is said there, by the variable LAUNCHER; only --launcher srun helps")
-    _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit"), "places")
+        raise UsageError("--script: the variable LAUNCHER says where it runs; valid here: --launcher mpirun or srun")
+    _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit"), "targets")
     words = " ".join([where.launcher or "mpirun", *split_arguments(where.mpirun_args, "--mpirun-args")])
     file = write_script(path, cases, method, launcher=words)
     click.echo(f"{file}: {len(cases)} cases; run it there by: bash {shlex.quote(file.name)}")
 
 
-def _testbed(where: Where) -> ExecutionTarget:
+def _testbed(where: TargetOptions) -> ExecutionTarget:
     from collwise.validation.testbed.bed import running
     from collwise.validation.testbed.target import TestBed
 
@@ -162,7 +164,7 @@ def _testbed(where: Where) -> ExecutionTarget:
     return TestBed(running(str(where.testbed)), where.ppn)
 
 
-def _refuse(where: Where, names: tuple[str, ...], of: str) -> None:
+def _refuse(where: TargetOptions, names: tuple[str, ...], what: str) -> None:
     for name in names:
         if getattr(where, name):
-            raise UsageError(f"--{name.replace('_', '-')} is for {of} (--hosts, --launcher srun or oar)")
+            raise UsageError(f"--{name.replace('_', '-')} is for {what} (--hosts, --launcher srun or oar)")

@@ -42,13 +42,15 @@ def testbed() -> None:
 @click.option("--nodes", type=click.IntRange(2, MOST_NODES), default=_USUAL.nodes, show_default=True)
 @click.option(
     "--rate",
+    "bits_per_second",
     type=RATE,
     default=_USUAL.bits_per_second,
     show_default=format_rate(_USUAL.bits_per_second),
-    help="Of each port, in both directions.",
+    help="Rate of each port, in both directions.",
 )
 @click.option(
     "--buffer",
+    "buffer_bytes",
     type=SIZE,
     default=_USUAL.buffer_bytes,
     show_default=f"{_USUAL.buffer_bytes} B",
@@ -56,77 +58,52 @@ def testbed() -> None:
 )
 @click.option(
     "--burst",
+    "burst_bytes",
     type=SIZE,
     default=_USUAL.burst_bytes,
     show_default=f"{_USUAL.burst_bytes} B",
-    help="What passes unshaped after a pause.",
+    help="Token-bucket burst.",
 )
 @click.option("--ranks-per-node", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--congestion-control", default=_USUAL.congestion_control, show_default=True, help="TCP's, in the nodes.")
 @click.option(
     "--host-queue",
+    "host_queue_bytes",
     type=SIZE,
     default=_USUAL.host_queue_bytes,
     show_default=f"{_USUAL.host_queue_bytes} B",
-    help="What TCP keeps in a node's own queue.",
+    help="Limit of a connection's data in a node's own queue.",
 )
 @click.option("--switches", type=click.IntRange(1, 2), default=1, show_default=True)
-@click.option("--uplink-rate", type=RATE, help="Of the link between two switches; each has half of the nodes.")
+@click.option("--uplink-rate", type=RATE, help="Rate of the link between two switches; each has half of the nodes.")
 @click.option(
     "--transport",
     type=NamedChoice("transport", TRANSPORTS),
     default=_USUAL.transport,
     show_default=True,
-    help="Open MPI's: 'default' as it comes, 'steady' without puts and with send buffers that do not grow.",
+    help="Settings of Open MPI: 'default' its own, 'steady' no puts and send buffers that do not grow.",
 )
 @json_option
-def up(
-    name: str,
-    nodes: int,
-    rate: float,
-    buffer: int,
-    burst: int,
-    ranks_per_node: int,
-    congestion_control: str,
-    host_queue: int,
-    switches: int,
-    uplink_rate: float | None,
-    transport: str,
-    as_json: bool,
-) -> None:
-    """Makes a test bed, in place of one of that name.
+def up(name: str, uplink_rate: float | None, as_json: bool, **values: Any) -> None:
+    """Makes a test bed; replaces one of that name.
 
     The default rate leaves two processors room for the MPI processes; 'testbed status --check' says whether it does.
     """
-    if (switches == 2) != (uplink_rate is not None):
+    if (values["switches"] == 2) != (uplink_rate is not None):
         raise UsageError("--switches 2 and --uplink-rate go together")
-    shape = Shape(
-        nodes,
-        rate,
-        buffer,
-        burst,
-        ranks_per_node,
-        congestion_control,
-        host_queue,
-        switches,
-        uplink_rate or 0.0,
-        transport,
-    )
+    shape = Shape(**values, uplink_bits_per_second=uplink_rate or 0.0)
     bed = beds.up(shape, name)
     if as_json:
         print_json(_described(bed))
         return
     click.echo(f"test bed '{name}' is up: {_words(shape)}")
-    if bed.facts["congestion_control"] != congestion_control:
-        click.echo(
-            f"collwise: {congestion_control} is not permitted here, the nodes use {bed.facts['congestion_control']}",
-            err=True,
-        )
+    if (used := bed.facts["congestion_control"]) != shape.congestion_control:
+        click.echo(f"collwise: {shape.congestion_control} is not permitted here, the nodes use {used}", err=True)
 
 
 @testbed.command(epilog=example("testbed status --check"))
-@click.option("--name", help="Of one test bed. Default: all that are up.")
-@click.option("--check", is_flag=True, help="Measure whether it is what it should be; takes 10 to 20 s each.")
+@click.option("--name", help="One test bed. Default: all that are up.")
+@click.option("--check", is_flag=True, help="Measure whether the network is the bottleneck; takes 10 to 20 s per bed.")
 @json_option
 def status(name: str | None, check: bool, as_json: bool) -> None:
     """The test beds that are up."""
@@ -152,7 +129,7 @@ def status(name: str | None, check: bool, as_json: bool) -> None:
 @click.option("--name", help="Several beds can be up.  [default: bed]")
 @click.option("--all", "all_beds", is_flag=True, help="Every test bed, also half-made ones.")
 def down(name: str | None, all_beds: bool) -> None:
-    """Ends what runs on a test bed and removes it; none being up is no error."""
+    """Ends the processes on a test bed and removes it; it is no error if there is none."""
     if all_beds and name is not None:
         raise UsageError("--name is for one test bed, --all for all")
     chosen = beds.names() if all_beds else [name or beds.USUAL_NAME]
@@ -173,8 +150,8 @@ def down(name: str | None, all_beds: bool) -> None:
 def run(name: str, procs: int | None, time_limit: float | None, program: str, arguments: Sequence[str]) -> None:
     """Runs an Open MPI program on a test bed: collwise testbed run -- PROGRAM ARGUMENTS."""
     bed = beds.running(name)
-    place = TestBed(bed)
-    ended = place.run(
+    target = TestBed(bed)
+    ended = target.run(
         _program(program),
         procs or bed.shape.nodes * bed.shape.ranks_per_node,
         arguments,

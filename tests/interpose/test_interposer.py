@@ -38,7 +38,7 @@ FUNCTIONS = (
 
 
 @cache
-def engine_of(name: str) -> Installation:
+def installation_of(name: str) -> Installation:
     need(name)
     library, _, version = name.partition("-")
     found = find_installation(library, version or None)
@@ -56,7 +56,7 @@ def arguments_of(name: str) -> list[str]:
 
 
 def run(name: str, procs: int, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    engine_of(name)
+    installation_of(name)
     command = [sys.executable, "-P", "-m", "collwise.studies", "run", *arguments_of(name), "--procs", str(procs)]
     variables = os.environ | environment
     return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=900, env=variables)
@@ -68,7 +68,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory):
 
     @cache
     def compile_for(name: str, source: str) -> Path:
-        chosen = engine_of(name)
+        chosen = installation_of(name)
         compiler = COMPILERS[chosen.library]
         if chosen.library == "smpi":
             compiler = str(chosen.launcher.with_name("smpicc"))
@@ -257,7 +257,7 @@ def test_a_program_that_does_not_call_it_fails(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["openmpi", "mpich"])
 def test_linked_behind_mpi_is_an_error(name: str, tmp_path: Path) -> None:
-    chosen = engine_of(name)
+    chosen = installation_of(name)
     source = HERE / "both.c"
     target, library = tmp_path / "program", chosen.program("libcollwise.so")
     mpi = "mpi" if name == "openmpi" else "mpich"
@@ -283,7 +283,7 @@ def test_linked_behind_mpi_is_an_error(name: str, tmp_path: Path) -> None:
 )
 def test_linked_in_simulation(name: str, options: Sequence[str], is_called: bool, tmp_path: Path) -> None:
     """Right in SimGrid 3.32 as it loads programs unless told otherwise, and an error elsewhere."""
-    chosen = engine_of(name)
+    chosen = installation_of(name)
     target, library = tmp_path / "program", chosen.program("libcollwise.so")
     command = [
         str(chosen.launcher.with_name("smpicc")),
@@ -310,7 +310,7 @@ def test_linked_in_simulation(name: str, options: Sequence[str], is_called: bool
 
 @pytest.mark.parametrize("name", ["openmpi", "mpich", "smpi"])
 def test_it_shows_only_what_it_has_to(name: str) -> None:
-    library = engine_of(name).program("libcollwise.so")
+    library = installation_of(name).program("libcollwise.so")
     done = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
     shown = {line.split()[-1] for line in done.stdout.splitlines()}
     mpi = {f"MPI_{function}" for function in FUNCTIONS.split()}
@@ -366,7 +366,7 @@ def test_the_exit_code_is_the_programs(name: str) -> None:
 
 
 def test_a_program_of_another_mpi_is_refused() -> None:
-    openmpi, mpich = (engine_of(name).program("latency") for name in ("openmpi", "mpich"))
+    openmpi, mpich = (installation_of(name).program("latency") for name in ("openmpi", "mpich"))
     for library, program, told in (
         ("openmpi", mpich, "is built for mpich, not for openmpi"),
         ("mpich", openmpi, "is built for openmpi, not for mpich"),
@@ -406,7 +406,7 @@ def test_smpi_takes_what_smpicc_built(tmp_path: Path) -> None:
         "    return MPI_Finalize();\n"
         "}\n"
     )
-    smpicc = str(engine_of("smpi").launcher.with_name("smpicc"))
+    smpicc = str(installation_of("smpi").launcher.with_name("smpicc"))
     for command in (
         [smpicc, "-o", "libwork.so", "work.c"],
         [smpicc, "-o", "program", "program.c", "-Wl,--as-needed", "-L.", "-lwork", f"-Wl,-rpath,{tmp_path}"],
@@ -431,7 +431,7 @@ def test_waiting_for_the_clock_ends_in_simulation(tmp_path: Path) -> None:
         "    return 0;\n"
         "}\n"
     )
-    smpicc = engine_of("smpi").launcher.with_name("smpicc")
+    smpicc = installation_of("smpi").launcher.with_name("smpicc")
     subprocess.run([str(smpicc), "-o", "wait", "wait.c"], cwd=tmp_path, check=True)
     done = run("smpi", 2, "--", str(tmp_path / "wait"))
     assert done.returncode == 0, done.stderr

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 
-from collwise.common.errors import CollwiseError, unknown_name
+from collwise.common.errors import unknown_name
 from collwise.simulator.store import Store
 from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan, find_regions
 from collwise.validation.testbed.bed import Bed, down, up
+from collwise.validation.testbed.namespaces import command
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import tcp_counts
@@ -36,10 +36,7 @@ def set_tcp(bed: Bed, variant: str) -> None:
         raise unknown_name("TCP variant", variant, TCP_VARIANTS)
     settings = [f"net.ipv4.{name}={value}" for name, value in TCP_VARIANTS[variant].items()]
     for node in bed.nodes:
-        command = ["ip", "netns", "exec", bed.namespace(f"n{node}"), "sysctl", "-qw", *settings]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise CollwiseError(f"TCP variant {variant}: {done.stderr.strip()}")
+        command("ip", "netns", "exec", bed.namespace(f"n{node}"), "sysctl", "-qw", *settings)
 
 
 def regions_on_bed(shape: Shape, variant: str, plan: RegionsPlan, store: Store, *, name: str, run: str = "") -> Regions:

@@ -91,7 +91,7 @@ def test_a_job_and_a_reservation(tmp_path: Path) -> None:
             read({})
 
 
-def test_names_of_places() -> None:
+def test_names_of_sets_of_hosts() -> None:
     assert common_name(["dahu-1.site", "dahu-12.site"]) == "dahu"
     assert common_name(["n1", "n1"]) == "n1"
     assert common_name(["a", "b"]) == "a"

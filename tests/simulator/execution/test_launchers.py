@@ -35,22 +35,22 @@ def processes_of(*words: str) -> list[str]:
 
 @pytest.mark.parametrize("library", each("openmpi", "mpich"))
 def test_mpirun_on_this_machine_twice(library: str) -> None:
-    place = Mpirun({"localhost": 2}, LaunchOptions(library, reach_seconds=900))
-    host = place.facts["hosts"].removesuffix("*2")
-    assert place.facts["hosts"] == f"{host}*2"
-    assert ("Open MPI" if library == "openmpi" else "MPICH") in place.facts["library"]
-    assert place.processes_per_node(2) == 2
-    run = place.run("whereabouts", 2, timeout_seconds=900)
+    target = Mpirun({"localhost": 2}, LaunchOptions(library, reach_seconds=900))
+    host = target.facts["hosts"].removesuffix("*2")
+    assert target.facts["hosts"] == f"{host}*2"
+    assert ("Open MPI" if library == "openmpi" else "MPICH") in target.facts["library"]
+    assert target.processes_per_node(2) == 2
+    run = target.run("whereabouts", 2, timeout_seconds=900)
     assert run.returncode == 0
     assert [f'"rank": {rank}' in line for rank, line in enumerate(run.output_lines)] == [True, True]
     with pytest.raises(UsageError, match=r"3 processes on one host; valid: 1 to 2 \(more: --ppn\)"):
-        place.processes_per_node(3)
+        target.processes_per_node(3)
 
 
 def test_variables_reach_the_processes_and_arguments_the_launcher() -> None:
-    place = Mpirun({"localhost": 1}, LaunchOptions(extra_args=("--tag-output",), reach_seconds=900))
+    target = Mpirun({"localhost": 1}, LaunchOptions(extra_args=("--tag-output",), reach_seconds=900))
     shell = shutil.which("env")
-    run = place.run(str(shell), 1, environment={"COLOUR": "blue"}, timeout_seconds=900)
+    run = target.run(str(shell), 1, environment={"COLOUR": "blue"}, timeout_seconds=900)
     assert any(line.endswith("COLOUR=blue") and line.startswith("[1,0]") for line in run.output_lines)
 
 
@@ -84,10 +84,10 @@ def test_srun_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("SLURM_TASKS_PER_NODE", "2")
     for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):  # of the mpirun behind the stand-in
         monkeypatch.setenv(name, "1")
-    place = Srun(LaunchOptions(extra_args=("--partition=short",), reach_seconds=900))
-    assert place.facts["launcher"] == "srun --partition=short"
-    preloaded = str(place.installation.program("libcollwise.so"))
-    run = place.run(
+    target = Srun(LaunchOptions(extra_args=("--partition=short",), reach_seconds=900))
+    assert target.facts["launcher"] == "srun --partition=short"
+    preloaded = str(target.installation.program("libcollwise.so"))
+    run = target.run(
         "/bin/sh", 1, ["-c", "echo $COLOUR $LD_PRELOAD"], timeout_seconds=900,
         environment={"COLOUR": "blue", "LD_PRELOAD": preloaded},
     )  # fmt: skip
@@ -104,13 +104,13 @@ def test_oar_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     nodes.write_text("dahu-1\ndahu-1\n")
     monkeypatch.setenv("OAR_NODEFILE", str(nodes))
     monkeypatch.setenv("OMPI_MCA_orte_keep_fqdn_hostnames", "1")
-    place = Oar(LaunchOptions(reach_seconds=900))
-    assert place.facts["hosts"].endswith("*2")
+    target = Oar(LaunchOptions(reach_seconds=900))
+    assert target.facts["hosts"].endswith("*2")
     assert "dahu-1" in log.read_text()
     assert "orted" in log.read_text()
 
 
-def test_wishes_that_do_not_fit() -> None:
+def test_options_that_do_not_fit() -> None:
     with pytest.raises(UsageError, match="unknown transport 'tpc'; did you mean tcp"):
         LaunchOptions(transport="tpc")
     with pytest.raises(UsageError, match="option of Open MPI's"):
@@ -129,7 +129,7 @@ def test_files_for_hosts_are_in_the_working_directory(tmp_path: Path, monkeypatc
         assert own.parent != tmp_path
 
 
-def test_places_stay_what_they_are_within_a_batch_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_targets_stay_the_same_within_a_batch_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
     job = {"SLURM_JOBID": "7", "SLURM_NODELIST": "far1", "SLURM_NNODES": "1", "SLURM_TASKS_PER_NODE": "2"}
     for name, value in {**job, "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "far1"}.items():

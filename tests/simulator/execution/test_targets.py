@@ -6,7 +6,7 @@ from tests.needs import needs
 
 
 @needs("openmpi")
-def test_a_changed_place_adds_variables_and_options_and_keeps_its_times_apart() -> None:
+def test_a_modified_target_adds_variables_and_options_and_keeps_its_times_apart() -> None:
     base = LocalMachine("openmpi")
     changed = ModifiedTarget(base, {"told_by": "me"}, environment={"FIRST": "1"}, launcher_args=("--mca", "pml", "ob1"))
     assert changed.name == base.name

@@ -9,7 +9,7 @@ import pytest
 
 from collwise.simulator.store import Store
 from collwise.studies.cli.main import main
-from collwise.studies.cli.target_options import Where, target_from
+from collwise.studies.cli.target_options import TargetOptions, target_from
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from collwise.validation.testbed.bed import Bed, Shape
@@ -59,21 +59,21 @@ def decisions(tmp_path: Path) -> str:
     ("arguments", "message"),
     [
         (["--testbed", "nosuchbed"], "test bed 'nosuchbed'"),
-        (["--testbed", "a", "--hosts", "n1"], "--hosts and --testbed: each says where to run; give one"),
+        (["--testbed", "a", "--hosts", "n1"], "--hosts and --testbed: each names a target; give one"),
         (["--testbed", "a", "--library", "mpich"], "--library mpich: a test bed runs Open MPI"),
         (["--library", "opnmpi"], "--library: unknown MPI library 'opnmpi'; did you mean openmpi"),
         (["--launcher", "snur"], "--launcher: unknown launcher 'snur'; did you mean srun"),
         (["--library", "openmpi", "--buffer", "16KB"], "--buffer is for beds that irregular-regions makes itself"),
         (["--hosts", "n1", "--tcp", "bbr"], "--tcp is for beds that irregular-regions makes itself"),
         (["--launcher", "srun", "--rate", "1Gbit"], "--rate is for beds that irregular-regions makes itself"),
-        (["--ppn", "2"], "--ppn is for places"),
-        (["--remote-shell", "oarsh"], "--remote-shell is for places"),
+        (["--ppn", "2"], "--ppn is for targets"),
+        (["--remote-shell", "oarsh"], "--remote-shell is for targets"),
         (["--tcp", "renno"], "unknown TCP variant 'renno'"),
         (["--rate", "fast"], "--rate: malformed rate 'fast'"),
         (["--nodes", "2"], "2 processes; a gather"),
         (["--stride", "64KiB"], "12 sizes or more"),
         (["--stride", "64", "--largest", "1000"], "up to 1000 bytes; algorithms are compared from 1024 on"),
-        (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are of one place; these are 2"),
+        (["--buffer", "16KB,32KB", "-o", "t.toml"], "--output: thresholds are of one target; these are 2"),
     ],
 )
 def test_bad_input_of_regions(
@@ -96,7 +96,7 @@ def test_bad_input_of_regions(
         (["--decisions", "{file}", "--hosts", "n1", "--library", "mpich"], "rules files are Open MPI's"),
         (["--decisions", "{file}", "--hosts", "no/such"], "--hosts: no file no/such"),
         (["--decisions", "{file}", "--launcher", "oarr"], "unknown launcher 'oarr'; did you mean oar"),
-        (["--decisions", "{file}", "--transport", "tcp"], "--transport is for other places"),
+        (["--decisions", "{file}", "--transport", "tcp"], "--transport is for targets other than this machine"),
     ],
 )
 def test_bad_input_of_gain(
@@ -113,9 +113,9 @@ def test_gain_on_hosts(
     """That libcollwise ran is proved within."""
     monkeypatch.chdir(tmp_path)
     log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
-    place = ["--hosts", "far1:2", "--remote-shell", "far-shell", "--reach", "900"]
+    target = ["--hosts", "far1:2", "--remote-shell", "far-shell", "--reach", "900"]
     more = ["--mpirun-args", "--mca mpi_yield_when_idle 1"]
-    document = made(capsys, [*GAIN.format(file=decisions).split(), "--no-check", *place, *more])
+    document = made(capsys, [*GAIN.format(file=decisions).split(), "--no-check", *target, *more])
     (row,) = document["rows"]
     assert row["procs"] == 2
     assert all(row[way]["seconds"] > 0 for way in ("default", "rules", "libcollwise"))
@@ -151,8 +151,8 @@ def test_gain_where_hosts_do_not_see_the_files(
     shared.mkdir()
     monkeypatch.chdir(shared)
     stand_in(tmp_path, "blind-shell", BLIND_SHELL, monkeypatch)
-    place = ["--hosts", "far1:2", "--remote-shell", "blind-shell", "--reach", "900"]
-    code, output, errors = ended(capsys, [*GAIN.format(file=decisions).split(), *place])
+    target = ["--hosts", "far1:2", "--remote-shell", "blind-shell", "--reach", "900"]
+    code, output, errors = ended(capsys, [*GAIN.format(file=decisions).split(), *target])
     assert (code, output) == (1, "")
     assert len(errors.strip().splitlines()) == 1, errors
     assert "/rules; collwise and the working directory must be where all hosts see them" in errors
@@ -164,8 +164,8 @@ def test_gain_where_hosts_do_not_see_the_files(
 def test_regions_on_hosts(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
-    place = ["--hosts", "far1", "--ppn", "3", "--remote-shell", "far-shell", "--reach", "900"]
-    (found,) = made(capsys, [*REGIONS.split(), *place])
+    target = ["--hosts", "far1", "--ppn", "3", "--remote-shell", "far-shell", "--reach", "900"]
+    (found,) = made(capsys, [*REGIONS.split(), *target])
     assert (found["procs"], found["variant"]) == (3, "")
     assert all(series["counts"] == {} for series in found["series"]), "nothing was counted, which is not 0"
     assert "far1" in log.read_text()
@@ -184,8 +184,8 @@ def test_regions_refuse_more_processes_than_there_is_room_for(
 @needs("openmpi")
 def test_a_beds_own_ranks_per_node_hold_unless_ppn_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collwise.validation.testbed.bed.running", lambda name: Bed(name, Shape(4, ranks_per_node=2)))
-    place = target_from(Where(testbed="two"))
-    assert (place.usual_procs, place.processes_per_node(8)) == (8, 2)
-    place = target_from(Where(testbed="two", ppn=1))
-    assert (place.usual_procs, place.processes_per_node(4)) == (4, 1)
-    assert target_from(Where(testbed="two", ppn=3)).usual_procs == 12
+    target = target_from(TargetOptions(testbed="two"))
+    assert (target.usual_procs, target.processes_per_node(8)) == (8, 2)
+    target = target_from(TargetOptions(testbed="two", ppn=1))
+    assert (target.usual_procs, target.processes_per_node(4)) == (4, 1)
+    assert target_from(TargetOptions(testbed="two", ppn=3)).usual_procs == 12

@@ -77,7 +77,7 @@ def test_several_a_node_are_refused(tmp_path: Path) -> None:
 def test_the_time_of_the_slowest_stands_for_the_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Case] = []
 
-    def times(place: ExecutionTarget, cases: list[Case], store: Store, *, method: Method, **_: object) -> list[Timing]:
+    def times(target: ExecutionTarget, cases: list[Case], store: Store, *, method: Method, **_: object) -> list[Timing]:
         assert method.timing == "maximum"
         seen.extend(cases)
         return [Timing(case, 1e-3 + 1e-6 * case.message_bytes * (2 if case.procs > 2 else 1)) for case in cases]
@@ -96,7 +96,7 @@ def test_the_time_of_the_slowest_stands_for_the_roots(tmp_path: Path, monkeypatc
 
 
 def test_times_that_noise_swallows_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def times(place: ExecutionTarget, cases: list[Case], store: Store, **_: object) -> list[Timing]:
+    def times(target: ExecutionTarget, cases: list[Case], store: Store, **_: object) -> list[Timing]:
         return [Timing(case, 2.0 if case.experiment == "barrier" else 1.0) for case in cases]
 
     monkeypatch.setattr(fitting, "measure", times)
@@ -155,10 +155,10 @@ def test_mpirun_on_named_hosts_of_a_test_bed(bed: Bed) -> None:
     code = (
         "import json; from collwise.simulator.execution.mpirun import Mpirun; "
         "from collwise.simulator.execution.cluster import LaunchOptions; "
-        "place = Mpirun({'n1': 1, 'n2': 1}, "
+        "target = Mpirun({'n1': 1, 'n2': 1}, "
         "LaunchOptions(transport='tcp', reach_seconds=900, extra_args=('--mca', 'btl_tcp_if_include', '10.77.0.0/16', "
         f"'--mca', 'oob_tcp_if_include', '10.77.0.0/16')), {f'{AGENT} {bed.name}'!r}); "
-        "print(json.dumps([dict(place.facts), place.name, place.eager_limit_bytes]))"
+        "print(json.dumps([dict(target.facts), target.name, target.eager_limit_bytes]))"
     )
     command = [str(AGENT), bed.name, "n1", shlex.join([sys.executable, "-c", code])]
     run = run_command(command, timeout_seconds=900)

@@ -1,4 +1,4 @@
-"""What is asked of the benchmark program, and what is kept of a run that ends early, at a place that plays a part."""
+"""Requests for the benchmark program, and the records of a run that ends early, on a target that stands in."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ KIB = 1024
 PLAN = RegionsPlan(3, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=2, timeout_seconds=77)
 
 
-class Played(ExecutionTarget):
+class StandIn(ExecutionTarget):
     """Says of each case a time in proportion to its bytes, and dies after `most` of a run; `wrong` is an error's id."""
 
-    name = "played"
+    name = "stand-in"
     eager_limit_bytes = 0
     usual_procs = 3
     facts: Mapping[str, str] = {"hosts": "none"}
@@ -33,15 +33,15 @@ class Played(ExecutionTarget):
     def __init__(self, folder: Path, most: int = 10**6, wrong: int = -1) -> None:
         (folder / "benchmark").touch()
         self.installation = Installation("openmpi", "9.9", Path("mpirun"), folder)
-        self.most, self.wrong, self.orders, self.asked = most, wrong, [], []
+        self.most, self.wrong, self.requests, self.lines = most, wrong, [], []
 
     def processes_per_node(self, procs: int) -> int:
         return 1
 
     def launch(self, request: LaunchRequest) -> ProgramRun:
         lines = [line.split() for line in Path(request.args[0]).read_text().splitlines()]
-        self.orders.append(request)
-        self.asked.append(lines)
+        self.requests.append(request)
+        self.lines.append(lines)
         assert request.on_line is not None
         for number, (place, _, _, _, _, _, size, *_) in enumerate(lines):
             if number == self.most:
@@ -72,41 +72,41 @@ def store(tmp_path: Path) -> Store:
 def test_one_run_of_all_missing_cases_in_order_within_the_limits(
     tmp_path: Path, store: Store, method: Method, limit: float | None
 ) -> None:
-    place = Played(tmp_path)
-    timings = measure(place, cases(4, 2), store, method=method)
+    target = StandIn(tmp_path)
+    timings = measure(target, cases(4, 2), store, method=method)
     assert [timing.seconds for timing in timings] == [3e-4, 1e-4, 2e-4] * 2
-    (request,) = place.orders
+    (request,) = target.requests
     assert (request.program, request.procs, request.args[1:], request.timeout_seconds) == (
         "benchmark", 4, method.options(), limit
     )  # fmt: skip
-    assert [(line[4], line[6]) for line in place.asked[0]] == [(p, s) for p in "24" for s in ("1000", "2000", "3000")]
+    assert [(line[4], line[6]) for line in target.lines[0]] == [(p, s) for p in "24" for s in ("1000", "2000", "3000")]
     assert not Path(request.args[0]).exists()
 
 
 def test_what_was_measured_before_the_end_is_not_measured_again(tmp_path: Path, store: Store) -> None:
-    place = Played(tmp_path, most=2)
+    target = StandIn(tmp_path, most=2)
     with pytest.raises(CollwiseError, match=r"^Open MPI 9.9: n2 is gone \(exit code 1\); 2 of 3 cases were measured "):
-        measure(place, cases(2), store)
-    assert [timing.seconds for timing in measure(place, cases(2), store)] == [3e-4, 1e-4, 2e-4]
-    assert [line[6] for line in place.asked[1]] == ["3000"]
+        measure(target, cases(2), store)
+    assert [timing.seconds for timing in measure(target, cases(2), store)] == [3e-4, 1e-4, 2e-4]
+    assert [line[6] for line in target.lines[1]] == ["3000"]
 
 
 def test_a_case_with_an_error_is_tried_again(tmp_path: Path, store: Store) -> None:
-    place = Played(tmp_path, wrong=1)
-    assert [timing.error for timing in measure(place, cases(2), store)] == ["", "", "no such thing"]
-    place.wrong = -1
-    assert all(timing.ok for timing in measure(place, cases(2), store))
-    assert [line[6] for line in place.asked[1]] == ["2000"]
+    target = StandIn(tmp_path, wrong=1)
+    assert [timing.error for timing in measure(target, cases(2), store)] == ["", "", "no such thing"]
+    target.wrong = -1
+    assert all(timing.ok for timing in measure(target, cases(2), store))
+    assert [line[6] for line in target.lines[1]] == ["2000"]
 
 
 def test_single_repetitions_go_in_rounds_over_all_sizes(tmp_path: Path, store: Store) -> None:
-    place = Played(tmp_path)
-    found = find_regions(place, PLAN, store, run="now")
+    target = StandIn(tmp_path)
+    found = find_regions(target, PLAN, store, run="now")
     assert found.scatter.seconds.tolist() == [[size / 1e7 for size in PLAN.sizes]] * 2
-    first = place.orders[0]
+    first = target.requests[0]
     once = Method(precision=Precision(1, 1))
     assert (first.procs, first.args[1:], first.timeout_seconds) == (3, once.options(), 77)
-    assert [int(line[6]) for line in place.asked[0]] == [*PLAN.sizes] * 2
+    assert [int(line[6]) for line in target.lines[0]] == [*PLAN.sizes] * 2
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,6 @@ def test_single_repetitions_before_the_end_are_kept_by_their_rounds(
     tmp_path: Path, store: Store, most: int, wrong: int, kind: type[CollwiseError], message: str
 ) -> None:
     with pytest.raises(kind, match=message):
-        find_regions(Played(tmp_path, most, wrong), PLAN, store, run="now")
+        find_regions(StandIn(tmp_path, most, wrong), PLAN, store, run="now")
     kept = [json.loads(row["details"])["run"] for row in store.rows()]
     assert (kept.count("now round 1"), kept.count("now round 2"), len(kept)) == (12, 2, 14)

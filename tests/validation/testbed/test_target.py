@@ -27,17 +27,17 @@ Make = Callable[..., Bed]
 pytestmark = needs("testbed", "openmpi")
 
 
-def shell(place: TestBed, text: str, procs: int = 3, timeout_seconds: float = 900.0) -> tuple[list[str], str]:
-    run = place.run("/bin/sh", procs, ["-c", text], timeout_seconds=timeout_seconds)
-    assert not processes(place.bed.namespaces)
+def shell(target: TestBed, text: str, procs: int = 3, timeout_seconds: float = 900.0) -> tuple[list[str], str]:
+    run = target.run("/bin/sh", procs, ["-c", text], timeout_seconds=timeout_seconds)
+    assert not processes(target.bed.namespaces)
     return run.output_lines, "" if run.returncode == 0 else run.problem
 
 
 def test_nodes_have_names_and_folders_of_their_own(make: Make) -> None:
-    place = TestBed(make(), ranks_per_node=2)
-    lines, problem = shell(place, 'echo $(hostname) $TMPDIR $(getent hosts n3 | cut -d" " -f1) $WORD', procs=6)
+    target = TestBed(make(), ranks_per_node=2)
+    lines, problem = shell(target, 'echo $(hostname) $TMPDIR $(getent hosts n3 | cut -d" " -f1) $WORD', procs=6)
     assert not problem
-    assert sorted(lines) == sorted(2 * [f"n{n} {place.bed.directory}/n{n} 10.77.0.3" for n in (1, 2, 3)])
+    assert sorted(lines) == sorted(2 * [f"n{n} {target.bed.directory}/n{n} 10.77.0.3" for n in (1, 2, 3)])
 
 
 def test_a_rank_that_dies(make: Make) -> None:
@@ -53,27 +53,27 @@ def test_a_program_that_hangs(make: Make) -> None:
 
 
 def test_a_node_that_does_not_answer(make: Make) -> None:
-    place = TestBed(make())
-    command("ip", "-n", place.bed.namespace("switch"), "link", "set", "p3", "down")
-    _, problem = shell(place, "true")
+    target = TestBed(make())
+    command("ip", "-n", target.bed.namespace("switch"), "link", "set", "p3", "down")
+    _, problem = shell(target, "true")
     assert "no answer from n3 (10.77.0.3)" in problem
-    assert shell(place, "true", procs=2) == ([], "")
+    assert shell(target, "true", procs=2) == ([], "")
 
 
 def test_mpirun_killed_from_outside(make: Make) -> None:
-    place = TestBed(make())
+    target = TestBed(make())
 
-    started = [place.bed.directory / f"n{node}" / "started" for node in (1, 2, 3)]
+    started = [target.bed.directory / f"n{node}" / "started" for node in (1, 2, 3)]
 
     def kill() -> None:
         wait_for(lambda: all(file.exists() for file in started))
-        for process in processes([place.bed.namespace("n1")]):
+        for process in processes([target.bed.namespace("n1")]):
             if Path(f"/proc/{process}/comm").read_text().startswith("mpirun"):
                 subprocess.run(["kill", "-9", str(process)], check=True)
 
     killer = threading.Thread(target=kill)
     killer.start()
-    assert "killed by signal 9" in shell(place, "touch $TMPDIR/started; sleep 1000")[1]
+    assert "killed by signal 9" in shell(target, "touch $TMPDIR/started; sleep 1000")[1]
     killer.join()
 
 
@@ -96,20 +96,20 @@ def test_what_a_killed_run_left_is_ended_by_the_next(make: Make, name: str) -> N
 
 @pytest.mark.slow
 def test_finished_cases_are_kept(make: Make, tmp_path: Path) -> None:
-    place = TestBed(make(bits_per_second=1e7))
+    target = TestBed(make(bits_per_second=1e7))
     cases = [Case("alltoall", "pairwise", 3, size, 0) for size in (1, 30_000_000)]
     with Store(tmp_path / "times.sqlite") as store:
         with pytest.raises(CollwiseError, match=r"not done within 40 s .*1 of 2 cases"):
-            measure(place, cases, store, timeout_seconds=40)
-        assert measure(place, cases[:1], store)[0].ok
-    assert not processes(place.bed.namespaces)
+            measure(target, cases, store, timeout_seconds=40)
+        assert measure(target, cases[:1], store)[0].ok
+    assert not processes(target.bed.namespaces)
 
 
 def test_messages_between_nodes_go_through_the_network(make: Make, tmp_path: Path) -> None:
-    place = TestBed(make(nodes=2, bits_per_second=2e7, ranks_per_node=2))
+    target = TestBed(make(nodes=2, bits_per_second=2e7, ranks_per_node=2))
     case = Case("alltoall", "pairwise", 4, 500_000, 0, processes_per_node=2)
     with Store(tmp_path / "times.sqlite") as store:
-        seconds = measure(place, [case], store, method=Method(precision=Precision(1, 1)))[0].seconds
+        seconds = measure(target, [case], store, method=Method(precision=Precision(1, 1)))[0].seconds
     # Two processes of a node send two messages each to the other node.
     assert seconds > 4 * case.message_bytes * 8 / 2e7
 
@@ -120,7 +120,7 @@ def test_too_many_processes(make: Make) -> None:
 
 
 def test_facts_are_recorded(make: Make) -> None:
-    place = TestBed(make(switches=2, uplink_bits_per_second=1e7, ranks_per_node=2))
+    target = TestBed(make(switches=2, uplink_bits_per_second=1e7, ranks_per_node=2))
     expected = {"uplink_bits_per_second": "10000000", "switches": "2", "nodes": "3", "ranks_per_node": "2"}
-    assert expected.items() <= place.facts.items()
-    assert place.name == "testbed-3x50M-2x10M"
+    assert expected.items() <= target.facts.items()
+    assert target.name == "testbed-3x50M-2x10M"

@@ -19,7 +19,8 @@ from collwise.platforms import load
 from collwise.simulator.execution.installations import REPOSITORY, smpi_installation
 from collwise.simulator.execution.smpirun import smpi_files, smpirun_command
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.case_file import case_lines, configuration_of
+from collwise.simulator.sweeps.case_file import case_lines
+from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import PAPER_SIZES, SEGMENT_BYTES
@@ -32,9 +33,8 @@ def main() -> int:
     parser.add_argument("--procs", type=int, default=90)
     options = parser.parse_args()
     platform = load(options.platform)
-    ppn = platform.default_processes_per_node
-    plan = CaseGrid(options.collective, (options.procs,), PAPER_SIZES[options.collective], ppn, (SEGMENT_BYTES,))
-    cases = [plan.case(plan.choice(name), options.procs, size) for size in plan.message_bytes for name in plan.names]
+    sizes, ppn = PAPER_SIZES[options.collective], platform.default_processes_per_node
+    cases = CaseGrid(options.collective, (options.procs,), sizes, ppn, (SEGMENT_BYTES,)).cases()
     with tempfile.TemporaryDirectory() as folder:
         loop_seconds, by_loop = shell_loop(platform, cases, Path(folder))
         sweep_seconds, by_sweep = sweep(options, cases, Path(folder))
@@ -68,12 +68,13 @@ def sweep(options: argparse.Namespace, cases: list[Case], folder: Path) -> tuple
     store = folder / "timings.sqlite"
     command = [sys.executable, "-P", "-m", "collwise.studies", "simulate"]
     command += ["--platform", options.platform, "--collective", options.collective]
-    command += ["--procs", str(options.procs), "--store", str(store)]
+    command += ["--procs", str(options.procs), "--segments", str(SEGMENT_BYTES), "--store", str(store)]
+    command += ["--sizes", ",".join(map(str, PAPER_SIZES[options.collective]))]
     started = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, cwd=REPOSITORY)
     elapsed = time.perf_counter() - started
     with Store(store) as opened:
-        timings = opened.timings(configuration_of(load(options.platform), smpi_installation()))
+        timings = opened.timings(SmpiRunner(load(options.platform)).configuration)
     return elapsed, {case: timings[case].seconds for case in cases}
 
 

@@ -17,7 +17,7 @@ from collwise.models.piecewise import Array, PiecewiseLinear
 
 @dataclass(frozen=True)
 class Hockney:
-    """alpha (seconds) and beta (seconds a byte): floats, or arrays (n, n) over sender and receiver."""
+    """alpha (seconds) and beta (seconds per byte): floats, or arrays (n, n) over sender and receiver."""
 
     alpha_seconds: float | Array
     beta_seconds_per_byte: float | Array
@@ -36,7 +36,7 @@ class Hockney:
         return np.full(np.shape(message_bytes), self.alpha_seconds, dtype=float)
 
     def beta(self, message_bytes: ArrayLike) -> Array:
-        """Seconds a byte, the same at every size. Homogeneous only."""
+        """Seconds per byte, the same at every size. Homogeneous only."""
         return np.full(np.shape(message_bytes), self.beta_seconds_per_byte, dtype=float)
 
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
@@ -73,7 +73,7 @@ class HockneyBySize:
         return self.time.line(message_bytes)[0]
 
     def beta(self, message_bytes: ArrayLike) -> Array:
-        """Seconds a byte: beta of the line."""
+        """Seconds per byte: beta of the line."""
         return self.time.line(message_bytes)[1]
 
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:

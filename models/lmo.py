@@ -45,7 +45,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class LMO:
-    """C (seconds), t (seconds a byte), L (seconds) and 1 / beta (seconds a byte).
+    """C (seconds), t (seconds per byte), L (seconds) and 1 / beta (seconds per byte).
 
     Heterogeneous: C and t arrays (n,) over processors, L and 1 / beta symmetric arrays (n, n) over pairs; else floats.
     """

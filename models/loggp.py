@@ -17,7 +17,7 @@ from collwise.models.piecewise import Array
 
 @dataclass(frozen=True)
 class LogGP:
-    """L, o, g in seconds and G in seconds a byte. LogP is the same with G = 0.
+    """L, o, g in seconds and G in seconds per byte. LogP is the same with G = 0.
 
     Latency and gaps are floats, or arrays (n, n) over sender and receiver; the overheads of sending and receiving are
     floats, or arrays (n,) over processors. Where formulas know one overhead o, it is the mean of the two.

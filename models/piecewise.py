@@ -38,7 +38,7 @@ class PiecewiseLinear:
         return np.asarray(intercept + slope * m)
 
     def line(self, message_bytes: ArrayLike) -> tuple[Array, Array]:
-        """Intercept (seconds) and slope (seconds a byte) of the line that each size lies on."""
+        """Intercept (seconds) and slope (seconds per byte) of the line that each size lies on."""
         m = np.asarray(message_bytes, dtype=float)
         if len(self.message_bytes) == 1:
             return np.full(m.shape, self.seconds[0]), np.zeros(m.shape)

@@ -148,12 +148,12 @@ def _printed(kind: ModelKind, formulas: Formulas) -> ModelKind:
 def _kinds() -> Iterable[ModelKind]:
     yield ModelKind(
         IMPLEMENTATION_AWARE,
-        "one alpha and beta a part of each algorithm and protocol",
+        "one alpha and beta per part of each algorithm and protocol",
         f"{_NURIYEV}, taken apart",
         _BY_PARTS,
         BY_PARTS,
     )
-    yield ModelKind(IMPLEMENTATION_AWARE, "one alpha and beta an algorithm", _NURIYEV, _AS_PRINTED, AS_PRINTED)
+    yield ModelKind(IMPLEMENTATION_AWARE, "one alpha and beta per algorithm", _NURIYEV, _AS_PRINTED, AS_PRINTED)
     yield ModelKind(
         IMPLEMENTATION_AWARE,
         "binary and binomial broadcast from roundtrips",
@@ -165,7 +165,7 @@ def _kinds() -> Iterable[ModelKind]:
         (ModelKind("hockney", "alpha + m beta", _PJESIVAC, _STEPS), _PRINTED_HOCKNEY),
         (ModelKind("hockney_by_size", "alpha and beta as functions of m", _PJESIVAC, _STEPS), _PRINTED_HOCKNEY),
         (ModelKind("logp", "L, o and g, whatever the size", _PJESIVAC, _STEPS), _PRINTED_LOGGP),
-        (ModelKind("loggp", "LogP with G, a gap a byte", _PJESIVAC, _STEPS), _PRINTED_LOGGP),
+        (ModelKind("loggp", "LogP with G, a gap per byte", _PJESIVAC, _STEPS), _PRINTED_LOGGP),
         (ModelKind("plogp", "L and the functions o_s(m), o_r(m), g(m)", _PJESIVAC, _STEPS), _PRINTED_PLOGP),
     ]
     yield from (kind for kind, _ in homogeneous)

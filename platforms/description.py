@@ -67,7 +67,7 @@ class Calibration:
         return options if self.tcp_window else options | {"network/TCP-gamma": "0"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Platform(HostPlatform):
     """A homogeneous cluster behind one switch.
 

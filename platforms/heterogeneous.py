@@ -61,7 +61,7 @@ class Wire:
     bytes_per_second: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HeterogeneousPlatform(HostPlatform):
     """A cluster behind one switch with nodes of several types; hosts follow the order of `node_types`.
 

@@ -39,6 +39,11 @@ class HostPlatform(ABC):
     def xml_text(self) -> str:
         """The platform XML that the simulator reads."""
 
+    def __repr__(self) -> str:
+        count = self.default_processes_per_node
+        processes = "1 process" if count == 1 else f"{count} processes"
+        return f"<{type(self).__name__} {self.name}: {len(self.hosts)} nodes, {processes} per node by default>"
+
     @property
     def eager_limit_bytes(self) -> int:
         """Rendezvous threshold of the simulated MPI library in bytes; SMPI's default if the platform sets none."""
@@ -92,7 +97,7 @@ class HostPlatform(ABC):
         return ReorderedPlatform(self, tuple(order))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReorderedPlatform(HostPlatform):
     """`base` with its hosts in another order: `order[r]` is the position in `base` of host r."""
 

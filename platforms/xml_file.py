@@ -114,7 +114,7 @@ def quantity(text: str, units: dict[str, float]) -> float:
     return value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class XmlPlatform(HostPlatform):
     """A platform XML file from the user, simulated unchanged.
 

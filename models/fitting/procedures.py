@@ -157,7 +157,7 @@ PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
     },
     "plogp": {
         "kielmann": FitProcedure(
-            "one saturation, then two roundtrips a size, sizes chosen adaptively",
+            "one saturation, then two roundtrips per size, sizes chosen adaptively",
             lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling),
             lambda lab, detail: kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling),
         ),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 
@@ -53,6 +53,12 @@ class RunResult:
     def failed(self) -> list[Timing]:
         """The timings of cases that did not run."""
         return [timing for timing in self.timings.values() if not timing.ok]
+
+    def complete(self) -> RunResult:
+        """The result itself. Raises CollwiseError, which names the first failed case, unless all cases ran."""
+        if failed := self.failed:
+            raise CollwiseError(f"{len(failed)} cases failed; first: {failed[0].case}: {failed[0].error}")
+        return self
 
 
 def run_cases(

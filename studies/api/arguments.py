@@ -95,8 +95,8 @@ def _numbers(
 ) -> tuple[int, ...]:
     if isinstance(given, str):
         return tuple(parse(given))
-    values = set()
-    for one in [given] if isinstance(given, Integral) else given:
+    values: set[int] = set()
+    for one in given if isinstance(given, Iterable) else (given,):
         number = parse_one(one) if isinstance(one, str) else one
         if not isinstance(number, Integral) or isinstance(number, bool) or number < least:
             raise UsageError(f"{one!r} is no {kind}; valid: whole numbers from {least} on, or text such as '8KiB'")
@@ -117,7 +117,10 @@ def collectives(given: Names) -> tuple[str, ...]:
     catalogue = Catalogue.load()
     if given == "all":
         return tuple(catalogue.collectives)
-    return tuple(dict.fromkeys(catalogue.collective(name).name for name in names(given)))
+    wanted = names(given)
+    if not wanted:
+        raise UsageError(f"name a collective; valid: all, {', '.join(catalogue.collectives)}")
+    return tuple(catalogue.collective(name).name for name in wanted)
 
 
 def algorithms(collective: str, given: Names | None) -> tuple[str, ...]:

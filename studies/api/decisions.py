@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +19,12 @@ from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.predictions import ModelLike, model_from
+from collwise.simulator.timing import Timing
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, algorithms_for, needs_one_choice
+from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, OPENMPI, algorithms_for, needs_one_choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
 from collwise.validation.selection.decisions import select_by_model, simulate_and_select
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
@@ -32,15 +33,14 @@ from collwise.validation.selection.predictions import covered_by_model, without_
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
 
-FORMATS = {"openmpi": "classic dynamic rules", COLLWISE: "the table of collwise run"}
-"""What `export` writes, by name."""
-
 
 @dataclass(frozen=True, repr=False)
 class Decisions:
     """Decision tables, one per collective: the algorithm to run from a P and message size on; from `select`."""
 
     tables: tuple[DecisionTable, ...]
+    failed: tuple[Timing, ...] = field(default=(), compare=False)
+    """Simulated cases that failed and are no choice."""
 
     @classmethod
     def load(cls, *paths: str | Path) -> Decisions:
@@ -153,7 +153,7 @@ def select(
         tables, sweep = simulate_and_select(where, asked, simulations, single)
     if sweep.failed:
         warn(f"{len(sweep.failed)} cases failed and are no choice; first: {sweep.failed[0].error}")
-    return Decisions(tuple(tables))
+    return Decisions(tuple(tables), tuple(sweep.failed))
 
 
 def export(
@@ -177,8 +177,8 @@ def export(
     >>> decisions = collwise.select("bcast", model, procs="2:8:+1", consumer="openmpi-4.1")
     >>> rules = collwise.export(decisions, "exact.rules")
     """
-    if format_name not in FORMATS:
-        raise unknown_name("format", format_name, FORMATS)
+    if format_name not in (OPENMPI, COLLWISE):
+        raise unknown_name("format", format_name, (OPENMPI, COLLWISE))
     if not isinstance(decisions, Decisions):
         decisions = Decisions.load(*([decisions] if isinstance(decisions, (str, Path)) else decisions))
     tables = decisions.tables

@@ -22,6 +22,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.loading import implementation_aware_models, load_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import BY_PARTS, IMPLEMENTATION_AWARE, MODELS
+from collwise.platforms import HostPlatform
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def fit(
 
 
 def _fit_algorithms(
-    platform: arguments.HostPlatform,
+    platform: HostPlatform,
     procs: tuple[int, ...] | None,
     segments: Numbers,
     collectives: Names,

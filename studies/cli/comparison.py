@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
-from collwise.common.files import writable_file, writable_folder, write_text
-from collwise.common.notices import warn
+import collwise
+from collwise.common.errors import CollwiseError
+from collwise.common.files import writable_file, writable_folder
 from collwise.common.units import format_size
-from collwise.models.interface import CollectiveModel
-from collwise.models.loading import load_model
 from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
-from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COLLECTIVES,
@@ -41,23 +38,13 @@ from collwise.studies.cli.options import (
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.validation.fitting.models_by_name import check_fits_platform, fitted_per_node, model_of, platform_of
-from collwise.validation.openmpi.rules import openmpi_rules
+from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.comparison import Comparison
 from collwise.validation.selection.comparison import compare as run_comparison
-from collwise.validation.selection.consumers import (
-    COLLWISE,
-    CONSUMERS,
-    OPENMPI_VERSIONS,
-    algorithms_for,
-    needs_one_choice,
-)
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
-from collwise.validation.selection.decisions import select_by_model, simulate_and_select
+from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, OPENMPI, OPENMPI_VERSIONS
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
-from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
 _MOST_ROWS = 200
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
@@ -210,110 +197,43 @@ def select(
     holds --sizes. An algorithm that needs a power of two or an even number of processes holds only for the P where it
     was decided; from P + 1 on the best one that always runs follows it.
     """
-    chosen = _candidates(collectives, consumer)
-    if by == "simulated" and platform is not None:
-        chosen = _without_free_barrier(chosen, platform)
     if output is not None:
         writable_file(output)
-
-    def single(name: str) -> bool:
-        return needs_one_choice(name, consumer) if one_choice is None else one_choice
-
-    def grids(counts: tuple[int, ...], per_node: int) -> list[CaseGrid]:
-        return [
-            CaseGrid(name, counts, sizes_of(name, sizes, decided=True), per_node, segments, names)
-            for name, names in chosen.items()
-        ]
-
-    if by == "predicted":
-        if parameters is None:
-            raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
-        fitted = load_model(parameters, model)
-        chosen = _with_formulas(fitted, chosen)
-        counts, ppn = _where(fitted, parameters, platform, procs, ppn)
-        asked = grids(counts, ppn)
-        for line in (line for grid in asked for line in _reservations(fitted, grid)):
-            click.echo(f"collwise: {line}", err=True)
-        tables, failed = [select_by_model(fitted, grid, single(grid.collective), sampled) for grid in asked], []
-    else:
-        if platform is None:
-            raise click.UsageError("--by simulated needs --platform")
-        if procs is None:
-            raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
-        if sampled:
-            raise click.UsageError("--sampled is for --by predicted; simulated times are always sampled")
-        asked = grids(procs, processes_per_node(platform, ppn))
-        with simulation.context() as context:
-            tables, sweep = simulate_and_select(platform, asked, context, single)
-        failed = sweep.failed
-    document = decisions_document(tables)
+    if by == "predicted" and parameters is None:
+        raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
+    if by == "simulated" and platform is None:
+        raise click.UsageError("--by simulated needs --platform")
+    if by == "simulated" and procs is None:
+        raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
+    if by == "simulated" and sampled:
+        raise click.UsageError("--sampled is for --by predicted; simulated times are always sampled")
+    with simulation.context() if by == "simulated" else nullcontext() as context:
+        decisions = collwise.select(
+            collectives,
+            parameters,
+            platform=platform,
+            by=by,
+            procs=procs,
+            sizes=sizes,
+            segments=segments,
+            consumer=consumer,
+            one_choice=one_choice,
+            sampled=sampled,
+            name=model,
+            ppn=ppn,
+            context=context,
+        )
     if output is not None:
-        write_text(output, json.dumps(document, indent=2) + "\n")
+        decisions.save(output)
     if as_json:
-        print_json(document)
+        print_json(decisions_document(decisions.tables))
     else:
-        for decisions in tables:
-            _print_decisions(decisions)
-    if failed:
-        raise CollwiseError(f"{len(failed)} cases failed and are no choice; first: {failed[0].error}")
-
-
-def _where(
-    model: CollectiveModel, file: Path, platform: HostPlatform | None, procs: tuple[int, ...] | None, ppn: int | None
-) -> tuple[tuple[int, ...], int]:
-    """The process counts to decide for, and the processes per node: as asked, as fitted, or the platform's."""
-    per_node = ppn or fitted_per_node(model)
-    if platform is None and procs and (per_node is None or per_node == (ppn or per_node)):
-        return procs, per_node or ppn or 1
-    platform = platform or platform_of(model, file)
-    per_node = processes_per_node(platform, per_node)
-    check_fits_platform(model, file, platform, per_node)
-    for count in procs or ():
-        platform.hosts_for(count, per_node)
-    return procs or tuple(range(2, platform.max_procs(per_node) + 1)), per_node
-
-
-def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The collectives that the model has formulas for; the others are named, and an error if these are all."""
-    if not any(model.algorithms(name) for name in chosen):
-        check_formulas(model.name, list(chosen))
-    for name in chosen:
-        if not model.algorithms(name):
-            click.echo(f"collwise: {name}: model {model.name} has no formulas; left out", err=True)
-    return {name: names for name, names in chosen.items() if model.algorithms(name)}
-
-
-def _reservations(model: CollectiveModel, grid: CaseGrid) -> Iterator[str]:
-    """Lines for the user that name what the model leaves out of a grid."""
-    covered, left_out = covered_by_model(model, grid)
-    yield from filter(None, (left_out, without_prediction(model, covered)))
-
-
-def _candidates(collectives: Sequence[str], consumer: str | None) -> dict[str, tuple[str, ...]]:
-    """Algorithms to choose from by collective; those without any are left out, and an error if all are."""
-    found, missing = {}, []
-    for name in collectives:
-        try:
-            found[name] = algorithms_for(name, *([consumer] if consumer else []))
-        except UsageError as problem:
-            missing.append(problem)
-    if not found:
-        raise missing[0]
-    for left_out in missing:
-        click.echo(f"collwise: {left_out}; left out", err=True)
-    return found
-
-
-def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlatform) -> dict[str, tuple[str, ...]]:
-    """Leaves the barrier out, and says so, where short messages cost nothing: the one with most of them would win."""
-    if "barrier" not in chosen or charges_overheads(platform.smpi_options()):
-        return chosen
-    why = f"{platform.name} has no smpi/os, or, ois, so that the linear barrier's many short messages look free"
-    if list(chosen) == ["barrier"]:
-        warn(why)
-        return chosen
-    click.echo(f"collwise: barrier left out: {why}", err=True)
-    return {name: names for name, names in chosen.items() if name != "barrier"}
+        for decided in decisions.tables:
+            _print_decisions(decided)
+    if decisions.failed:
+        raise CollwiseError(
+            f"{len(decisions.failed)} cases failed and are no choice; first: {decisions.failed[0].error}"
+        )
 
 
 def _print_decisions(decisions: DecisionTable) -> None:
@@ -331,17 +251,15 @@ def _print_decisions(decisions: DecisionTable) -> None:
         click.echo(f"the first {_MOST_ROWS} of {len(rows)} choices; --json prints all, -o FILE keeps them")
 
 
-_FORMATS = {"openmpi": "classic dynamic rules", "collwise": "the table of collwise run"}
-
-
 @click.command(epilog=example("export bcast.json --openmpi-version 4.1 -o mine.rules"))
 @click.argument("decisions", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "format_name",
-    default="openmpi",
+    type=NamedChoice("format", (OPENMPI, COLLWISE)),
+    default=OPENMPI,
     show_default=True,
-    help="; ".join(f"{name}: {what}" for name, what in _FORMATS.items()) + ".",
+    help=f"{OPENMPI}: classic dynamic rules; {COLLWISE}: the table of collwise run.",
 )
 @click.option(
     "--openmpi-version",
@@ -354,18 +272,14 @@ _FORMATS = {"openmpi": "classic dynamic rules", "collwise": "the table of collwi
 @click.option("--check", is_flag=True, help="Run the installed Open MPI with the rules and see what it does.")
 def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, output: Path, check: bool) -> None:
     """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective)."""
-    if format_name not in _FORMATS:
-        raise unknown_name("format", format_name, _FORMATS)
     if check and format_name == COLLWISE:
         raise click.UsageError("--check is for --format openmpi")
-    tables = [one for path in decisions for one in decisions_from(path)]
+    tables = collwise.Decisions.load(*decisions)
+    text = collwise.export(tables, output, format_name, openmpi_version=openmpi_version)
     if format_name == COLLWISE:
-        write_text(output, collwise_rules(tables))
-        click.echo(f"{output}: rules for {several([one.collective for one in tables])}; use them with")
+        click.echo(f"{output}: rules for {several([one.collective for one in tables.tables])}; use them with")
         click.echo(f"  collwise run --table {output} ...")
         return
-    text = openmpi_rules(tables, openmpi_version)
-    write_text(output, text)
     click.echo(f"{output}: rules for Open MPI {openmpi_version}; use them with")
     click.echo(
         "  mpirun --mca coll_tuned_use_dynamic_rules 1 "
@@ -377,7 +291,7 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
         from collwise.studies.cli.rules_check import check_all
 
         wrong = 0
-        for line, ok in check_all(output, tables):
+        for line, ok in check_all(output, tables.tables):
             click.echo(line)
             wrong += not ok
         if wrong:

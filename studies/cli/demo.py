@@ -1,4 +1,4 @@
-"""collwise demo: the main job on two real clusters, in a few minutes."""
+"""collwise demo: chooses algorithms for two real clusters, in a few minutes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from collwise.studies.cli.options import SimulationOptions, simulation_options
 from collwise.studies.cli.rules_check import check_all
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.studies.reports.report import rules_path, write_report
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune
 
-# The process counts of the paper's figure 5; those of its tables 2 and 3 are shown.
+# The process counts of the paper's figure 5, and those of its tables 2 and 3, which are shown.
 CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
 SHOWN = {"grisou": 90, "gros": 100}
 
@@ -29,11 +28,12 @@ SHOWN = {"grisou": 90, "gros": 100}
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("results/demo"), show_default=True)
 @simulation_options
 def demo(output: Path, simulation: SimulationOptions) -> None:
-    """Which broadcast and gather algorithm to use on Grisou and Gros, what each choice costs, and rules for Open MPI.
+    """Which broadcast and gather algorithm to use on Grisou and Gros, the slowdown of each, and rules for Open MPI.
 
     Simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open MPI's with
     the best, and writes a report, figures and rules files.
     """
+    from collwise.studies.reports.report import rules_path, write_report
 
     console = stdout_console()
     writable_folder(output)
@@ -58,7 +58,7 @@ def demo(output: Path, simulation: SimulationOptions) -> None:
 
 
 def _show(console: Console, tuning: Tuning, procs: int) -> None:
-    """The table for one process count, and the costs over all of them."""
+    """Prints the tables for one process count, and the slowdowns of the picks over all process counts."""
     for collective, result in tuning.comparisons.items():
         rows = [table_row(row) for row in result.rows if row.procs == procs]
         maker = result.sweep.configuration.maker

@@ -101,9 +101,9 @@ def measure(
         print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
     else:
         several_segments = len(segments) > 1
-        how = f"{target.installation.label}, {target.name}, timing {method.timing}, {method.synchronisation}"
-        rows = [_row(row, several_segments) for row in timings]
-        stdout_console().print(table(f"{collective}, {how}", _COLUMNS, rows, 0, keys=3))
+        maker = target.installation.label
+        title = f"{collective}, {maker}, {target.name}, timing {method.timing}, {method.synchronisation}"
+        stdout_console().print(table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3))
     failed = [row for row in timings if not row.ok]
     if failed:
         raise CollwiseError(f"{len(failed)} of {len(asked)} cases failed; first: {failed[0].error}")

@@ -17,10 +17,10 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise import arguments
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import new_file
-from collwise.common.units import parse_counts, parse_size, parse_sizes
+from collwise.common.units import parse_size
 from collwise.platforms import HostPlatform, load
 from collwise.simulator.store import Store, default_store_path
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
@@ -87,7 +87,7 @@ class NamedChoices(click.ParamType):
         if not isinstance(value, str):
             return tuple(value)
         option = param.opts[0] if param is not None else self.name
-        given = _names(value)
+        given = tuple(name.strip() for name in value.split(",") if name.strip())
         for name in given:
             if name not in self._valid:
                 raise UsageError(f"{option}: {unknown_name(self._kind, name, self._valid)}")
@@ -146,23 +146,15 @@ def refuse_options(context: click.Context, names: Sequence[str], of: str) -> Non
             raise UsageError(f"{parameter.opts[0]} is for {of}")
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _collectives(text: str) -> tuple[str, ...]:
-    catalogue = Catalogue.load()
-    if text.strip() == "all":
-        return tuple(catalogue.collectives)
-    return tuple(dict.fromkeys(catalogue.collective(name).name for name in _names(text)))
-
-
 SIZE = _Parsed("size", parse_size)
-SIZES = _Parsed("sizes", lambda text: tuple(parse_sizes(text)))
-COUNTS = _Parsed("counts", lambda text: tuple(parse_counts(text)))
-NAMES = _Parsed("names", _names)
-COLLECTIVES = _Parsed("collectives", _collectives)
+SIZES = _Parsed("sizes", arguments.sizes)
+COUNTS = _Parsed("counts", arguments.counts)
+NAMES = _Parsed("names", arguments.names)
+COLLECTIVES = _Parsed("collectives", arguments.collectives)
 PLATFORM = _Parsed("platform", load)
+
+algorithm_names = arguments.algorithms
+"""The algorithms asked for; nothing and 'all' stand for every one that can be chosen."""
 
 
 def _repetitions(text: str) -> tuple[int, int]:
@@ -307,15 +299,6 @@ def json_option(function: F) -> F:
 def processes_per_node(platform: HostPlatform, ppn: int | None) -> int:
     """The option, or the platform's default."""
     return ppn or platform.default_processes_per_node
-
-
-def algorithm_names(collective: str, asked: Sequence[str] | None) -> tuple[str, ...]:
-    """The algorithms asked for ('all' or nothing: every one that can be chosen). Raises UsageError."""
-    catalogue = Catalogue.load()
-    known = catalogue.collective(collective)
-    if not asked or tuple(asked) == ("all",):
-        return known.selectable
-    return tuple(catalogue.algorithm(collective, name).name for name in asked)
 
 
 def several(collectives: Sequence[str]) -> str:

@@ -9,13 +9,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from collwise.algorithms.catalogue import Catalogue
+import collwise
 from collwise.common.errors import UsageError
 from collwise.common.notices import warn
 from collwise.common.units import format_seconds, format_size
-from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.interface import CollectiveModel
-from collwise.models.loading import load_model, models_of
+from collwise.models.loading import models_of
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import MODEL_NAMES
@@ -25,7 +23,6 @@ from collwise.studies.cli.options import (
     NAMES,
     SIZES,
     NamedChoice,
-    algorithm_names,
     json_option,
     parsed,
     print_json,
@@ -82,64 +79,36 @@ def predict(
         return
     if collective is None:
         raise UsageError("name one of --collective and --pair")
-    asked = algorithm_names(collective, algorithms)
-    fitted = load_model(parameters, model)
-    if not algorithms or tuple(algorithms) == ("all",):
-        # Also those that are measured but not offered as a choice.
-        asked = tuple(dict.fromkeys((*asked, *fitted.algorithms(collective))))
     if procs is None:
         raise UsageError("--procs is missing: process counts, for example 50,80,90")
-    names = _with_formula(fitted, collective, asked)
-    sizes = sizes_of(collective, sizes)
-    p, m = np.array(procs)[:, None], np.array(sizes)[None, :]
-    for line in beyond_what_is_known(fitted, collective, max(procs), max(sizes)):
-        warn(line)
     started = time.perf_counter()
-    methods = {
-        label: (name, size) for name in names for label, size in _segments_of(fitted, collective, name, segments)
-    }
-    seconds = {label: fitted.predict(collective, name, p, m, size) for label, (name, size) in methods.items()}
+    times = collwise.predict(parameters, collective, procs, sizes, algorithms=algorithms, segments=segments, name=model)
     elapsed = time.perf_counter() - started
-    unknown = sum(int(np.isnan(values).sum()) for values in seconds.values())
-    if unknown:
+    if unknown := int(times.seconds.isna().sum()):
         click.echo(f"collwise: {unknown} times are not deterministic, or beyond what was fitted", err=True)
+    message_bytes = times.message_bytes.unique().tolist()
+    several_segments = segments is not None and len(segments) > 1
+    seconds = {
+        f"{name}, {format_size(segment)}" if several_segments and segment else name: one.seconds.to_numpy().reshape(
+            len(procs), -1
+        )
+        for (name, segment), one in times.groupby(["algorithm", "segment_bytes"], sort=False)
+    }
+    predicted_by = times.attrs["model"]
     if as_json:
-        times = {name: values.tolist() for name, values in seconds.items()}
-        print_json({"model": fitted.name, "procs": list(procs), "message_bytes": list(sizes), "seconds": times})
+        found = {label: values.tolist() for label, values in seconds.items()}
+        print_json({"model": predicted_by, "procs": list(procs), "message_bytes": message_bytes, "seconds": found})
         return
     rows = [
-        (procs[i], format_size(sizes[j]), *(_seconds_text(values[i, j]) for values in seconds.values()))
-        for i in range(len(procs))
-        for j in range(len(sizes))
+        (count, format_size(size), *(_seconds_text(values[i, j]) for values in seconds.values()))
+        for i, count in enumerate(procs)
+        for j, size in enumerate(message_bytes)
     ]
-    title = f"{collective} on {fitted.platform}, predicted by {fitted.name}"
+    title = f"{collective} on {times.attrs['platform']}, predicted by {predicted_by}"
     stdout_console().print(table(title, ["P", "m", *seconds], rows[:_MOST_ROWS], left=0, keys=2))
     if len(rows) > _MOST_ROWS:
         click.echo(f"the first {_MOST_ROWS} of {len(rows)} points; --json prints all")
-    click.echo(f"{len(rows) * len(seconds)} predictions in {format_seconds(elapsed)}")
-
-
-def _with_formula(model: CollectiveModel, collective: str, asked: Sequence[str]) -> list[str]:
-    """Those asked for that the model covers; a line for each of the others. Raises UsageError where it covers none."""
-    covered = model.algorithms(collective)
-    missing = [name for name in asked if name not in covered]
-    if len(missing) == len(asked):
-        known = f"; valid: {', '.join(covered)}" if covered else ""
-        raise UsageError(f"model {model.name} has no formula for {collective} {', '.join(missing)}{known}")
-    for name in missing:
-        click.echo(f"collwise: model {model.name} has no formula for {collective} {name}; left out", err=True)
-    return [name for name in asked if name in covered]
-
-
-def _segments_of(
-    model: CollectiveModel, collective: str, algorithm: str, asked: Sequence[int] | None
-) -> list[tuple[str, int]]:
-    """Labels and segment sizes: those asked for, or that of the fit, where the algorithm cuts messages."""
-    if not Catalogue.load().algorithm(collective, algorithm).pipelined:
-        return [(algorithm, 0)]
-    if asked is None:
-        return [(algorithm, model.parameters.segment_bytes if isinstance(model, ImplementationAware) else 0)]
-    return [(f"{algorithm}, {format_size(size)}" if len(asked) > 1 else algorithm, size) for size in asked]
+    click.echo(f"{len(times)} predictions in {format_seconds(elapsed)}")
 
 
 def _seconds_text(seconds: float) -> str:

@@ -43,7 +43,7 @@ from collwise.validation.selection.rank_mapping import (
 @click.option("--sizes", type=SIZES, default="1KiB:64KiB:x4", show_default=True, help="Of each process's block.")
 @click.option("--model", type=NamedChoice("model", MODELS), default=MODELS[0], show_default=True, help="What predicts.")
 @click.option("--parameters", type=click.Path(path_type=Path), metavar="FILE", help="Default: estimated now.")
-@click.option("--procs", type=click.IntRange(2), help="Processes, one a node: the first nodes. Default: all.")
+@click.option("--procs", type=click.IntRange(2), help="Processes, one per node, on the first nodes. Default: all.")
 @click.option("--common", is_flag=True, help="One mapping for all sizes: least sum of times relative to the default's.")
 @file_option("-o", "--output", help="Write the host names in rank order, for one size or with --common.")
 @simulation_options

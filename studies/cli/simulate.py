@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from collwise.algorithms.catalogue import Algorithm, Catalogue
+import collwise
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
-from collwise.simulator.timing import Case, Timing
 from collwise.studies.cli.commands import example
 from collwise.studies.cli.options import (
     COUNTS,
@@ -25,17 +24,16 @@ from collwise.studies.cli.options import (
     platform_option,
     ppn_option,
     print_json,
-    processes_per_node,
     segments_option,
-    several,
     simulation_options,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.thresholds import check_thresholds_matter, thresholds_option, with_thresholds
-from collwise.validation.selection.cases import candidates, cases
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.studies.cli.thresholds import thresholds_option
+from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from collwise.models.lmo import Thresholds
 
 
@@ -75,86 +73,71 @@ def simulate(
     A run that was stopped resumes when the command is given again. Exit code 1 if a case failed. Process counts that an
     algorithm does not run on are left out.
     """
-    ppn = processes_per_node(platform, ppn)
-    if root >= min(procs):
-        raise click.BadParameter(f"rank {root} does not exist with P = {min(procs)}", param_hint="--root")
-    if algorithms and len(collectives) > 1 and tuple(algorithms) != ("all",):
-        raise click.BadParameter("names belong to one collective; several were asked for", param_hint="--algorithms")
-    check_thresholds_matter([one for name in collectives for one in _algorithms(name, algorithms)], thresholds)
-    counts = {"chains": chains, "radix": radix, "max_requests": max_requests}
-    asked = []
-    for name in collectives:
-        choices = candidates(name, segments, algorithm_names(name, algorithms), counts)
-        choices = with_thresholds(name, choices, thresholds)
-        asked += cases(name, choices, procs, sizes_of(name, sizes), ppn, root)
     with simulation.context() as context:
-        result = context.simulate(platform, asked, f"{platform.name} {several(collectives)}")
+        times = collwise.simulate(
+            platform,
+            collectives,
+            procs,
+            sizes,
+            algorithms=algorithms,
+            segments=segments,
+            counts={"chains": chains, "radix": radix, "max_requests": max_requests},
+            thresholds=thresholds,
+            root=root,
+            ppn=ppn,
+            context=context,
+        )
     if as_json:
-        print_json([_record(timing) for timing in result.timings.values()])
+        print_json(times.to_dict("records"))
     else:
         for name in collectives:
-            mine = [timing for timing in result.timings.values() if timing.case.collective == name]
-            _print_table(platform, name, _algorithms(name, algorithms), procs, mine)
+            _print_table(platform, name, algorithm_names(name, algorithms), procs, times[times.collective == name])
         click.echo(
-            f"{len(asked)} cases, {result.reused} of them from {simulation.store}; "
-            f"{result.processes_started} simulator processes; {result.configuration.maker}"
+            f"{len(times)} cases, {times.attrs['reused']} of them from {simulation.store}; "
+            f"{times.attrs['processes_started']} simulator processes; {times.attrs['maker']}"
         )
-    if result.failed:
+    if any(times.error):
+        failed = times[times.error != ""]
         raise CollwiseError(
-            f"{len(result.failed)} of {len(asked)} cases failed; the times of the others are stored; first: "
-            f"{result.failed[0].error}"
+            f"{len(failed)} of {len(times)} cases failed; the times of the others are in the store; "
+            f"first: {failed.error.iloc[0]}"
         )
-
-
-def _algorithms(collective: str, asked: Sequence[str] | None) -> list[Algorithm]:
-    return [Catalogue.load().algorithm(collective, name) for name in algorithm_names(collective, asked)]
-
-
-def _record(timing: Timing) -> dict[str, object]:
-    return asdict(timing.case) | {"nodes": timing.case.nodes, "seconds": timing.seconds, "error": timing.error}
 
 
 def _print_table(
-    platform: HostPlatform,
-    collective: str,
-    algorithms: Sequence[Algorithm],
-    procs: Sequence[int],
-    timings: Sequence[Timing],
+    platform: HostPlatform, collective: str, names: Sequence[str], procs: Sequence[int], times: pd.DataFrame
 ) -> None:
-    names = [algorithm.name for algorithm in algorithms]
-    bounded = {algorithm.name for algorithm in algorithms if algorithm.bounded}
-
-    def segment_of(case: Case) -> int:
-        return 0 if case.algorithm in bounded else case.segment_bytes
-
-    points = sorted({(t.case.procs, t.case.message_bytes, segment_of(t.case)) for t in timings})
-    times = {(t.case.algorithm, t.case.procs, t.case.message_bytes, segment_of(t.case)): t for t in timings}
-    segments = {segment for _, _, segment in points if segment}
-    if len(segments) <= 1:
-        # One segment size: algorithms without segments stand in the same row.
-        points = sorted({(p, m, max(segments, default=0)) for p, m, _ in points})
-        times |= {(name, p, m, max(segments, default=0)): t for (name, p, m, _), t in times.items()}
+    catalogue = Catalogue.load().collective(collective).algorithms
+    cut = times.segment_bytes.where([not catalogue[name].bounded for name in times.algorithm], 0)
+    segments = sorted({segment for segment in cut if segment})
+    if len(segments) == 1:
+        # Algorithms without segments stand in the rows of the one segment size.
+        cut[:] = segments[0]
+    cells = times.assign(segment_bytes=cut).pivot(
+        index=["procs", "message_bytes", "segment_bytes"], columns="algorithm", values=["seconds", "error"]
+    )
+    several_segments = len(segments) > 1
     rows = [
         (
             p,
             format_size(m),
-            *([format_size(segment)] if len(segments) > 1 else []),
-            *(_cell(times.get((name, p, m, segment))) for name in names),
+            *([format_size(segment)] if several_segments else []),
+            *(_cell(row.get(("seconds", name)), row.get(("error", name))) for name in names),
         )
-        for p, m, segment in points
+        for (p, m, segment), row in cells.iterrows()
     ]
-    heads = ["P", "m", *(["segment"] if len(segments) > 1 else []), *names]
-    common = f", segments of {format_size(next(iter(segments)))}" if len(segments) == 1 else ""
+    heads = ["P", "m", *(["segment"] if several_segments else []), *names]
+    common = f", segments of {format_size(segments[0])}" if len(segments) == 1 else ""
     title = f"{collective} on {platform.title}, simulated{common}"
     stdout_console().print(table(title, heads, rows, left=0, keys=len(heads) - len(names)))
-    for algorithm in algorithms:
-        without = [p for p in procs if algorithm.objection(p)]
+    for name in names:
+        without = [p for p in procs if catalogue[name].objection(p)]
         if without:
             listed = ", ".join(map(str, without))
-            click.echo(f"{algorithm.name} {algorithm.objection(without[0])}: not simulated for P = {listed}")
+            click.echo(f"{name} {catalogue[name].objection(without[0])}: not simulated for P = {listed}")
 
 
-def _cell(timing: Timing | None) -> str:
-    if timing is None:
-        return "-"
-    return format_seconds(timing.seconds) if timing.ok else "failed"
+def _cell(seconds: Any, error: object) -> str:
+    if not isinstance(error, str):
+        return "-"  # the algorithm does not run here
+    return "failed" if error else format_seconds(seconds)

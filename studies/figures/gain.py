@@ -1,4 +1,4 @@
-"""The gain of decisions at run time: a map of speed-ups, collectives by message sizes, for each way."""
+"""Maps of the speed-ups that other algorithms give at run time, collectives by message sizes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from collwise.common.units import format_size
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow
 
-# Colours end at twice as fast or slow.
+# The colours end at twice as fast and at half as fast.
 _MOST = 1.0
 
 
 def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
-    """Speed-ups over Open MPI's default, written in the cells; brackets: within the intervals. One P."""
+    """Speed-ups over Open MPI's default at one P; those in brackets lie within the confidence intervals."""
     names = list(dict.fromkeys(row.collective for row in rows))
     sizes = sorted({row.message_bytes for row in rows})
     by_key = {(row.collective, row.message_bytes): row for row in rows}

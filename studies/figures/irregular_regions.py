@@ -1,4 +1,4 @@
-"""Irregular regions: every repetition of gather and scatter over the block size, with the thresholds found."""
+"""Irregular regions: every repetition of gather and scatter over the block size, and the thresholds found."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def _singles(axis: Axes, series: Series, title: str, marks: dict[str, int | None
         (~late, PALETTE[0], ".", "a repetition"),
         (late, PALETTE[1], "x", "with a time-out"),
     ):
-        rounds, places = np.nonzero(mask)
+        rounds, columns = np.nonzero(mask)
         if len(rounds):
-            axis.plot(sizes[places], series.seconds[rounds, places], marker, color=colour, markersize=5, label=label)
-    axis.plot(sizes, least_times(series.seconds), "-", color="#999999", linewidth=1, label="least of m and more")
+            axis.plot(sizes[columns], series.seconds[rounds, columns], marker, color=colour, markersize=5, label=label)
+    axis.plot(sizes, least_times(series.seconds), "-", color="#999999", linewidth=1, label="minimum over m and above")
     _finish(axis, title, sizes, marks)
 
 
@@ -47,7 +47,7 @@ def _algorithms(axis: Axes, found: Regions, marks: dict[str, int | None]) -> Non
         axis.plot(here, series.seconds.mean(axis=0), "-", color=colour, marker=MARKERS[number], label=series.algorithm)
         repeated = np.broadcast_to(here, series.seconds.shape)
         axis.plot(repeated.ravel(), series.seconds.ravel(), ".", color=colour, alpha=0.35, markersize=4)
-    _finish(axis, "gather's algorithms: mean, and every repetition", sizes, marks)
+    _finish(axis, "gather algorithms: mean and every repetition", sizes, marks)
 
 
 def _finish(axis: Axes, title: str, sizes: np.ndarray, marks: dict[str, int | None]) -> None:

@@ -36,7 +36,11 @@ def decision_figure(maps: DecisionMaps, title: str) -> Figure:
 
 
 def method_map(
-    panels: Mapping[str, Indices], methods: Sequence[Choice], procs: Sequence[int], sizes: Sequence[int], title: str
+    panels: Mapping[str, Indices],
+    methods: Sequence[Choice],
+    procs: Sequence[int],
+    sizes: Sequence[int],
+    title: str = "",
 ) -> Figure:
     """Which of the methods is chosen at every (m, P): indices into `methods` of shape (P, m), by title of the panel."""
     found = {int(index) for winners in panels.values() for index in np.unique(winners)} - {NOBODY}
@@ -56,7 +60,8 @@ def method_map(
         handles=handles, loc="outside right upper", title="algorithm, segments", alignment="left",
         handlelength=2.6, handleheight=1.5, fontsize=9,
     )  # fmt: skip
-    figure.suptitle(title, fontsize=11, wrap=True)
+    if title:
+        figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
 
@@ -81,7 +86,7 @@ def slowdown_figure(maps: DecisionMaps, title: str) -> Figure:
 
 
 def _styles(choices: Sequence[Choice]) -> list[tuple[str, str, str]]:
-    """Colour, hatch and the hatch's colour of each method."""
+    """The colour, the hatch and the hatch's colour of each method."""
     algorithms = list(dict.fromkeys(choice.algorithm for choice in choices))
     segments = sorted({choice.segment_bytes for choice in choices} | {0})
     styles = []
@@ -98,8 +103,8 @@ def _panels(count: int, procs: Sequence[int], sizes: Sequence[int]) -> tuple[Fig
     columns = 2 if count == 4 else min(count, _MOST_COLUMNS)
     rows = -(-count // columns)
     figure, grid = plt.subplots(
-        rows, columns, figsize=(3.5 * columns + 2.2, 3.1 * rows + 0.6), sharex=True, sharey=True, squeeze=False,
-        layout=ConstrainedLayoutEngine(w_pad=0.12),
+        rows, columns, figsize=(max(3.5 * columns + 2.2, 7.4), 3.1 * rows + 0.6), sharex=True, sharey=True,
+        squeeze=False, layout=ConstrainedLayoutEngine(w_pad=0.12),
     )  # fmt: skip
     axes = list(grid.ravel())
     for number, axis in enumerate(axes):
@@ -122,7 +127,7 @@ def _panels(count: int, procs: Sequence[int], sizes: Sequence[int]) -> tuple[Fig
 
 
 def _count_ticks(procs: Sequence[int]) -> list[int]:
-    """All process counts if they are few, else the powers of two among them."""
+    """The process counts to label: all if they are few, else the powers of two among them."""
     powers = [count for count in procs if count & (count - 1) == 0]
     return list(procs) if len(procs) <= 6 or len(powers) < 2 else powers
 

@@ -1,4 +1,4 @@
-"""What each way of choosing picks, and the algorithms it picks from: simulated and predicted times."""
+"""Times of the picks of models and of Open MPI, and of all the algorithms that they pick from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collwise.validation.selection.comparison import Comparison
 
 
 def picks_by_size(rows: Sequence[Comparison], title: str) -> Figure:
-    """Figure 5 of the paper: simulated time of each source's pick over m, one panel a process count."""
+    """The simulated time of each source's pick over m, one panel per process count."""
     counts = sorted({row.procs for row in rows})
     figure, axes = plt.subplots(1, len(counts), figsize=(4.2 * len(counts), 3.6), sharey=True, squeeze=False)
     for axis, procs in zip(axes[0], counts, strict=True):
@@ -31,7 +31,7 @@ def picks_by_size(rows: Sequence[Comparison], title: str) -> Figure:
 
 
 def picks_by_procs(rows: Sequence[Comparison], title: str) -> Figure:
-    """Figure 6 of the paper: simulated time of each source's pick over P, one panel a message size."""
+    """The simulated time of each source's pick over P, one panel per message size."""
     sizes = sorted({row.message_bytes for row in rows})
     figure, axes = plt.subplots(1, len(sizes), figsize=(4.2 * len(sizes), 3.6), squeeze=False)
     for axis, size in zip(axes[0], sizes, strict=True):
@@ -41,7 +41,7 @@ def picks_by_procs(rows: Sequence[Comparison], title: str) -> Figure:
         axis.set_title(f"m = {format_size(size)}")
         axis.set_yscale("log")
         seconds_axis(axis)
-    # The upper left is where small messages are slow.
+    # A legend in the upper left of a panel would hide the times of small messages.
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8.5)
     figure.suptitle(title, fontsize=11)
     return figure
@@ -64,7 +64,7 @@ def _draw_picks(axis: Axes, x: Array, rows: Sequence[Comparison]) -> None:
 
 
 def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
-    """Simulated (markers) and predicted (lines) time of every algorithm over m, for one process count."""
+    """The simulated (markers) and predicted (lines) time of every algorithm over m, for one process count."""
     figure, axis = plt.subplots(figsize=(6.4, 4.4))
     sizes = np.array([row.message_bytes for row in rows])
     # A comma separates a segment size that is not the common one.

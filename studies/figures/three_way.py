@@ -21,7 +21,7 @@ _DARKEST_PERCENT = 50
 
 
 def scatter(table: ThreeWayTable, title: str) -> Figure:
-    """Simulated over measured time, a panel a collective, with the band that the median error is to stay in."""
+    """Simulated over measured time, one panel per collective, with the band of the median error's limit."""
     names = table.collectives
     figure, axes = _grid(len(names), 3.0, columns=3, width=4.3)
     band = LIMITS[MEDIAN_ERROR]
@@ -57,7 +57,7 @@ def scatter(table: ThreeWayTable, title: str) -> Figure:
 
 
 def times(table: ThreeWayTable, collective: str, title: str) -> Figure:
-    """Measured times over the size with their intervals as markers, simulated ones as lines, a colour an algorithm."""
+    """Measured times with intervals (markers) and simulated ones (lines) over m, one colour per algorithm."""
     figure, axis = plt.subplots(figsize=(7.4, 4.8))
     rows = [row for row in table.rows if row.point.collective == collective]
     for number, algorithm in enumerate(dict.fromkeys(row.algorithm for row in rows)):
@@ -85,14 +85,14 @@ def times(table: ThreeWayTable, collective: str, title: str) -> Figure:
 
 
 def _bars(rows: Sequence[MeasuredRow]) -> list[list[float]]:
-    """Half-widths downwards and upwards; none where there is one repetition, and none below zero."""
+    """Half-widths downwards and upwards: 0 for a single repetition, and never down to zero seconds."""
     widths = [row.half_width_seconds if np.isfinite(row.half_width_seconds) else 0.0 for row in rows]
     down = [min(width, 0.9 * row.seconds) for width, row in zip(widths, rows, strict=True)]
     return [down, widths]
 
 
 def slowdown_maps(slowdowns: Mapping[str, Sequence[PickSlowdown]], title: str) -> Figure:
-    """The slowdown of each source's picks in percent, a panel for each; white where it picks nothing."""
+    """The slowdown of each source's picks in percent, one panel per source; white: no pick."""
     points = [one.point for found in slowdowns.values() for one in found]
     collectives = list(dict.fromkeys(point.collective for point in points))
     sizes = sorted({point.message_bytes for point in points})
@@ -125,13 +125,13 @@ def rank_bars(agreements: Mapping[str, Mapping[str, RankAgreement]], title: str)
     figure, axis = plt.subplots(figsize=(max(6.4, 0.14 * len(collectives) * len(sources) + 3.2), 4.0))
     width = 0.84 / max(1, len(sources))
     for number, source in enumerate(sources):
-        places = np.arange(len(collectives)) + (number - (len(sources) - 1) / 2) * width
+        positions = np.arange(len(collectives)) + (number - (len(sources) - 1) / 2) * width
         heights = [
             agreements[name][source].tau_distinguishable if source in agreements[name] else np.nan
             for name in collectives
         ]
         axis.bar(
-            places, heights, width * 0.92, color=PALETTE[number % len(PALETTE)], label=source.replace("_", " "),
+            positions, heights, width * 0.92, color=PALETTE[number % len(PALETTE)], label=source.replace("_", " "),
             hatch="" if number < len(PALETTE) else "//",
         )  # fmt: skip
     axis.axhline(0, color="black", linewidth=0.8)
@@ -145,7 +145,7 @@ def rank_bars(agreements: Mapping[str, Mapping[str, RankAgreement]], title: str)
 
 
 def _grid(count: int, height: float, columns: int, width: float) -> tuple[Figure, list[Axes]]:
-    """Panels in rows of so many; what is left over of the last row is taken away."""
+    """A figure with `count` panels in rows of `columns`; the last row may be shorter."""
     wide = min(columns, max(1, count))
     rows = -(-max(1, count) // wide)
     figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False)

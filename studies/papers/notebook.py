@@ -27,7 +27,7 @@ from collwise.common.files import writable_folder, write_text
 from collwise.studies.papers.study import StudySettings
 
 OnCell = Callable[[str, float], None]
-"""Is told the last heading and the share of the cells that are done."""
+"""Takes the last heading and the share of the cells that are done."""
 
 
 def known_studies() -> dict[str, Path]:
@@ -79,7 +79,7 @@ class _Client(NotebookClient):
 def _execute(document: NotebookNode, notebook: Path, settings: StudySettings, on_cell: OnCell) -> None:
     heading = ""
 
-    def tell(cell: NotebookNode, cell_index: int) -> None:
+    def show_progress(cell: NotebookNode, cell_index: int) -> None:
         nonlocal heading
         titles = [line.lstrip("# ") for line in cell.source.splitlines() if line.startswith("#")]
         if cell.cell_type == "markdown" and titles:
@@ -90,7 +90,7 @@ def _execute(document: NotebookNode, notebook: Path, settings: StudySettings, on
     # Sockets in a folder of this user's own: over TCP, other users of the machine could listen.
     with tempfile.TemporaryDirectory(prefix="collwise-") as folder, Path(folder, "log").open("w+") as log:
         kernel = AsyncKernelManager(transport="ipc", connection_file=f"{folder}/kernel.json")
-        client = _Client(document, km=kernel, timeout=None, resources=where, on_cell_start=tell)
+        client = _Client(document, km=kernel, timeout=None, resources=where, on_cell_start=show_progress)
         try:
             client.execute(env=os.environ | settings.environment(), stderr=log, cleanup_kc=True)
         except CellExecutionError as problem:

@@ -1,4 +1,4 @@
-"""What the code of a study's notebook uses: settings from the environment, and showing tables, figures and results."""
+"""The interface of a study's notebook: settings from the environment, and showing tables, figures and results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _JOBS, _QUICK = "COLLWISE_JOBS", "COLLWISE_QUICK"
 
 @dataclass(frozen=True)
 class StudySettings:
-    """How a study simulates. `quick` asks for fewer points where all of them take many minutes."""
+    """The settings of a study's simulations. `quick` asks for fewer points where all of them take many minutes."""
 
     store: Path
     engine: str = "smpi"
@@ -84,9 +84,15 @@ class Study:
         """Shows a paragraph."""
         display({"text/markdown": markdown, "text/plain": markdown}, raw=True)
 
-    def table(self, title: str, table: pd.DataFrame) -> None:
-        """Shows a table without its index."""
-        rows = table.itertuples(index=False, name=None)
+    def table(self, title: str, table: pd.DataFrame, floats: str = "{}") -> None:
+        """Shows a table without its index; true and false become yes and no, and `floats` is a float's format."""
+
+        def shown(cell: object) -> object:
+            if isinstance(cell, bool):
+                return "yes" if cell else "no"
+            return floats.format(cell) if isinstance(cell, float) else cell
+
+        rows = ([shown(cell) for cell in row] for row in table.itertuples(index=False, name=None))
         self.text(f"**{title}**\n\n{markdown_table(list(table.columns), rows)}".rstrip("\n"))
 
     def figure(self, figure: Figure, name: str, caption: str) -> None:

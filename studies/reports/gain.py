@@ -41,7 +41,7 @@ def _gain(row: GainRow, way: str) -> str:
 
 
 def summary_lines(found: MeasuredGain) -> Iterator[str]:
-    """For each way the geometric mean of the speed-ups, and how many calls became faster or slower beyond doubt."""
+    """The mean speed-up of each way, how many calls became significantly faster or slower, and remarks."""
     for way in (RULES, LIBCOLLWISE):
         rows = [row for row in found.rows if getattr(row, way) is not None]
         if rows:
@@ -57,7 +57,7 @@ def summary_lines(found: MeasuredGain) -> Iterator[str]:
 
 
 def check_lines(found: MeasuredGain) -> list[str]:
-    """What Open MPI did with the rules."""
+    """The findings of the checks of the rules, a line each."""
     return [check.summary for check in found.checks]
 
 

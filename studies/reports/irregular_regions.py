@@ -11,7 +11,7 @@ from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.measurement.irregular_regions import Regions, region_times, verdict
 from collwise.validation.testbed.tcp_counters import TcpCounts
 
-SUMMARY_COLUMNS = ("place", "TCP", "P", "M1", "M2", "S", "time-outs in gather", "sent again", "time-outs", "drops")
+SUMMARY_COLUMNS = ("target", "TCP", "P", "M1", "M2", "S", "time-outs in gather", "sent again", "time-outs", "drops")
 ALGORITHM_COLUMNS = ("gather", "blocks", "mean", "worst", "with time-out", "sent again", "time-outs", "drops")
 
 
@@ -65,7 +65,7 @@ def title_of(found: Regions) -> str:
 def record_of(found: Regions) -> dict[str, Any]:
     """The regions as plain data: thresholds, every single time, counters and the verdict."""
     return {
-        "place": found.target,
+        "target": found.target,
         "variant": found.variant,
         "procs": found.procs,
         "thresholds": asdict(found.thresholds),

@@ -55,7 +55,7 @@ def _best_line(result: Evaluation, collective: str) -> str:
     if best is None:
         return f"{result.platform}, {collective}: no model predicts any of these points"
     return (
-        f"{result.platform}, {collective}: the picks of {best.model} are slowed down least, "
+        f"{result.platform}, {collective}: the picks of {best.model} have the least slowdown, "
         f"{_percent(best.mean_slowdown)} on average, {_percent(best.worst_slowdown)} at worst"
     )
 

@@ -123,7 +123,7 @@ def _map(tuning: Tuning, collective: str, heading: str) -> Figure:
     chosen = [[decisions.choose(p, m) for m in sizes] for p in procs]
     methods = list(dict.fromkeys(choice for row in chosen for choice in row))
     winners = np.array([[methods.index(choice) for choice in row] for row in chosen])
-    return method_map({"rules": winners}, methods, procs, sizes, f"{heading}, chosen by the model")
+    return method_map({f"{heading}, chosen by the model": winners}, methods, procs, sizes)
 
 
 def _fit_rows(tuning: Tuning) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""What a check of a test bed found, as rows of a table."""
+"""The results of a check of a test bed, as rows of a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ COLUMNS = ("", "measured", "by the shape", "share")
 
 
 def check_rows(found: Check) -> list[tuple[str, ...]]:
-    """Rates of streams, and the exchanges' times; a share of 100 % is what the network alone gives."""
+    """Rates of streams and times of exchanges; the network alone gives a share of 100 %."""
     rates = [("one stream", found.one_way, found.one_way_expected)]
     rates += [("each node to the next, all at once", found.together, found.together_expected)]
     if found.across is not None and found.across_expected is not None:
@@ -31,6 +31,6 @@ def check_rows(found: Check) -> list[tuple[str, ...]]:
 
 
 def check_words(found: Check) -> list[str]:
-    """Latency and the processors' share, and what is not as it should be, a line each."""
+    """A line on the latency and the processors' load, and one for each problem, or 'ok'."""
     beside = f"latency {format_seconds(found.latency_seconds)}; processors {found.busy_share:.0%} busy with all streams"
     return [beside, *(["ok"] if found.ok else [f"not ok: {problem}" for problem in found.problems])]

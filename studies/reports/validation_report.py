@@ -30,7 +30,7 @@ _ERROR_COLUMNS = ("cases", "median", "mean", "bias", "90 %", "worst")
 
 
 def percent(part: float, sign: bool = False) -> str:
-    """'12.3 %', with a sign if asked for; '-' of nan."""
+    """'12.3 %', with a sign if asked for; '-' for nan."""
     return "-" if math.isnan(part) else f"{part * 100:{'+' if sign else 'z'}.1f} %"
 
 
@@ -53,7 +53,7 @@ def sections(result: Validation) -> list[Section]:
     """All sections, in reading order."""
     main = result.main
     return [
-        _promises(result),
+        _limits(result),
         _errors(main),
         _ranks(main),
         _slowdowns(main),
@@ -66,37 +66,37 @@ def sections(result: Validation) -> list[Section]:
 
 
 def _shown(by_source: Mapping[str, T]) -> dict[str, T]:
-    """Of figures: without the second form that some models have, with formulas as their paper prints them."""
+    """The sources for figures: without the models whose formulas are as printed in their papers."""
     return {source: value for source, value in by_source.items() if source not in MODELS or not MODELS[source].printed}
 
 
-def _place_title(name: str) -> str:
+def _testbed_title(name: str) -> str:
     return name.replace("testbed-", "test bed ")
 
 
-def _promises(result: Validation) -> Section:
-    promises = list(verdicts(result.main))
+def _limits(result: Validation) -> Section:
+    found = list(verdicts(result.main))
     rows = [
         (
             *(one.collective, one.quantity, percent(one.found), percent(one.limit)),
             *("yes" if one.within_limit else "no", percent(one.distance, sign=True)),
             "" if one.within_limit else _why(result, one.collective),
         )
-        for one in promises
+        for one in found
     ]
-    columns = ("collective", "of simulation", "found", "at most", "within limit", "distance", "causes found")
-    bad = {(i, j) for i, one in enumerate(promises) for j in range(len(columns)) if not one.within_limit}
+    columns = ("collective", "quantity of simulation", "found", "limit", "within limit", "distance", "causes found")
+    bad = {(i, j) for i, one in enumerate(found) for j in range(len(columns)) if not one.within_limit}
     tables = [TextTable(columns, rows, 2, bad=bad)]
     text = [
-        f"Simulated against measured times on {_place_title(result.main.targets[0])}.",
-        "Messages below 8 KiB are smaller than, or not much larger than, what the test bed's token buckets let through "
-        "after a pause: alone they take no time on the wire, in a row they do. Simulation keeps to the link's rate.",
+        f"Simulated against measured times on {_testbed_title(result.main.targets[0])}.",
+        "Messages below 8 KiB fit, or nearly fit, into the burst of the test bed's token buckets: after a pause they "
+        "take no time on the wire, in a row they do. Simulation always has the link's rate.",
     ]
-    return Section("What was promised", text, tables)
+    return Section("Limits", text, tables)
 
 
 def _why(result: Validation, collective: str) -> str:
-    """The causes of the collective's disagreements that were looked at, and of how many each is."""
+    """The causes of the collective's diagnosed disagreements, with their numbers."""
     chosen = [
         one
         for one in result.diagnoses
@@ -129,10 +129,10 @@ def _errors(table: ThreeWayTable) -> Section:
         "Relative error e = source / measured - 1: median, mean and 90th percentile of |e|, its mean with sign (bias), "
         "and the worst."
     )
-    place = _place_title(table.targets[0])
-    pictures = [Picture("scatter", draw.scatter(table, place), "Simulated over measured times.")]
+    testbed = _testbed_title(table.targets[0])
+    pictures = [Picture("scatter", draw.scatter(table, testbed), "Simulated over measured times.")]
     for name in table.collectives:
-        title = f"{name} on {place}"
+        title = f"{name} on {testbed}"
         caption = f"{name}: measured (markers, 95 % intervals) and simulated (lines)."
         pictures.append(Picture(f"times-{name}", draw.times(table, name, title), caption))
     return Section("Relative errors", [text], tables, pictures)
@@ -147,7 +147,7 @@ def _error_cells(found: Errors) -> tuple[object, ...]:
 
 
 def agreements(table: ThreeWayTable) -> dict[str, dict[str, RankAgreement]]:
-    """By collective and source, where the source predicts two algorithms at least; all together comes first."""
+    """Rank agreement by collective, all together first, and by source that predicts two algorithms at least."""
     found: dict[str, dict[str, RankAgreement]] = {}
     for name in (ALL, *table.collectives):
         rows = [row for row in table.rows if name in (ALL, row.point.collective)]
@@ -170,7 +170,7 @@ def _ranks(table: ThreeWayTable) -> Section:
         "pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair that the "
         "source gives one time counts for neither side."
     )
-    title = f"Rank agreement on {_place_title(table.targets[0])}, distinguishable pairs"
+    title = f"Rank agreement on {_testbed_title(table.targets[0])}, distinguishable pairs"
     pictures = [
         Picture(
             "ranks",
@@ -204,7 +204,7 @@ def _slowdowns(table: ThreeWayTable) -> Section:
         "that exceed the confidence intervals. The best of several measured means is a little too good, so small "
         f"slowdowns are upper bounds. {OWN} compares MPI's own collective with the best of ours, and may be negative."
     )
-    title = f"Slowdown of picks on {_place_title(table.targets[0])}, in measured time"
+    title = f"Slowdown of picks on {_testbed_title(table.targets[0])}, in measured time"
     pictures = [
         Picture(
             "slowdowns",
@@ -238,7 +238,7 @@ def _repeated(result: Validation) -> Section:
         ("means that differ by at most sqrt(h1^2 + h2^2)", _share(found.within, found.cases)),
         ("intervals that overlap", _share(found.overlapping, found.cases)),
         ("second means in the first interval", _share(found.inside, found.cases)),
-        ("asked for", f"{WANTED * 100:.0f} %"),
+        ("wanted share", f"{WANTED * 100:.0f} %"),
         ("median difference of the means", percent(found.median_difference)),
         ("worst difference", percent(found.worst_difference)),
         ("median half-width of an interval", percent(found.median_half_width)),
@@ -258,8 +258,8 @@ def _causes(result: Validation) -> Section:
         f"Simulation and measurement differ by more than {LIMIT * 100:.0f} % in {points} of {len(result.main.rows)} "
         f"cases, in {len(result.disagreements)} groups of one algorithm on neighbouring sizes. Of "
         f"{len(result.diagnoses)} of them, the worst of each collective first, the worst case was run again as it is "
-        "and with one thing changed at a time. The cause is the change that closes the gap |ln(simulated / measured)| "
-        "most, by half at least; otherwise it is 'not found'.",
+        "and with one condition changed at a time. The cause is the change that closes the gap |ln(simulated / "
+        "measured)| most, by half at least; otherwise the cause is 'not found'.",
     ]
     causes = [
         (
@@ -274,8 +274,8 @@ def _causes(result: Validation) -> Section:
     group = ("collective", "algorithm", "sizes", "worst at", "error")
     tables = [
         TextTable((*group, "cause", "gap again", "smallest gaps left", "sent again, dropped"), causes, 2, "Causes"),
-        TextTable(("cause", "what is changed"), [(one.cause, one.change) for one in CONDITIONS], 2, "Tests"),
-        TextTable(group, [_group_cells(one) for one in rest], 2, "Not looked at"),
+        TextTable(("cause", "change"), [(one.cause, one.change) for one in CONDITIONS], 2, "Tests"),
+        TextTable(group, [_group_cells(one) for one in rest], 2, "Not diagnosed"),
     ]
     return Section("Where simulation and measurement differ", text, tables)
 
@@ -298,21 +298,21 @@ def _group_cells(one: Disagreement) -> tuple[object, ...]:
 
 def _others(result: Validation) -> Section:
     rows = []
-    for place in result.table.targets:
-        table = result.table.at(place)
+    for testbed in result.table.targets:
+        table = result.table.at(testbed)
         found = {(one.collective, one.quantity): one for one in verdicts(table)}
         for name in (ALL, *table.collectives):
             mine = [one for key, one in found.items() if key[0] == name]
             if mine:
                 ranks = rank_agreement(_of(table.rows, name), SIMULATED)
-                rows.append((_place_title(place), name, *(percent(one.found) for one in mine), f"{ranks.tau:.2f}"))
+                rows.append((_testbed_title(testbed), name, *(percent(one.found) for one in mine), f"{ranks.tau:.2f}"))
     columns = ("where", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
     return (
         Section(
             "Other process counts, rates and transport",
             [
                 "Simulation on each test bed. The other test beds have fewer sizes. '-default' is the test bed with "
-                "Open MPI's transport as it comes: puts, and send buffers that grow (docs/testbed.md)."
+                "Open MPI's default transport: puts, and send buffers that grow (docs/testbed.md)."
             ],
             [TextTable(columns, rows, 2)],
         )
@@ -336,7 +336,7 @@ def _made(result: Validation) -> Section:
     stages.append(("all", format_seconds(sum(stage.seconds for stage in result.stages))))
     platforms = [
         (
-            _place_title(name),
+            _testbed_title(name),
             f"{platform.link_bytes_per_second / 1e6:.4g} MB/s",
             format_seconds(2 * platform.link_latency_seconds),
             f"{platform.calibration.eager_limit_bytes} B",
@@ -360,7 +360,7 @@ def _made(result: Validation) -> Section:
 
 
 def document(result: Validation) -> dict[str, Any]:
-    """Everything as plain dictionaries and lists."""
+    """The whole comparison as plain dictionaries and lists."""
     main = result.main
     return {
         "maker": result.maker,

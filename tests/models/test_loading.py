@@ -60,7 +60,7 @@ def test_a_model_that_is_not_in_the_file(tmp_path: Path) -> None:
         load_model(file, "hockney_heterogeneous")
 
 
-def test_both_formats_are_told_apart(tmp_path: Path) -> None:
+def test_both_formats_are_distinguished(tmp_path: Path) -> None:
     first, second = tmp_path / "algorithms.toml", tmp_path / "messages.toml"
     gamma = Gamma((8192,), ((1.0, 1.1),))
     ModelParameters("gros", "x", 1, 65536, 8192, gamma, FittedHockney(1e-5, 1e-9), {}).save(first)

@@ -77,7 +77,7 @@ def test_a_leap_for_a_single_byte_where_all_segments_are_full() -> None:
     assert found[1:3] == ((4096, 1), (4097, 0))
 
 
-def test_where_nobody_has_a_time() -> None:
+def test_where_no_candidate_has_a_time() -> None:
     times: list[Times] = [
         lambda p, m: np.where((m >= 700) & (m <= 1100), np.nan, m),
         lambda p, m: np.where(m < 900, np.nan, 10 * m),

@@ -42,7 +42,7 @@ _EAGER_TRIALS = 3
 # A message and its answer take at most this much longer than their nominal time.
 _SLACK_SECONDS = 1e-3
 
-Plan = dict[Case, int]
+CalibrationPlan = dict[Case, int]
 """Cases in the order in which they are measured, with their numbers of repetitions."""
 
 
@@ -80,7 +80,7 @@ def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
     return tuple(range(0, 2 * pairs * processes_per_node, processes_per_node))
 
 
-def limit_plan(pair: tuple[int, ...], processes_per_node: int, most_bytes: int) -> Plan:
+def limit_plan(pair: tuple[int, ...], processes_per_node: int, most_bytes: int) -> CalibrationPlan:
     """The eager limit, on which the plan of sizes depends, and the clock, which depends on no size."""
     clock = case_of_kind(CLOCK, pair, processes_per_node, 0, _CLOCK_READINGS)
     eager = case_of_kind(EAGER, pair, processes_per_node, most_bytes, _EAGER_TRIALS, _LATE_SECONDS)
@@ -93,7 +93,7 @@ def size_plan(
     processes: tuple[int, ...],
     processes_per_node: int,
     nominal: Platform,
-) -> Plan:
+) -> CalibrationPlan:
     """Measurements over log-uniform random sizes in random order.
 
     All are between the pairs of `processes` side by side, except for ping-pongs between the first two processes of a
@@ -151,7 +151,7 @@ def _repetitions(grid: CalibrationGrid, seconds: float) -> int:
 def measure_plan(
     target: ExecutionTarget,
     procs: int,
-    plan: Plan,
+    plan: CalibrationPlan,
     grid: CalibrationGrid,
     store: Store,
     on_progress: Progress | None = None,

@@ -154,8 +154,8 @@ class _Verification:
         def follow(line: str) -> None:
             record = output.read(line)
             if self.on_progress is not None and "started" in record:
-                place = f"{record['collective']} {record['algorithm']}, {record['started']}"
-                self.on_progress(f"{self.library} {self.version}: {place}")
+                call = f"{record['collective']} {record['algorithm']}, {record['started']}"
+                self.on_progress(f"{self.library} {self.version}: {call}")
 
         return run_program(
             self.library,

@@ -1,4 +1,4 @@
-"""Open MPI's own monitoring: which process sent how much to which in a run of one of our programs."""
+"""Counts the messages between processes in a run of one of our programs, by Open MPI's monitoring."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def parse_rules(text: str, source: str = "rules") -> RulesFile:
     for _ in range(numbers.take("the number of collectives")):
         identity = numbers.take("a collective id")
         if identity in collectives:
-            raise numbers.error(f"collective {identity} comes twice")
+            raise numbers.error(f"collective {identity} appears twice")
         sizes = collectives[identity] = {}
         for _ in range(numbers.take("the number of communicator sizes")):
             procs = numbers.take("a communicator size")

@@ -16,7 +16,7 @@ def _versions() -> tuple[str, ...]:
 
 
 OPENMPI_VERSIONS = _versions()
-COLLWISE = "collwise"
+OPENMPI, COLLWISE = "openmpi", "collwise"
 CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in OPENMPI_VERSIONS))
 
 # Open MPI 4.0 compares datatype size times processes and ignores the count (mended by its pull requests 7758, 8048);

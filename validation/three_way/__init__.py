@@ -1,1 +1,1 @@
-"""Predicted, simulated and measured times side by side: what differs, what it costs, and why."""
+"""Predicted, simulated and measured times side by side: errors, slowdowns of picks, and causes of differences."""

@@ -62,8 +62,8 @@ def table_of(
         for one in measured
         if one.ok
     ]
-    own = [BuiltinTime(point(one.case), one.seconds, one.half_width_seconds) for one in builtin if one.ok]
-    return ThreeWayTable(tuple(rows), tuple(own))
+    builtin_times = [BuiltinTime(point(one.case), one.seconds, one.half_width_seconds) for one in builtin if one.ok]
+    return ThreeWayTable(tuple(rows), tuple(builtin_times))
 
 
 def joined(tables: Iterable[ThreeWayTable]) -> ThreeWayTable:

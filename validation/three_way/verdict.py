@@ -30,7 +30,7 @@ class Verdict:
 
     @property
     def within_limit(self) -> bool:
-        """Whether the promise is kept."""
+        """Whether the value is within the limit."""
         return self.found <= self.limit
 
     @property

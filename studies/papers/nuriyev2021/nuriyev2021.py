@@ -130,7 +130,8 @@ for table, row, decided in formulas.openmpi_contradictions():
 ratios = formulas.alpha_beta_ratios()
 here.table(
     "m_s alpha / beta of the published broadcast parameters, and the interval that the printed digits allow",
-    formulas.alpha_beta_table(),
+    ratios,
+    floats="{:.3f}",
 )
 true = Hockney(2e-5, 1e-9)
 here.table(
@@ -138,14 +139,16 @@ here.table(
     f"beta = {true.beta_seconds_per_byte:g} s/byte",
     formulas.minimum_norm_table(true),
 )
-ones = sum(r.is_one for r in ratios)
-others = ", ".join(f"{r.algorithm} on {r.platform} ({r.ratio:.3f})" for r in ratios if not r.is_one)
+ones = int(ratios["1 possible?"].sum())
+others = ", ".join(
+    f"{r.algorithm} on {r.platform} ({r.ratio:.3f})" for r in ratios[~ratios["1 possible?"]].itertuples()
+)
 exchange = published.TABLE_4_GRISOU["bcast"]["split_binary"].beta_seconds_per_byte
 long = published.TABLE_4_GRISOU["gather"]["binomial"].beta_seconds_per_byte
 here.text(
     f"{ones} of {len(ratios)} published rows are 1 : m_s within the printed digits; not {others}. Only alpha + m_s "
     "beta of such a row carries information: the time of a segment of 8 KB. In the linear tree and in split-binary's "
-    "exchange there are messages of other sizes, from which alpha and beta can be told apart (second table); most of "
+    "exchange there are messages of other sizes, from which alpha and beta can be separated (second table); most of "
     "their published rows have the ratio all the same. A linear tree that was fitted with messages of one size would "
     "explain its rows; the article does not say. One consequence: formula (9) prices split-binary's exchange of half "
     f"the message with a beta that stands for whole segment times, {exchange:.1e} s/byte on Grisou, while the "
@@ -250,7 +253,7 @@ here.table(
 # %%
 segment_times = paper.segment_times(tables)
 here.table(
-    "Time of a segment of 8 KiB, alpha + m_s beta, of the model as printed",
+    "Time of a segment of 8 KiB, alpha + m_s beta, by the model as printed",
     paper.segment_times_table(segment_times),
 )
 gather_gros = published.TABLE_3_GROS.rows
@@ -276,7 +279,7 @@ here.text(
     "**Binary and split-binary.** From 512 KB on, the binary tree is at most "
     f"{max(a.row.model_percent for a in large)} % over the best as measured, and {percent(min(binary_costs))} to "
     f"{percent(max(binary_costs))} % as simulated. In SMPI, as run here, an eager message starts to flow when its "
-    "receive is posted, and a process asks for a segment when it has the one before, so each segment costs a whole "
+    "receive is posted, and a process posts a segment's receive after the one before, so each segment costs a whole "
     f"latency: along the chain on Grisou {step} per segment, where half a roundtrip takes "
     f"{half_roundtrip}. Split-binary gives "
     "every process half as many segments, hence about half the time. On a real network eager segments are under way "
@@ -315,8 +318,8 @@ here.conclude(
 points = {label: paper.slowdowns_everywhere(tables, label) for label in ("by parts", "as printed", "Open MPI 3.1")}
 by_parts, as_printed, openmpi = (paper.mean_and_worst(values) for values in points.values())
 here.conclude(
-    f"(b) Fitted in simulation, the model by parts costs {100 * by_parts['mean']:.1f} % on average and "
-    f"{100 * by_parts['worst']:.1f} % at worst over {len(points['by parts'])} points; as printed "
+    f"(b) Fitted in simulation, the model by parts is {100 * by_parts['mean']:.1f} % slower than the best on average "
+    f"and {100 * by_parts['worst']:.1f} % at worst over {len(points['by parts'])} points; as printed "
     f"{100 * as_printed['mean']:.1f} % and {100 * as_printed['worst']:.1f} %; Open MPI's choice "
     f"{100 * openmpi['mean']:.0f} % and {100 * openmpi['worst']:.0f} %."
 )
@@ -325,7 +328,7 @@ bcasts = counts[counts.index.str.endswith("bcast")].sum()
 here.conclude(
     f"(c) The simulated best is the measured one in {counts.same_best.sum()} of {len(agreements)} rows"
     + (
-        f", and one that the measurements cannot tell from it in {counts.best_within_precision.sum()}; the "
+        f", and one that the measurements do not distinguish from it in {counts.best_within_precision.sum()}; the "
         f"disagreements are all in broadcast ({bcasts.same_best:.0f} and {bcasts.best_within_precision:.0f} of "
         f"{bcasts.rows:.0f})."
         if gathers_agree

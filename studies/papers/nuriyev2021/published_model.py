@@ -1,4 +1,4 @@
-"""What the formulas of Nuriyev & Lastovetsky 2021 choose with the parameters that the paper prints.
+"""The choices of the formulas of Nuriyev & Lastovetsky 2021 with the parameters that the paper prints.
 
 IEEE Access 9, doi 10.1109/ACCESS.2021.3101689. Nothing is fitted or adjusted here. The formulas can be read in several
 ways, each of which is a `Reading`.
@@ -178,7 +178,7 @@ def half_digit(value: float) -> float:
 
 
 def published_choices(table: PublishedTable, reading: Reading | None = None, gamma: str = "") -> list[PublishedChoice]:
-    """What the formulas choose for each row of the table.
+    """The choices of the formulas for each row of the table.
 
     By default the reading is the adopted one, and gamma, a name of `gammas_for`, the first of the table.
     """
@@ -201,7 +201,7 @@ def published_choices(table: PublishedTable, reading: Reading | None = None, gam
 
 
 def matches_by_reading(table: PublishedTable) -> dict[tuple[str, str], int]:
-    """How many rows choose as printed, by (reading, gamma)."""
+    """The number of rows with the printed choice, by (reading, gamma)."""
     return {
         (reading.name, name): sum(choice.matches for choice in published_choices(table, reading, name))
         for reading in READINGS
@@ -211,7 +211,7 @@ def matches_by_reading(table: PublishedTable) -> dict[tuple[str, str], int]:
 
 
 def all_matches() -> pd.DataFrame:
-    """How many rows of each table choose as printed, one line per table, reading and gamma."""
+    """The number of rows with the printed choice, one line per table, reading and gamma."""
     return pd.DataFrame(
         [
             (table.title, table.collective, table.platform, reading, gamma, rows)
@@ -223,7 +223,7 @@ def all_matches() -> pd.DataFrame:
 
 
 def count_matches(matches: pd.DataFrame, reading: Reading, table: PublishedTable | None = None, gamma: str = "") -> int:
-    """How many rows of a table, or of all tables, choose as printed under a reading with a gamma."""
+    """The number of rows of a table, or of all tables, with the printed choice under a reading with a gamma."""
     mine = (matches.reading == reading.name) & (matches.gamma == gamma)
     return int(matches[mine & ((table is None) | (matches.table == getattr(table, "title", "")))].rows.sum())
 
@@ -243,9 +243,9 @@ def row_by_row(table: PublishedTable, reading: Reading, gamma: str) -> pd.DataFr
             choice.row.message_kib,
             choice.row.model,
             choice.choice,
-            _yes(choice.matches),
+            choice.matches,
             "" if choice.matches else f"{percent(choice.excess_of_printed)} %",
-            "" if choice.matches else _yes(choice.within_rounding),
+            "" if choice.matches else "yes" if choice.within_rounding else "no",
             f"{choice.row.openmpi} ({choice.row.openmpi_percent})",
             percent(choice.predicted_openmpi_slowdown),
         )
@@ -256,10 +256,6 @@ def row_by_row(table: PublishedTable, reading: Reading, gamma: str) -> pd.DataFr
         "explained by rounding?", "Open MPI, printed (%)", "Open MPI, by the formulas (%)",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
 
 
 def segment_ratios_that_match(
@@ -304,40 +300,20 @@ def openmpi_contradictions() -> list[tuple[PublishedTable, PublishedRow, str]]:
 # What one segment size can say about alpha and beta.
 
 
-@dataclass(frozen=True)
-class AlphaBetaRatio:
-    """The ratio of alpha to m_s beta of a published broadcast row, and the interval that the printed digits allow."""
-
-    platform: str
-    algorithm: str
-    ratio: float
-    low: float
-    high: float
-
-    @property
-    def is_one(self) -> bool:
-        """Whether alpha : beta may be 1 : m_s."""
-        return self.low <= 1 <= self.high
-
-
-def alpha_beta_ratios() -> list[AlphaBetaRatio]:
-    """The ratios m_s alpha / beta of the broadcast rows of tables 4, 5 and 7.
+def alpha_beta_ratios() -> pd.DataFrame:
+    """The ratios m_s alpha / beta of the broadcast rows of tables 4, 5 and 7, and what the printed digits allow.
 
     A ratio of 1 means alpha : beta = 1 : m_s as numbers, the direction of the smallest pair with a given alpha + m_s
     beta.
     """
-    ratios = []
+    rows = []
     for platform, collectives in PARAMETERS.items():
         for algorithm, pair in collectives["bcast"].items():
             alpha, beta = float(pair.alpha_seconds), float(pair.beta_seconds_per_byte)
-            ratios.append(
-                AlphaBetaRatio(
-                    platform, algorithm, SEGMENT_BYTES * alpha / beta,
-                    SEGMENT_BYTES * (alpha - half_digit(alpha)) / (beta + half_digit(beta)),
-                    SEGMENT_BYTES * (alpha + half_digit(alpha)) / (beta - half_digit(beta)),
-                )
-            )  # fmt: skip
-    return ratios
+            low = SEGMENT_BYTES * (alpha - half_digit(alpha)) / (beta + half_digit(beta))
+            high = SEGMENT_BYTES * (alpha + half_digit(alpha)) / (beta - half_digit(beta))
+            rows.append((platform, algorithm, SEGMENT_BYTES * alpha / beta, low, high, low <= 1 <= high))
+    return pd.DataFrame(rows, columns=["platform", "algorithm", "ratio", "from", "to", "1 possible?"])
 
 
 def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney:
@@ -356,17 +332,8 @@ def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney
     return Hockney(float(alpha), float(beta))
 
 
-def alpha_beta_table() -> pd.DataFrame:
-    """The ratios of `alpha_beta_ratios`."""
-    rows = [
-        (r.platform, r.algorithm, f"{r.ratio:.3f}", f"{r.low:.3f}", f"{r.high:.3f}", _yes(r.is_one))
-        for r in alpha_beta_ratios()
-    ]
-    return pd.DataFrame(rows, columns=["platform", "algorithm", "ratio", "from", "to", "1 possible?"])
-
-
 def minimum_norm_table(true: Hockney) -> pd.DataFrame:
-    """What `minimum_norm_pair` finds for every broadcast algorithm of the paper."""
+    """The pairs of `minimum_norm_pair` for every broadcast algorithm of the paper."""
     rows = []
     for name in PARAMETERS["grisou"]["bcast"]:
         found = minimum_norm_pair(name, true)

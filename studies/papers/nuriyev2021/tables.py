@@ -1,6 +1,7 @@
 """The data that Nuriyev & Lastovetsky 2021 publish: tables 2 to 8, as printed.
 
-IEEE Access 9, doi 10.1109/ACCESS.2021.3101689. Sizes in the paper's KB (KiB), costs in percent, times in seconds.
+IEEE Access 9, doi 10.1109/ACCESS.2021.3101689. Sizes are in the paper's KB (KiB), slowdowns in percent, times in
+seconds.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class PublishedRow:
 
     @property
     def indistinguishable(self) -> frozenset[str]:
-        """The best and every printed pick that measurement cannot tell from it."""
+        """The best algorithm and every printed pick that the measurements do not distinguish from it."""
         picks = ((self.model, self.model_percent), (self.openmpi, self.openmpi_percent))
         return frozenset({self.best} | {name for name, percent in picks if percent <= INDISTINGUISHABLE_PERCENT})
 
@@ -188,7 +189,7 @@ SHAHEEN_GAMMAS = {
 def gammas_for(table: PublishedTable) -> dict[str, Gamma]:
     """The gamma of the table's platform, or for Shaheen II every stand-in, by name.
 
-    Table 6 ends at p = 7. Beyond, gamma goes on as a straight line (section IV-B), or stays as it is.
+    Table 6 ends at p = 7. Beyond, gamma continues as a straight line (section IV-B) or is constant.
     """
     if table.platform not in TABLE_6_GAMMA:
         return SHAHEEN_GAMMAS

@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.models.collectives.scatter import lmo_parts
 from collwise.models.fitting.procedures import request
@@ -55,9 +54,7 @@ def simulated_curves(
 ) -> dict[tuple[str, str], Array]:
     """Simulated times; `thresholds` are for the algorithms 'lmo'. Raises CollwiseError when a case fails."""
     cases = {one: [_case(*one, size, thresholds) for size in SIZES] for one in series}
-    sweep = context.simulate(platform, [case for several in cases.values() for case in several])  # fmt: skip
-    if sweep.failed:
-        raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].case}: {sweep.failed[0].error}")
+    sweep = context.simulate(platform, [case for several in cases.values() for case in several]).complete()
     return {one: np.array([sweep.timings[case].seconds for case in several]) for one, several in cases.items()}
 
 
@@ -78,7 +75,7 @@ def predicted_curves(models: Mapping[str, CollectiveModel], collective: str, alg
 
 
 def eager_sizes(found: Estimates) -> np.ndarray:
-    """Which of SIZES are below the eager limit, shape (size,)."""
+    """A mask of the SIZES below the eager limit."""
     return np.array([is_eager(found, size) for size in SIZES])
 
 
@@ -150,7 +147,7 @@ def choices(
 
 
 Chosen = Mapping[tuple[str, str], Mapping[str, tuple[int, int]]]
-"""What `choices` finds, by linear algorithm and region of sizes."""
+"""Results of `choices` by linear algorithm and region of sizes."""
 
 
 def choices_table(chosen: Chosen) -> pd.DataFrame:
@@ -167,7 +164,7 @@ def choices_table(chosen: Chosen) -> pd.DataFrame:
 
 
 def sizes_of_figure_5_5() -> np.ndarray:
-    """Which of SIZES the figure shows, shape (size,)."""
+    """A mask of the SIZES that the figure shows."""
     return np.array([FIGURE_5_5_BYTES[0] <= size <= FIGURE_5_5_BYTES[1] for size in SIZES])
 
 
@@ -223,7 +220,7 @@ def spread_of_rates(found: Estimates) -> tuple[float, float]:
 
 
 def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
-    """Which of SIZES make a binomial tree's root, whose messages have 1 to PROCS / 2 blocks, send how."""
+    """Masks of SIZES by how the root of a binomial tree sends; its messages have 1 to PROCS / 2 blocks."""
     sizes = np.array(SIZES)
     largest_eager = sizes * (PROCS // 2) < eager_limit_bytes
     none_eager = sizes >= eager_limit_bytes
@@ -343,7 +340,7 @@ def on_the_exact_platform(context: SimulationContext) -> ExactCase:
     hockney = simulated_parameters(platform, request("hockney", "regression", heterogeneous=True), context)
     assert isinstance(fitted.parameters, LMO)
     _, others = lmo_parts(fitted.parameters, PROCS, np.array([float(SIZES[-1])]))
-    slowest_last = platform.reordered([0, *(1 + int(place) for place in np.argsort(others[:, 0]))])
+    slowest_last = platform.reordered([0, *(1 + int(node) for node in np.argsort(others[:, 0]))])
 
     def error(model: CollectiveModel, ordered: HostPlatform, algorithm: str = "linear") -> PredictionError:
         curve = simulated_curves(ordered, [("scatter", algorithm)], context)["scatter", algorithm]

@@ -40,7 +40,7 @@ PLATFORM = "hcl16"
 PROCS = 16
 ALL_PAIRS = tuple(combinations(range(PROCS), 2))
 PAIR = (0, 8)
-"""For figure 5.2: the root, of type 1, and a node of type 3; the thesis does not name its pair."""
+"""The pair of figure 5.2: the root, of type 1, and a node of type 3; the thesis does not name its own pair."""
 SIZES_OF_ALL_PAIRS = (3 * KIB, 24 * KIB, 56 * KIB, 96 * KIB, 176 * KIB)
 MODELS: Mapping[str, str] = {
     "hockney": "Hockney, homogeneous",
@@ -215,7 +215,7 @@ def homogeneous_hockneys(found: Estimates) -> dict[str, tuple[float, float]]:
 def homogeneous_table(models: Mapping[str, tuple[float, float]]) -> pd.DataFrame:
     """`homogeneous_hockneys` in microseconds."""
     rows = [(name, f"{alpha * 1e6:.1f}", f"{beta * 1e6:.5f}") for name, (alpha, beta) in models.items()]
-    return pd.DataFrame(rows, columns=["", "alpha (us)", "beta (us a byte)"])
+    return pd.DataFrame(rows, columns=["", "alpha (us)", "beta (us per byte)"])
 
 
 def mean_of(model: Hockney) -> tuple[float, float]:
@@ -273,7 +273,7 @@ def side_by_side(platform: HostPlatform, context: SimulationContext) -> SideBySi
 
 
 def mean_knots(found: Estimates) -> float:
-    """How many sizes PLogP's gap has, on average over the pairs."""
+    """The mean number of message sizes of PLogP's gap over the pairs."""
     assert isinstance(found.plogp.parameters, HeterogeneousPLogP)
     pairs = [pair for row in found.plogp.parameters.pairs for pair in row if pair is not None]
     return float(np.mean([len(pair.gap.message_bytes) for pair in pairs]))
@@ -308,7 +308,8 @@ def table_5_1(found: Mapping[str, Effort]) -> pd.DataFrame:
         for name, effort in found.items()
     ]
     columns = [
-        "model", "formula of the thesis", "by it, with our k", "counted", "a pair", "seconds, ours", "seconds, thesis",
+        "model", "formula of the thesis", "by it, with our k", "counted", "per pair", "seconds, ours",
+        "seconds, thesis",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns, dtype=object)
 

@@ -1,6 +1,6 @@
-"""Predicted and simulated times over the message size, on straight axes as O'Flynn 2009 draws them.
+"""Predicted and simulated times over the message size, on linear axes as O'Flynn 2009 draws them.
 
-Simulated times are black, models have colours of Okabe and Ito's palette and dashes of their own.
+Simulated times are black; each model has a colour and dashes of its own.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collwise.studies.figures.style import PALETTE
 
 _DASHES = ((), (6, 2), (2, 2), (8, 2, 2, 2), (1, 1), (8, 2, 2, 2, 2, 2))
 _SIMULATED_MARKERS = ("o", "s", "^")
-# The same in all figures; by what a name begins with. Other curves have styles in their order.
+# The style of a model, by the beginning of its name, is the same in all figures. Other curves take styles in order.
 _STYLE_OF = {"Hockney, homogeneous": 4, "Hockney": 0, "LogGP": 1, "PLogP": 2, "LMO": 3}
 
 Panels = Mapping[str, Mapping[str, Array]]
-"""By title of the panel and name of the curve: seconds at every size. Names of simulated curves begin so."""
+"""Seconds at every size, by the panel's title and the curve's name; simulated ones begin with 'simulated'."""
 
 
 def size_curves(
@@ -33,7 +33,7 @@ def size_curves(
     share_y: bool = True,
     what: str = "block size m",
 ) -> Figure:
-    """One panel beside the other, with one legend below; a dotted line at `limit_bytes`, the eager limit."""
+    """Panels side by side, with one legend below and a dotted line at the eager limit."""
     figure, axes = plt.subplots(
         1, len(panels), figsize=(max(4.4 * len(panels), 6.4), 4.4), sharey=share_y, squeeze=False
     )  # fmt: skip
@@ -72,7 +72,7 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
 
 
 def _styles(panels: Panels) -> dict[str, dict[str, object]]:
-    """Of every curve, the same in all panels."""
+    """The style of every curve, the same in all panels."""
     names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
     simulated = [name for name in names if name.startswith("simulated")]
     models = [name for name in names if name not in simulated]

@@ -12,25 +12,24 @@
 # ---
 
 # %% [markdown]
-# # O'Flynn 2009: does LMO know a heterogeneous cluster better?
+# # O'Flynn 2009: does LMO describe a heterogeneous cluster better?
 #
-# M. O'Flynn's thesis (University College Dublin, 2009) separates what processors and what the network contribute to a
-# message: C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j), the LMO model. It finds that LMO predicts scatter and gather
-# on a cluster of 16 nodes of 7 types better than Hockney, LogGP and PLogP do. This study repeats what simulation can
-# repeat, on the platform `hcl16`, which has that cluster's nodes and the alpha and beta of the thesis's table 7.1:
+# M. O'Flynn's thesis (University College Dublin, 2009) separates the contributions of processors and of the network to
+# the time of a message: C_i + L_ij + C_j + m (t_i + 1 / beta_ij + t_j), the LMO model. It finds that LMO predicts
+# scatter and gather on a cluster of 16 nodes of 7 types better than Hockney, LogGP and PLogP do. This study repeats
+# what simulation can repeat, on the platform `hcl16`, which has that cluster's nodes and the alpha and beta of the
+# thesis's table 7.1:
 #
-# - **(a)** What does estimation find, and what does it take (tables 7.1 and 5.1, section 4.4)?
+# - **(a)** What does estimation find, and how much time does it take (tables 7.1 and 5.1, section 4.4)?
 # - **(b)** How well do the models predict single messages (figure 5.2), and linear and binomial scatter and gather
 #   (table 5.2, figures 5.3 to 5.5, 7.1 and 7.2)?
-# - **(c)** What do thresholds and optimal mappings bring (sections 7.1 and 7.2)?
-# - **(d)** Is LMO right where all that it assumes holds?
+# - **(c)** What do thresholds and optimal mappings gain (sections 7.1 and 7.2)?
+# - **(d)** Is LMO exact where all its assumptions hold?
 #
-# The curves of the thesis's figures are not printed as numbers; what can be set side by side is which model is how
-# close. Nothing here is adjusted to make rows agree. Blocks are m bytes for each process; the root is node 0, of
-# type 1.
+# The curves of the thesis's figures are not printed as numbers; what can be compared is how close each model comes.
+# Nothing here is adjusted to make rows agree. Blocks are m bytes for each process; the root is node 0, of type 1.
 
 # %%
-
 from collwise.common.units import format_size
 from collwise.platforms import load
 from collwise.studies.papers.oflynn2009 import analysis as thesis
@@ -66,21 +65,21 @@ here.text(f"Estimates are {found.lmo.made_by}.")
 # ## (a) Table 7.1: alpha and beta of every two types
 #
 # The description was made from table 7.1, so that agreement here says that estimation works, not that the cluster is
-# well known. Estimates are means over the pairs of nodes of two types. Two sizes: roundtrips of 1 byte and of half the
-# eager limit. Regression: ten sizes up to 100 kB, as in the thesis.
+# described well. Estimates are means over the pairs of nodes of two types. Two sizes: roundtrips of 1 byte and of half
+# the eager limit. Regression: ten sizes up to 100 kB, as in the thesis.
 
 # %%
 cells = estimating.table_7_1(*estimating.hockneys(found))
 here.table(
-    "Table 7.1: alpha (us), beta (ns a byte), published and estimated; difference in percent",
+    "Table 7.1: alpha (us), beta (ns per byte), published and estimated; difference in percent",
     estimating.table_7_1_beside_estimates(cells),
 )
 worst_two, worst_alpha, worst_beta = estimating.worst_deviations(cells)
 here.text(
-    f"By two sizes, every cell is met within {100 * worst_two:.4f} %. By regression alpha differs by up to "
+    f"By two sizes, every cell is reproduced within {100 * worst_two:.4f} %. By regression alpha differs by up to "
     f"{percent(worst_alpha)} % and beta by up to {percent(worst_beta)} %: some of the ten sizes lie "
     f"above the eager limit of {format_size(limit)}, from which on SMPI charges no processor time, so that the line "
-    "goes through two kinds of messages. What the thesis's regression did with the leap at 64 KB it does not say."
+    "goes through two kinds of messages. The thesis does not say what its regression did with the leap at 64 KB."
 )
 homogeneous = estimating.homogeneous_hockneys(found)
 printed, mean = list(homogeneous.values())[:2]
@@ -97,7 +96,7 @@ here.text(
 )
 
 # %% [markdown]
-# ### Table 5.1: what estimation takes
+# ### Table 5.1: the effort of estimation
 #
 # Counts are experiments; saturation sends many messages in one of them. Simulated time has no noise, so each is made
 # once (k0 = k1 = r = 1), while the thesis repeats to 2.5 % at 95 % confidence; seconds pass on the simulated cluster,
@@ -111,14 +110,14 @@ knots = estimating.mean_knots(found)
 thresholds_effort = (found.lmo.measurements - lmo_alone.measurements, found.lmo.seconds - lmo_alone.seconds)
 order = sorted(seconds_of, key=lambda name: seconds_of[name])
 here.text(
-    "LMO has k2 = 2: one-to-two experiments with the smallest and with large messages, (4.4) and (4.7). Its thresholds "
-    f"take {thresholds_effort[0]} scatters and gathers more, {thresholds_effort[1]:.2f} s. PLogP's adaptive sizes are "
-    f"{knots:.1f} a pair on average, two roundtrips each; the rest are saturations. LogGP's row is Culler's procedure, "
-    "whose link is saturated with two sizes of messages, not three: the least message that costs what a message costs "
-    "is the empty one. "
-    f"In order of seconds: {', '.join(order)}; PLogP takes {seconds_of['PLogP'] / seconds_of['LMO']:.0f} times as long "
-    f"as LMO, in the thesis {published.TABLE_5_1_SECONDS['PLogP'] / published.TABLE_5_1_SECONDS['LMO']:.0f} times. How "
-    "often the thesis repeated what is not printed, so that equal seconds, as Hockney's, are no proof of anything."
+    "LMO has k2 = 2: one-to-two experiments with the smallest and with large messages, (4.4) and (4.7). Its "
+    f"thresholds take {thresholds_effort[0]} scatters and gathers more, {thresholds_effort[1]:.2f} s. PLogP's adaptive "
+    f"sizes are {knots:.1f} per pair on average, two roundtrips each; the rest are saturations. LogGP's row is "
+    "Culler's procedure, whose link is saturated with two sizes of messages, not three: the least message that costs "
+    f"what a message costs is the empty one. In order of seconds: {', '.join(order)}; PLogP takes "
+    f"{seconds_of['PLogP'] / seconds_of['LMO']:.0f} times as long as LMO, in the thesis "
+    f"{published.TABLE_5_1_SECONDS['PLogP'] / published.TABLE_5_1_SECONDS['LMO']:.0f} times. How often the thesis "
+    "repeated its experiments is not printed, so equal seconds, as Hockney's, prove nothing."
 )
 here.text(
     f"**Side by side.** Heterogeneous Hockney by regression takes {pace.parallel.seconds:.2f} s with disjoint pairs at "
@@ -161,26 +160,26 @@ negative = thesis.negative_networks(found)
 spread = thesis.spread_of_rates(found)
 here.text(
     "PLogP has a knot wherever times bend and is right by construction. **LMO's estimates do not add up to every "
-    f"single message.** On this platform a sender's messages share its link, and the second message of a one-to-two "
-    f"experiment waits for the link rather than for the processor: t_0 is estimated as {rates[0] * 1e9:.2f} ns a byte, "
-    f"where the processor takes {rates[1] * 1e9:.2f} and the link {rates[2] * 1e9:.2f}. What is left for 1 / beta_ij "
-    f"is below 0 for {negative[0]} of {negative[1]} pairs. How long the second message waits depends on both partners "
-    "(shares of a link go by the length of the route), so that t_i is not one number: over the nodes it runs from "
-    f"{spread[0] * 1e9:.1f} to {spread[1] * 1e9:.1f} ns a byte. (4.10) averages t_i over all triplets of i and 1 / "
-    "beta_ij over those of i and j, and the averages need not sum up to the pair's own time: errors of "
+    "single message.** On this platform a sender's messages share its link, and the second message of a one-to-two "
+    f"experiment waits for the link rather than for the processor: t_0 is estimated as {rates[0] * 1e9:.2f} ns per "
+    f"byte, where the processor takes {rates[1] * 1e9:.2f} and the link {rates[2] * 1e9:.2f}. What is left for 1 / "
+    f"beta_ij is below 0 for {negative[0]} of {negative[1]} pairs. How long the second message waits depends on both "
+    "partners (shares of a link go by the length of the route), so that t_i is not one number: over the nodes it runs "
+    f"from {spread[0] * 1e9:.1f} to {spread[1] * 1e9:.1f} ns per byte. (4.10) averages t_i over all triplets of i and "
+    "1 / beta_ij over those of i and j, and the averages need not sum up to the pair's own time: errors of "
     f"{message_error[True]['LMO']} % (mean / worst) below the eager limit, where Hockney by regression has "
-    f"{message_error[True]['Hockney']}. The thesis reports no such thing: its figure shows one pair. Culler's "
-    "LogGP is worst between types 5 and 6: saturation has several messages under way at once, of which the wire limits "
-    "each by itself, so that G is the time of a link."
+    f"{message_error[True]['Hockney']}. The thesis reports no such thing: its figure shows one pair. Culler's LogGP is "
+    "worst between types 5 and 6: saturation has several messages under way at once, of which the wire limits each by "
+    "itself, so that G is the time of a link."
 )
 
 # %% [markdown]
 # ## (b) Linear scatter and gather: table 5.2, figures 5.3 and 5.4
 #
-# What has to be known of SMPI here. Below the eager limit a send returns when the processor is done, and the messages
-# of the scatter share the root's link. From the limit on a blocking send returns when the message has arrived, so that
-# the linear scatter becomes serial. And an eager message sets out when its receive is posted: the linear gather, whose
-# root posts one receive after another, is serial at every size.
+# Three properties of SMPI matter here. Below the eager limit a send returns when the processor is done, and the
+# messages of the scatter share the root's link. From the limit on a blocking send returns when the message has arrived,
+# so that the linear scatter becomes serial. And an eager message starts to flow when its receive is posted: the linear
+# gather, whose root posts one receive after another, is serial at every size.
 
 # %%
 shown = {"Hockney, heterogeneous": "hockney_heterogeneous", "LogGP, from PLogP": "loggp_of_plogp", "PLogP": "plogp",
@@ -230,7 +229,7 @@ here.text(
     f"{scores.mean('linear', 'above', 'hockney_heterogeneous')} % off, LMO "
     f"{scores.mean('linear', 'above', 'lmo_heterogeneous')} %. In the thesis the measured scatter leaps at 64 KB as "
     "well, but the leaps repeat and converge to a line of the same slope (section 5.3.1), near which LMO stays. With "
-    f"non-blocking sends, the simulation keeps to such a line: Hockney "
+    f"non-blocking sends, the simulation follows such a line: Hockney "
     f"{scores.mean('linear_nonblocking', 'above', 'hockney_heterogeneous')} %, LMO "
     f"{scores.mean('linear_nonblocking', 'above', 'lmo_heterogeneous')} %."
 )
@@ -281,14 +280,13 @@ here.text(
     f"{scores.mean('binomial', 'all', 'lmo_heterogeneous')} % off. The regression has seen messages of both protocols, "
     "LMO eager ones only; Hockney from the same eager messages, by two sizes, is "
     f"{scores.mean('binomial', 'all', 'hockney_two_sizes')} % off. The largest errors are where all messages of the "
-    f"root are eager (LMO {split[names[0]]['lmo_heterogeneous']}, Hockney "
-    f"{split[names[0]]['hockney_heterogeneous']}): both models let the largest message go first at full speed, "
-    "while in simulation the later and smaller ones share the link with it and delay the largest subtree. That is "
-    "what is wrong with LMO here: on the same cluster with links too wide to be shared, and with the parameters of its "
-    f"description, LMO is {percent(unshared['lmo'].mean)} % off at these sizes, Hockney "
-    f"{percent(unshared['hockney'].mean)} %. Hockney errs in the other direction, counts whole messages where only the "
-    "sender's part is serial, and comes nearer by that. Where the largest messages use rendezvous, they go one by one "
-    "as the models have it."
+    f"root are eager (LMO {split[names[0]]['lmo_heterogeneous']}, Hockney {split[names[0]]['hockney_heterogeneous']}): "
+    "both models let the largest message go first at full speed, while in simulation the later and smaller ones share "
+    "the link with it and delay the largest subtree. That is the cause of LMO's error here: on the same cluster with "
+    f"links too wide to be shared, and with the parameters of its description, LMO is {percent(unshared['lmo'].mean)} "
+    f"% off at these sizes, Hockney {percent(unshared['hockney'].mean)} %. Hockney errs in the other direction, counts "
+    "whole messages where only the sender's part is serial, and is closer because of that. Where the largest messages "
+    "use rendezvous, they go one by one as the models have it."
 )
 
 # %% [markdown]
@@ -330,7 +328,7 @@ here.table(
 #
 # LMO_Gather cuts blocks from M1 to M2 into pieces below M1 with barriers between, to avoid escalations of TCP;
 # LMO_Scatter cuts blocks from S on into pieces below S, to avoid the leap. **The escalations do not exist in SMPI**:
-# what is seen of LMO_Gather here is its price.
+# only the overhead of LMO_Gather can be seen here.
 
 # %%
 here.table("Thresholds", thesis.thresholds_table(found.thresholds))
@@ -347,7 +345,7 @@ here.figure(
     "Figure 7.3: linear gather and scatter, and the versions that cut messages at the thesis's thresholds.",
 )
 gather_ratio, scatter_ratio, _ = thesis.lmo_over_linear(cut["thesis"], curves)
-*_, unchanged = thesis.lmo_over_linear(cut["estimated"], curves)
+unchanged = thesis.lmo_over_linear(cut["estimated"], curves)[2]
 same_s = found.thresholds.scatter_leap_bytes == published.THRESHOLDS.scatter_leap_bytes
 here.text(
     f"S is found at {format_size(found.thresholds.scatter_leap_bytes)}, "
@@ -372,7 +370,7 @@ here.text(
 # ## (c) Optimal mapping
 #
 # Section 7.1: by a homogeneous model all mappings of processors to the binomial tree are equally good; a heterogeneous
-# one tells them apart. Node 0 stays the root. The thesis names this use and prints no numbers of it.
+# one distinguishes them. Node 0 remains the root. The thesis names this use and prints no numbers for it.
 
 # %%
 here.table(
@@ -385,8 +383,8 @@ worst_gain = min((gain for several in gains.values() for gain in several), key=l
 here.text(
     "Slow pairs differ most in alpha, which counts in small blocks. In a gather messages reach a parent one after "
     f"another, as Hockney has it: of {percent(gather_gain.predicted_gain)} % promised for "
-    f"{format_size(gather_gain.message_bytes)}, {percent(gather_gain.simulated_gain)} % come. In an eager scatter "
-    "messages of one parent share its link, which no model knows: at best "
+    f"{format_size(gather_gain.message_bytes)}, {percent(gather_gain.simulated_gain)} % are gained. In an eager "
+    "scatter messages of one parent share its link, which no model knows: at best "
     f"{percent(scatter_gain.simulated_gain)} % of {percent(scatter_gain.predicted_gain)} % for "
     f"{format_size(scatter_gain.message_bytes)}. The least gain of all rows is {percent(worst_gain.simulated_gain)} %."
 )
@@ -415,10 +413,9 @@ here.text(
 
 # %%
 here.conclude(
-    f"(a) Table 7.1 is met within {100 * worst_two:.4f} % by two sizes; by regression, which crosses the eager limit, "
-    f"within {percent(worst_alpha)} % in alpha and {percent(worst_beta)} % in beta. The published "
-    f"homogeneous parameters are those between types {', '.join(same_cells) or 'of no cell'}, not the mean of the "
-    "table."
+    f"(a) Table 7.1 is reproduced within {100 * worst_two:.4f} % by two sizes; by regression, which crosses the eager "
+    f"limit, within {percent(worst_alpha)} % in alpha and {percent(worst_beta)} % in beta. The published homogeneous "
+    f"parameters are those between types {', '.join(same_cells) or 'of no cell'}, not the mean of the table."
 )
 here.conclude(
     f"(a) Measuring disjoint pairs at one time is {pace.serial.seconds / pace.parallel.seconds:.1f} times as fast "

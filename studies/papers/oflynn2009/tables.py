@@ -1,7 +1,7 @@
-"""The numbers that O'Flynn's thesis prints and simulation can speak to.
+"""The numbers of O'Flynn's thesis that simulation can be compared with.
 
 M. O'Flynn, PhD thesis, University College Dublin, 2009. Its cluster has 16 nodes of 7 types (appendix A), LAM 7.1.3 and
-Gigabit Ethernet. Microseconds where names say so, else seconds and bytes.
+Gigabit Ethernet. Units are seconds and bytes unless a name says otherwise.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collwise.models.lmo import Thresholds
 KIB = 1024
 
 NODES_BY_TYPE = {1: 2, 2: 6, 3: 2, 4: 1, 5: 1, 6: 1, 7: 3}
-"""Appendix A.2: how many nodes there are of each type."""
+"""Appendix A.2: the number of nodes of each type."""
 
 TABLE_7_1_MICROSECONDS = {
     (1, 1): (63.9, 0.00967),
@@ -41,7 +41,7 @@ TABLE_7_1_MICROSECONDS = {
     (6, 7): (53.3, 0.00923),
     (7, 7): (36.1, 0.00921),
 }
-"""Table 7.1: alpha (us) and beta (us a byte) between nodes of two types; none where a type has one node."""
+"""Table 7.1: alpha (us) and beta (us per byte) between nodes of two types; none where a type has one node."""
 
 HOMOGENEOUS_HOCKNEY = Hockney(63.9e-6, 0.00967e-6)
 """Section 7.1: the homogeneous model of the cluster."""
@@ -54,15 +54,15 @@ TABLE_5_1_FORMULAS = {
 }
 """Table 5.1: the number of measurements."""
 TABLE_5_1_SECONDS = {"Hockney": 0.17, "PLogP": 63.11, "LMO": 0.33}
-"""Table 5.1: what they took on 16 nodes; LogGP's parameters came from PLogP's."""
+"""Table 5.1: the time that they took on 16 nodes; LogGP's parameters were made from PLogP's."""
 HOCKNEY_SIZES = 10
-"""Section 5.3: k, message sizes from 0 to 100 kb."""
+"""Section 5.3: k, the number of message sizes from 0 to 100 kb."""
 
 PARALLEL_SECONDS, SERIAL_SECONDS = 5.0, 16.0
-"""Section 4.4: estimation of heterogeneous Hockney to 2.5 % at 95 %, pairs side by side and one after another."""
+"""Section 4.4: estimating heterogeneous Hockney to 2.5 % at 95 %, with pairs side by side and one after another."""
 
 THRESHOLDS = Thresholds(64 * KIB, 5 * KIB, 64 * KIB)
 """Section 7.2: S, M1 and M2 of LAM on this cluster."""
 
 FIGURE_5_5_BYTES = (100 * KIB, 200 * KIB)
-"""Section 5.3.1: between these the linear scatter was the faster one, and Hockney chose the binomial one."""
+"""Section 5.3.1: between these sizes the linear scatter was the faster one, and Hockney chose the binomial one."""

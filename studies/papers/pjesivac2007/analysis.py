@@ -1,10 +1,8 @@
-"""Pješivac-Grbović et al. 2007 repeated in simulation: what a study of the paper needs.
-
-What the paper publishes is in pjesivac2007_tables, what is found of its claims comes from pjesivac2007_claims. Here:
+"""Pješivac-Grbović et al. 2007 repeated in simulation: parameters, curves and maps.
 
 - `table_5`, `figure_1`: the parameters of the models, by each procedure;
-- `barriers`, `reductions`, `exchanges`: figures 2, 3 and 5, simulated and predicted;
-- `segmentation`: figure 4, the conditions under which segments would help a binomial reduction;
+- `curves` of BARRIERS, REDUCTIONS and EXCHANGES: figures 2, 3 and 5, simulated and predicted;
+- `segmentation_conditions`: figure 4, the conditions under which segments would help a binomial reduction;
 - `broadcasts`: figures 6 and 7, decision maps and penalty maps.
 """
 
@@ -14,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
-from collwise.common.errors import CollwiseError
-from collwise.common.units import format_size
+from collwise.common.units import format_seconds, format_size
 from collwise.models.fitting.procedures import FitRequest, request
 from collwise.models.hockney import HockneyBySize
 from collwise.models.interface import CollectiveModel
@@ -29,19 +27,20 @@ from collwise.models.registry import MODELS
 from collwise.platforms import HostPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.runner import RunResult
 from collwise.studies.papers.pjesivac2007.tables import TABLE_5
 from collwise.validation.fitting.models_by_name import simulated_parameters
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import select_by_model
-from collwise.validation.selection.maps import DecisionMaps, decision_maps
+from collwise.validation.selection.maps import DecisionMaps, MapSummary, decision_maps
 from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
 
 KIB, MIB = 1024, 2**20
 LARGEST_BYTES = 8 * MIB
 SMALL_SEGMENT, LARGE_SEGMENT = KIB, 8 * KIB
+MEASURED = "measured"
+"""Ends the name of the condition that takes PLogP as measured."""
 
 
 def _doubling(least: int, largest: int, by: int = 2) -> tuple[int, ...]:
@@ -53,7 +52,7 @@ def _doubling(least: int, largest: int, by: int = 2) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ModelSet:
-    """Three models: which procedure estimates which, and whether the formulas are the printed or the derived ones."""
+    """Three models: the procedure that estimates each, and whether the formulas are the printed or the derived ones."""
 
     name: str
     requests: tuple[FitRequest, ...]
@@ -78,11 +77,11 @@ MODEL_SETS = (
     ModelSet("printed formulas, usual procedures", USUAL_PROCEDURES, printed=True),
     DERIVED,
 )
-"""Both kinds of formulas with both kinds of procedures, to tell apart what each of them does."""
+"""Both kinds of formulas with both kinds of procedures, which tells their effects apart."""
 
 
 def table_5(platform: HostPlatform, context: SimulationContext) -> dict[str, LogGP]:
-    """LogGP by column: published, what the description holds, and what each procedure estimates in simulation.
+    """LogGP as published, as the description has it, and as each procedure estimates it in simulation.
 
     The description charges sending with g, which is its send overhead. Raises UsageError for a platform whose
     parameters are not straight lines.
@@ -99,6 +98,33 @@ def table_5(platform: HostPlatform, context: SimulationContext) -> dict[str, Log
     return found
 
 
+def table_5_text(columns: Mapping[str, LogGP]) -> pd.DataFrame:
+    """The parameters of `table_5` in microseconds, G in nanoseconds per byte; one line per parameter."""
+    parameters = (
+        ("L (us)", "latency_seconds", 1e6),
+        ("o (us)", "overhead_seconds", 1e6),
+        ("g (us)", "gap_seconds", 1e6),
+        ("G (ns per byte)", "gap_seconds_per_byte", 1e9),
+        ("o of sending (us)", "send_overhead_seconds", 1e6),
+        ("o of receiving (us)", "receive_overhead_seconds", 1e6),
+    )
+    rows = [
+        (title, *(f"{getattr(one, name) * scale:.2f}" for one in columns.values())) for title, name, scale in parameters
+    ]
+    return pd.DataFrame(rows, columns=["parameter", *columns])
+
+
+def table_5_document(columns: Mapping[str, LogGP]) -> dict[str, dict[str, float]]:
+    """L, o, g and G in seconds, by procedure."""
+    return {
+        procedure: {
+            "L": float(one.latency_seconds), "o": one.overhead_seconds, "g": float(one.gap_seconds),
+            "G": float(one.gap_seconds_per_byte),
+        }
+        for procedure, one in columns.items()
+    }  # fmt: skip
+
+
 def worst_difference(found: LogGP, other: LogGP) -> float:
     """The largest difference of L, o, g and G, as a share of the other's."""
     names = ("latency_seconds", "overhead_seconds", "gap_seconds", "gap_seconds_per_byte")
@@ -107,7 +133,7 @@ def worst_difference(found: LogGP, other: LogGP) -> float:
 
 @dataclass(frozen=True)
 class Figure1:
-    """Hockney's and PLogP's parameters of a platform as functions of m, PLogP's measured and fitted."""
+    """The parameters of Hockney and PLogP on a platform as functions of m; those of PLogP measured and fitted."""
 
     hockney: HockneyBySize
     measured: PLogP
@@ -116,7 +142,7 @@ class Figure1:
 
 
 def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
-    """Estimates what figure 1 shows."""
+    """Estimates the parameters that figure 1 shows."""
     fits: dict[str, FittedParameters] = {
         name: simulated_parameters(platform, wanted, context)
         for name, wanted in (
@@ -137,21 +163,21 @@ def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
 
 @dataclass(frozen=True)
 class Curves:
-    """Seconds of every method by its label, shape (P, m): simulated, and predicted by model."""
+    """Seconds of every method by its label, shape (P, m), simulated and predicted by model."""
 
     plan: CaseGrid
     simulated: Mapping[str, Array]
     predicted: Mapping[str, Mapping[str, Array]]
 
-    def order_kept(self, model: str, labels: Sequence[str]) -> float:
-        """The share of points at which the model orders the methods as simulation does; a tie keeps any order."""
+    def same_order(self, model: str, labels: Sequence[str]) -> float:
+        """The share of points at which the model ranks the methods as simulation does; a tie agrees with any rank."""
         ours = np.stack([self.simulated[label] for label in labels])
         theirs = np.stack([self.predicted[model][label] for label in labels])
-        kept = np.ones(ours.shape[1:], dtype=bool)
+        agrees = np.ones(ours.shape[1:], dtype=bool)
         for one in range(len(labels)):
             for other in range(one):
-                kept &= (ours[one] - ours[other]) * (theirs[one] - theirs[other]) >= 0
-        return float(np.mean(kept))
+                agrees &= (ours[one] - ours[other]) * (theirs[one] - theirs[other]) >= 0
+        return float(np.mean(agrees))
 
     def ratio(self, model: str, label: str) -> Array:
         """Predicted over simulated time, shape (P, m)."""
@@ -166,19 +192,13 @@ def curves(
     platform: HostPlatform, plan: CaseGrid, models: Sequence[CollectiveModel], context: SimulationContext
 ) -> Curves:
     """Simulates the plan's methods and predicts them. Raises CollwiseError when a case fails."""
-    sweep = context.simulate(platform, plan.cases())  # fmt: skip
-    _stop_if_failed(sweep)
+    sweep = context.simulate(platform, plan.cases()).complete()
     seconds = simulated_seconds(plan, sweep)
     return Curves(
         plan,
         dict(zip(plan.candidates, seconds, strict=True)),
         {model.name: dict(zip(plan.candidates, predicted_seconds(model, plan), strict=True)) for model in models},
     )
-
-
-def _stop_if_failed(sweep: RunResult) -> None:
-    if sweep.failed:
-        raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].case}: {sweep.failed[0].error}")
 
 
 BARRIERS = CaseGrid("barrier", tuple(range(2, 33)), (0,), 1, (0,), ("bruck", "recursive_doubling", "linear"))
@@ -188,7 +208,7 @@ REDUCTIONS = CaseGrid("reduce", (8, 24), _doubling(1, MIB), 1, (0, SMALL_SEGMENT
 """Figures 3 and 4; the figure's largest message is not in the text."""
 
 CUT = f", {format_size(SMALL_SEGMENT)}"
-"""What the label of a method in small segments ends in."""
+"""The end of the label of a method with small segments."""
 
 EXCHANGES = CaseGrid("alltoall", tuple(range(2, 25, 2)), _doubling(1, 64 * KIB, 4), 1, (0,), ("pairwise",))
 """Figure 5; message bytes are those of a block, of which every process sends P."""
@@ -200,32 +220,32 @@ BROADCASTS = CaseGrid(
 """Figures 6 and 7: section 6.3. Our linear algorithm knows no segments; they would only make it slower."""
 
 FEW_BROADCASTS = replace(BROADCASTS, procs=(3, 8, 16, 32), message_bytes=_doubling(1, 256 * KIB, 4))
-"""Enough to try everything out."""
+"""Few points, for a quick run."""
 
 
 @dataclass(frozen=True)
 class Segmentation:
-    """Figure 4: the two sides of the conditions, by message size m > m_s; seconds, or seconds a byte of the message.
+    """Figure 4: both sides of a condition by message size m > m_s, in seconds or in seconds per byte of the message.
 
-    Segments would help where `whole` is larger than `cut`.
+    Segments would help where `whole` is larger than `segmented`.
     """
 
     message_bytes: Array
     whole: Array
-    cut: Array
-    a_byte: bool = False
+    segmented: Array
+    per_byte: bool = False
 
     @property
-    def met(self) -> float:
+    def share(self) -> float:
         """The share of the sizes at which segments help."""
-        return float(np.mean(self.whole > self.cut))
+        return float(np.mean(self.whole > self.segmented))
 
 
 def segmentation_by_hockney(hockney: HockneyBySize, sizes: Sequence[int]) -> Segmentation:
     """alpha(m) / m + beta(m) > alpha(m_s) / m_s + beta(m_s)."""
     m, segment = np.asarray(sizes, dtype=float), float(SMALL_SEGMENT)
-    cut = np.full(m.shape, float(hockney.predict(segment)) / segment)
-    return Segmentation(m, hockney.predict(m) / m, cut, a_byte=True)
+    segmented = np.full(m.shape, float(hockney.predict(segment)) / segment)
+    return Segmentation(m, hockney.predict(m) / m, segmented, per_byte=True)
 
 
 def segmentation_by_plogp(plogp: PLogP, sizes: Sequence[int], per_byte: float) -> Segmentation:
@@ -234,8 +254,21 @@ def segmentation_by_plogp(plogp: PLogP, sizes: Sequence[int], per_byte: float) -
     segments = np.ceil(m / segment)
     whole = np.maximum(plogp.gap(m), plogp.receive_overhead(m) + plogp.send_overhead(m) + per_byte * m)
     overheads = float(plogp.receive_overhead(segment) + plogp.send_overhead(segment))
-    cut = np.maximum(segments * float(plogp.gap(segment)), segments * overheads + per_byte * m)
-    return Segmentation(m, whole, cut)
+    segmented = np.maximum(segments * float(plogp.gap(segment)), segments * overheads + per_byte * m)
+    return Segmentation(m, whole, segmented)
+
+
+def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: float) -> dict[str, Segmentation]:
+    """The conditions of Hockney and of PLogP measured and fitted, at the sizes that are cut into segments.
+
+    `per_byte` is the time of the local reduction, seconds per byte.
+    """
+    above = [size for size in sizes if size > SMALL_SEGMENT]
+    return {
+        "Hockney": segmentation_by_hockney(found.hockney, above),
+        f"PLogP, {MEASURED}": segmentation_by_plogp(found.measured, above, per_byte),
+        "PLogP, fitted": segmentation_by_plogp(found.fitted, above, per_byte),
+    }
 
 
 # Figures 6 and 7.
@@ -248,14 +281,28 @@ def broadcasts(
     made = {}
     for one in sets:
         maps = decision_maps(platform, plan, one.on(platform, context), context)
-        _stop_if_failed(maps.sweep)
+        maps.sweep.complete()
         made[one.name] = maps
     return made
 
 
+def penalties_table(summaries: Mapping[tuple[str, str], MapSummary]) -> pd.DataFrame:
+    """Penalties over whole maps, by the name of the set of models and the model."""
+    rows = [
+        (
+            *(name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_slowdown:.1f} %"),
+            f"{100 * one.worst_slowdown:.0f} %",
+            f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {one.worst_pick.label}",
+        )
+        for (name, model), one in summaries.items()
+    ]
+    columns = ["formulas and parameters", "model", "picks the best", "mean penalty", "worst", "at"]
+    return pd.DataFrame(rows, columns=columns)
+
+
 @dataclass(frozen=True)
 class ChainStep:
-    """What each further segment of the chain broadcast takes: simulated, a gap of LogGP, and a message of it."""
+    """The time per further segment of the chain broadcast in simulation, beside LogGP's gap and a whole message."""
 
     segment_bytes: int
     simulated_seconds: float
@@ -264,7 +311,7 @@ class ChainStep:
 
 
 def chain_steps(maps: DecisionMaps, loggp: LogGP) -> list[ChainStep]:
-    """From the two largest messages of the map, on its most processes; for 1 and 8 KiB."""
+    """The steps for 1 and 8 KiB, from the two largest messages of the map on its largest process count."""
     small, large = maps.grid.message_bytes[-2:]
     found = []
     for segment in (SMALL_SEGMENT, LARGE_SEGMENT):
@@ -276,6 +323,27 @@ def chain_steps(maps: DecisionMaps, loggp: LogGP) -> list[ChainStep]:
     return found
 
 
+def chain_steps_table(steps: Sequence[ChainStep]) -> pd.DataFrame:
+    """`chain_steps` with units."""
+    rows = [
+        (
+            format_size(step.segment_bytes),
+            *map(format_seconds, (step.simulated_seconds, step.gap_seconds, step.message_seconds)),
+        )
+        for step in steps
+    ]
+    return pd.DataFrame(rows, columns=["segment", "each further one, simulated", "g + (m_s - 1) G", "a whole message"])
+
+
 def exact_switches(model: CollectiveModel, procs: Sequence[int]) -> DecisionTable:
-    """To the byte, where the model switches between the methods of BROADCASTS."""
+    """The message sizes, to the byte, at which the model switches between the methods of BROADCASTS."""
     return select_by_model(model, replace(BROADCASTS, procs=tuple(procs)))
+
+
+def switches_table(switches: DecisionTable) -> pd.DataFrame:
+    """The first message size in bytes of every choice, by process count."""
+    rows = [
+        (procs, "; ".join(f"{start}: {choice.label}" for start, choice in row))
+        for procs, row in sorted(switches.rules.items())
+    ]
+    return pd.DataFrame(rows, columns=["P", "switches"])

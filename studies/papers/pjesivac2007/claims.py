@@ -1,14 +1,16 @@
-"""What simulation says to each claim of Pješivac-Grbović et al. 2007, section 6.2: barrier, reduce and alltoall.
+"""The claims of Pješivac-Grbović et al. 2007 about barrier, reduce and alltoall (section 6.2) against simulation.
 
-Models of the curves are in the order Hockney, LogGP, PLogP.
+The models of the curves are in the order Hockney, LogGP, PLogP.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
+import pandas as pd
 
 from collwise.common.units import format_seconds, format_size
 from collwise.models.collectives import barrier
@@ -17,27 +19,24 @@ from collwise.models.interface import Points
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import PLogP
 from collwise.studies.papers.pjesivac2007 import tables as published
-from collwise.studies.papers.pjesivac2007.analysis import CUT, KIB, Curves, Figure1, Segmentation
+from collwise.studies.papers.pjesivac2007.analysis import CUT, KIB, MEASURED, Curves, Figure1, Segmentation
 
 YES, IN_PART, NO = "yes", "in part", "no"
-
-MEASURED = "measured"
-"""Ends the name of the condition that takes PLogP as measured."""
 
 SMALL = (1, 512)
 LARGE = (128 * KIB, 1 << 62)
 """Message sizes in bytes, both ends included; the paper's regions have no borders."""
 
 NEARLY_ALL, A_FEW = 0.9, 0.1
-"""A claim about points holds if it does at these of them at least, and not at all if at no more than these."""
+"""A claim about points holds if it does at this share of them at least, and not at all if at no more than that one."""
 
-# What words leave open, as shares: "about" and "largely", "reasonable", "the same" and any difference worth a word.
+# The paper's words as shares: "about" and "largely", "reasonable", "the same" or a difference worth mentioning.
 _ABOUT, _REASONABLE, _SAME = 0.5, 0.25, 0.1
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of `published.CLAIMS`, what is seen of it here, and whether it holds: YES, IN_PART or NO."""
+    """A claim of `published.CLAIMS`, what simulation shows, and whether the claim holds: YES, IN_PART or NO."""
 
     claim: str
     here: str
@@ -60,7 +59,7 @@ def if_true(*holds: bool) -> str:
 
 
 def about(value: float, wanted: float) -> bool:
-    """Whether a value is what a rounded word says: half to one and a half times it."""
+    """Whether a value is about the wanted one: between half and one and a half times it."""
     return bool(abs(value - wanted) <= _ABOUT * abs(wanted))
 
 
@@ -75,7 +74,7 @@ def of_models(text: str, shares: Mapping[str, float]) -> str:
 
 
 def parameters(found: Figure1) -> list[Finding]:
-    """Of figure 1, on one cluster."""
+    """The claims about figure 1, on one cluster."""
     sizes = np.array(found.hockney.time.message_bytes)
     beta = found.hockney.beta(sizes[sizes >= LARGE[0]])
     below = sizes[sizes < found.eager_limit_bytes]
@@ -85,7 +84,7 @@ def parameters(found: Figure1) -> list[Finding]:
     return [
         Finding(
             "hockney-beta",
-            f"from {format_size(int(LARGE[0]))} on {np.min(beta) * 1e9:.2f} to {np.max(beta) * 1e9:.2f} ns a byte",
+            f"from {format_size(int(LARGE[0]))} on {np.min(beta) * 1e9:.2f} to {np.max(beta) * 1e9:.2f} ns per byte",
             if_true(bool(np.ptp(beta) <= _SAME * np.max(beta))),
         ),
         Finding(
@@ -102,14 +101,14 @@ def _both(functions: Sequence[PiecewiseLinear], size: float) -> str:
 
 
 def barriers(curves: Curves, measured: PLogP) -> list[Finding]:
-    """Of figure 2. T_min and T_max take PLogP as `measured`: what is fitted to T_min says nothing about it."""
+    """The claims about figure 2. T_min and T_max take PLogP as `measured`: what is fitted to T_min cannot test it."""
     procs = np.array(curves.plan.procs, dtype=float)
     hockney, *others = curves.predicted
     linear, *rounds = (curves.simulated[name][:, 0] for name in ("linear", "bruck", "recursive_doubling"))
     over = {name: float(curves.ratio(name, "linear")[-1, 0]) for name in curves.predicted}
     slower = float(np.mean([linear > seconds for seconds in rounds]))
     few, many = (_slope(procs[part], linear[part]) for part in (procs <= 16, procs >= 16))
-    kept = {name: curves.order_kept(name, list(curves.simulated)) for name in curves.predicted}
+    ordered = {name: curves.same_order(name, list(curves.simulated)) for name in curves.predicted}
     points, steps = Points.of(procs, 0), steps_of(measured)
     best, worst = (np.abs(barrier.linear(points, steps, conservative=one) - linear) for one in (False, True))
     nearer = float(np.mean((best < worst)[procs > 2]))
@@ -126,7 +125,7 @@ def barriers(curves: Curves, measured: PLogP) -> list[Finding]:
             f"{format_seconds(few)} more with every process up to 16, {format_seconds(many)} from there",
             if_true(many < few * (1 - _SAME)),
         ),
-        Finding("barrier-order", of_models("order kept at {} of P", kept), by_share(min(kept.values()))),
+        Finding("barrier-order", of_models("same order at {} of P", ordered), by_share(min(ordered.values()))),
         Finding(
             "barrier-best-case",
             f"with PLogP as measured, T_min is nearer than T_max at {percent(nearer)} of P",
@@ -140,7 +139,7 @@ def _slope(x: Array, seconds: Array) -> float:
 
 
 def reductions(curves: Curves, conditions: Mapping[str, Segmentation], eager_limit_bytes: int) -> list[Finding]:
-    """Of figures 3 and 4; `conditions` by model."""
+    """The claims about figures 3 and 4; `conditions` are by model."""
     whole, cut = ("binomial", "pipeline"), ("binomial" + CUT, "pipeline" + CUT)
     sizes, ours = np.array(curves.plan.message_bytes), curves.simulated
     small, large = sizes <= SMALL[1], sizes >= LARGE[0]
@@ -149,7 +148,7 @@ def reductions(curves: Curves, conditions: Mapping[str, Segmentation], eager_lim
     end = ours[cut[1]][:, -1]
     gains = [(ours[of] / ours[name] - 1)[:, large] for of, name in zip(cut, whole, strict=True)]
     never = {name: float(np.mean(of[cut[0]] >= of[whole[0]] * (1 - 1e-9))) for name, of in curves.predicted.items()}
-    kept = {name: curves.order_kept(name, whole) for name in curves.predicted}
+    ordered = {name: curves.same_order(name, whole) for name in curves.predicted}
     errors = {name: curves.mean_error(name, cut[1]) for name in curves.predicted}
     plogp = list(curves.predicted)[-1]
     until, above = (_steepening(sizes, ours[whole[0]], of, eager_limit_bytes) for of in ((KIB, 8 * KIB), LARGE))
@@ -179,10 +178,10 @@ def reductions(curves: Curves, conditions: Mapping[str, Segmentation], eager_lim
         Finding("reduce-never", of_models("never faster at {} of the points", never), by_share(min(never.values()))),
         Finding(
             "reduce-conditions",
-            "; ".join(f"{name}: met at {percent(one.met)} of the sizes" for name, one in conditions.items()),
-            if_true(*((one.met > 0) == name.endswith(MEASURED) for name, one in conditions.items())),
+            "; ".join(f"{name}: holds at {percent(one.share)} of the sizes" for name, one in conditions.items()),
+            if_true(*((one.share > 0) == name.endswith(MEASURED) for name, one in conditions.items())),
         ),
-        Finding("reduce-order", of_models("order kept at {}", kept), by_share(min(kept.values()))),
+        Finding("reduce-order", of_models("same order at {}", ordered), by_share(min(ordered.values()))),
         Finding(
             "reduce-bend",
             f"a byte costs {100 * until:+.0f} % between 1 and 8 KiB, and {100 * above:+.0f} % from "
@@ -194,7 +193,7 @@ def reductions(curves: Curves, conditions: Mapping[str, Segmentation], eager_lim
 
 
 def _steepening(sizes: Array, seconds: Array, part: tuple[int, int], eager_limit_bytes: int) -> float:
-    """How much more a byte costs within a part of the sizes than in the rest below the eager limit; over all P."""
+    """How much more a byte costs within a part of the sizes than in the rest below the eager limit, at most over P."""
     inside = (sizes >= part[0]) & (sizes <= part[1])
     rest = ~inside & (sizes < eager_limit_bytes)
     slopes = [_slope(sizes[inside], row[inside]) / _slope(sizes[rest], row[rest]) for row in seconds]
@@ -202,7 +201,7 @@ def _steepening(sizes: Array, seconds: Array, part: tuple[int, int], eager_limit
 
 
 def exchanges(curves: Curves) -> list[Finding]:
-    """Of figure 5."""
+    """The claims about figure 5."""
     hockney, *others = curves.predicted
     under = 1 - float(np.mean(curves.ratio(hockney, "pairwise")[-1]))
     errors = {name: curves.mean_error(name, "pairwise") for name in others}
@@ -221,6 +220,21 @@ def exchanges(curves: Curves) -> list[Finding]:
 
 
 def count(found: Sequence[Finding]) -> dict[str, int]:
-    """How many of these findings have each verdict."""
+    """How many findings have each verdict."""
     verdicts = [finding.verdict for finding in found]
     return {verdict: verdicts.count(verdict) for verdict in (YES, IN_PART, NO)}
+
+
+def findings_table(found: Sequence[Finding], derived: Sequence[Finding] = ()) -> pd.DataFrame:
+    """The claims with what simulation shows, and the reason for those that do not hold.
+
+    `derived` are findings on the same claims with derived formulas; they add a column.
+    """
+    rows = []
+    for one, other in zip_longest(found, derived):
+        verdicts = (one.verdict, *((other.verdict,) if other else ()))
+        claim = one.published
+        reason = claim.reason if set(verdicts) != {YES} else ""
+        rows.append((claim.where, claim.published, one.here, *verdicts, reason))
+    columns = ["where", "the paper", "here", "same?", *(["derived: same?"] if derived else []), "why not"]
+    return pd.DataFrame(rows, columns=columns)

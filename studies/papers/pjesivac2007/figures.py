@@ -1,7 +1,4 @@
-"""Simulated times as markers and predicted ones as lines, over P or m.
-
-Figures 1 to 5 of Pješivac-Grbović et al. 2007.
-"""
+"""Figures 1 to 5 of Pješivac-Grbović et al. 2007: simulated times as markers, predicted ones as lines, over P or m."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ _SIMULATED = "#000000"
 
 
 def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
-    """Figure 1: alpha and beta of Hockney, and PLogP measured and fitted, over m; a row a platform, by its title."""
+    """Figure 1: alpha and beta of Hockney, and PLogP measured and fitted, over m; one row per platform title."""
     figure, grid = plt.subplots(len(found), 3, figsize=(12.6, 3.3 * len(found)), squeeze=False)
     for row, (name, one) in zip(grid, found.items(), strict=True):
         sizes = np.array(one.hockney.time.message_bytes)
@@ -30,7 +27,7 @@ def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
         row[0].set_ylabel("alpha (us)")
         _panel(row[1], sizes, one, f"{name}: Hockney, beta")
         row[1].plot(sizes, one.hockney.beta(sizes) * 1e9, "-o", color=PALETTE[0])
-        row[1].set_ylabel("beta (ns a byte)")
+        row[1].set_ylabel("beta (ns per byte)")
         _panel(row[2], sizes, one, f"{name}: PLogP")
         for axis in row[:2]:
             axis.set_ylim(bottom=0, top=1.25 * axis.get_ylim()[1])
@@ -58,14 +55,14 @@ def _plogp(axis: Axes, sizes: Array, one: Figure1) -> None:
         ("L, fitted", np.full(sizes.shape, one.fitted.latency_seconds), 5, "--"),
     )
     for label, seconds, number, style in lines:
-        # What is not charged has no place on a logarithmic axis.
+        # A logarithmic axis cannot show what is not charged at all.
         shown = np.where(seconds > 0, seconds, np.nan)
         axis.plot(sizes, shown, style, color=PALETTE[number], marker=MARKERS[number], markersize=4, label=label)
     seconds_axis(axis)
 
 
 def over_procs(curves: Curves, title: str) -> Figure:
-    """Figure 2: a panel a method, over P; of the plan's first message size."""
+    """Figure 2: one panel per method, over P, at the plan's first message size."""
     labels = list(curves.simulated)
     figure, axes = plt.subplots(1, len(labels), figsize=(4.2 * len(labels), 3.8), squeeze=False)
     for axis, label in zip(axes[0], labels, strict=True):
@@ -83,7 +80,7 @@ def over_procs(curves: Curves, title: str) -> Figure:
 
 
 def over_sizes(curves: Curves, methods: Mapping[str, Sequence[str]], title: str) -> Figure:
-    """Figure 3: a panel a method and P, over m; of each method its labels, unsegmented and segmented."""
+    """Figure 3: one panel per method and P, over m; `methods` has each method's labels, unsegmented and segmented."""
     procs = curves.plan.procs
     figure, grid = plt.subplots(
         len(methods), len(procs), figsize=(5.2 * len(procs), 3.4 * len(methods)), sharex=True, sharey=True,
@@ -115,10 +112,12 @@ def conditions(found: Mapping[str, Segmentation], title: str) -> Figure:
     figure, axes = plt.subplots(1, len(found), figsize=(4.2 * len(found), 3.6), squeeze=False)
     for axis, (name, one) in zip(axes[0], found.items(), strict=True):
         axis.plot(one.message_bytes, one.whole, "-o", color=PALETTE[0], markersize=4.5, label="the whole message")
-        axis.plot(one.message_bytes, one.cut, "--s", color=PALETTE[1], markersize=4.5, label="in segments of 1 KiB")
+        axis.plot(
+            one.message_bytes, one.segmented, "--s", color=PALETTE[1], markersize=4.5, label="in segments of 1 KiB"
+        )
         size_axis(axis, [int(size) for size in one.message_bytes])
         seconds_axis(axis)
-        axis.set_ylabel("time a byte" if one.a_byte else "time of a step")
+        axis.set_ylabel("time per byte" if one.per_byte else "time of a step")
         axis.set_title(name)
     axes[0][0].legend(fontsize=9)
     figure.suptitle(title, fontsize=11)

@@ -1,6 +1,6 @@
-"""What simulation says to each claim of Pješivac-Grbović et al. 2007, section 6.3: decision maps and penalty maps.
+"""The claims of Pješivac-Grbović et al. 2007 about decision maps and penalty maps (section 6.3) against simulation.
 
-Models of a map are in the order Hockney, LogGP, PLogP.
+The models of a map are in the order Hockney, LogGP, PLogP.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Wanted = Callable[[Choice], bool]
 
 @dataclass(frozen=True)
 class _Reading:
-    """Picks of a map, by region, and what they cost."""
+    """The picks of a map and their penalties, by region."""
 
     maps: DecisionMaps
     winners: Indices
@@ -64,16 +64,16 @@ class _Reading:
         return ((p >= procs[0]) & (p <= procs[1]))[:, None] & ((m >= sizes[0]) & (m <= sizes[1]))[None, :]
 
     def pick(self, index: int) -> Choice:
-        """The method of an index."""
+        """The method with this index."""
         return self.maps.methods[index]
 
     def picks(self, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> list[Choice]:
-        """Those of the region's points, where there are any."""
+        """The picks at the region's points, where there are any."""
         methods = self.maps.methods
         return [methods[index] for index in self.winners[self.inside(sizes, procs)] if index != NOBODY]
 
     def share(self, wanted: Wanted, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> float:
-        """Of the region's picks, those that are wanted; nan without any."""
+        """The share of the region's picks that are wanted; nan without any picks."""
         picks = self.picks(sizes, procs)
         return sum(map(wanted, picks)) / len(picks) if picks else float("nan")
 
@@ -85,7 +85,7 @@ class _Reading:
     def worst(
         self, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS, but: int | None = None
     ) -> tuple[float, str]:
-        """The worst slowdown in the region, without P = `but`, and where it is: '(P = 8, 1 KiB: linear)'."""
+        """The worst slowdown of the region, except at P = `but`, and where it is: '7 % (P = 8, 1 KiB: linear)'."""
         there = self.inside(sizes, procs) & (np.array(self.maps.grid.procs) != but)[:, None]
         known = np.where(there & np.isfinite(self.slowdown), self.slowdown, -np.inf)
         i, j = np.unravel_index(int(np.argmax(known)), known.shape)
@@ -97,11 +97,11 @@ class _Reading:
         """The mean slowdown in the region."""
         return float(np.nanmean(self.slowdown[self.inside(sizes)]))
 
-    def stays_from(self, wanted: Wanted) -> Array:
-        """For each P the size from which on all picks are wanted; infinite where the last one is not."""
-        return np.array([self._stays(row, wanted) for row in self.winners])
+    def settles_from(self, wanted: Wanted) -> Array:
+        """The size from which on all picks are wanted, for each P; infinite where the last one is not."""
+        return np.array([self._settles(row, wanted) for row in self.winners])
 
-    def _stays(self, row: Indices, wanted: Wanted) -> float:
+    def _settles(self, row: Indices, wanted: Wanted) -> float:
         start = np.inf
         for size, index in zip(reversed(self.maps.grid.message_bytes), reversed(row.tolist()), strict=True):
             if index == NOBODY or not wanted(self.pick(index)):
@@ -111,7 +111,7 @@ class _Reading:
 
 
 def _readings(maps: DecisionMaps) -> tuple[_Reading, dict[str, _Reading]]:
-    """Of the simulated best, and of the models."""
+    """The readings of the simulated best and of the models."""
     best = _Reading(maps, maps.best, np.zeros(maps.best.shape))
     return best, {name: _Reading(maps, found.winners, found.slowdown) for name, found in maps.models.items()}
 
@@ -133,10 +133,10 @@ _UNSEGMENTED = {name: _is(name, 0) for name in ("linear", "binomial", "binary", 
 
 
 def best_broadcasts(maps: DecisionMaps) -> list[Finding]:
-    """Of figure 6 (a), the measured decision function; here the simulated one."""
+    """The claims about figure 6 (a), the measured decision function; here the simulated one."""
     best, _ = _readings(maps)
     trees = _any_of(*(_UNSEGMENTED[name] for name in ("binomial", "binary", "split_binary")))
-    switches = best.stays_from(_CHAIN_CUT)
+    switches = best.settles_from(_CHAIN_CUT)
     return [
         _at(best, "best-many", _UNSEGMENTED["linear"], SMALL, MORE_THAN_16),
         _at(best, "best-few", _UNSEGMENTED["binomial"], SMALL, AT_MOST_16),
@@ -152,7 +152,7 @@ def best_broadcasts(maps: DecisionMaps) -> list[Finding]:
 
 
 def picked_broadcasts(maps: DecisionMaps) -> list[Finding]:
-    """Of figure 6 (b) to (d), the models' decision functions."""
+    """The claims about figure 6 (b) to (d), the models' decision functions."""
     best, models = _readings(maps)
     hockney, loggp, plogp = models.values()
     in_8_kib = _any_of(_is("split_binary", LARGE_SEGMENT), _is("chain", LARGE_SEGMENT))
@@ -183,7 +183,7 @@ def picked_broadcasts(maps: DecisionMaps) -> list[Finding]:
 
 
 def penalties(maps: DecisionMaps) -> list[Finding]:
-    """Of figure 7."""
+    """The claims about figure 7."""
     _, models = _readings(maps)
     hockney, loggp, plogp = models.values()
     first, _, last = models
@@ -205,13 +205,13 @@ def penalties(maps: DecisionMaps) -> list[Finding]:
 
 
 def share_of_chain(maps: DecisionMaps, model: str) -> float:
-    """Of the large messages, those for which the model picks a segmented chain."""
+    """The share of points with large messages at which the model picks a segmented chain."""
     return _readings(maps)[1][model].share(_CHAIN_CUT, LARGE)
 
 
 def _bounded(claim: str, worst: Mapping[str, tuple[float, str]], wanted: Callable[[float], bool]) -> Finding:
-    """`wanted` takes percent."""
-    text = "; ".join(f"{name}: worst {place}" for name, (_, place) in worst.items())
+    """A finding on the worst penalties, which `wanted` judges in percent."""
+    text = "; ".join(f"{name}: worst {where}" for name, (_, where) in worst.items())
     return Finding(claim, text, if_true(*(wanted(100 * share) for share, _ in worst.values())))
 
 
@@ -239,7 +239,7 @@ def _at(
 
 
 def _earlier(claim: str, one: tuple[str, _Reading], other: tuple[str, _Reading], wanted: Wanted) -> Finding:
-    ours, theirs = one[1].stays_from(wanted), other[1].stays_from(wanted)
+    ours, theirs = one[1].settles_from(wanted), other[1].settles_from(wanted)
     earlier, later = float(np.mean(ours < theirs)), float(np.mean(ours > theirs))
     return Finding(
         claim,

@@ -12,26 +12,26 @@
 # ---
 
 # %% [markdown]
-# # Pješivac-Grbović et al. 2007: what do models from point-to-point parameters tell of collectives?
+# # Pješivac-Grbović et al. 2007: what do models from point-to-point parameters say about collectives?
 #
 # J. Pješivac-Grbović, T. Angskun, G. Bosilca, G. E. Fagg, E. Gabriel and J. J. Dongarra, "Performance analysis of MPI
 # collective operations", Cluster Computing 10 (2007), write formulas for barrier, broadcast, reduce and alltoall under
-# Hockney, LogP/LogGP and PLogP, measure their parameters on two clusters, Boba and Frodo, and hold predictions and
-# choices against measurements. Here both clusters are simulated, from descriptions that are made of the LogGP
-# parameters of their table 5, and the same questions are asked.
+# Hockney, LogP/LogGP and PLogP, measure their parameters on two clusters, Boba and Frodo, and compare predictions and
+# choices with measurements. Here both clusters are simulated, from descriptions made from the LogGP parameters of
+# their table 5, and the same questions are asked.
 #
-# What the simulation can say: whether the models are right where the network is as simple as LogGP has it. What it
-# cannot: anything that TCP, switches and MPI libraries of those years did beyond table 5. The curves of the figures are
+# The simulation can show whether the models are right where the network is as simple as in LogGP. It cannot show
+# anything that TCP, switches and MPI libraries of those years did beyond table 5. The curves of the figures are
 # not printed as numbers; the claims that the text makes about them are, and each is checked below.
 #
 # **As printed** stands for the formulas of tables 1 to 4 and for parameters by the paper's procedures: Hockney's as
 # functions of m from roundtrips, PLogP's gap and latency fitted to the chain broadcast and the flat-tree barrier,
-# LogGP made from that PLogP. **Derived** stands for formulas that follow from the algorithms where the print does not
-# (docs/models.md), with parameters by the usual procedures: Hockney by regression, LogGP by Culler's, PLogP by
+# LogGP made from that PLogP. **Derived** stands for formulas that follow from the algorithms where the printed ones do
+# not (docs/models.md), with parameters by the usual procedures: Hockney by regression, LogGP by Culler's, PLogP by
 # Kielmann's. Nothing is adjusted to make results agree.
 
 # %%
-from collwise.common.units import format_seconds, format_size
+from collwise.common.units import format_seconds
 from collwise.platforms import load
 from collwise.studies.figures.maps import decision_figure, slowdown_figure
 from collwise.studies.papers.pjesivac2007 import analysis as paper
@@ -43,19 +43,7 @@ from collwise.studies.papers.study import Study
 
 here = Study()
 boba, frodo = load("boba"), load("frodo")
-findings: dict[str, list[Finding]] = {}
-
-
-def show(title: str, name: str, found: list[Finding], more: list[Finding] | None = None) -> None:
-    findings[name] = found
-    columns = ("where", "the paper", "here", "same?", *(("derived: same?",) if more else ()), "why not")
-    rows = []
-    for position, one in enumerate(found):
-        verdicts = (one.verdict, *((more[position].verdict,) if more else ()))
-        reason = one.published.reason if set(verdicts) != {claims.YES} else ""
-        rows.append((one.published.where, one.published.published, one.here, *verdicts, reason))
-    here.table(title, columns, rows)
-
+findings: list[Finding] = []
 
 # %% [markdown]
 # ## Parameters: table 5 and figure 1
@@ -70,21 +58,7 @@ with here.context() as context:
     loggp = {platform.name: paper.table_5(platform, context) for platform in (boba, frodo)}
     parameters = {platform.name: paper.figure_1(platform, context) for platform in (boba, frodo)}
 for name, columns in loggp.items():
-    here.table(
-        f"Table 5: LogGP on {name.capitalize()}, by procedure",
-        ("parameter", *columns),
-        [
-            (title, *(f"{getattr(one, attribute) * scale:.{digits}f}" for one in columns.values()))
-            for title, attribute, scale, digits in (
-                ("L (us)", "latency_seconds", 1e6, 2),
-                ("o (us)", "overhead_seconds", 1e6, 2),
-                ("g (us)", "gap_seconds", 1e6, 2),
-                ("G (ns a byte)", "gap_seconds_per_byte", 1e9, 2),
-                ("o of sending (us)", "send_overhead_seconds", 1e6, 2),
-                ("o of receiving (us)", "receive_overhead_seconds", 1e6, 2),
-            )
-        ],
-    )
+    here.table(f"Table 5: LogGP on {name.capitalize()}, by procedure", paper.table_5_text(columns))
 off = {
     procedure: max(paper.worst_difference(columns[procedure], columns["description"]) for columns in loggp.values())
     for procedure in ("culler", "hoefler", "kielmann", "fitted")
@@ -105,7 +79,9 @@ here.figure(
     "waits for its receiver, and a message costs no overhead. Alpha and beta are those of the line to the next "
     "size, and that from 64 KiB on crosses the limit.",
 )
-show("Figure 1", "parameters", claims.parameters(parameters["boba"]))
+found = claims.parameters(parameters["boba"])
+findings += found
+here.table("Figure 1", claims.findings_table(found))
 
 # %% [markdown]
 # ## Barrier: figure 2
@@ -117,7 +93,9 @@ with here.context() as context:
 here.figure(
     draw.over_procs(barriers, "Barriers on Boba"), "figure-2", "Figure 2: barriers, simulated and predicted as printed."
 )
-show("Figure 2", "barrier", claims.barriers(barriers, parameters["boba"].measured))
+found = claims.barriers(barriers, parameters["boba"].measured)
+findings += found
+here.table("Figure 2", claims.findings_table(found))
 
 # %% [markdown]
 # ## Reduce: figures 3 and 4
@@ -134,19 +112,16 @@ here.figure(
     "figure-3",
     "Figure 3: reduce, unsegmented and by 1 KiB, simulated and predicted as printed.",
 )
-segmented_sizes = [size for size in plan.message_bytes if size > paper.SMALL_SEGMENT]
-gamma, of = boba.reduce_seconds_per_byte, parameters["boba"]
-conditions = {
-    "Hockney": paper.segmentation_by_hockney(of.hockney, segmented_sizes),
-    f"PLogP, {claims.MEASURED}": paper.segmentation_by_plogp(of.measured, segmented_sizes, gamma),
-    "PLogP, fitted": paper.segmentation_by_plogp(of.fitted, segmented_sizes, gamma),
-}
+of = parameters["boba"]
+conditions = paper.segmentation_conditions(of, plan.message_bytes, boba.reduce_seconds_per_byte)
 here.figure(
     draw.conditions(conditions, "Segments help a binomial reduction where the whole costs more"),
     "figure-4",
     "Figure 4: both sides of the conditions under which segments of 1 KiB would make binomial reduce faster.",
 )
-show("Figures 3 and 4", "reduce", claims.reductions(reductions, conditions, of.eager_limit_bytes))
+found = claims.reductions(reductions, conditions, of.eager_limit_bytes)
+findings += found
+here.table("Figures 3 and 4", claims.findings_table(found))
 
 # %% [markdown]
 # ## Alltoall: figure 5
@@ -159,14 +134,16 @@ here.figure(
     "figure-5",
     "Figure 5: pairwise alltoall, simulated and predicted as printed.",
 )
-show("Figure 5", "alltoall", claims.exchanges(exchanges))
+found = claims.exchanges(exchanges)
+findings += found
+here.table("Figure 5", claims.findings_table(found))
 
 # %% [markdown]
 # ## Broadcast: figures 6 and 7
 #
 # Linear, binomial, binary, split-binary and chain ("pipeline" in the paper), unsegmented and by 1 and 8 KiB, on Frodo,
-# for P = 3 to 32 and m from 1 B to 8 MiB. Linear has no segments here. The best method by simulation stands where the
-# paper has its measured one. A penalty is what a model's pick takes more than the best method.
+# for P = 3 to 32 and m from 1 B to 8 MiB. Linear has no segments here. The best method by simulation replaces the
+# paper's measured one. A penalty is the slowdown of a model's pick against the best method.
 
 # %%
 plan = paper.FEW_BROADCASTS if here.quick else paper.BROADCASTS
@@ -185,54 +162,46 @@ for name, made in ((paper.AS_IN_THE_PAPER.name, printed), (paper.DERIVED.name, d
     here.figure(
         slowdown_figure(made, f"Penalty of the models' picks, {name}: broadcast on Frodo"),
         f"figure-7-{stem}",
-        f"Figure 7: what the picks of the models {name} cost.",
+        f"Figure 7: the penalties of the picks of the models {name}.",
     )
 
 # %%
-show("Figure 6 (a): the best methods", "best", map_claims.best_broadcasts(printed))
-show(
-    "Figure 6 (b) to (d): the models' picks", "picks",
-    map_claims.picked_broadcasts(printed), map_claims.picked_broadcasts(derived),
-)  # fmt: skip
-show("Figure 7: penalties", "penalties", map_claims.penalties(printed), map_claims.penalties(derived))
+found = map_claims.best_broadcasts(printed)
+findings += found
+here.table("Figure 6 (a): the best methods", claims.findings_table(found))
+found = map_claims.picked_broadcasts(printed)
+findings += found
+here.table(
+    "Figure 6 (b) to (d): the models' picks",
+    claims.findings_table(found, map_claims.picked_broadcasts(derived)),
+)
+found = map_claims.penalties(printed)
+findings += found
+here.table("Figure 7: penalties", claims.findings_table(found, map_claims.penalties(derived)))
 summaries = {(name, model): made.summary(model) for name, made in maps.items() for model in made.models}
 here.table(
     "Penalties over the whole map: formulas and procedures apart",
-    ("formulas and parameters", "model", "picks the best", "mean penalty", "worst", "at"),
-    [
-        (
-            name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_slowdown:.1f} %",
-            f"{100 * one.worst_slowdown:.0f} %",
-            f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {one.worst_pick.label}",
-        )
-        for (name, model), one in summaries.items()
-    ],
-)  # fmt: skip
+    paper.penalties_table(summaries),
+)
 
 # %% [markdown]
-# ### What a further segment of the chain costs
+# ### The cost of a further segment of the chain
 #
-# The switch from 1 to 8 KB hangs on it. By LogGP a pipeline passes a segment on in each gap.
+# The switch from 1 to 8 KB depends on it. By LogGP a pipeline passes on one segment per gap.
 
 # %%
 steps = paper.chain_steps(printed, loggp["frodo"]["description"])
 here.table(
     "Chain on Frodo, simulated, beside LogGP with the description's parameters",
-    ("segment", "each further one, simulated", "g + (m_s - 1) G", "a whole message"),
-    [
-        (
-            format_size(step.segment_bytes),
-            *map(format_seconds, (step.simulated_seconds, step.gap_seconds, step.message_seconds)),
-        )
-        for step in steps
-    ],
+    paper.chain_steps_table(steps),
 )
 here.text(
     "SMPI lets an eager message start when its receive is posted, and our trees post a segment's receive when they "
     "have the one before. So a segment costs a whole message, as Hockney has it, "
     f"{100 * (steps[0].simulated_seconds / steps[0].gap_seconds - 1):.0f} % more than LogGP's gap at 1 KiB and "
     f"{100 * (steps[1].simulated_seconds / steps[1].gap_seconds - 1):.0f} % more at 8 KiB. Libraries that keep several "
-    "receives posted do not pay this; the paper's measurements, in which 1 KB stays the best for longer, fit that."
+    "receives posted do not pay this; the paper's measurements, in which 1 KB remains the best for longer, agree with "
+    "that."
 )
 
 # %% [markdown]
@@ -245,11 +214,7 @@ here.text(
 switches = paper.exact_switches(derived_models[1], (4, 8, 16, 24, 32))
 here.table(
     "Where LogGP (derived, Culler's parameters) switches on Frodo: first message size in bytes and method",
-    ("P", "switches"),
-    [
-        (procs, "; ".join(f"{start}: {choice.label}" for start, choice in row))
-        for procs, row in sorted(switches.rules.items())
-    ],
+    paper.switches_table(switches),
 )
 last = {procs: row[-1][0] for procs, row in switches.rules.items()}
 here.text(
@@ -262,13 +227,12 @@ here.text(
 # ## Conclusions
 
 # %%
-every = [one for found in findings.values() for one in found]
-tally = claims.count(every)
+tally = claims.count(findings)
 here.conclude(
-    f"Of {len(every)} claims of the paper {tally[claims.YES]} hold in simulation, {tally[claims.IN_PART]} in part and "
-    f"{tally[claims.NO]} do not."
+    f"Of {len(findings)} claims of the paper {tally[claims.YES]} hold in simulation, {tally[claims.IN_PART]} in part "
+    f"and {tally[claims.NO]} do not."
 )
-others = [one for one in every if one.verdict != claims.YES]
+others = [one for one in findings if one.verdict != claims.YES]
 unexplained = [one for one in others if one.published.open]
 here.conclude(
     f"Of the {len(others)} that hold in part or not, {len(unexplained)} are open, the others have reasons. Open: "
@@ -284,31 +248,22 @@ best = {name: min(made.models, key=lambda model: made.summary(model).mean_slowdo
 for name in (paper.AS_IN_THE_PAPER.name, paper.DERIVED.name):
     costs = [f"{model} {100 * summaries[name, model].mean_slowdown:.1f} %" for model in maps[name].models]
     here.conclude(
-        f"Broadcast on Frodo, {name}: the picks cost {', '.join(costs)} on average; those of {best[name]} "
+        f"Broadcast on Frodo, {name}: the mean penalties are {', '.join(costs)}; those of {best[name]} are "
         f"{100 * summaries[name, best[name]].worst_slowdown:.0f} % at worst."
     )
 chain = {name: map_claims.share_of_chain(maps[name], list(maps[name].models)[-1]) for name in maps}
 here.conclude(
-    "Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken at its word, PLogP picks a "
+    "Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken literally, PLogP picks a "
     f"pipeline at {100 * chain[paper.AS_IN_THE_PAPER.name]:.0f} % of the points from 128 KiB on, with the exchange at "
     f"{100 * chain[paper.DERIVED.name]:.0f} %. The paper's own map has pipelines there, so the authors' program seems "
     "to have had it."
 )
 here.publish({
     "claims": {
-        one.claim: {"here": one.here, "verdict": one.verdict, "reason": one.published.reason} for one in every
+        one.claim: {"here": one.here, "verdict": one.verdict, "reason": one.published.reason} for one in findings
     },
     "tally": tally,
-    "loggp": {
-        name: {
-            procedure: {
-                "L": float(one.latency_seconds), "o": one.overhead_seconds, "g": float(one.gap_seconds),
-                "G": float(one.gap_seconds_per_byte),
-            }
-            for procedure, one in columns.items()
-        }
-        for name, columns in loggp.items()
-    },
+    "loggp": {name: paper.table_5_document(columns) for name, columns in loggp.items()},
     "penalties": {
         f"{name}; {model}": {"mean": one.mean_slowdown, "worst": one.worst_slowdown, "best_share": one.best_share}
         for (name, model), one in summaries.items()

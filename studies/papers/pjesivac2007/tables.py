@@ -1,7 +1,7 @@
-"""What Pješivac-Grbović et al. 2007 publish that simulation can speak to: table 5, and the claims of section 6.
+"""What Pješivac-Grbović et al. 2007 publish and simulation can test: table 5, and the claims of section 6.
 
 "Performance analysis of MPI collective operations", Cluster Computing 10 (2007). The curves of the figures are not
-printed as numbers; the text says what is to be seen in them.
+printed as numbers; the text describes what they show.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TABLE_5 = {
 """LogGP of both clusters; the paper has one overhead for sending and receiving."""
 
 REDUCE_SECONDS = 4e-2
-"""Section 6.2: what the segmented pipeline reduce takes in figure 3, on 8 and on 24 nodes, about."""
+"""Section 6.2: the approximate time of the segmented pipeline reduce in figure 3, on 8 and on 24 nodes."""
 
 MOST_SMALL_PERCENT, MOST_INTERMEDIATE_PERCENT, MOST_LOGGP_PERCENT, MOST_PLOGP_PERCENT = 15, 50, 25, 50
 SMALL_LINEAR_PERCENT, HOCKNEY_LARGE_PERCENT = 300, 30
@@ -26,7 +26,7 @@ SMALL_LINEAR_PERCENT, HOCKNEY_LARGE_PERCENT = 300, 30
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says and where; `reason` is why simulation may say otherwise, and is for when it does."""
+    """What the paper says and where; `reason` explains why simulation disagrees, if it does."""
 
     where: str
     published: str
@@ -42,8 +42,8 @@ _OPEN = "open"
 _GAP = "open: the paper suspects a gap that shrinks with the number of receivers; the simulated one does not"
 _STRAIGHT = "the description has table 5's straight lines; of curves between them nothing is published"
 _LATENCY = (
-    "our chain asks for a segment when it has the one before, so that in simulation each costs a whole message and not "
-    "a gap; that favours 8 KiB"
+    "our chain posts a segment's receive after the one before, so that in simulation each costs a whole message and "
+    "not a gap; that favours 8 KiB"
 )
 
 CLAIMS = {
@@ -83,7 +83,7 @@ CLAIMS = {
     "reduce-never": Claim("6.2, figure 3", "by all models segments never make the binomial reduction faster", _OPEN),
     "reduce-conditions": Claim(
         "6.2, figure 4",
-        "Hockney's and fitted PLogP's conditions for segments are never met, measured PLogP's slightly",
+        "Hockney's and fitted PLogP's conditions for segments never hold, measured PLogP's slightly",
         "g and the overheads are straight lines here that start above 0, so that segments sum to more than the whole",
     ),
     "reduce-order": Claim("6.2, figure 3", "all models capture the order of the unsegmented algorithms", _OPEN),
@@ -142,7 +142,8 @@ CLAIMS = {
     "plogp-binary": Claim(
         "6.3, figure 6d",
         "PLogP alone picks binary by 1 KB for intermediate m",
-        "open: with overheads below the gap both binary trees take two gaps a segment; split-binary has half of these",
+        "open: with overheads below the gap both binary trees take two gaps per segment; split-binary has half of "
+        "these",
     ),
     "plogp-large": Claim(
         "6.3, figure 6d",
@@ -150,7 +151,9 @@ CLAIMS = {
         "table 2's line for split-binary lacks the exchange of halves, and as printed beats every pipeline",
     ),
     "plogp-early-8": Claim(
-        "6.3, figure 6d", "PLogP switches from 1 to 8 KB earlier than LogGP", "of straight lines both make the same"
+        "6.3, figure 6d",
+        "PLogP switches from 1 to 8 KB earlier than LogGP",
+        "from straight lines both make the same parameters",
     ),
     "plogp-early-chain": Claim(
         "6.3, figure 6d",
@@ -175,9 +178,9 @@ CLAIMS = {
     ),
     "penalty-hockney-worst": Claim(
         "6.3, figure 7",
-        "of the models, Hockney costs most there",
+        "Hockney has the largest penalty there",
         "as printed, Hockney's binary trees serve two children in the bytes of one, so that it leaves the binomial "
-        "tree early, which pays here; with the derived formulas it costs most",
+        "tree early, which is right here; with the derived formulas its penalty is the largest",
     ),
     "penalty-loggp": Claim("6.3, figure 7", "large m: at most 25 % with LogGP", _LATENCY),
     "penalty-plogp": Claim("6.3, figure 7", "large m: at most 50 % with PLogP", _OPEN),
@@ -185,4 +188,4 @@ CLAIMS = {
         "6.3, figure 7", "Hockney's split-binary by 8 KB costs about 30 % against the pipeline by 1 KB", _LATENCY
     ),
 }
-"""By name; a reason 'open' is for a claim that holds here, should it ever not."""
+"""The claims by name. The reason is 'open' where none is known."""

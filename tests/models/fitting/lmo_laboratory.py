@@ -1,4 +1,4 @@
-"""A laboratory whose times follow from an LMO machine by reasoning about who is busy when, not by the formulas."""
+"""A laboratory whose times follow from an LMO machine from when each processor is busy, not from the formulas."""
 
 from __future__ import annotations
 

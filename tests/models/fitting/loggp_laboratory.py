@@ -1,4 +1,4 @@
-"""A laboratory that computes experiments from the events of a LogGP machine, independently of the estimators.
+"""A laboratory that computes experiments from the events of a LogGP machine, independently of the fitting procedures.
 
 Sending busies the sender for o_s(m). Then the message enters the network, no sooner than the sender's last one has been
 in it for `gap(m)`, and arrives `wire(m)` later. The receiver takes in one message at a time, each for o_r(m).

@@ -127,7 +127,7 @@ def test_known_parameters_are_found_again(model: str, collective: str, algorithm
         assert pair.beta_seconds_per_byte == pytest.approx(TRUTH[name].beta_seconds_per_byte, rel=1e-4), name
 
 
-def test_the_parts_that_are_told_apart() -> None:
+def test_the_parts_with_parameters_of_their_own() -> None:
     def names(collective: str, algorithm: str, model: str = BY_PARTS) -> set[str]:
         observations = observed(model, collective, algorithm)
         return set(fit_algorithm(model, collective, algorithm, observations, GAMMA, LIMIT).parameters)

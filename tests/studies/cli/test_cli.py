@@ -170,6 +170,7 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
         (("verify", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),
         (("platforms", "lst"), r"unknown platforms command 'lst'; did you mean list"),
         (("report", "--platform", "grisou", "--procs", "4", "--collective", "bcat"), r"'bcat'; did you mean bcast"),
+        (("calibrate", "--published", "--platform", "hcl16"), r"--platform: platform 'hcl16' has nodes that differ"),
         (("calibrate", "--published"), r"--published needs --platform NAME"),
         (("calibrate", "--published", "--platform", "gros", "--quick"), r"--quick is for measured messages"),
         (("calibrate", "--platform", "gros"), r"--platform is for --published; .* --nominal"),
@@ -391,7 +392,7 @@ def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
     (here / "slip.toml").write_text(slip)
     wrong = collwise("platforms", "check", "slip.toml", cwd=here)
     assert wrong.returncode == 1
-    assert "slip.toml:19: network.link_bytes_per_second: 25 bytes a second is no cluster's link" in wrong.stdout
+    assert "slip.toml:19: network.link_bytes_per_second: 25 bytes per second is too slow for a link" in wrong.stdout
 
 
 def test_check_finds_hosts_without_a_route(here: Path) -> None:

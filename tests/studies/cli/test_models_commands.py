@@ -126,7 +126,7 @@ def test_each_pair_has_its_own_time(here: Path, capsys: Capture) -> None:
     assert document_of(f"{PREDICT} hockney.toml --pair 7,9 --sizes 1", capsys)["seconds"] == [pytest.approx(5.001e-5)]
 
 
-def test_times_that_nobody_can_foretell_are_counted(here: Path, capsys: Capture) -> None:
+def test_times_without_a_prediction_are_counted(here: Path, capsys: Capture) -> None:
     asked = f"{PREDICT} lmo.toml --collective gather --procs 4 --sizes 1KiB,4KiB,1MiB"
     code, output, errors = run(asked, capsys)
     assert code == 0
@@ -173,7 +173,9 @@ def test_scores_are_printed_with_the_best_model(here: Path, capsys: Capture) -> 
     code, output, errors = run(asked, capsys)
     assert code == 0, errors
     for collective in ("scatter", "gather"):
-        assert re.search(rf"exact, {collective}: the selection of (hockney|lmo) costs least, .* at worst", output)
+        assert re.search(
+            rf"exact, {collective}: the picks of (hockney|lmo) have the least slowdown, .* at worst", output
+        )
         assert re.search(rf"exact, {collective}: no model here has a formula for .*linear_", output)
     scores = json.loads(run(f"{asked} --json", capsys)[1])
     assert [(one["collective"], one["model"]) for one in scores] == [
@@ -188,7 +190,7 @@ def test_collectives_that_no_model_covers_are_left_out_unless_asked_for(here: Pa
     assert code == 0, errors
     for collective in ("barrier", "bcast", "reduce", "alltoall"):
         assert f"none of the models lmo has a formula for {collective}; left out" in errors
-    assert "exact, scatter: the selection of lmo" in output
+    assert "exact, scatter: the picks of lmo" in output
 
 
 @pytest.mark.slow

@@ -52,7 +52,10 @@ def test_table_json_and_file(tmp_path: Path, parameters: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--collective", "scatter", "--model", "hockney"), "no mapping to choose"),
+        (
+            ("--collective", "scatter", "--model", "hockney"),
+            "unknown model 'hockney'; did you mean hockney_het",
+        ),
         (("--collective", "scater"), "did you mean scatter"),
         (("--collective", "scatter", "--sizes", "1KiB,2KiB", "-o", "hosts"), "add --common, or give one size"),
         (("--collective", "scatter", "--sizes", "0"), "the least is 1 B"),

@@ -185,24 +185,20 @@ def test_segment_ratios() -> None:
 
 
 def test_alpha_beta_ratios() -> None:
-    ratios = {(r.platform, r.algorithm): r for r in paper.alpha_beta_ratios()}
+    ratios = paper.alpha_beta_ratios().set_index(["platform", "algorithm"])
     assert len(ratios) == 18
-    assert ratios["grisou", "linear"].ratio == pytest.approx(8192 * 2.2e-12 / 1.8e-8)
-    assert ratios["grisou", "linear"].low == pytest.approx(8192 * 2.15e-12 / 1.85e-8)
-    assert ratios["gros", "binomial"].high == pytest.approx(8192 * 1.25e-13 / 0.95e-9)
-    assert {key for key, ratio in ratios.items() if not ratio.is_one} == {
-        ("grisou", "chain"),
-        ("grisou", "split_binary"),
-    }
+    assert ratios.ratio["grisou", "linear"] == pytest.approx(8192 * 2.2e-12 / 1.8e-8)
+    assert ratios["from"]["grisou", "linear"] == pytest.approx(8192 * 2.15e-12 / 1.85e-8)
+    assert ratios.to["gros", "binomial"] == pytest.approx(8192 * 1.25e-13 / 0.95e-9)
+    assert list(ratios.index[~ratios["1 possible?"]]) == [("grisou", "chain"), ("grisou", "split_binary")]
 
 
 @pytest.mark.parametrize("algorithm", ["chain", "k_chain", "binary", "binomial"])
 def test_one_segment_size_gives_one_number(algorithm: str) -> None:
     true = Hockney(2e-5, 1e-9)
     found = paper.minimum_norm_pair(algorithm, true)
-    segment = np.array(8192.0)
     assert 8192 * found.alpha_seconds / found.beta_seconds_per_byte == pytest.approx(1)
-    assert float(found(segment)) == pytest.approx(float(true(segment)))
+    assert float(found.predict(8192)) == pytest.approx(float(true.predict(8192)))
 
 
 @pytest.mark.parametrize("algorithm", ["linear", "split_binary"])

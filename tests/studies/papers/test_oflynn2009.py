@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from collwise.common.errors import CollwiseError
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Measurement
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO, Thresholds
@@ -23,6 +24,7 @@ from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009 import estimates as estimating
 from collwise.studies.papers.oflynn2009 import tables
 from tests.needs import needs
+from tests.runners import context_with
 
 # Typed a second time, column by column, in another notation than the module's: alpha us, beta us a byte.
 TABLE_7_1_BY_COLUMNS = """
@@ -122,6 +124,13 @@ def test_errors_leave_out_what_is_not_predicted() -> None:
     assert error.points == 2
     assert error.mean == pytest.approx(0.2)
     assert error.worst == pytest.approx(0.3)
+
+
+def test_a_failed_case_ends_the_study(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        context = context_with(store, lambda case: None if case.message_bytes == 2048 else 1.0, "no route")
+        with pytest.raises(CollwiseError, match=r"1 cases failed; first: .*scatter.*2048.*: no route"):
+            thesis.simulated_curves(load("hcl16"), [("scatter", "linear")], context)
 
 
 def test_regions_of_the_binomial_tree() -> None:

@@ -64,10 +64,10 @@ def test_condition_of_hockney() -> None:
     straight = HockneyBySize(PiecewiseLinear((0.0, 1024.0), (10.0, 10.0 + 1024)))
     one = paper.segmentation_by_hockney(straight, [2048, 4096])
     assert one.whole == pytest.approx([10 / 2048 + 1, 10 / 4096 + 1])
-    assert one.cut == pytest.approx([10 / 1024 + 1] * 2)
-    assert one.met == 0
+    assert one.segmented == pytest.approx([10 / 1024 + 1] * 2)
+    assert one.share == 0
     steep = HockneyBySize(PiecewiseLinear((0.0, 1024.0, 2048.0), (10.0, 1034.0, 4000.0)))
-    assert paper.segmentation_by_hockney(steep, [2048]).met == 1
+    assert paper.segmentation_by_hockney(steep, [2048]).share == 1
 
 
 def test_condition_of_plogp() -> None:
@@ -75,17 +75,17 @@ def test_condition_of_plogp() -> None:
     plogp = PLogP(5.0, overhead, overhead, PiecewiseLinear((0.0, 4096.0), (0.0, 40.0)))
     one = paper.segmentation_by_plogp(plogp, [4096], per_byte=0.001)
     assert one.whole == pytest.approx([max(40, 60 + 4.096)])
-    assert one.cut == pytest.approx([max(4 * 10, 4 * 4 + 4.096)])
-    assert one.met == 1
+    assert one.segmented == pytest.approx([max(4 * 10, 4 * 4 + 4.096)])
+    assert one.share == 1
     even = replace(plogp, send_overhead=PiecewiseLinear.constant(2.0), receive_overhead=PiecewiseLinear.constant(2.0))
-    assert paper.segmentation_by_plogp(even, [4096], per_byte=0.001).met == 0
+    assert paper.segmentation_by_plogp(even, [4096], per_byte=0.001).share == 0
 
 
-def test_order_kept() -> None:
+def test_same_order() -> None:
     times = {"a": np.array([[1.0, 1.0, 2.0]]), "b": np.array([[2.0, 2.0, 2.0]])}
-    foretold = {"a": np.array([[3.0, 9.0, 9.0]]), "b": np.array([[4.0, 4.0, 4.0]])}
-    curves = paper.Curves(paper.BARRIERS, times, {"m": foretold})
-    assert curves.order_kept("m", ("a", "b")) == pytest.approx(2 / 3)
+    predicted = {"a": np.array([[3.0, 9.0, 9.0]]), "b": np.array([[4.0, 4.0, 4.0]])}
+    curves = paper.Curves(paper.BARRIERS, times, {"m": predicted})
+    assert curves.same_order("m", ("a", "b")) == pytest.approx(2 / 3)
     assert curves.mean_error("m", "b") == pytest.approx(1)
 
 
@@ -120,21 +120,21 @@ def barrier_world(as_published: bool) -> list[claims.Finding]:
     if as_published:
         linear = 200 + 20 * np.minimum(procs, 16) + 10 * np.maximum(procs - 16, 0)
         ours = {"bruck": 100 + procs, "recursive_doubling": 110 + procs, "linear": linear}
-        foretold = {name: ours | {"linear": linear * (3 if name == "hockney" else 1)} for name in NAMES}
+        predicted = {name: ours | {"linear": linear * (3 if name == "hockney" else 1)} for name in NAMES}
     else:
         linear = 200 + 20 * procs + 15 * (procs - 2)
         ours = {"bruck": 1e5 + procs, "recursive_doubling": 2e5 + procs, "linear": linear}
-        foretold = {name: {"bruck": 2 * linear, "recursive_doubling": linear, "linear": linear} for name in NAMES}
-    return claims.barriers(curves_of(paper.BARRIERS, ours, foretold), measured)
+        predicted = {name: {"bruck": 2 * linear, "recursive_doubling": linear, "linear": linear} for name in NAMES}
+    return claims.barriers(curves_of(paper.BARRIERS, ours, predicted), measured)
 
 
-def curves_of(plan: CaseGrid, ours: Mapping[str, Array], foretold: Mapping[str, Mapping[str, Array]]) -> paper.Curves:
+def curves_of(plan: CaseGrid, ours: Mapping[str, Array], predicted: Mapping[str, Mapping[str, Array]]) -> paper.Curves:
     def shaped(times: Mapping[str, Array]) -> dict[str, Array]:
         shape = (len(plan.procs), len(plan.message_bytes))
         columns = {name: of[:, None] if shape[1] == 1 else of for name, of in times.items()}
         return {name: np.array(np.broadcast_to(of, shape)) for name, of in columns.items()}
 
-    return paper.Curves(plan, shaped(ours), {name: shaped(of) for name, of in foretold.items()})
+    return paper.Curves(plan, shaped(ours), {name: shaped(of) for name, of in predicted.items()})
 
 
 def reduce_world(as_published: bool) -> list[claims.Finding]:
@@ -155,7 +155,7 @@ def reduce_world(as_published: bool) -> list[claims.Finding]:
         ours = {"binomial": 20 + 2 * m, "pipeline": 10 + m, "binomial, 1 KiB": 40 + 4 * m, "pipeline, 1 KiB": late}
         cut = {name: late * (1.2 if name == "plogp" else 1.01) for name in NAMES}
     whole = ours["binomial"] if as_published else ours["pipeline"] / 2
-    foretold = {
+    predicted = {
         name: {
             "binomial": whole, "pipeline": 2 * whole,
             "binomial, 1 KiB": whole * (2 if as_published else 0.5), "pipeline, 1 KiB": cut[name],
@@ -167,14 +167,14 @@ def reduce_world(as_published: bool) -> list[claims.Finding]:
         name: paper.Segmentation(m, np.full(m.shape, float(one if as_published else 1 - one)), np.full(m.shape, 0.5))
         for name, one in met.items()
     }
-    return claims.reductions(curves_of(paper.REDUCTIONS, ours, foretold), conditions, 128 * KIB)
+    return claims.reductions(curves_of(paper.REDUCTIONS, ours, predicted), conditions, 128 * KIB)
 
 
 def alltoall_world(as_published: bool) -> list[claims.Finding]:
     ones = np.ones((len(paper.EXCHANGES.procs), len(paper.EXCHANGES.message_bytes)))
     factors = (0.5, 1.1, 0.9) if as_published else (1.5, 2.0, 0.5)
-    foretold = {name: {"pairwise": ones * factor} for name, factor in zip(NAMES, factors, strict=True)}
-    return claims.exchanges(curves_of(paper.EXCHANGES, {"pairwise": ones}, foretold))
+    predicted = {name: {"pairwise": ones * factor} for name, factor in zip(NAMES, factors, strict=True)}
+    return claims.exchanges(curves_of(paper.EXCHANGES, {"pairwise": ones}, predicted))
 
 
 def parameter_world(as_published: bool) -> list[claims.Finding]:

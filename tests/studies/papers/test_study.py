@@ -67,14 +67,17 @@ def test_page_figures_and_results(
 ) -> None:
     code = (
         "import sys\nfrom matplotlib import pyplot as plt\n"
-        'here.table("T", ("a", "b"), [(1, "x|y")])\nhere.figure(plt.figure(), "plain", "A figure.")\n'
+        "import pandas as pd\n"
+        'here.table("T", pd.DataFrame([(1, "x|y", True, 0.126)], columns=["a", "b", "c", "d"]), "{:.2f}")\n'
+        'here.figure(plt.figure(), "plain", "A figure.")\n'
         'print("17 cases", file=sys.stderr)\nhere.conclude("done")\n'
         'with here.context() as context:\n    here.publish({"answer": 42, "jobs": context.jobs})'
     )
     results, files = run_small(code, tmp_path, monkeypatch)
     assert [path.name for path in files] == ["small.md", "small.json", "plain.png", "small.ipynb"]
     assert files[0].read_text() == (
-        "# Small\n\n## Second part\n\n**T**\n\n| a | b |\n| --- | --- |\n| 1 | x\\|y |\n\n![A figure.](plain.png)\n\n"
+        "# Small\n\n## Second part\n\n**T**\n\n| a | b | c | d |\n| --- | --- | --- | --- |\n"
+        "| 1 | x\\|y | yes | 0.13 |\n\n![A figure.](plain.png)\n\n"
         "A figure.\n\n- done\n"
     )
     assert results == json.loads(files[1].read_text()) == {"answer": 42, "jobs": 3, "conclusions": ["done"]}

@@ -40,7 +40,7 @@ SMALL = ExperimentSizes((8192, 65536), (64,), (1024, 65536), (64,), (1024, 4096)
 
 
 class Alike:
-    """A target whose messages take 1 ms and 1 us a byte, whatever the experiment; nothing is run."""
+    """An execution target whose messages take 1 ms and 1 us per byte in any experiment; nothing is run."""
 
     name, eager_limit_bytes, usual_procs = "alike", 65536, 4
 
@@ -70,7 +70,7 @@ def test_a_measured_plan_is_small_and_fits() -> None:
 
 
 def test_several_a_node_are_refused(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store, pytest.raises(UsageError, match=r"2 processes a node.*--ppn 1"):
+    with Store(tmp_path / "s.sqlite") as store, pytest.raises(UsageError, match=r"2 processes per node.*--ppn 1"):
         fit_measured(Alike(2), FitPlan((4,), 2), store)  # type: ignore[arg-type]
 
 
@@ -151,7 +151,7 @@ def test_every_model_on_a_test_bed(tmp_path: Path, bed: Bed) -> None:
 @pytest.mark.slow
 @needs("openmpi")
 def test_mpirun_on_named_hosts_of_a_test_bed(bed: Bed) -> None:
-    """The launcher itself runs on the first node, and reaches the second one by the bed's agent in target of ssh."""
+    """The launcher itself runs on the first node, and reaches the second one by the bed's agent instead of ssh."""
     code = (
         "import json; from collwise.simulator.execution.mpirun import Mpirun; "
         "from collwise.simulator.execution.cluster import LaunchOptions; "

@@ -361,7 +361,7 @@ def test_the_librarys_table_where_sizes_are_not_known_to_all() -> None:
         ("1 7 1 2 1\n8 1 0 0", "rules:2: the first message size is 8; it must be 0"),
         ("1 7 1 2 2\n0 1 0 0\n0 1 0 0", "rules:3: message size 0 after 0; sizes must ascend"),
         ("1 7 2 4 1 0 1 0 0\n2 1 0 1 0 0", "rules:2: communicator size 2 after 4; sizes must ascend"),
-        ("2 7 0\n7 0", "rules:2: collective 7 comes twice"),
+        ("2 7 0\n7 0", "rules:2: collective 7 appears twice"),
         ("1 7 1 2 0", "rules:1: a communicator size without rules"),
         ("1 7 1 2 1\n0 1 0 0\n64 1 0 0", "rules:2: numbers after the last rule; one of the counts is too small"),
     ],

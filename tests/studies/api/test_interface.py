@@ -1,0 +1,164 @@
+"""`import collwise`: what the functions take and return, and what importing them costs."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import collwise
+from collwise.arguments import algorithms, collectives, counts, names, sizes
+from collwise.platforms import description, load
+from collwise.simulator.store import Store
+from collwise.simulator.timing import Case
+from tests.models.parameter_examples import fitted
+from tests.runners import context_with
+
+GROS = "gros"
+
+
+def test_importing_costs_nothing(tmp_path: Path) -> None:
+    program = (
+        "import sys; before = set(sys.modules); import collwise; dir(collwise); "
+        "print(*[m for m in sys.modules if m.startswith('collwise.') or m in ('numpy', 'pandas')])"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    assert set(collwise.__all__) <= set(dir(collwise))
+    for name in collwise.__all__:
+        assert getattr(collwise, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+        collwise.__getattr__("simulat")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("8KiB:32KiB:x2", (8192, 16384, 32768)),
+        (8192, (8192,)),
+        (np.int64(8192), (8192,)),
+        ([65536, "8KiB", 8192], (8192, 65536)),
+        (np.array([4, 2]), (2, 4)),
+        (range(0, 3), (0, 1, 2)),
+    ],
+)
+def test_sizes_are_taken_in_every_form(given: Any, expected: tuple[int, ...]) -> None:
+    assert sizes(given) == expected
+    assert sizes(sizes(given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("parse", "given", "said"),
+    [
+        (sizes, 1.5, "1.5"),
+        (sizes, [1.5], "1.5 is no size in bytes"),
+        (sizes, [-1], "-1 is no size in bytes"),
+        (sizes, [], "no size in bytes was given"),
+        (sizes, "8Kb2", "malformed size"),
+        (counts, [0], "0 is no process count"),
+        (counts, True, "True is no process count"),
+        (counts, "0", "the least is 1"),
+        (collectives, "bcat", "did you mean bcast"),
+        (collectives, "", "name a collective"),
+    ],
+)
+def test_wrong_arguments_say_what_is_valid(parse: Any, given: Any, said: str) -> None:
+    with pytest.raises(collwise.UsageError, match=said):
+        parse(given)
+
+
+def test_names_are_text_or_lists() -> None:
+    assert names(" chain, binary,chain") == names(["chain", "binary"]) == ("chain", "binary")
+    assert "bcast" in collectives("all")
+    assert algorithms("gather", None) == algorithms("gather", "all") == ("linear", "linear_sync", "binomial")
+
+
+def test_a_platform_shows_what_it_is() -> None:
+    assert repr(collwise.platform(GROS)) == "<Platform gros: 124 nodes, 1 process per node by default>"
+    assert repr(collwise.platform(Path(description.__file__).with_name("hcl16.toml"))).startswith(
+        "<HeterogeneousPlatform hcl16: 16 nodes"
+    )
+
+
+def test_simulated_times_are_a_data_frame(tmp_path: Path) -> None:
+    def seconds(case: Case) -> float | None:
+        return None if case.algorithm == "linear" else case.message_bytes * 1e-9 * case.procs
+
+    with Store(tmp_path / "s.sqlite") as store:
+        context = context_with(store, seconds, "it broke")
+        times = collwise.simulate(GROS, "gather", [4, 8], "1KiB,2KiB", algorithms="linear,binomial", context=context)
+        assert list(times.columns[:4]) == ["collective", "algorithm", "procs", "message_bytes"]
+        assert times[times.algorithm == "binomial"].seconds.tolist() == [4096e-9, 8192e-9, 8192e-9, 16384e-9]
+        assert times[times.algorithm == "linear"].error.unique().tolist() == ["it broke"]
+        assert times[times.algorithm == "linear"].seconds.isna().all()
+        assert (times.attrs["reused"], times.attrs["processes_started"]) == (0, 1)
+        segmented = collwise.simulate(GROS, "bcast", 4, 8192, algorithms="chain", segments=[0, "1KiB"], context=context)
+        assert segmented.segment_bytes.tolist() == [0, 1024]
+
+
+def test_the_store_is_read_as_a_data_frame(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    assert collwise.results(path).empty
+    with Store(path) as store:
+        times = collwise.simulate(
+            load(GROS), "gather", 4, "1KiB", algorithms="linear", context=context_with(store, lambda case: 0.5)
+        )
+    found = collwise.results(path, source="simulated", procs=4)
+    assert found[["algorithm", "message_bytes", "seconds"]].equals(times[["algorithm", "message_bytes", "seconds"]])
+    assert collwise.results(path, procs=5).empty
+    with pytest.raises(collwise.UsageError, match="no column 'proc'; valid: source, platform"):
+        collwise.results(path, proc=4)
+
+
+def test_predictions_are_what_the_model_says(tmp_path: Path) -> None:
+    file = tmp_path / "hockney.toml"
+    parameters = fitted("hockney")
+    parameters.save(file)
+    times = collwise.predict(file, "bcast", [2, 4], ["1KiB", "64KiB"], algorithms=["chain"], segments="0,8KiB")
+    assert len(times) == 8
+    model = next(iter(collwise.FittedModel(parameters).models.values()))
+    for row in times.itertuples():
+        expected = float(model.predict("bcast", "chain", row.procs, row.message_bytes, row.segment_bytes))
+        assert math.isclose(row.seconds, expected, rel_tol=1e-15)
+    assert times.attrs == {"platform": parameters.platform, "model": "hockney"}
+    with pytest.raises(collwise.UsageError, match="unknown model 'hocknee'; did you mean hockney"):
+        collwise.predict(file, "bcast", 4, name="hocknee")
+
+
+def test_decisions_are_saved_read_and_exported(tmp_path: Path) -> None:
+    model = collwise.FittedModel(fitted("hockney"))
+    decisions = collwise.select("bcast", model, procs="2:4:+1", sizes="8KiB:64KiB:x2", consumer="openmpi-4.1")
+    decisions.save(tmp_path / "d.json")
+    assert json.loads((tmp_path / "d.json").read_text())[0]["collective"] == "bcast"
+    assert collwise.Decisions.load(tmp_path / "d.json") == decisions
+    chosen = decisions.choose("bcast", 4, "64KiB")
+    last = decisions.frame().query("from_procs <= 4").iloc[-1]
+    assert (chosen.algorithm, chosen.segment_bytes) == (last.algorithm, last.segment_bytes)
+    text = collwise.export(decisions, tmp_path / "r.rules")
+    assert text == (tmp_path / "r.rules").read_text() == collwise.export(tmp_path / "d.json")
+    with pytest.raises(collwise.UsageError, match="unknown format 'openmp'; did you mean openmpi"):
+        collwise.export(decisions, format_name="openmp")
+    with pytest.raises(collwise.UsageError, match="unknown collective 'reduce'"):
+        decisions.choose("reduce", 4, 8)
+    assert "<table" in decisions._repr_html_()
+    assert "<table" in model._repr_html_()
+
+
+def test_decisions_need_what_their_times_come_from() -> None:
+    with pytest.raises(collwise.UsageError, match="need a model"):
+        collwise.select("bcast")
+    with pytest.raises(collwise.UsageError, match="need a platform and procs"):
+        collwise.select("bcast", by="simulated")
+    with pytest.raises(collwise.UsageError, match="unknown source of times 'model'"):
+        collwise.select("bcast", by="model")
+    with pytest.raises(collwise.UsageError, match="did you mean openmpi-4"):
+        collwise.select("bcast", consumer="openmpi-4")

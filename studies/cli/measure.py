@@ -101,7 +101,8 @@ def measure(
         print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
     else:
         several_segments = len(segments) > 1
-        title = f"{collective}, {target.installation.label}, {target.name}, timing {method.timing}, {method.synchronisation}"
+        how = f"timing {method.timing}, {method.synchronisation}"
+        title = f"{collective}, {target.installation.label}, {target.name}, {how}"
         stdout_console().print(table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3))
     failed = [row for row in timings if not row.ok]
     if failed:

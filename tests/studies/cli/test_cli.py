@@ -47,7 +47,7 @@ def here(tmp_path: Path) -> Path:
     (tmp_path / "broken.xml").write_text('<platform version="4.1">\n<zone')
     (tmp_path / "broken.toml").write_text('name = "x')
     (tmp_path / "corrupt.sqlite").write_bytes(bytes(range(256)) * 20)
-    (tmp_path / "not-parameters.toml").write_text("format = 1\n")
+    (tmp_path / "not-parameters.toml").write_text("format = 0\n")
     (tmp_path / "not-decisions.json").write_text("{}")
     return tmp_path
 

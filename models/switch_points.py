@@ -91,7 +91,7 @@ class _Ranges:
         return _Ranges(self.procs[which], self.starts[which], self.ends[which], self.home[which])
 
     def parts(self, candidates: int) -> Iterator[_Ranges]:
-        """As many at a time as memory is to hold the times of."""
+        """Batches of the size whose times memory is to hold."""
         at_once = max(1, _MOST_TIMES // (len(_PROBES) * candidates))
         for first in range(0, len(self.starts), at_once):
             yield self.some(slice(first, first + at_once))

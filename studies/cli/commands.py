@@ -190,7 +190,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's. Raises UsageError for an unknown name."""
+        """Finds a subcommand. Raises UsageError, with the near names, for an unknown one."""
         self.check_name(ctx, args[0])
         return super().resolve_command(ctx, args)
 

@@ -188,7 +188,7 @@ def _choices(
 
     Raises UsageError for unknown names, and for names of algorithms where there are several collectives.
     """
-    from collwise.studies.cli.thresholds import check_thresholds_matter, with_thresholds
+    from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
 
     if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) != ("all",):
         raise UsageError("--algorithms: names belong to one collective; several were asked for")

@@ -32,12 +32,13 @@ from collwise.studies.cli.options import (
     segments_option,
     store_option,
     sweep_progress,
+    thresholds_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.cli.target_options import TargetOptions, print_script, script_option, target_from, target_options
-from collwise.studies.cli.thresholds import check_thresholds_matter, thresholds_option, with_thresholds
 from collwise.validation.selection.cases import candidates, cases
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds

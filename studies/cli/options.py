@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -27,6 +27,9 @@ from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import Progress as SweepProgress
 from collwise.simulator.timing import Timing
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
 
 # How often a sweep without a terminal says how far it is.
 _TELL_EVERY_SECONDS = 30.0
@@ -278,6 +281,20 @@ def precision_options(usual: Precision) -> Callable[[F], F]:
         return cast("F", command)
 
     return decorate
+
+
+def _read_thresholds(text: str) -> Thresholds:
+    from collwise.models.parameter_file import read_thresholds
+
+    return read_thresholds(Path(text))
+
+
+def thresholds_option(function: F) -> F:
+    """--thresholds FILE."""
+    help_text = "M1, M2 and S for the lmo algorithms (collwise fit --model lmo). Without them they are linear."
+    return click.option("--thresholds", metavar="FILE", type=parsed("thresholds", _read_thresholds), help=help_text)(
+        function
+    )
 
 
 def collective_option(function: F) -> F:

@@ -13,8 +13,15 @@ from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
 from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import PLATFORM, NamedChoice, ppn_option, processes_per_node, simgrid_option
-from collwise.studies.cli.thresholds import thresholds_option, with_bounds
+from collwise.studies.cli.options import (
+    PLATFORM,
+    NamedChoice,
+    ppn_option,
+    processes_per_node,
+    simgrid_option,
+    thresholds_option,
+)
+from collwise.validation.selection.thresholds import with_bounds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds

@@ -26,9 +26,9 @@ from collwise.studies.cli.options import (
     print_json,
     segments_option,
     simulation_options,
+    thresholds_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.thresholds import thresholds_option
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from collwise.common.notices import warn
 from collwise.models.lmo import Thresholds
-from collwise.studies.cli.thresholds import with_bounds
+from collwise.validation.selection.thresholds import with_bounds
 from tests.needs import needs
 
 KNOWN = Thresholds(65536, 5120, 60000)
@@ -35,10 +36,11 @@ def test_lists(thresholds: Thresholds, asked: str, expected: str, capsys: pytest
 
 @pytest.mark.parametrize("thresholds", [None, Thresholds(), Thresholds(65536, None, 60000)])
 def test_without_its_threshold_it_is_linear(thresholds: Thresholds | None, capsys: pytest.CaptureFixture[str]) -> None:
+    warn.cache_clear()
     assert with_bounds("gather=lmo", thresholds) == "gather=lmo"
     name = "gather_irregular_from_bytes"
     why = f"give {name} by --thresholds FILE" if thresholds is None else f"the file has no {name}"
-    assert capsys.readouterr().err == f"collwise: gather lmo runs as linear: {why}\n"
+    assert capsys.readouterr().err == f"collwise: warning: gather lmo runs as linear: {why}\n"
 
 
 def test_thresholds_that_nothing_takes(tmp_path: Path) -> None:

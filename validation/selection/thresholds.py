@@ -1,17 +1,14 @@
-"""--thresholds FILE: the sizes between which the lmo algorithms cut messages."""
+"""Thresholds of linear gather and scatter as bounds of the lmo algorithms, which cut messages between them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
-from collwise.studies.cli.options import F, parsed
+from collwise.common.notices import warn
 from collwise.validation.selection.choice import Choice
 
 if TYPE_CHECKING:
@@ -24,18 +21,6 @@ _NAMES: dict[str, tuple[str, str | None]] = {
 }
 
 
-def _read(text: str) -> Thresholds:
-    from collwise.models.parameter_file import read_thresholds
-
-    return read_thresholds(Path(text))
-
-
-def thresholds_option(function: F) -> F:
-    """--thresholds FILE."""
-    help_text = "M1, M2 and S for the lmo algorithms (collwise fit --model lmo). Without them they are linear."
-    return click.option("--thresholds", metavar="FILE", type=parsed("thresholds", _read), help=help_text)(function)
-
-
 def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int, int]:
     """Segment size and limit in bytes of an algorithm that is `bounded`, 0 where there is none.
 
@@ -45,7 +30,7 @@ def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int,
     bound: int | None = getattr(thresholds, bound_name, None)
     if bound is None:
         why = f"give {bound_name} by --thresholds FILE" if thresholds is None else f"the file has no {bound_name}"
-        click.echo(f"collwise: {algorithm.collective} {algorithm.name} runs as linear: {why}", err=True)
+        warn(f"{algorithm.collective} {algorithm.name} runs as linear: {why}")
         return 0, 0
     regular_from: int | None = getattr(thresholds, limit_name) if limit_name is not None else None
     return bound, 0 if regular_from is None else max(regular_from - 1, 0)

@@ -18,7 +18,8 @@ _CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
 }
 
 PART_PARAMETERS = ("segment_bytes", "first_bytes", "bound_bytes")
-COUNT_PARAMETERS = ("chains", "radix", "max_requests")
+LEAST_COUNTS = {"chains": 1, "radix": 2, "max_requests": 1}
+COUNT_PARAMETERS = tuple(LEAST_COUNTS)
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
 

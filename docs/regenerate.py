@@ -126,7 +126,7 @@ def measured_block(found: dict[str, Any]) -> str:
     own = [one["slowdown"] for one in found["slowdowns"] if one["source"] == OWN and one["point"]["target"] == main]
     minutes = math.ceil(sum(stage["seconds"] for stage in found["stages"]) / 60)
     text = (
-        f"On 8 nodes at 100 Mbit/s simulation, calibrated by messages between two nodes alone, was off by "
+        f"On 8 nodes at 100 Mbit/s, simulation that was calibrated by messages between two nodes alone was off by "
         f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; the slowdown of its choices against the best "
         f"measured ones was {of[ALL, MEAN_SLOWDOWN]} on average and {of[ALL, WORST_SLOWDOWN]} at worst (from 8 KiB on "
         f"{of[LARGE, MEAN_SLOWDOWN]} and {of[LARGE, WORST_SLOWDOWN]}), that of {found['maker']}'s own choices "

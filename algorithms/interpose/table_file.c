@@ -177,7 +177,8 @@ static int read_parameter(reader with, span word, decision_choice *choice) {
         return valid;
     }
     if (is_named(name, algorithm->count_parameter)) {
-        int valid = read_number(with, value, algorithm->count_parameter, 1, INT_MAX, &number);
+        uint64_t least = equals(name, "radix") ? 2 : 1;
+        int valid = read_number(with, value, algorithm->count_parameter, least, INT_MAX, &number);
         choice->count = (int)number;
         return valid;
     }

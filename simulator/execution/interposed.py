@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collwise.algorithms.catalogue import COUNT_PARAMETERS, Catalogue
+from collwise.algorithms.catalogue import LEAST_COUNTS, Catalogue
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, find_installation
@@ -112,7 +112,7 @@ def _check_choice(collective: str, algorithm: str, parameters: Sequence[str]) ->
         name, _, value = parameter.partition("=")
         if name not in valid:
             raise UsageError(f"{algorithm} has no parameter '{name}'; valid: {', '.join(valid) or 'none'}")
-        _check_number(name, value, int(name in COUNT_PARAMETERS))
+        _check_number(name, value, LEAST_COUNTS.get(name, 0))
 
 
 def _check_number(name: str, word: str, least: int) -> None:

@@ -163,7 +163,7 @@ def export(
     *,
     openmpi_version: str = "4.1",
 ) -> str:
-    """Decisions as rules that an MPI library reads.
+    """Decisions as rules that an MPI library reads; a file of that name is replaced.
 
     Parameters: `decisions`, what `select` returned, or files that it was saved in; `path`, the file to write, if any;
     `format_name`, 'openmpi' (classic dynamic rules) or 'collwise' (the table of `collwise run`); `openmpi_version`,

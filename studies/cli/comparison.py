@@ -106,6 +106,8 @@ def compare(
         rows = [table_row(row) for row in result.rows]
         stdout_console().print(table(title, table_columns(result.rows), rows, left=0, keys=2))
         click.echo(summary_line(result))
+        if figures is not None:
+            click.echo(f"figures: {figures}")
     if result.sweep.failed:
         raise CollwiseError(f"{len(result.sweep.failed)} cases failed; first: {result.sweep.failed[0].error}")
 
@@ -230,6 +232,8 @@ def select(
     else:
         for decided in decisions.tables:
             _print_decisions(decided)
+        if output is not None:
+            click.echo(f"written: {output}")
     if decisions.failed:
         raise CollwiseError(
             f"{len(decisions.failed)} cases failed and are no choice; first: {decisions.failed[0].error}"
@@ -263,7 +267,6 @@ def _print_decisions(decisions: DecisionTable) -> None:
 )
 @click.option(
     "--openmpi-version",
-    "--version",
     default="4.1",
     show_default=True,
     help=f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.",

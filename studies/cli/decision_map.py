@@ -50,7 +50,7 @@ from collwise.validation.selection.maps import DecisionMaps, decision_maps
 @click.option("--models", type=NamedChoices("model", MODEL_NAMES), default="by_parts", show_default=True)
 @click.option(
     "--parameters", type=NAMES, metavar="FILE,...",
-    help="From 'collwise fit': one file for all models, or one for each. Default: fitted now.",
+    help="From 'collwise fit': one file for all models, or one for each. Default: fitted now, in minutes.",
 )  # fmt: skip
 @click.option("--figures", type=click.Path(path_type=Path), help="Write the maps into this folder.")
 @ppn_option
@@ -107,6 +107,8 @@ def decision_map(
         print_json(_document(made))
     else:
         _print(made, platform)
+        if figures is not None:
+            click.echo(f"figures: {figures}")
     if made.sweep.failed:
         raise CollwiseError(f"{len(made.sweep.failed)} cases failed; first: {made.sweep.failed[0].error}")
 
@@ -134,6 +136,8 @@ def _print(made: DecisionMaps, platform: HostPlatform) -> None:
     for name in made.models:
         found = made.summary(name)
         where = f"P = {found.worst_procs}, m = {format_size(found.worst_bytes)}: {found.worst_pick.label}"
+        if found.worst_slowdown == 0:
+            where = "-"
         rows.append(
             (
                 name, where, f"{found.best_share * 100:.0f} %",

@@ -45,8 +45,8 @@ def list_platforms(as_json: bool) -> None:
         (platform.name, platform.title, len(platform.hosts), platform.default_processes_per_node, *_network(platform))
         for platform in described
     ]
-    columns = ["name", "cluster", "nodes", "a node", "link", "one way"]
-    stdout_console().print(table("Platforms (a node: processes by default)", columns, rows, left=2, keys=1))
+    columns = ["name", "cluster", "nodes", "processes per node", "link", "one way"]
+    stdout_console().print(table("Platforms", columns, rows, left=2, keys=1))
 
 
 @platforms.command("show", epilog=example("platforms show grisou"))
@@ -158,7 +158,7 @@ def _understood(platform: HostPlatform) -> str:
     latency_us = platform.link_latency_seconds * 1e6
     return (
         f"{platform.hosts[0]} to {platform.hosts[-1]}; link {speed:g} Gbit/s and {latency_us:g} us "
-        f"(two links on the way: {2 * latency_us:g} us); {platform.cpus_per_node} CPUs a node; "
+        f"(two links on the way: {2 * latency_us:g} us); {platform.cpus_per_node} CPUs per node; "
         f"calibration: {platform.calibration.note or 'none'}"
     )
 
@@ -168,7 +168,13 @@ def _understood(platform: HostPlatform) -> str:
 @click.option("--nodes", required=True, type=click.IntRange(1, MOST_HOSTS))
 @click.option("--gbits", required=True, type=FiniteRange(0, min_open=True), help="A node's link in Gbit/s.")
 @click.option("--latency-us", required=True, type=FiniteRange(0), help="One way between two nodes, in us.")
-@click.option("--cpus", type=click.IntRange(1), default=1, show_default=True, help="CPUs a node: processes by default.")
+@click.option(
+    "--cpus",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="CPUs per node: processes by default.",
+)
 @file_option("-o", "--output", help="Default: NAME.toml")
 def new(name: str, nodes: int, gbits: float, latency_us: float, cpus: int, output: Path | None) -> None:
     """Writes a description of a cluster behind one switch, with nothing calibrated."""

@@ -196,6 +196,7 @@ MALFORMED = [
     ("bcast 2 one 0 default", r"processes_per_node is 'one'"),
     ("bcast 2 1 0 binomial segment=1", r"binomial has no parameter 'segment'; valid: segment_bytes"),
     ("gather 2 1 0 lmo limit_bytes=no", r"limit_bytes is 'no'"),
+    ("bcast 2 1 0 knomial radix=1", r"radix is '1'"),
 ]
 
 

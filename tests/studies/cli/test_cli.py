@@ -387,7 +387,7 @@ def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
     assert collwise(*arguments, cwd=here).returncode == 0
     checked = collwise("platforms", "check", "mine.toml", cwd=here)
     assert checked.returncode == 0, checked.stderr
-    assert "link 25 Gbit/s and 6 us (two links on the way: 12 us); 2 CPUs a node" in checked.stdout
+    assert "link 25 Gbit/s and 6 us (two links on the way: 12 us); 2 CPUs per node" in checked.stdout
     slip = (here / "mine.toml").read_text().replace("3125000000.0", "25.0")
     (here / "slip.toml").write_text(slip)
     wrong = collwise("platforms", "check", "slip.toml", cwd=here)

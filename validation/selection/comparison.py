@@ -9,6 +9,7 @@ import numpy as np
 
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
+from collwise.models.switch_points import fastest
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
@@ -93,7 +94,7 @@ def compare(
             if np.isnan(times).all() or np.isnan(foreseen).all():
                 continue
             best = float(np.nanmin(times))
-            chosen = [choices[np.nanargmin(times)], choices[np.nanargmin(foreseen)], *openmpi(procs, message_bytes)]
+            chosen = [choices[fastest(times)], choices[fastest(foreseen)], *openmpi(procs, message_bytes)]
             seconds = [seconds_of(grid, sweep, choice, procs, message_bytes) for choice in chosen]
             picks = [Pick(*pick) for pick in zip(chosen, seconds, slowdown(seconds, best).tolist(), strict=True)]
             of_simulation, of_model = (dict(zip(labels, map(float, each), strict=True)) for each in (times, foreseen))

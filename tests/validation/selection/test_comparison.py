@@ -110,6 +110,16 @@ def test_a_row_compares_each_pick_with_the_best(made_up: Callable[..., Compariso
     assert result.slowdowns("openmpi_shipped").tolist() == [1.0, 2.0, 1.0, 2.0]
 
 
+def test_of_times_that_only_rounding_distinguishes_the_first_is_the_best(
+    made_up: Callable[..., ComparisonResult],
+) -> None:
+    """Processors round differently; the pick among equal choices must not depend on it."""
+    plan = CaseGrid("gather", (20,), (1000,), 1, (SEGMENT,))
+    last = {"linear": 2.0, "linear_sync": 5.0, "binomial": np.nextafter(2.0, 0.0)}
+    (row,) = made_up(lambda case: last[case.algorithm], plan, MODEL).rows
+    assert row.best.choice == Choice("linear")
+
+
 def test_failed_cases_are_never_the_best(made_up: Callable[..., ComparisonResult]) -> None:
     plan = CaseGrid("gather", (20,), (1000, 100_000), 1, (SEGMENT,))
 

@@ -13,8 +13,6 @@ import collwise
 from collwise.common.errors import UsageError
 from collwise.common.notices import warn
 from collwise.common.units import format_seconds, format_size
-from collwise.models.loading import models_of
-from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import MODEL_NAMES
 from collwise.studies.cli.commands import example
@@ -30,7 +28,6 @@ from collwise.studies.cli.options import (
     segments_option,
 )
 from collwise.studies.cli.tables import stdout_console, table
-from collwise.validation.fitting.models_by_name import beyond_what_is_known
 from collwise.validation.selection.defaults import sizes_of
 
 _MOST_ROWS = 60
@@ -116,6 +113,10 @@ def _seconds_text(seconds: float) -> str:
 
 
 def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_json: bool) -> None:
+    from collwise.models.loading import models_of
+    from collwise.models.parameter_file import FittedParameters
+    from collwise.validation.fitting.models_by_name import beyond_what_is_known
+
     fitted = FittedParameters.load(path)
     sender, receiver = pair
     if fitted.parameters.heterogeneous and max(pair) >= fitted.procs:

@@ -268,7 +268,7 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     assert again.stdout.count("not simulated for P = 3") == len(bound)
 
     select = ("select", "--collective", "all", "--by", "simulated", *sweep[1:3], "--procs", "3,8", "--sizes", "64KiB")
-    for target, options in (("openmpi-4.1", ("--version", "4.1")), ("collwise", ("--format", "collwise"))):
+    for target, options in (("openmpi-4.1", ("--openmpi-version", "4.1")), ("collwise", ("--format", "collwise"))):
         selected = collwise(*select, "--for", target, "--segments", "8KiB", "-o", f"{target}.json", cwd=here)
         assert selected.returncode == 0, selected.stderr
         assert "barrier left out" in selected.stderr

@@ -77,7 +77,7 @@ def studio(port: int | None, browser: bool) -> None:
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
     click.echo(f"JupyterLab listens on http://{_LOOPBACK}:{port}/lab?token={token}")
     sys.stdout.flush()
-    os.chdir(REPOSITORY / "studies")
+    os.chdir(REPOSITORY / "studies" / "papers")
     command = [
         sys.executable,
         "-P",

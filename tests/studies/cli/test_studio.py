@@ -83,7 +83,7 @@ def test_jupyterlab_listens_where_studio_says(
     )
     assert {"--ip=127.0.0.1", f"--port={port}", "--no-browser"} < set(command)
     assert ("--allow-root" in command) == (user == 0)
-    assert Path.cwd() == REPOSITORY / "studies"
+    assert Path.cwd() == REPOSITORY / "studies" / "papers"
 
 
 def test_a_taken_port_is_one_line_and_nothing_starts(
@@ -146,7 +146,7 @@ def test_jupyterlab_starts_and_other_commands_work_after_it(tmp_path: Path) -> N
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
-    where = "from collwise.simulator import engines; print(engines.REPOSITORY)"
+    where = "from collwise.simulator.execution import installations; print(installations.REPOSITORY)"
     python = clone / ".venv/bin/python"
     found = subprocess.run([python, "-P", "-c", where], capture_output=True, text=True, check=True)
     assert found.stdout == f"{clone}\n"

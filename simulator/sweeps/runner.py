@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 
@@ -110,15 +110,15 @@ def successful_timings(store: Store, configuration: Configuration) -> dict[Case,
 class _Writer:
     """Writes timings from a thread of its own: those that arrive during one commit are written by the next.
 
-    `on_stored` is called for each timing once it is committed. `add` raises UsageError once a commit has failed, so
-    that the runner stops.
+    `on_stored` is called for each timing once it is committed. Once either has failed, `add` raises what
+    it raised, so that the runner stops.
     """
 
     def __init__(self, store: Store, configuration: Configuration, on_stored: Keep) -> None:
         self._store, self._configuration, self._on_stored = store, configuration, on_stored
         self._waiting: collections.deque[Timing] = collections.deque()
         self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1)
-        self._problem: UsageError | None = None
+        self._problem: Exception | None = None
 
     def __enter__(self) -> _Writer:
         return self
@@ -142,8 +142,8 @@ class _Writer:
             return
         try:
             self._store.add(self._configuration, rows)
-        except UsageError as problem:
+            for timing in rows:
+                self._on_stored(timing)
+        except Exception as problem:
+            # Nobody asks for the thread's result: `add` and the end raise it instead.
             self._problem = problem
-            return
-        for timing in rows:
-            self._on_stored(timing)

@@ -81,11 +81,3 @@ void collwise_blocks_release(collwise_blocks *blocks) {
     blocks->copy = NULL;
     blocks->offsets = NULL;
 }
-
-size_t collwise_largest(const size_t *sizes, int count) {
-    size_t most = 0;
-    for (int i = 0; i < count; i++) {
-        most = sizes[i] > most ? sizes[i] : most;
-    }
-    return most;
-}

@@ -85,6 +85,9 @@ collwise_part collwise_equal_parts(size_t size, size_t parts, size_t first, size
 /* The smallest number of equal parts, in whole bytes, that all stay below a bound of at least 2. */
 size_t collwise_parts_below(size_t bytes, size_t bound);
 
+/* The largest of `count` sizes; 0 of none. */
+size_t collwise_largest(const size_t *sizes, int count);
+
 /* The P + 1 offsets of blocks of equal size, for the algorithms that take blocks of any size; freed with free(). */
 size_t *collwise_equal_offsets(size_t block_bytes, MPI_Comm comm);
 
@@ -304,8 +307,5 @@ void collwise_blocks_pack(const collwise_blocks *blocks, int rank);
 void collwise_blocks_pack_all(const collwise_blocks *blocks);
 void collwise_blocks_unpack_all(const collwise_blocks *blocks);
 void collwise_blocks_release(collwise_blocks *blocks);
-
-/* The largest of `count` sizes; 0 of none. */
-size_t collwise_largest(const size_t *sizes, int count);
 
 #endif

@@ -51,3 +51,11 @@ size_t *collwise_equal_offsets(size_t block_bytes, MPI_Comm comm) {
     }
     return offsets;
 }
+
+size_t collwise_largest(const size_t *sizes, int count) {
+    size_t most = 0;
+    for (int i = 0; i < count; i++) {
+        most = sizes[i] > most ? sizes[i] : most;
+    }
+    return most;
+}

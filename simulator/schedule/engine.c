@@ -1,0 +1,455 @@
+/* Processes and the matching of their messages. A process goes on, on a clock of its own, until it waits for a request
+ * whose time is not known yet.
+ *
+ * Messages from one process to another are matched in their order. Under point-to-point models the times of a message
+ * follow from when it was sent and when its receive was posted:
+ *
+ *     leaves   when it is sent; after its handshake if it waits for its receiver; after the gap of the message before
+ *     arrives  after latency and transfer, and a gap after the message that the process received before
+ *
+ * so that no event has to wait for another one of another process. Over ports, ports.c has the times. */
+#include "play.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Failure and memory ------------------------------------------------------------------------------------------- */
+
+_Noreturn void play_fail(play *all, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(all->result.problem, sizeof all->result.problem, format, arguments);
+    va_end(arguments);
+    all->result.failed = 1;
+    longjmp(all->give_up, 1);
+}
+
+void *play_checked(play *all, void *memory) {
+    if (memory == NULL) {
+        play_fail(all, "out of memory");
+    }
+    return memory;
+}
+
+void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item_bytes) {
+    if (count < *room) {
+        return items;
+    }
+    *room = *room == 0 ? 64 : 2 * *room;
+    return play_checked(all, realloc(items, *room * item_bytes));
+}
+
+static int32_t new_message(play *all) {
+    int32_t index = all->free_message;
+    if (index != NONE) {
+        all->free_message = all->messages[index].next;
+    } else {
+        all->messages = play_grown(all, all->messages, all->message_count, &all->message_room, sizeof *all->messages);
+        index = (int32_t)all->message_count++;
+    }
+    memset(&all->messages[index], 0, sizeof all->messages[index]);
+    all->messages[index].arrival_seconds = INFINITY;
+    all->messages[index].next = all->messages[index].follower = NONE;
+    return index;
+}
+
+static void free_message(play *all, int32_t index) {
+    all->messages[index].next = all->free_message;
+    all->free_message = index;
+}
+
+/* --- Connections --------------------------------------------------------------------------------------------------- */
+
+static uint32_t source_place(const process *to, int source) {
+    uint32_t mask = to->source_places - 1, place = (uint32_t)source * 0x9e3779b1U >> 7 & mask;
+    while (to->sources[place].source != NONE && to->sources[place].source != source) {
+        place = (place + 1) & mask;
+    }
+    return place;
+}
+
+static void make_room_for_sources(play *all, process *to) {
+    struct known_source *before = to->sources;
+    uint32_t places = to->source_places;
+    to->source_places = places == 0 ? 4 : 2 * places;
+    to->sources = malloc(to->source_places * sizeof *to->sources);
+    if (to->sources == NULL) {
+        to->sources = before;
+        to->source_places = places;
+        play_fail(all, "out of memory");
+    }
+    for (uint32_t i = 0; i < to->source_places; i++) {
+        to->sources[i].source = NONE;
+    }
+    for (uint32_t i = 0; i < places; i++) {
+        if (before[i].source != NONE) {
+            to->sources[source_place(to, before[i].source)] = before[i];
+        }
+    }
+    free(before);
+}
+
+static int32_t connection_between(play *all, int source, int destination) {
+    process *to = &all->processes[destination];
+    if (2 * to->source_count >= to->source_places) {
+        make_room_for_sources(all, to);
+    }
+    struct known_source *known = &to->sources[source_place(to, source)];
+    if (known->source == NONE) {
+        all->connections =
+            play_grown(all, all->connections, all->connection_count, &all->connection_room, sizeof *all->connections);
+        *known = (struct known_source){source, (int32_t)all->connection_count};
+        all->connections[all->connection_count++] = (connection){.first = NONE, .last = NONE, .latest = NONE};
+        to->source_count++;
+    }
+    return known->connection;
+}
+
+/* --- Requests ------------------------------------------------------------------------------------------------------ */
+
+static void complete(play *all, int rank, uint32_t slot, double seconds) {
+    process *of = &all->processes[rank];
+    request *one = &of->requests[slot];
+    one->seconds = seconds;
+    if (one->is_awaited) {
+        one->is_awaited = 0;
+        if (--of->unknown == 0) {
+            all->ready[all->ready_count++] = rank;
+        }
+    }
+}
+
+void play_message_left(play *all, const message *one, double seconds) {
+    if (one->waits) {
+        complete(all, one->source, one->send_slot, seconds);
+    }
+}
+
+/* The receive completes when the message is there and the receive is posted. */
+static void finish_if_done(play *all, int32_t index) {
+    message *one = &all->messages[index];
+    if (one->is_posted && one->arrival_seconds < INFINITY) {
+        complete(all, one->destination, one->receive_slot, play_later(one->arrival_seconds, one->receive_seconds));
+        free_message(all, index);
+    }
+}
+
+void play_message_arrived(play *all, int32_t index, double seconds) {
+    all->messages[index].arrival_seconds = seconds;
+    finish_if_done(all, index);
+}
+
+/* --- Messages ------------------------------------------------------------------------------------------------------ */
+
+static void start_by_model(play *all, int32_t index, double seconds) {
+    const schedule_network *network = all->network;
+    message *one = &all->messages[index];
+    double arrival;
+    if (is_local(all, one)) {
+        size_t at = class_index(all, one->source, one->size);
+        connection *over = &all->connections[one->connection];
+        double leaves = play_later(seconds, over->free_seconds);
+        over->free_seconds = leaves + network->local_transfer_seconds[at];
+        arrival = over->free_seconds + network->local_latency_seconds[at];
+    } else {
+        size_t at = pair_index(all, one);
+        process *from = &all->processes[one->source];
+        double leaves = play_later(seconds, from->port_free_seconds);
+        from->port_free_seconds = leaves + network->gap_seconds[at];
+        arrival = leaves + network->latency_seconds[at] + network->transfer_seconds[at];
+    }
+    play_message_left(all, one, arrival);
+    play_message_arrived(all, index, arrival);
+}
+
+/* Starts a message as soon as its protocol allows. */
+static void start_if_possible(play *all, int32_t index) {
+    message *one = &all->messages[index];
+    if (!one->is_sent || (one->waits && !one->is_posted)) {
+        return;
+    }
+    double seconds = one->send_seconds;
+    if (one->waits) {
+        seconds = play_later(seconds, one->receive_seconds) + all->network->handshake_seconds[one->size];
+    }
+    if (all->ports == NULL) {
+        start_by_model(all, index, seconds);
+    } else {
+        ports_start(all, index, seconds);
+    }
+}
+
+/* The first message of the connection that lacks this side, or a new one at its end. */
+static int32_t match(play *all, int source, int destination, uint32_t size, int is_send) {
+    int32_t number = connection_between(all, source, destination);
+    connection *over = &all->connections[number];
+    int32_t index = over->first;
+    if (index != NONE && (is_send ? !all->messages[index].is_sent : !all->messages[index].is_posted)) {
+        over->first = all->messages[index].next;
+        if (all->messages[index].size != size) {
+            unsigned long long sent = all->played->sizes[is_send ? size : all->messages[index].size];
+            unsigned long long received = all->played->sizes[is_send ? all->messages[index].size : size];
+            play_fail(all, "process %d sends %llu bytes, of which process %d receives %llu", source, sent, destination,
+                      received);
+        }
+        all->messages[index].next = NONE;
+        return index;
+    }
+    index = new_message(all);
+    over = &all->connections[number];
+    message *one = &all->messages[index];
+    one->source = source;
+    one->destination = destination;
+    one->size = size;
+    one->connection = number;
+    if (over->first == NONE) {
+        over->first = index;
+    } else {
+        all->messages[over->last].next = index;
+    }
+    over->last = index;
+    return index;
+}
+
+/* `slot` is completed when the buffer may be used again: for a message that does not wait, at once. */
+static void post_send(play *all, int source, int destination, uint32_t size, uint32_t slot, double seconds, int waits) {
+    int32_t index = match(all, source, destination, size, 1);
+    message *one = &all->messages[index];
+    one->is_sent = 1;
+    one->waits = (uint8_t)waits;
+    one->send_slot = slot;
+    one->send_seconds = seconds;
+    if (!waits) {
+        complete(all, source, slot, seconds);
+    }
+    start_if_possible(all, index);
+}
+
+static void post_receive(play *all, int source, int destination, uint32_t size, uint32_t slot, double seconds) {
+    int32_t index = match(all, source, destination, size, 0);
+    message *one = &all->messages[index];
+    one->is_posted = 1;
+    one->receive_slot = slot;
+    one->receive_seconds = seconds;
+    if (one->is_sent && one->waits) {
+        start_if_possible(all, index);
+    } else {
+        finish_if_done(all, index);
+    }
+}
+
+/* --- Processes ----------------------------------------------------------------------------------------------------- */
+
+static int earlier(const void *left, const void *right) {
+    const request *a = left, *b = right;
+    return (a->seconds > b->seconds) - (a->seconds < b->seconds);
+}
+
+/* The process takes what has arrived, the earliest first; under models one message arrives after the other. */
+static void take(play *all, int rank, const request *one) {
+    process *now = &all->processes[rank];
+    double seconds = one->seconds;
+    if (one->is_receive && !one->is_local && all->ports == NULL) {
+        double gap = all->network->receive_gap_seconds[class_index(all, rank, one->size)];
+        seconds = play_later(seconds, now->receive_free_seconds + gap);
+        now->receive_free_seconds = seconds;
+    }
+    now->clock = play_later(now->clock, seconds);
+    if (one->is_receive) {
+        now->clock += all->network->receive_seconds[class_index(all, rank, one->size)];
+    }
+}
+
+enum { FEW_REQUESTS = 16 };
+
+/* Takes `count` complete requests from the one with number `first` on. */
+static void take_all(play *all, int rank, uint64_t first, uint32_t count) {
+    process *now = &all->processes[rank];
+    request few[FEW_REQUESTS], *list = few;
+    if (count > FEW_REQUESTS) {
+        list = play_checked(all, malloc(count * sizeof *list));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        list[i] = now->requests[(first + i) & now->mask];
+        for (uint32_t j = i; count <= FEW_REQUESTS && j > 0 && list[j - 1].seconds > list[j].seconds; j--) {
+            request later = list[j - 1];
+            list[j - 1] = list[j];
+            list[j] = later;
+        }
+    }
+    if (count > FEW_REQUESTS) {
+        qsort(list, count, sizeof *list, earlier);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        take(all, rank, &list[i]);
+    }
+    if (list != few) {
+        free(list);
+    }
+}
+
+static void await(process *of, request *one) {
+    if (one->seconds == INFINITY) {
+        one->is_awaited = 1;
+        of->unknown++;
+    }
+}
+
+/* Does what a word says, or finishes it after a wait. Returns 0 if the process has to stop here. */
+static int perform(play *all, int rank, schedule_word word, int is_resumed) {
+    const schedule_network *network = all->network;
+    process *now = &all->processes[rank];
+    schedule_kind kind = schedule_kind_of(word);
+    uint32_t size = schedule_size_of(word), count = schedule_peer_of(word);
+    if (kind == SCHEDULE_REDUCE || kind == SCHEDULE_COPY) {
+        now->clock += (kind == SCHEDULE_REDUCE ? network->reduce_seconds : network->copy_seconds)[size];
+        return 1;
+    }
+    if (kind == SCHEDULE_WAIT) {
+        uint64_t first = now->made - size;
+        for (uint32_t i = 0; i < count && !is_resumed; i++) {
+            await(now, &now->requests[(first + i) & now->mask]);
+        }
+        if (now->unknown > 0) {
+            return 0;
+        }
+        take_all(all, rank, first, count);
+        return 1;
+    }
+    int procs = all->played->procs, peer = (int)count + rank < procs ? (int)count + rank : (int)count + rank - procs;
+    int is_blocking = kind == SCHEDULE_SEND || kind == SCHEDULE_RECEIVE;
+    int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
+    uint32_t slot = (uint32_t)(is_blocking ? now->mask + 1 : now->made & now->mask);
+    if (!is_resumed) {
+        now->requests[slot] = (request){.seconds = INFINITY,
+                                        .size = size,
+                                        .is_receive = (uint8_t)is_receive,
+                                        .is_local = network->node_of[peer] == network->node_of[rank]};
+        now->made += (uint64_t)!is_blocking;
+        if (is_receive) {
+            post_receive(all, peer, rank, size, slot, now->clock);
+        } else {
+            size_t at = class_index(all, rank, size);
+            now->clock += (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at];
+            int waits = kind == SCHEDULE_START_SYNCHRONOUS || network->waits_for_receiver[size];
+            post_send(all, rank, peer, size, slot, now->clock, waits);
+        }
+    }
+    if (is_blocking) {
+        if (!is_resumed) {
+            await(now, &now->requests[slot]);
+        }
+        if (now->unknown > 0) {
+            return 0;
+        }
+        take(all, rank, &now->requests[slot]);
+    }
+    return 1;
+}
+
+static void go_on(play *all, int rank, int is_resumed) {
+    process *now = &all->processes[rank];
+    const schedule_program *program = now->program;
+    for (; now->at < program->length; now->at++, is_resumed = 0) {
+        if (!perform(all, rank, program->words[now->at], is_resumed)) {
+            return;
+        }
+    }
+    all->unfinished--;
+}
+
+void play_processes(play *all) {
+    while (all->ready_count > 0) {
+        go_on(all, all->ready[--all->ready_count], 1);
+    }
+}
+
+/* --- The whole ------------------------------------------------------------------------------------------------------ */
+
+static void make_processes(play *all) {
+    int procs = all->played->procs;
+    all->ready = play_checked(all, malloc((size_t)procs * sizeof *all->ready));
+    all->processes = play_checked(all, calloc((size_t)procs, sizeof *all->processes));
+    for (int rank = 0; rank < procs; rank++) {
+        process *one = &all->processes[rank];
+        one->program = &all->played->programs[all->played->program_of[rank]];
+        uint64_t room = 1;
+        while (room < one->program->requests) {
+            room *= 2;
+        }
+        one->mask = room - 1;
+        one->requests = play_checked(all, malloc((room + 1) * sizeof *one->requests));
+    }
+}
+
+static void run(play *all) {
+    all->unfinished = all->played->procs;
+    make_processes(all);
+    if (all->network->out_rate != NULL) {
+        all->ports = ports_make(all);
+    }
+    for (int rank = 0; rank < all->played->procs; rank++) {
+        go_on(all, rank, 0);
+        play_processes(all);
+    }
+    if (all->ports != NULL) {
+        ports_run(all);
+    }
+    if (all->unfinished > 0) {
+        int rank = 0;
+        while (all->processes[rank].at == all->processes[rank].program->length) {
+            rank++;
+        }
+        play_fail(all, "%d processes wait for ever; the first is process %d, in step %zu of its program",
+                  all->unfinished, rank, all->processes[rank].at);
+    }
+}
+
+static void check_nothing_is_left(play *all) {
+    for (size_t i = 0; i < all->connection_count; i++) {
+        int32_t left = all->connections[i].first;
+        if (left != NONE) {
+            const message *one = &all->messages[left];
+            play_fail(all, "a %s of process %d has no counterpart in process %d", one->is_sent ? "send" : "receive",
+                      one->is_sent ? one->source : one->destination, one->is_sent ? one->destination : one->source);
+        }
+    }
+}
+
+static void release(play *all) {
+    for (int rank = 0; all->processes != NULL && rank < all->played->procs; rank++) {
+        free(all->processes[rank].requests);
+        free(all->processes[rank].sources);
+    }
+    free(all->processes);
+    free(all->messages);
+    free(all->connections);
+    free(all->ready);
+    ports_free(all->ports);
+}
+
+schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends) {
+    play *all = calloc(1, sizeof *all);
+    if (all == NULL) {
+        return (schedule_result){.failed = 1, .problem = "out of memory"};
+    }
+    *all = (play){.played = played, .network = network, .sizes = played->size_count, .free_message = NONE};
+    if (setjmp(all->give_up) == 0) {
+        run(all);
+        check_nothing_is_left(all);
+        for (int rank = 0; rank < played->procs; rank++) {
+            all->result.seconds = play_later(all->result.seconds, all->processes[rank].clock);
+            if (ends != NULL) {
+                ends[rank] = all->processes[rank].clock;
+            }
+        }
+        all->result.root_seconds = all->processes[root].clock;
+    }
+    schedule_result result = all->result;
+    release(all);
+    free(all);
+    return result;
+}

@@ -1,0 +1,60 @@
+/* Times of a schedule on a network. Seconds and bytes throughout; the result does not depend on the machine or on how
+ * often it is computed: events of one instant are handled in a fixed order (ports.c). */
+#ifndef COLLWISE_ENGINE_H
+#define COLLWISE_ENGINE_H
+
+#include "recorder.h"
+
+/* What messages and computation cost. Nodes of one class are alike. Tables by size have an entry for each size of the
+ * schedule, tables by class and size one row for each class, tables by pair one row for each sending and receiving
+ * class: pair = sending class * classes + receiving class. */
+typedef struct {
+    int nodes, classes;
+    const int32_t *node_of;  /* of each process */
+    const int32_t *class_of; /* of each node */
+
+    /* The processor's time. */
+    const double *send_seconds;    /* by class and size: a blocking send, before the message leaves */
+    const double *start_seconds;   /* a non-blocking send, the same */
+    const double *receive_seconds; /* a receive, after the message has arrived */
+    const double *reduce_seconds;  /* by size */
+    const double *copy_seconds;
+
+    /* The protocol. */
+    const uint8_t *waits_for_receiver;  /* by size: whether a message waits until its receive has started */
+    const double *handshake_seconds;    /* by size: from the later of the two until the message leaves */
+
+    /* Between nodes, by pair and size. */
+    const double *latency_seconds;
+    const double *transfer_seconds; /* of the message alone, after the latency */
+
+    /* Point-to-point models only: the least time between two messages of a process, as sender by pair and size, as
+     * receiver by class and size. */
+    const double *gap_seconds, *receive_gap_seconds;
+
+    /* Within a node, by class and size. */
+    const double *local_latency_seconds, *local_transfer_seconds;
+
+    /* Ports and links; not used if `out_rate` is NULL, for point-to-point models. Rates in bytes per second. */
+    const double *out_rate, *in_rate; /* by class */
+    const double *burst_bytes;        /* by class: token bucket of both ports; 0: none */
+    double acknowledgement_share;     /* of a flow's rate, in the opposite direction */
+    double memory_rate;               /* which transfers within a node share; 0: they do not */
+    /* Switches: on each of `levels` levels every node belongs to a group, which has a link up and one down. */
+    int levels;
+    const int32_t *group_of;   /* by level and node; groups are numbered through all levels */
+    int groups;
+    const double *uplink_rate; /* by group, in each direction */
+} schedule_network;
+
+typedef struct {
+    double seconds;      /* until the last process is done */
+    double root_seconds; /* until `root` is */
+    int failed;          /* a problem was found, see `problem` */
+    char problem[160];
+} schedule_result;
+
+/* Plays the schedule. `ends`, unless it is NULL, receives the time at which each process is done. */
+schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends);
+
+#endif

@@ -1,0 +1,244 @@
+"""The schedule engine's C library: recording schedules, and playing them on a network."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint8, c_uint32, c_uint64
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.execution.installations import REPOSITORY
+from collwise.simulator.timing import Case
+
+Doubles = npt.NDArray[np.float64]
+
+LIBRARY = REPOSITORY / "build" / "schedule" / "libschedule.so"
+_PROBLEM_BYTES = 200
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("words", ctypes.POINTER(c_uint64)), ("length", c_size_t), ("requests", c_uint32))
+
+
+class _Schedule(ctypes.Structure):
+    _fields_ = (
+        ("procs", c_int),
+        ("program_of", ctypes.POINTER(c_uint32)),
+        ("programs", ctypes.POINTER(_Program)),
+        ("program_count", c_size_t),
+        ("sizes", ctypes.POINTER(c_uint64)),
+        ("size_count", c_size_t),
+        ("messages", c_uint64),
+        ("bytes", c_uint64),
+    )
+
+
+class _Case(ctypes.Structure):
+    _fields_ = (
+        ("experiment", c_char_p),
+        ("collective", c_char_p),
+        ("algorithm", c_char_p),
+        ("procs", c_int),
+        ("root", c_int),
+        ("message_bytes", c_uint64),
+        ("part_bytes", c_uint64),
+        ("gather_bytes", c_uint64),
+        ("limit_bytes", c_uint64),
+        ("count", c_int),
+    )
+
+
+class _Result(ctypes.Structure):
+    _fields_ = (("seconds", c_double), ("root_seconds", c_double), ("failed", c_int), ("problem", ctypes.c_char * 160))
+
+
+_ARRAY_FIELDS = {
+    "node_of": np.int32,
+    "class_of": np.int32,
+    "send_seconds": np.float64,
+    "start_seconds": np.float64,
+    "receive_seconds": np.float64,
+    "reduce_seconds": np.float64,
+    "copy_seconds": np.float64,
+    "waits_for_receiver": np.uint8,
+    "handshake_seconds": np.float64,
+    "latency_seconds": np.float64,
+    "transfer_seconds": np.float64,
+    "gap_seconds": np.float64,
+    "receive_gap_seconds": np.float64,
+    "local_latency_seconds": np.float64,
+    "local_transfer_seconds": np.float64,
+    "out_rate": np.float64,
+    "in_rate": np.float64,
+    "burst_bytes": np.float64,
+}
+_C_TYPES = {np.int32: c_int32, np.float64: c_double, np.uint8: c_uint8}
+
+
+class _Network(ctypes.Structure):
+    _fields_ = (
+        ("nodes", c_int),
+        ("classes", c_int),
+        *((name, ctypes.POINTER(_C_TYPES[kind])) for name, kind in _ARRAY_FIELDS.items()),
+        ("acknowledgement_share", c_double),
+        ("memory_rate", c_double),
+        ("levels", c_int),
+        ("group_of", ctypes.POINTER(c_int32)),
+        ("groups", c_int),
+        ("uplink_rate", ctypes.POINTER(c_double)),
+    )
+
+
+@dataclass(frozen=True)
+class NetworkTables:
+    """What messages and computation cost, for the sizes of one schedule; simulator/schedule/engine.h explains each.
+
+    Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
+    (classes, classes, sizes), by class (classes,), `group_of` (levels, nodes), `uplink_rate` (groups,). Point-to-point
+    models have no `out_rate`.
+    """
+
+    node_of: npt.NDArray[np.int32]
+    class_of: npt.NDArray[np.int32]
+    send_seconds: Doubles
+    start_seconds: Doubles
+    receive_seconds: Doubles
+    reduce_seconds: Doubles
+    copy_seconds: Doubles
+    waits_for_receiver: npt.NDArray[np.uint8]
+    handshake_seconds: Doubles
+    latency_seconds: Doubles
+    transfer_seconds: Doubles
+    gap_seconds: Doubles
+    receive_gap_seconds: Doubles
+    local_latency_seconds: Doubles
+    local_transfer_seconds: Doubles
+    out_rate: Doubles | None = None
+    in_rate: Doubles | None = None
+    burst_bytes: Doubles | None = None
+    acknowledgement_share: float = 0.0
+    memory_rate: float = 0.0
+    group_of: npt.NDArray[np.int32] | None = None
+    uplink_rate: Doubles | None = None
+
+    def _structure(self) -> tuple[_Network, list[object]]:
+        """The C structure, and the arrays that must live as long as it is used."""
+        made, alive = _Network(), []
+        for name, kind in _ARRAY_FIELDS.items():
+            value = getattr(self, name)
+            if value is not None:
+                array = np.ascontiguousarray(value, dtype=kind)
+                alive.append(array)
+                setattr(made, name, array.ctypes.data_as(ctypes.POINTER(_C_TYPES[kind])))
+        made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
+        made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
+        if self.group_of is not None and self.uplink_rate is not None:
+            groups = np.ascontiguousarray(self.group_of, dtype=np.int32)
+            rates = np.ascontiguousarray(self.uplink_rate, dtype=np.float64)
+            alive += [groups, rates]
+            made.levels, made.groups = len(groups), len(rates)
+            made.group_of = groups.ctypes.data_as(ctypes.POINTER(c_int32))
+            made.uplink_rate = rates.ctypes.data_as(ctypes.POINTER(c_double))
+        return made, alive
+
+
+@dataclass(frozen=True)
+class Played:
+    """The times of a schedule in seconds: until the last process is done, until the root is, and of each process."""
+
+    seconds: float
+    root_seconds: float
+    ends: Doubles
+
+
+class Schedule:
+    """What every process of a case sends, receives, waits for and computes; recorded from the algorithm's own code."""
+
+    def __init__(self, case: Case) -> None:
+        """Records a case. Raises UsageError when its algorithm does not run so."""
+        self._library = _library()
+        wanted = _Case(
+            experiment=case.experiment.encode(),
+            collective=case.collective.encode(),
+            algorithm=case.algorithm.encode(),
+            procs=case.procs,
+            root=case.root,
+            message_bytes=case.message_bytes,
+            part_bytes=case.segment_bytes,
+            gather_bytes=case.gather_bytes,
+            limit_bytes=case.limit_bytes,
+            count=case.fanout,
+        )
+        problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
+        self._made = self._library.schedule_record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)
+        if not self._made:
+            raise UsageError(problem.value.decode())
+        self.root, self.procs = case.root, case.procs
+
+    def __del__(self) -> None:
+        if getattr(self, "_made", None):
+            self._library.schedule_free(self._made)
+
+    @property
+    def sizes(self) -> npt.NDArray[np.uint64]:
+        """The sizes of messages and local work, in bytes; the tables of a network have one entry for each."""
+        count = self._made.contents.size_count
+        return np.ctypeslib.as_array(self._made.contents.sizes, (count,)).copy() if count else np.zeros(0, np.uint64)
+
+    @property
+    def messages(self) -> int:
+        """How many messages all processes send together."""
+        return int(self._made.contents.messages)
+
+    @property
+    def message_bytes(self) -> int:
+        """How many bytes all processes send together."""
+        return int(self._made.contents.bytes)
+
+    @property
+    def programs(self) -> int:
+        """How many different programs the processes have."""
+        return int(self._made.contents.program_count)
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory that the schedule takes."""
+        return int(self._library.schedule_memory(self._made))
+
+    def play(self, network: NetworkTables) -> Played:
+        """The times on a network. Raises CollwiseError when processes wait for ever or messages do not match."""
+        structure, alive = network._structure()
+        ends = np.zeros(self.procs)
+        pointer = ends.ctypes.data_as(ctypes.POINTER(c_double))
+        result = self._library.schedule_play(self._made, ctypes.byref(structure), self.root, pointer)
+        del alive
+        if result.failed:
+            raise CollwiseError(result.problem.decode())
+        return Played(result.seconds, result.root_seconds, ends)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    path = Path(LIBRARY)
+    if not path.exists():
+        raise CollwiseError(f"{path} is not built; run ./collwise once to build it")
+    library = ctypes.CDLL(str(path))
+    library.schedule_record.restype = ctypes.POINTER(_Schedule)
+    library.schedule_record.argtypes = [ctypes.POINTER(_Case), c_char_p, c_size_t]
+    library.schedule_free.argtypes = [ctypes.POINTER(_Schedule)]
+    library.schedule_free.restype = None
+    library.schedule_memory.argtypes = [ctypes.POINTER(_Schedule)]
+    library.schedule_memory.restype = c_uint64
+    library.schedule_play.restype = _Result
+    library.schedule_play.argtypes = [
+        ctypes.POINTER(_Schedule),
+        ctypes.POINTER(_Network),
+        c_int,
+        ctypes.POINTER(c_double),
+    ]
+    return library

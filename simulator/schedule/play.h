@@ -1,0 +1,122 @@
+/* What the two parts of the engine share: processes and the matching of messages (engine.c), ports (ports.c). */
+#ifndef COLLWISE_PLAY_H
+#define COLLWISE_PLAY_H
+
+#include "engine.h"
+
+#include <setjmp.h>
+
+enum { NONE = -1, MOST_STAGES = 6 };
+
+/* A message, from the first of send and receive that is posted until its receive is complete. */
+typedef struct {
+    double send_seconds, receive_seconds; /* when they are posted */
+    double arrival_seconds;               /* when all of it is at the receiver; infinite until that is known */
+    int32_t source, destination;
+    uint32_t send_slot, receive_slot; /* the requests to complete */
+    uint32_t size;
+    int32_t connection;
+    int32_t next; /* in a list of unmatched or of free messages */
+    uint8_t is_sent, is_posted, waits;
+    /* On its way over ports (ports.c): */
+    uint8_t stages;  /* how many ports and links there are on its way */
+    uint8_t behind;  /* how many of these it has passed, at `passed_seconds` the last one */
+    uint8_t reached; /* bits: which its first byte has reached */
+    uint8_t served;  /* bits: which have spent its time on it */
+    int32_t follower; /* the message that its connection started next */
+    uint32_t turn;    /* its number among those of the connection */
+    uint64_t order;   /* its number among all */
+    double passed_seconds;
+    int32_t way[MOST_STAGES]; /* the ports and links */
+} message;
+
+/* The messages from one process to another. */
+typedef struct {
+    int32_t first, last;    /* unmatched messages: sends, or receives */
+    int32_t latest;         /* the message that was started last */
+    uint32_t started, served[MOST_STAGES]; /* how many messages were started, and each stage has served */
+    double free_seconds;    /* when the path within a node is free again */
+} connection;
+
+/* A request, or a blocking operation. */
+typedef struct {
+    double seconds; /* when it is complete; infinite until that is known */
+    uint32_t size;
+    uint8_t is_receive, is_local, is_awaited;
+} request;
+
+typedef struct {
+    const schedule_program *program;
+    size_t at; /* the next word */
+    double clock;
+    uint64_t made;     /* requests */
+    request *requests; /* a ring of mask + 1, and one more for blocking operations */
+    uint64_t mask;
+    uint32_t unknown; /* of the requests waited for, how many have no time yet; while it is not 0 the process stops */
+    double port_free_seconds;    /* point-to-point models: when the next message may leave */
+    double receive_free_seconds; /* the same: when the next message may arrive */
+    /* Connections to it, by source: a table of a power of two places, doubled when it is half full. */
+    struct known_source {
+        int32_t source, connection;
+    } *sources;
+    uint32_t source_count, source_places;
+} process;
+
+typedef struct ports ports;
+
+typedef struct {
+    const schedule *played;
+    const schedule_network *network;
+    size_t sizes;
+    process *processes;
+    message *messages;
+    size_t message_count, message_room;
+    int32_t free_message;
+    connection *connections;
+    size_t connection_count, connection_room;
+    int32_t *ready; /* processes that can go on */
+    size_t ready_count;
+    int unfinished;
+    ports *ports; /* NULL for point-to-point models */
+    jmp_buf give_up;
+    schedule_result result;
+} play;
+
+_Noreturn void play_fail(play *all, const char *format, ...);
+void *play_checked(play *all, void *memory);
+void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item_bytes);
+
+/* Without the care that fmax and fmin take of values that are no numbers. */
+static inline double play_later(double one, double other) { return one > other ? one : other; }
+static inline double play_earlier(double one, double other) { return one < other ? one : other; }
+
+static inline int class_of(const play *all, int rank) {
+    const schedule_network *network = all->network;
+    return network->class_of[network->node_of[rank]];
+}
+static inline size_t class_index(const play *all, int rank, uint32_t size) {
+    return (size_t)class_of(all, rank) * all->sizes + size;
+}
+static inline size_t pair_index(const play *all, const message *one) {
+    size_t classes = (size_t)all->network->classes;
+    size_t pair = (size_t)class_of(all, one->source) * classes + (size_t)class_of(all, one->destination);
+    return pair * all->sizes + one->size;
+}
+static inline int is_local(const play *all, const message *one) {
+    return all->network->node_of[one->source] == all->network->node_of[one->destination];
+}
+
+/* The sender's request is complete, or the message is at the receiver; both may lie in the future. */
+void play_message_left(play *all, const message *one, double seconds);
+void play_message_arrived(play *all, int32_t index, double seconds);
+/* Lets all processes go on that can. */
+void play_processes(play *all);
+
+ports *ports_make(play *all);
+void ports_free(ports *to);
+/* A message starts at that time, which is not in the past. */
+void ports_start(play *all, int32_t index, double seconds);
+/* Handles events until there are none. */
+void ports_run(play *all);
+
+#endif

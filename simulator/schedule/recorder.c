@@ -1,0 +1,621 @@
+/* The recording MPI of recording/mpi.h, and what the algorithms need besides it: memory, copies, reductions and the
+ * private communicator. Each process's function is called in turn; its MPI calls become the words of its program. */
+#include "recorder.h"
+#include "internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Users' data lies at addresses that nobody ever reads or writes. */
+#define PAYLOAD_START ((uintptr_t)1 << 46)
+#define PAYLOAD_BYTES ((uintptr_t)1 << 44)
+
+static int is_payload(const void *address) {
+    return (uintptr_t)address >= PAYLOAD_START && (uintptr_t)address < PAYLOAD_START + PAYLOAD_BYTES;
+}
+
+/* Two buffers, the second one behind anything that an algorithm finds in the first. */
+static char *payload(int which) { return (char *)(PAYLOAD_START + (uintptr_t)which * (PAYLOAD_BYTES / 4)); }
+
+/* Data of the program's own that one process sends another. */
+typedef struct own_data {
+    struct own_data *next;
+    int source, destination;
+    size_t bytes;
+    char data[];
+} own_data;
+
+/* The process that is being recorded. */
+typedef struct process {
+    int rank;
+    schedule_word *words;
+    size_t length, room;
+    int64_t requests; /* made so far */
+    uint32_t most_requests;
+} process;
+
+typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
+
+typedef struct {
+    const schedule_case *wanted;
+    const collwise_algorithm *algorithm;
+    size_t *offsets; /* of the blocks, for the collectives with a size for each process */
+    collwise_operation op;
+    schedule *made;
+    process *now;
+    unsigned char *progress_of; /* a `progress` for each process */
+    uint32_t *program_table;    /* programs by hash, 1 more than their number; a power of two places */
+    size_t program_places, program_room;
+    uint32_t *size_table; /* sizes by hash, 1 more than their number */
+    size_t size_places, size_room;
+    own_data *in_transit;
+    schedule_word *spare; /* the words of the process recorded last, to be used again */
+    size_t spare_room;
+    jmp_buf give_up;
+    char *problem;
+    size_t problem_bytes;
+} recording;
+
+static _Thread_local recording *current;
+
+/* --- Failure and memory ------------------------------------------------------------------------------------------ */
+
+static _Noreturn void fail(recording *to, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(to->problem, to->problem_bytes, format, arguments);
+    va_end(arguments);
+    longjmp(to->give_up, 1);
+}
+
+static void *checked(void *memory) {
+    if (memory == NULL) {
+        fail(current, "out of memory");
+    }
+    return memory;
+}
+
+/* Makes room for one more item; rooms double. */
+static void *grown(void *items, size_t count, size_t *room, size_t item_bytes) {
+    if (count < *room) {
+        return items;
+    }
+    *room = *room == 0 ? 16 : 2 * *room;
+    return checked(realloc(items, *room * item_bytes));
+}
+
+static uint64_t mixed(uint64_t value) {
+    value ^= value >> 32;
+    value *= 0x9e3779b97f4a7c15U;
+    return value ^ value >> 29;
+}
+
+/* --- Sizes and programs, each kept once --------------------------------------------------------------------------- */
+
+/* The place of a key in a table of numbers: where it is, or the free place where it belongs. */
+static size_t size_place(const recording *to, uint64_t bytes) {
+    size_t place = mixed(bytes) & (to->size_places - 1);
+    while (to->size_table[place] != 0 && to->made->sizes[to->size_table[place] - 1] != bytes) {
+        place = (place + 1) & (to->size_places - 1);
+    }
+    return place;
+}
+
+static uint32_t size_number(recording *to, uint64_t bytes) {
+    schedule *made = to->made;
+    size_t place = size_place(to, bytes);
+    if (to->size_table[place] != 0) {
+        return to->size_table[place] - 1;
+    }
+    made->sizes = grown(made->sizes, made->size_count, &to->size_room, sizeof *made->sizes);
+    made->sizes[made->size_count++] = bytes;
+    to->size_table[place] = (uint32_t)made->size_count;
+    if (2 * made->size_count > to->size_places) {
+        to->size_places *= 2;
+        free(to->size_table);
+        to->size_table = NULL;
+        to->size_table = checked(calloc(to->size_places, sizeof *to->size_table));
+        for (size_t i = 0; i < made->size_count; i++) {
+            to->size_table[size_place(to, made->sizes[i])] = (uint32_t)i + 1;
+        }
+    }
+    return (uint32_t)made->size_count - 1;
+}
+
+static uint64_t hash_of(const schedule_word *words, size_t length) {
+    uint64_t hash = length;
+    for (size_t i = 0; i < length; i++) {
+        hash = mixed(hash ^ words[i]);
+    }
+    return hash;
+}
+
+static size_t program_place(const recording *to, const schedule_word *words, size_t length) {
+    size_t place = hash_of(words, length) & (to->program_places - 1);
+    for (; to->program_table[place] != 0; place = (place + 1) & (to->program_places - 1)) {
+        const schedule_program *known = &to->made->programs[to->program_table[place] - 1];
+        if (known->length == length && (length == 0 || memcmp(known->words, words, length * sizeof *words) == 0)) {
+            break;
+        }
+    }
+    return place;
+}
+
+/* Keeps the program of a process that is done. */
+static void keep(recording *to, const process *done) {
+    schedule *made = to->made;
+    size_t place = program_place(to, done->words, done->length);
+    if (to->program_table[place] == 0) {
+        made->programs = grown(made->programs, made->program_count, &to->program_room, sizeof *made->programs);
+        schedule_program *added = &made->programs[made->program_count];
+        *added = (schedule_program){.length = done->length, .requests = done->most_requests};
+        added->words = checked(malloc(done->length * sizeof *added->words + 1));
+        if (done->length > 0) {
+            memcpy(added->words, done->words, done->length * sizeof *added->words);
+        }
+        to->program_table[place] = (uint32_t)++made->program_count;
+    }
+    made->program_of[done->rank] = to->program_table[place] - 1;
+}
+
+/* --- Words -------------------------------------------------------------------------------------------------------- */
+
+static void add(schedule_kind kind, uint32_t peer, uint32_t size) {
+    process *now = current->now;
+    now->words = grown(now->words, now->length, &now->room, sizeof *now->words);
+    now->words[now->length++] = schedule_make_word(kind, peer, size);
+}
+
+static uint32_t relative(int peer) {
+    int procs = current->made->procs;
+    return (uint32_t)((peer - current->now->rank + procs) % procs);
+}
+
+static void record_process(recording *to, int rank);
+
+static void deposit(const void *data, size_t bytes, int destination) {
+    own_data *item = checked(malloc(sizeof *item + bytes));
+    *item = (own_data){.source = current->now->rank, .destination = destination, .bytes = bytes};
+    memcpy(item->data, data, bytes);
+    own_data **end = &current->in_transit;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = item;
+}
+
+static own_data **find_own_data(int source) {
+    own_data **item = &current->in_transit;
+    while (*item != NULL && ((*item)->source != source || (*item)->destination != current->now->rank)) {
+        item = &(*item)->next;
+    }
+    return item;
+}
+
+/* The sender is recorded first if it has not been. */
+static void collect(void *data, size_t bytes, int source) {
+    if (*find_own_data(source) == NULL && current->progress_of[source] == NOT_YET) {
+        record_process(current, source);
+    }
+    own_data **item = find_own_data(source), *found = *item;
+    if (found == NULL || found->bytes != bytes) {
+        fail(current, "process %d's control flow depends on data of process %d that it does not have yet",
+             current->now->rank, source);
+    }
+    memcpy(data, found->data, bytes);
+    *item = found->next;
+    free(found);
+}
+
+static void record_send(schedule_kind kind, const void *data, int bytes, int destination) {
+    current->made->messages++;
+    current->made->bytes += (uint64_t)bytes;
+    if (bytes > 0 && !is_payload(data)) {
+        deposit(data, (size_t)bytes, destination);
+    }
+    add(kind, relative(destination), size_number(current, (uint64_t)bytes));
+}
+
+static void record_receive(schedule_kind kind, void *data, int bytes, int source) {
+    add(kind, relative(source), size_number(current, (uint64_t)bytes));
+    if (bytes > 0 && !is_payload(data)) {
+        collect(data, (size_t)bytes, source);
+    }
+}
+
+static void record_wait(int64_t first, uint32_t count) {
+    process *now = current->now;
+    uint32_t back = (uint32_t)(now->requests - first);
+    now->most_requests = back > now->most_requests ? back : now->most_requests;
+    add(SCHEDULE_WAIT, count, back);
+}
+
+/* --- The recording MPI -------------------------------------------------------------------------------------------- */
+
+int MPI_Comm_rank(MPI_Comm comm, int *rank) {
+    (void)comm;
+    *rank = current->now->rank;
+    return 0;
+}
+
+int MPI_Comm_size(MPI_Comm comm, int *size) {
+    (void)comm;
+    *size = current->made->procs;
+    return 0;
+}
+
+int MPI_Send(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
+    (void)type, (void)tag, (void)comm;
+    record_send(SCHEDULE_SEND, data, count, destination);
+    return 0;
+}
+
+int MPI_Recv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
+    (void)type, (void)tag, (void)comm, (void)status;
+    record_receive(SCHEDULE_RECEIVE, data, count, source);
+    return 0;
+}
+
+int MPI_Isend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+              MPI_Request *request) {
+    (void)type, (void)tag, (void)comm;
+    record_send(SCHEDULE_START_SEND, data, count, destination);
+    *request = current->now->requests++;
+    return 0;
+}
+
+int MPI_Issend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+               MPI_Request *request) {
+    (void)type, (void)tag, (void)comm;
+    record_send(SCHEDULE_START_SYNCHRONOUS, data, count, destination);
+    *request = current->now->requests++;
+    return 0;
+}
+
+int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+    (void)type, (void)tag, (void)comm;
+    record_receive(SCHEDULE_START_RECEIVE, data, count, source);
+    *request = current->now->requests++;
+    return 0;
+}
+
+int MPI_Sendrecv(const void *send, int send_count, MPI_Datatype send_type, int destination, int send_tag, void *receive,
+                 int receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Comm comm,
+                 MPI_Status *status) {
+    MPI_Request both[2];
+    (void)status;
+    MPI_Irecv(receive, receive_count, receive_type, source, receive_tag, comm, &both[0]);
+    MPI_Isend(send, send_count, send_type, destination, send_tag, comm, &both[1]);
+    record_wait(both[0], 2);
+    return 0;
+}
+
+/* Requests with successive numbers take one word together. */
+int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
+    (void)statuses;
+    for (int first = 0, next; first < count; first = next) {
+        next = first + 1;
+        while (next < count && requests[next] == requests[next - 1] + 1) {
+            next++;
+        }
+        record_wait(requests[first], (uint32_t)(next - first));
+    }
+    return 0;
+}
+
+/* --- What the algorithms need besides MPI (internal.h) ------------------------------------------------------------ */
+
+void *collwise_allocate(size_t bytes, MPI_Comm comm) {
+    (void)comm;
+    return checked(malloc(bytes > 0 ? bytes : 1));
+}
+
+char *collwise_scratch(size_t bytes, MPI_Comm comm) {
+    (void)bytes, (void)comm;
+    return payload(3);
+}
+
+void collwise_scratch_free(char *scratch) { (void)scratch; }
+
+static void record_local(schedule_kind kind, size_t bytes) {
+    if (bytes > 0) {
+        add(kind, 0, size_number(current, bytes));
+    }
+}
+
+void collwise_copy(char *to, const char *from, size_t bytes) {
+    (void)to, (void)from;
+    record_local(SCHEDULE_COPY, bytes);
+}
+
+void collwise_combine(const collwise_operation *op, const char *left, char *right, size_t elements) {
+    (void)left, (void)right;
+    record_local(SCHEDULE_REDUCE, elements * op->element_bytes);
+}
+
+void collwise_combine_left(const collwise_operation *op, char *left, char *right, size_t elements) {
+    collwise_combine(op, right, left, elements);
+}
+
+void collwise_combine_received(const collwise_operation *op, char *data, char *received, size_t elements,
+                               int sender_is_lower) {
+    (void)sender_is_lower;
+    collwise_combine(op, received, data, elements);
+}
+
+int collwise_rank_in(MPI_Comm comm) {
+    (void)comm;
+    return current->now->rank;
+}
+
+int collwise_size_of(MPI_Comm comm) {
+    (void)comm;
+    return current->made->procs;
+}
+
+collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
+    return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), fanout);
+}
+
+/* --- The collective of one process -------------------------------------------------------------------------------- */
+
+/* Calls the algorithm as algorithms/collwise.c does for contiguous data, whose own blocks it copies. */
+static void call_algorithm(const recording *to, const collwise_algorithm *algorithm, size_t bytes,
+                           collwise_parameters with) {
+    int rank = to->now->rank, root = to->wanted->root, at_root = rank == root;
+    const MPI_Comm comm = MPI_COMM_WORLD;
+    char *send = payload(0), *receive = payload(1);
+    size_t elements = bytes / to->op.element_bytes;
+    if (algorithm->kind >= COLLWISE_REDUCE && bytes == 0) {
+        return;
+    }
+    switch (algorithm->kind) {
+    case COLLWISE_BCAST:
+        if (bytes > 0) {
+            algorithm->bcast(receive, bytes, root, comm, with);
+        }
+        break;
+    case COLLWISE_GATHER:
+        record_local(SCHEDULE_COPY, at_root ? bytes : 0);
+        if (bytes > 0) {
+            algorithm->gather(send, receive, bytes, root, comm, with);
+        }
+        break;
+    case COLLWISE_GATHERV:
+        record_local(SCHEDULE_COPY, at_root ? bytes : 0);
+        algorithm->gatherv(send, bytes, receive, to->offsets, root, comm, with);
+        break;
+    case COLLWISE_SCATTER:
+        if (bytes > 0) {
+            algorithm->scatter(send, receive, bytes, root, comm, with);
+        }
+        record_local(SCHEDULE_COPY, at_root ? bytes : 0);
+        break;
+    case COLLWISE_SCATTERV:
+        algorithm->scatterv(send, to->offsets, receive, bytes, root, comm, with);
+        record_local(SCHEDULE_COPY, at_root ? bytes : 0);
+        break;
+    case COLLWISE_ALLGATHER:
+        record_local(SCHEDULE_COPY, bytes);
+        if (bytes > 0) {
+            algorithm->allgather(receive, bytes, comm, with);
+        }
+        break;
+    case COLLWISE_ALLGATHERV:
+        record_local(SCHEDULE_COPY, bytes);
+        if (bytes > 0) {
+            algorithm->allgatherv(receive, to->offsets, comm, with);
+        }
+        break;
+    case COLLWISE_ALLTOALL:
+        record_local(SCHEDULE_COPY, bytes);
+        if (bytes > 0) {
+            algorithm->alltoall(send, receive, bytes, comm, with);
+        }
+        break;
+    case COLLWISE_ALLTOALLV:
+        record_local(SCHEDULE_COPY, bytes);
+        algorithm->alltoallv(send, to->offsets, receive, to->offsets, comm, with);
+        break;
+    case COLLWISE_BARRIER:
+        algorithm->barrier(comm, with);
+        break;
+    case COLLWISE_REDUCE:
+        algorithm->reduce(send, receive, elements, &to->op, root, comm, with);
+        break;
+    case COLLWISE_ALLREDUCE:
+    case COLLWISE_SCAN:
+    case COLLWISE_EXSCAN:
+        record_local(SCHEDULE_COPY, bytes);
+        algorithm->allreduce(receive, elements, &to->op, comm, with);
+        break;
+    case COLLWISE_REDUCE_SCATTER:
+    case COLLWISE_REDUCE_SCATTER_BLOCK:
+        record_local(SCHEDULE_COPY, to->offsets[to->made->procs] * to->op.element_bytes);
+        algorithm->reduce_scatter(receive, to->offsets, send, &to->op, comm, with);
+        break;
+    case COLLWISE_COLLECTIVES:
+        break;
+    }
+}
+
+static int is(const schedule_case *wanted, const char *experiment) {
+    return strcmp(wanted->experiment, experiment) == 0;
+}
+
+static void call_experiment(const recording *to) {
+    const schedule_case *wanted = to->wanted;
+    if (is(wanted, "barrier")) {
+        collwise_barrier_bruck(MPI_COMM_WORLD, (collwise_parameters){0});
+    } else if (is(wanted, "exchange")) {
+        collwise_split_binary_exchange(payload(1), wanted->message_bytes, wanted->root, MPI_COMM_WORLD);
+    } else {
+        collwise_parameters with = {
+            .part_bytes = wanted->part_bytes,
+            .count = wanted->count == 0 ? to->algorithm->default_count : wanted->count,
+            .limit_bytes = wanted->limit_bytes};
+        call_algorithm(to, to->algorithm, wanted->message_bytes, with);
+        if (is(wanted, "bcast_gather")) {
+            collwise_barrier_bruck(MPI_COMM_WORLD, (collwise_parameters){0});
+            call_algorithm(to, collwise_find("gather", "linear"), wanted->gather_bytes, (collwise_parameters){0});
+        }
+    }
+}
+
+/* May be called while another process is being recorded, which then goes on. */
+static void record_process(recording *to, int rank) {
+    process one = {.rank = rank, .words = to->spare, .room = to->spare_room}, *before = to->now;
+    to->spare = NULL;
+    to->spare_room = 0;
+    to->progress_of[rank] = UNDER_WAY;
+    to->now = &one;
+    if (to->made->procs > 1) {
+        call_experiment(to);
+    }
+    keep(to, &one);
+    free(to->spare);
+    to->spare = one.words;
+    to->spare_room = one.room;
+    to->progress_of[rank] = RECORDED;
+    to->now = before;
+}
+
+/* --- The whole ---------------------------------------------------------------------------------------------------- */
+
+/* Why the case cannot be recorded, or NULL. */
+static const char *objection(const schedule_case *wanted, const collwise_algorithm *algorithm) {
+    int procs = wanted->procs;
+    if (procs < 1 || procs >= 1 << 28) {
+        return "procs is not between 1 and 2^28 - 1";
+    }
+    if (wanted->root < 0 || wanted->root >= procs) {
+        return "root is not a rank";
+    }
+    if (wanted->message_bytes > PAYLOAD_BYTES / 4 / (uint64_t)procs || wanted->message_bytes > 1 << 30) {
+        return "sizes must be between 0 and 1 GiB, and those of all processes together at most 4 TiB";
+    }
+    if (is(wanted, "barrier") || is(wanted, "exchange")) {
+        return NULL;
+    }
+    if (!is(wanted, "collective") && !is(wanted, "bcast_gather")) {
+        return "unknown experiment";
+    }
+    if (algorithm == NULL) {
+        return "unknown algorithm";
+    }
+    return collwise_procs_objection(algorithm, procs);
+}
+
+/* Blocks of equal size in bytes; for a reduce_scatter, blocks in elements, into which the message is split. */
+static size_t *make_offsets(const recording *to) {
+    const schedule_case *wanted = to->wanted;
+    size_t procs = (size_t)wanted->procs, *offsets = checked(malloc((procs + 1) * sizeof *offsets));
+    collwise_collective kind = to->algorithm == NULL ? COLLWISE_COLLECTIVES : to->algorithm->kind;
+    size_t elements = wanted->message_bytes / to->op.element_bytes;
+    offsets[0] = 0;
+    for (size_t i = 0; i < procs; i++) {
+        size_t block = wanted->message_bytes;
+        if (kind == COLLWISE_REDUCE_SCATTER) {
+            block = elements / procs + (i < elements % procs);
+        } else if (kind == COLLWISE_REDUCE_SCATTER_BLOCK) {
+            block = elements;
+        }
+        offsets[i + 1] = offsets[i] + block;
+    }
+    return offsets;
+}
+
+/* Those from whom others receive data of the program's own come first: a gatherv's sizes go towards the root. */
+static void record_all(recording *to) {
+    int procs = to->made->procs;
+    int towards_root = to->algorithm != NULL && to->algorithm->kind == COLLWISE_GATHERV;
+    for (int i = 0; i < procs; i++) {
+        int rank = (to->wanted->root + (towards_root ? procs - 1 - i : i)) % procs;
+        if (to->progress_of[rank] == NOT_YET) {
+            record_process(to, rank);
+        }
+    }
+}
+
+static void release(recording *to) {
+    while (to->in_transit != NULL) {
+        own_data *next = to->in_transit->next;
+        free(to->in_transit);
+        to->in_transit = next;
+    }
+    free(to->spare);
+    free(to->offsets);
+    free(to->progress_of);
+    free(to->program_table);
+    free(to->size_table);
+}
+
+enum { SIZE_PLACES = 64 };
+
+schedule *schedule_record(const schedule_case *wanted, char *problem, size_t problem_bytes) {
+    const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
+    const char *wrong = objection(wanted, algorithm);
+    if (wrong != NULL) {
+        snprintf(problem, problem_bytes, "%s", wrong);
+        return NULL;
+    }
+    recording *to = calloc(1, sizeof *to), *before = current;
+    if (to == NULL) {
+        snprintf(problem, problem_bytes, "out of memory");
+        return NULL;
+    }
+    *to = (recording){.wanted = wanted, .algorithm = algorithm, .problem = problem, .problem_bytes = problem_bytes};
+    size_t procs = (size_t)wanted->procs, places = SIZE_PLACES;
+    while (places < 2 * procs) {
+        places *= 2;
+    }
+    to->program_places = places;
+    to->size_places = SIZE_PLACES;
+    to->op = (collwise_operation){
+        .element_bytes = wanted->message_bytes % sizeof(double) == 0 ? sizeof(double) : 1, .commutative = 1,
+        .contiguous = 1};
+    current = to;
+    if (setjmp(to->give_up) == 0) {
+        to->made = checked(calloc(1, sizeof *to->made));
+        to->made->procs = wanted->procs;
+        to->made->program_of = checked(calloc(procs, sizeof *to->made->program_of));
+        to->progress_of = checked(calloc(procs, 1));
+        to->program_table = checked(calloc(to->program_places, sizeof *to->program_table));
+        to->size_table = checked(calloc(to->size_places, sizeof *to->size_table));
+        to->offsets = make_offsets(to);
+        record_all(to);
+    } else {
+        schedule_free(to->made);
+        to->made = NULL;
+    }
+    schedule *made = to->made;
+    current = before;
+    release(to);
+    free(to);
+    return made;
+}
+
+void schedule_free(schedule *made) {
+    if (made == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < made->program_count; i++) {
+        free(made->programs[i].words);
+    }
+    free(made->programs);
+    free(made->program_of);
+    free(made->sizes);
+    free(made);
+}
+
+uint64_t schedule_memory(const schedule *made) {
+    uint64_t bytes = sizeof *made + (uint64_t)made->procs * sizeof *made->program_of +
+                     made->program_count * sizeof *made->programs + made->size_count * sizeof *made->sizes;
+    for (size_t i = 0; i < made->program_count; i++) {
+        bytes += made->programs[i].length * sizeof(schedule_word);
+    }
+    return bytes;
+}

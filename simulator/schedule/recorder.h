@@ -1,0 +1,65 @@
+/* Schedules: what every process of a collective sends, receives, waits for and computes, in the order of its program.
+ *
+ * A program is a list of words of 8 bytes. Peers are relative to the process, so that processes which do the same, such
+ * as those of a ring, share one program. Sizes are numbers in the schedule's table of sizes. */
+#ifndef COLLWISE_RECORDER_H
+#define COLLWISE_RECORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    SCHEDULE_SEND,             /* a blocking send to a peer */
+    SCHEDULE_RECEIVE,          /* a blocking receive from a peer */
+    SCHEDULE_START_SEND,       /* a non-blocking send: makes a request */
+    SCHEDULE_START_SYNCHRONOUS, /* the same, complete only when its receive has started */
+    SCHEDULE_START_RECEIVE,    /* a non-blocking receive: makes a request */
+    SCHEDULE_WAIT,             /* for `peer` requests, of which the first was made `size` requests ago */
+    SCHEDULE_REDUCE,           /* a local reduction of that size */
+    SCHEDULE_COPY              /* a local copy of that size */
+} schedule_kind;
+
+/* kind: 4 bits, peer: 28 bits, size: 32 bits. */
+typedef uint64_t schedule_word;
+
+static inline schedule_word schedule_make_word(schedule_kind kind, uint32_t peer, uint32_t size) {
+    return (uint64_t)kind << 60 | (uint64_t)(peer & 0xfffffffU) << 32 | size;
+}
+static inline schedule_kind schedule_kind_of(schedule_word word) { return (schedule_kind)(word >> 60); }
+static inline uint32_t schedule_peer_of(schedule_word word) { return (uint32_t)(word >> 32) & 0xfffffffU; }
+static inline uint32_t schedule_size_of(schedule_word word) { return (uint32_t)word; }
+
+typedef struct {
+    schedule_word *words;
+    size_t length;
+    uint32_t requests; /* the largest number of requests between the oldest one waited for and the newest */
+} schedule_program;
+
+typedef struct {
+    int procs;
+    uint32_t *program_of; /* each process's program */
+    schedule_program *programs;
+    size_t program_count;
+    uint64_t *sizes; /* in bytes */
+    size_t size_count;
+    uint64_t messages, bytes; /* sent by all processes together */
+} schedule;
+
+/* What is recorded: a collective of the catalogue on a message of `message_bytes`, as the benchmark runs it. */
+typedef struct {
+    const char *experiment; /* collective, bcast_gather, barrier or exchange (simulator/programs/benchmark.c) */
+    const char *collective, *algorithm;
+    int procs, root;
+    uint64_t message_bytes, part_bytes, gather_bytes, limit_bytes;
+    int count;
+} schedule_case;
+
+/* Records a case. Returns NULL, with the reason in `problem`, if there is no such algorithm, if it does not run on
+ * so many processes, or if memory runs out. Thread-safe. */
+schedule *schedule_record(const schedule_case *wanted, char *problem, size_t problem_bytes);
+void schedule_free(schedule *made);
+
+/* The memory that a schedule takes, in bytes. */
+uint64_t schedule_memory(const schedule *made);
+
+#endif

@@ -1,0 +1,39 @@
+/* An MPI that records: what the algorithms' sources find as <mpi.h> in the recording build. It has the functions that
+ * algorithms may use and no others, so that any other call is an error of compilation.
+ *
+ * A recorded process runs alone and to its end. Nothing is sent: each call appends words to the process's program
+ * (recorder.h). Messages carry no data, so that an algorithm's control flow must not depend on what it receives, with
+ * one exception: what lies in the program's own memory, such as lists of block sizes, does arrive. */
+#ifndef COLLWISE_RECORDING_MPI_H
+#define COLLWISE_RECORDING_MPI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int MPI_Comm, MPI_Datatype, MPI_Op;
+typedef ptrdiff_t MPI_Aint;
+typedef int64_t MPI_Request; /* its number among the requests of the process */
+typedef struct {
+    int unused;
+} MPI_Status;
+
+enum { MPI_COMM_WORLD = 1 };
+enum { MPI_BYTE = 1 };
+#define MPI_STATUS_IGNORE ((MPI_Status *)0)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)0)
+
+int MPI_Comm_rank(MPI_Comm comm, int *rank);
+int MPI_Comm_size(MPI_Comm comm, int *size);
+int MPI_Send(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm);
+int MPI_Recv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
+int MPI_Sendrecv(const void *send, int send_count, MPI_Datatype send_type, int destination, int send_tag, void *receive,
+                 int receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Comm comm,
+                 MPI_Status *status);
+int MPI_Isend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+              MPI_Request *request);
+int MPI_Issend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+               MPI_Request *request);
+int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request);
+int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses);
+
+#endif

@@ -63,7 +63,7 @@ class ModelKind:
         if self.family == IMPLEMENTATION_AWARE:
             return (IMPLEMENTATION_AWARE,)
         known = PROCEDURES[self.family].items()
-        return tuple(name for name, procedure in known if procedure.fit_pairs or not self.heterogeneous)
+        return tuple(name for name, procedure in known if not (procedure.means_only and self.heterogeneous))
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """The algorithms with a formula; none for a collective without any."""

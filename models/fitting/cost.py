@@ -1,7 +1,6 @@
 """The cost of fitting: O'Flynn 2009, table 5.1, and the effort that a laboratory counted.
 
-The table has n processors, C(n, 2) pairs, and leaves repetitions to its k, s and r where it counts them. Its row of
-PLogP holds two ways of estimation: g by roundtrips, and g saturated at each of m sizes.
+The table has n processors and C(n, 2) pairs.
 """
 
 from __future__ import annotations
@@ -25,20 +24,6 @@ def with_effort(lab: Laboratory, procedure: Callable[[], Result]) -> tuple[Resul
 def hockney_measurements(procs: int, sizes: int) -> int:
     """k C(n, 2): roundtrips of k sizes."""
     return sizes * comb(procs, 2)
-
-
-def loggp_measurements(procs: int, saturations: int, roundtrips: int) -> int:
-    """3 s C(n, 2) + 2 r C(n, 2): link saturated by messages of 0, 1 and M bytes in s steps, two overheads from r each.
-
-    Where the least message is the empty one, two saturations do.
-    """
-    return (3 * saturations + 2 * roundtrips) * comb(procs, 2)
-
-
-def plogp_measurements(procs: int, saturations: int, roundtrips: int, sizes: int, saturate: bool = False) -> int:
-    """s C(n, 2) + 2 m r C(n, 2), or m s C(n, 2) + 2 m r C(n, 2) with the gap saturated at every size."""
-    rows = sizes * saturations if saturate else saturations
-    return (rows + 2 * sizes * roundtrips) * comb(procs, 2)
 
 
 def lmo_measurements(procs: int, empty: int, one_to_one: int, one_to_two: int) -> int:

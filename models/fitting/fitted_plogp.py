@@ -9,60 +9,37 @@ assumed to be the g(1) of the chain.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError
 from collwise.common.experiments import CHAIN_BCAST, LINEAR_BARRIER, Experiment, Laboratory
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import PLogP
 
 
-def fitted_plogp(
-    lab: Laboratory, measured: PLogP, sizes: Sequence[int] | None = None, procs: Sequence[int] | None = None
-) -> PLogP:
+def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
     """`measured` with fitted L and g, by least squares of relative residuals.
 
-    `sizes` in bytes are the knots of the measured gap unless given, and 1 byte; `procs` are 2, 4, 8 and so on, and all,
-    unless given. Raises UsageError for sizes and processes that do not fit and CollwiseError for collectives that take
-    no time.
+    The knots are those of the measured gap, and 1 byte; the collectives run on 2, 4, 8 processes and so on, and on all.
+    Raises CollwiseError for collectives that take no time.
     """
-    communicators = _communicators(lab, procs)
-    chosen = [int(size) for size in (sizes or measured.gap.message_bytes)]
-    if min(chosen) < 0:
-        raise UsageError(f"messages of {min(chosen)} bytes: at least 0 is valid")
-    knots = sorted({1, *(max(1, size) for size in chosen)})
-    experiments, rows = [], []
-    for of in communicators:
+    communicators = sorted({*(1 << k for k in range(1, lab.procs.bit_length())), lab.procs})
+    knots = sorted({1, *(max(1, int(size)) for size in measured.gap.message_bytes)})
+    experiments = []
+    # How often L and each g(m) occur in a time.
+    rows = np.zeros((len(communicators), 1 + len(knots), 1 + len(knots)))
+    for row, of in zip(rows, communicators, strict=True):
         experiments.append(Experiment(LINEAR_BARRIER, tuple(range(of)), 0))
-        rows.append(_row(len(knots), 2.0, 0, float(of)))
-        for index, size in enumerate(knots):
-            experiments.append(Experiment(CHAIN_BCAST, tuple(range(of)), size))
-            rows.append(_row(len(knots), of - 1.0, index, of - 1.0))
+        experiments += [Experiment(CHAIN_BCAST, tuple(range(of)), size) for size in knots]
+        row[0, :2] = 2, of
+        row[1:, 0] = of - 1
+        row[1:, 1:] = (of - 1) * np.eye(len(knots))
     seconds = np.array([measurement.seconds for measurement in lab.run(experiments)])
     if seconds.min() <= 0:
         raise CollwiseError("a broadcast or a barrier took no time: there is nothing to fit PLogP to")
-    latency, *gaps = np.linalg.lstsq(np.array(rows) / seconds[:, None], np.ones(len(rows)), rcond=None)[0]
+    equations = rows.reshape(len(seconds), -1) / seconds[:, None]
+    latency, *gaps = np.linalg.lstsq(equations, np.ones(len(seconds)), rcond=None)[0]
     gap = PiecewiseLinear(tuple(map(float, knots)), tuple(map(float, gaps)))
     return replace(measured, latency_seconds=float(latency), gap=gap)
-
-
-def _communicators(lab: Laboratory, procs: Sequence[int] | None) -> list[int]:
-    chosen = sorted({*(1 << k for k in range(1, lab.procs.bit_length()) if 1 << k <= lab.procs), lab.procs})
-    if procs is not None:
-        chosen = sorted(set(procs))
-    if not chosen or chosen[0] < 2 or chosen[-1] > lab.procs or len(chosen) < 2:
-        raise UsageError(
-            f"fitting PLogP on {', '.join(map(str, chosen)) or 'no'} processes: "
-            f"2 to {lab.procs} are valid, two different numbers at least"
-        )
-    return chosen
-
-
-def _row(gaps: int, latencies: float, index: int, times: float) -> list[float]:
-    """The number of times that L and each g(m) occur in a time."""
-    row = [latencies, *([0.0] * gaps)]
-    row[1 + index] = times
-    return row

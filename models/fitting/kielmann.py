@@ -13,119 +13,88 @@ of a message. Raises UsageError for what does not fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from collwise.common.experiments import RECEIVE, ROUNDTRIP, SEND, Experiment, Laboratory
 from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS, directions
-from collwise.models.fitting.regression import Sizes, from_last_two
-from collwise.models.fitting.rounds import Pair, Procedure, chosen_pairs, together
-from collwise.models.fitting.saturation import Doubling, saturated_gap
+from collwise.models.fitting.regression import SIZES, Sizes, from_last_two
+from collwise.models.fitting.rounds import Pair, Procedure, of_pairs
+from collwise.models.fitting.saturation import DOUBLING, Doubling, saturated_gap
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 
 
-@dataclass(frozen=True)
-class _PairFunctions:
-    """L and g of the pair (i, j), and overheads of i alone, or of i and of j."""
-
-    latency_seconds: float
-    gap: PiecewiseLinear
-    send_overheads: tuple[PiecewiseLinear, ...]
-    receive_overheads: tuple[PiecewiseLinear, ...]
-
-
 def kielmann_plogp(
     lab: Laboratory,
-    sizes: Sizes | None = None,
+    sizes: Sizes = SIZES,
     pairs: Sequence[Pair] | None = None,
-    doubling: Doubling | None = None,
+    doubling: Doubling = DOUBLING,
     saturate: bool = False,
 ) -> PLogP:
     """PLogP, the mean over the `pairs` of processes, which are (0, 1) unless given."""
-    measured = chosen_pairs(lab, pairs, heterogeneous=False)
-    found = _measure(lab, measured, sizes, doubling, saturate, both=False)
-    return PLogP(
-        float(np.mean([of.latency_seconds for of in found])),
-        PiecewiseLinear.mean([of.send_overheads[0] for of in found]),
-        PiecewiseLinear.mean([of.receive_overheads[0] for of in found]),
-        PiecewiseLinear.mean([of.gap for of in found]),
-    )
+    found = of_pairs(lab, lambda pair: _ways(lab.least_bytes, [pair], sizes, doubling, saturate), pairs)
+    return PLogP.mean([one for (one,) in found.values()])
 
 
 def kielmann_heterogeneous_plogp(
-    lab: Laboratory, sizes: Sizes | None = None, doubling: Doubling | None = None, saturate: bool = False
+    lab: Laboratory, sizes: Sizes = SIZES, doubling: Doubling = DOUBLING, saturate: bool = False
 ) -> HeterogeneousPLogP:
     """PLogP of every pair, overheads averaged over the pairs that a processor is in."""
-    measured = chosen_pairs(lab, None, heterogeneous=True)
-    found = dict(zip(measured, _measure(lab, measured, sizes, doubling, saturate, both=True), strict=True))
-
-    def mean_of(processor: int, name: str) -> PiecewiseLinear:
-        own = [getattr(of, name)[pair.index(processor)] for pair, of in found.items() if processor in pair]
-        return PiecewiseLinear.mean(own)
-
-    sends = [mean_of(processor, "send_overheads") for processor in range(lab.procs)]
-    receives = [mean_of(processor, "receive_overheads") for processor in range(lab.procs)]
+    found = of_pairs(
+        lab,
+        lambda pair: _ways(lab.least_bytes, directions(pair, both=True), sizes, doubling, saturate),
+        heterogeneous=True,
+    )
+    own = [
+        PLogP.mean([ways[pair.index(processor)] for pair, ways in found.items() if processor in pair])
+        for processor in range(lab.procs)
+    ]
 
     def of_pair(i: int, j: int) -> PLogP | None:
         if i == j:
             return None
-        link = found[min(i, j), max(i, j)]
-        return PLogP(link.latency_seconds, sends[i], receives[j], link.gap)
+        link = found[min(i, j), max(i, j)][0]
+        return PLogP(link.latency_seconds, own[i].send_overhead, own[j].receive_overhead, link.gap)
 
     return HeterogeneousPLogP(tuple(tuple(of_pair(i, j) for j in range(lab.procs)) for i in range(lab.procs)))
 
 
-def _measure(
-    lab: Laboratory,
-    pairs: Sequence[Pair],
-    sizes: Sizes | None,
-    doubling: Doubling | None,
-    saturate: bool,
-    both: bool,
-) -> list[_PairFunctions]:
-    chosen, rows = sizes or Sizes(), doubling or Doubling()
-    return together(lab, [_of_pair(lab.least_bytes, pair, chosen, rows, saturate, both) for pair in pairs])
-
-
-def _of_pair(
-    least: int, pair: Pair, sizes: Sizes, doubling: Doubling, saturate: bool, both: bool
-) -> Procedure[_PairFunctions]:
+def _ways(least: int, ways: Sequence[Pair], sizes: Sizes, doubling: Doubling, saturate: bool) -> Procedure[list[PLogP]]:
+    """L and g of the first of the ways between two processes; for each way the overheads of its first process."""
     roundtrips: dict[int, float] = {}
 
     def roundtrip(size: int) -> Procedure[float]:
-        (roundtrips[size],) = yield [Experiment(ROUNDTRIP, pair, size, least)]
+        (roundtrips[size],) = yield [Experiment(ROUNDTRIP, ways[0], size, least)]
         return roundtrips[size]
 
     empty = yield from roundtrip(least)
-    empty_gap = yield from saturated_gap(pair, least, least, empty, doubling)
+    empty_gap = yield from saturated_gap(ways[0], least, least, empty, doubling)
 
     def gap(size: int) -> Procedure[float]:
         if size == least:
             return empty_gap
         seconds = yield from roundtrip(size)
         if saturate:
-            return (yield from saturated_gap(pair, size, least, seconds, doubling))
+            return (yield from saturated_gap(ways[0], size, least, seconds, doubling))
         return seconds - empty + empty_gap
 
     gaps = yield from sizes.explore(least, gap, from_last_two)
-    ways = directions(pair, both)
+    shape = (len(ways), len(gaps))
     sends = yield [Experiment(SEND, way, size, least) for way in ways for size in gaps]
     # A slow sender's answer is later than the roundtrip of the other's message.
-    slowest = np.max(np.reshape(sends, (len(ways), len(gaps))), axis=0)
+    slowest = np.max(np.reshape(sends, shape), axis=0)
     delays = {
         size: DELAY_ROUNDTRIPS * (roundtrips[size] + float(send)) for size, send in zip(gaps, slowest, strict=True)
     }
     receives = yield [
         Experiment(RECEIVE, way, size, least, delay_seconds=delays[size]) for way in ways for size in gaps
     ]
-    knots = tuple(float(size) for size in gaps)
-
-    def functions(seconds: list[float]) -> tuple[PiecewiseLinear, ...]:
-        n = len(knots)
-        return tuple(PiecewiseLinear(knots, tuple(seconds[way * n : way * n + n])) for way in range(len(ways)))
-
-    return _PairFunctions(
-        empty / 2 - empty_gap, PiecewiseLinear(knots, tuple(gaps.values())), functions(sends), functions(receives)
-    )
+    knots = tuple(map(float, gaps))
+    function = PiecewiseLinear(knots, tuple(gaps.values()))
+    return [
+        PLogP(
+            empty / 2 - empty_gap, PiecewiseLinear(knots, tuple(send)), PiecewiseLinear(knots, tuple(receive)), function
+        )
+        for send, receive in zip(np.reshape(sends, shape).tolist(), np.reshape(receives, shape).tolist(), strict=True)
+    ]

@@ -34,6 +34,9 @@ class Doubling:
             )
 
 
+DOUBLING = Doubling()
+
+
 def saturated_gap(
     pair: Pair, message_bytes: int, reply_bytes: int, single_seconds: float, doubling: Doubling
 ) -> Procedure[float]:

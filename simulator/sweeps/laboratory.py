@@ -18,13 +18,11 @@ from collwise.common.experiments import (
     Experiment,
     Measurement,
 )
-from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import (
     TIME_LIMIT_SECONDS,
     MeasuredExperiments,
-    SimulatedExperiments,
     case_of,
 )
 from collwise.simulator.sweeps.method import Precision
@@ -69,7 +67,7 @@ def check(experiment: Experiment, procs: int) -> None:
 
 
 class ExperimentLaboratory:
-    """A common.experiments.Laboratory whose times are rows of the timing table; made by `simulated` or `measured`.
+    """A common.experiments.Laboratory whose times are rows of the timing table.
 
     Attributes: `procs`, `least_bytes`, `eager_limit_bytes` and `effort` as in Laboratory; `label` names what makes the
     times. Experiments asked for again count as effort again, though the store answers.
@@ -91,42 +89,6 @@ class ExperimentLaboratory:
         self.label = runners[True].configuration.maker
         self._runners, self._store, self._per_node = runners, store, processes_per_node
         self._known: dict[bool, dict[Case, Timing]] = {}
-
-    @classmethod
-    def simulated(
-        cls,
-        platform: HostPlatform,
-        store: Store,
-        *,
-        procs: int | None = None,
-        processes_per_node: int = 1,
-        simgrid: str | None = None,
-        jobs: int | None = None,
-    ) -> ExperimentLaboratory:
-        """A laboratory of the first `procs` processes on a platform, by default one on each node.
-
-        Raises UsageError when the engine is missing or the nodes do not suffice.
-        """
-        count = len(platform.hosts) if procs is None else procs
-        runners = {
-            in_parallel: SimulatedExperiments(
-                platform,
-                count,
-                processes_per_node=processes_per_node,
-                simgrid=simgrid,
-                jobs=jobs,
-                in_parallel=in_parallel,
-            )
-            for in_parallel in (True, False)
-        }
-        return cls(
-            runners,
-            store,
-            count,
-            eager_limit_bytes=platform.eager_limit_bytes,
-            least_bytes=1,
-            processes_per_node=processes_per_node,
-        )
 
     @classmethod
     def measured(

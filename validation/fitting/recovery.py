@@ -91,7 +91,7 @@ def requests(heterogeneous: bool) -> list[FitRequest]:
         FitRequest(family, name, heterogeneous)
         for family, procedures in PROCEDURES.items()
         for name, procedure in procedures.items()
-        if not heterogeneous or procedure.fit_pairs is not None
+        if not heterogeneous or not procedure.means_only
     ]
 
 

@@ -123,7 +123,7 @@ static void complete(play *all, int rank, uint32_t slot, double seconds) {
 }
 
 void play_message_left(play *all, const message *one, double seconds) {
-    if (one->waits) {
+    if (one->protocol == SCHEDULE_RENDEZVOUS) {
         complete(all, one->source, one->send_slot, seconds);
     }
 }
@@ -168,12 +168,12 @@ static void start_by_model(play *all, int32_t index, double seconds) {
 /* Starts a message as soon as its protocol allows. */
 static void start_if_possible(play *all, int32_t index) {
     message *one = &all->messages[index];
-    if (!one->is_sent || (one->waits && !one->is_posted)) {
+    if (!one->is_sent || (one->protocol != SCHEDULE_EAGER && !one->is_posted)) {
         return;
     }
     double seconds = one->send_seconds;
-    if (one->waits) {
-        seconds = play_later(seconds, one->receive_seconds) + all->network->handshake_seconds[one->size];
+    if (one->protocol != SCHEDULE_EAGER) {
+        seconds = play_later(seconds, one->receive_seconds) + all->network->handshake_seconds[pair_index(all, one)];
     }
     if (all->ports == NULL) {
         start_by_model(all, index, seconds);
@@ -214,15 +214,16 @@ static int32_t match(play *all, int source, int destination, uint32_t size, int 
     return index;
 }
 
-/* `slot` is completed when the buffer may be used again: for a message that does not wait, at once. */
-static void post_send(play *all, int source, int destination, uint32_t size, uint32_t slot, double seconds, int waits) {
+/* `slot` is completed when the buffer may be used again: at once, unless the protocol is rendezvous. */
+static void post_send(play *all, int source, int destination, uint32_t size, uint32_t slot, double seconds,
+                      schedule_protocol protocol) {
     int32_t index = match(all, source, destination, size, 1);
     message *one = &all->messages[index];
     one->is_sent = 1;
-    one->waits = (uint8_t)waits;
+    one->protocol = (uint8_t)protocol;
     one->send_slot = slot;
     one->send_seconds = seconds;
-    if (!waits) {
+    if (protocol != SCHEDULE_RENDEZVOUS) {
         complete(all, source, slot, seconds);
     }
     start_if_possible(all, index);
@@ -234,7 +235,7 @@ static void post_receive(play *all, int source, int destination, uint32_t size, 
     one->is_posted = 1;
     one->receive_slot = slot;
     one->receive_seconds = seconds;
-    if (one->is_sent && one->waits) {
+    if (one->is_sent && one->protocol != SCHEDULE_EAGER) {
         start_if_possible(all, index);
     } else {
         finish_if_done(all, index);
@@ -334,8 +335,9 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
         } else {
             size_t at = class_index(all, rank, size);
             now->clock += (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at];
-            int waits = kind == SCHEDULE_START_SYNCHRONOUS || network->waits_for_receiver[size];
-            post_send(all, rank, peer, size, slot, now->clock, waits);
+            int synchronous = kind == SCHEDULE_START_SYNCHRONOUS;
+            post_send(all, rank, peer, size, slot, now->clock,
+                      synchronous ? SCHEDULE_RENDEZVOUS : (schedule_protocol)network->protocol[size]);
         }
     }
     if (is_blocking) {

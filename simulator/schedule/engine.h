@@ -5,6 +5,12 @@
 
 #include "recorder.h"
 
+typedef enum {
+    SCHEDULE_EAGER,     /* a message leaves when it is sent */
+    SCHEDULE_RENDEZVOUS, /* it waits for its receive, and its sender until it has left */
+    SCHEDULE_DEFERRED   /* it waits for its receive, its sender does not: what SMPI makes of eager messages */
+} schedule_protocol;
+
 /* What messages and computation cost. Nodes of one class are alike. Tables by size have an entry for each size of the
  * schedule, tables by class and size one row for each class, tables by pair one row for each sending and receiving
  * class: pair = sending class * classes + receiving class. */
@@ -21,8 +27,10 @@ typedef struct {
     const double *copy_seconds;
 
     /* The protocol. */
-    const uint8_t *waits_for_receiver;  /* by size: whether a message waits until its receive has started */
-    const double *handshake_seconds;    /* by size: from the later of the two until the message leaves */
+    const uint8_t *protocol;         /* by size: a schedule_protocol */
+    const double *handshake_seconds; /* by pair and size: from the later of send and receive until a message leaves that
+                                        waits for its receive */
+    int senders_wait_for_arrival;    /* rendezvous: not only until the message has left */
 
     /* Between nodes, by pair and size. */
     const double *latency_seconds;
@@ -38,6 +46,7 @@ typedef struct {
     /* Ports and links; not used if `out_rate` is NULL, for point-to-point models. Rates in bytes per second. */
     const double *out_rate, *in_rate; /* by class */
     const double *burst_bytes;        /* by class: token bucket of both ports; 0: none */
+    const double *load_bytes;         /* by size: which a message puts on ports and links */
     double acknowledgement_share;     /* of a flow's rate, in the opposite direction */
     double memory_rate;               /* which transfers within a node share; 0: they do not */
     /* Switches: on each of `levels` levels every node belongs to a group, which has a link up and one down. */

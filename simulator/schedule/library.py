@@ -20,6 +20,9 @@ Doubles = npt.NDArray[np.float64]
 LIBRARY = REPOSITORY / "build" / "schedule" / "libschedule.so"
 _PROBLEM_BYTES = 200
 
+EAGER, RENDEZVOUS, DEFERRED = range(3)
+"""The protocols of simulator/schedule/engine.h."""
+
 
 class _Program(ctypes.Structure):
     _fields_ = (("words", ctypes.POINTER(c_uint64)), ("length", c_size_t), ("requests", c_uint32))
@@ -65,7 +68,7 @@ _ARRAY_FIELDS = {
     "receive_seconds": np.float64,
     "reduce_seconds": np.float64,
     "copy_seconds": np.float64,
-    "waits_for_receiver": np.uint8,
+    "protocol": np.uint8,
     "handshake_seconds": np.float64,
     "latency_seconds": np.float64,
     "transfer_seconds": np.float64,
@@ -76,15 +79,25 @@ _ARRAY_FIELDS = {
     "out_rate": np.float64,
     "in_rate": np.float64,
     "burst_bytes": np.float64,
+    "load_bytes": np.float64,
 }
 _C_TYPES = {np.int32: c_int32, np.float64: c_double, np.uint8: c_uint8}
+
+
+def _pointers(first: str, last: str) -> list[tuple[str, type]]:
+    """The fields of the C structure from one array to another."""
+    names = list(_ARRAY_FIELDS)
+    chosen = names[names.index(first) : names.index(last) + 1]
+    return [(name, ctypes.POINTER(_C_TYPES[_ARRAY_FIELDS[name]])) for name in chosen]
 
 
 class _Network(ctypes.Structure):
     _fields_ = (
         ("nodes", c_int),
         ("classes", c_int),
-        *((name, ctypes.POINTER(_C_TYPES[kind])) for name, kind in _ARRAY_FIELDS.items()),
+        *_pointers("node_of", "handshake_seconds"),
+        ("senders_wait_for_arrival", c_int),
+        *_pointers("latency_seconds", "load_bytes"),
         ("acknowledgement_share", c_double),
         ("memory_rate", c_double),
         ("levels", c_int),
@@ -110,7 +123,7 @@ class NetworkTables:
     receive_seconds: Doubles
     reduce_seconds: Doubles
     copy_seconds: Doubles
-    waits_for_receiver: npt.NDArray[np.uint8]
+    protocol: npt.NDArray[np.uint8]
     handshake_seconds: Doubles
     latency_seconds: Doubles
     transfer_seconds: Doubles
@@ -121,6 +134,8 @@ class NetworkTables:
     out_rate: Doubles | None = None
     in_rate: Doubles | None = None
     burst_bytes: Doubles | None = None
+    load_bytes: Doubles | None = None
+    senders_wait_for_arrival: bool = False
     acknowledgement_share: float = 0.0
     memory_rate: float = 0.0
     group_of: npt.NDArray[np.int32] | None = None
@@ -136,6 +151,7 @@ class NetworkTables:
                 alive.append(array)
                 setattr(made, name, array.ctypes.data_as(ctypes.POINTER(_C_TYPES[kind])))
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
+        made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
         if self.group_of is not None and self.uplink_rate is not None:
             groups = np.ascontiguousarray(self.group_of, dtype=np.int32)

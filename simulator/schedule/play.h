@@ -17,7 +17,7 @@ typedef struct {
     uint32_t size;
     int32_t connection;
     int32_t next; /* in a list of unmatched or of free messages */
-    uint8_t is_sent, is_posted, waits;
+    uint8_t is_sent, is_posted, protocol;
     /* On its way over ports (ports.c): */
     uint8_t stages;  /* how many ports and links there are on its way */
     uint8_t behind;  /* how many of these it has passed, at `passed_seconds` the last one */

@@ -226,7 +226,7 @@ static double latency_between(const play *all, const message *one) {
 static void serve(play *all, int32_t index, int place, double seconds) {
     message *one = &all->messages[index];
     stage *at = &all->ports->stages[one->way[place]];
-    double bytes = (double)all->played->sizes[one->size], transfer = transfer_of(all, one);
+    double bytes = all->network->load_bytes[one->size], transfer = transfer_of(all, one);
     size_t count = at->count;
     advance(at, seconds);
     double free_bytes = play_earlier(at->tokens, bytes);
@@ -244,12 +244,16 @@ static void pass(play *all, int32_t index, double seconds) {
         double after_previous = one->behind > 0 ? one->passed_seconds + latency : 0;
         one->passed_seconds = play_later(seconds, after_previous);
         one->behind++;
-        if (one->behind == 1) {
+        if (one->behind == 1 && !all->network->senders_wait_for_arrival) {
             play_message_left(all, one, one->passed_seconds);
         }
     }
     if (one->behind == one->stages) {
-        play_message_arrived(all, index, one->passed_seconds + (one->stages == 1 ? latency : 0));
+        double arrival = one->passed_seconds + (one->stages == 1 ? latency : 0);
+        if (all->network->senders_wait_for_arrival) {
+            play_message_left(all, one, arrival);
+        }
+        play_message_arrived(all, index, arrival);
     }
 }
 
@@ -327,7 +331,7 @@ static void start_on_own_path(play *all, int32_t index, double seconds) {
     connection *over = &all->connections[one->connection];
     over->free_seconds = play_later(seconds, over->free_seconds) + transfer_of(all, one);
     double arrival = over->free_seconds + latency_of(all, one);
-    play_message_left(all, one, over->free_seconds);
+    play_message_left(all, one, all->network->senders_wait_for_arrival ? arrival : over->free_seconds);
     play_message_arrived(all, index, arrival);
 }
 

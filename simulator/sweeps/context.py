@@ -12,6 +12,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import SimulatedExperiments
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.runner import Progress, Runner, RunResult, run_cases
+from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
 
@@ -44,7 +45,8 @@ SMPI = Engine(
         in_parallel=in_parallel,
     ),
 )
-ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI,)}
+SCHEDULE = Engine("schedule", lambda platform, procs, context: ScheduleRunner(platform, context.jobs))
+ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDULE)}
 """The engines, by the names that --engine takes."""
 
 

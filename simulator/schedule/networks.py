@@ -1,0 +1,144 @@
+"""What messages cost on a platform, as tables for the schedule engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from collwise.common.errors import UsageError
+from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
+from collwise.platforms.description import Calibration, FactorRow, OverheadRow
+from collwise.platforms.hosts import ReorderedPlatform
+from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
+
+_CROSS_TRAFFIC = 0.05
+"""The share of a flow's rate that acknowledgements take in the opposite direction, as SimGrid has it."""
+
+
+def network_tables(
+    platform: HostPlatform,
+    procs: int,
+    processes_per_node: int,
+    sizes: npt.NDArray[np.uint64],
+    like_smpi: bool = False,
+) -> NetworkTables:
+    """The tables for messages of those sizes among `procs` processes in block mapping.
+
+    Ports and links have their nominal rates; latencies, overheads and the rate of a single flow are those of the
+    platform's calibration. Unlike SMPI, which charges the processor's overheads to no empty message, an empty message
+    costs as much of them as the calibration's first row says. Raises UsageError for platform XML, which does not tell
+    which links share what, and when the nodes do not suffice.
+    """
+    platform.hosts_for(procs, processes_per_node)
+    order, described = _described(platform)
+    nodes = -(-procs // processes_per_node)
+    calibration = described.calibration
+    classes = _classes_of(described)
+    class_of = np.repeat(np.arange(len(classes)), [kind.nodes for kind in classes])[list(order[:nodes])]
+    m = sizes.astype(np.float64)
+    eager = m < calibration.eager_limit_bytes
+    latency_factor = _factors(calibration.latency_factor, m)
+    # What large messages take longer is their handshake, of which the sender knows.
+    before = _factors(calibration.latency_factor, np.array([calibration.eager_limit_bytes - 1.0]))
+    own_factor = latency_factor if like_smpi else np.where(eager, latency_factor, np.minimum(latency_factor, before))
+    bandwidth_factor = _factors(calibration.bandwidth_factor, m)
+    latency, rate = _paths(described, classes)
+    loopback_rate = described.loopback_bytes_per_second * bandwidth_factor
+    alike = np.ones((len(classes), 1))
+    rates = np.array([kind.rate for kind in classes])
+    return NetworkTables(
+        node_of=np.arange(procs) // processes_per_node,
+        class_of=class_of,
+        send_seconds=np.array([_overheads(kind.send, m) for kind in classes]) * eager,
+        start_seconds=np.array([_overheads(kind.start, m) for kind in classes]),
+        receive_seconds=np.array([_overheads(kind.receive, m) for kind in classes]) * eager,
+        reduce_seconds=m * calibration.reduce_seconds_per_byte,
+        copy_seconds=np.zeros(len(m)),
+        protocol=np.where(eager, DEFERRED if like_smpi else EAGER, RENDEZVOUS),
+        handshake_seconds=latency[:, :, None] * (latency_factor - own_factor),
+        latency_seconds=latency[:, :, None] * own_factor,
+        transfer_seconds=m / (rate[:, :, None] * bandwidth_factor),
+        gap_seconds=np.zeros((len(classes), len(classes), len(m))),
+        receive_gap_seconds=alike * np.zeros(len(m)),
+        local_latency_seconds=alike * described.loopback_latency_seconds * latency_factor,
+        local_transfer_seconds=alike * (m / loopback_rate),
+        out_rate=rates,
+        in_rate=rates,
+        burst_bytes=np.zeros(len(classes)),
+        load_bytes=m / bandwidth_factor,
+        senders_wait_for_arrival=like_smpi,
+        acknowledgement_share=_CROSS_TRAFFIC if calibration.crosstraffic else 0.0,
+    )
+
+
+@dataclass(frozen=True)
+class _NodeClass:
+    """Nodes that are alike: how many there are, their overheads and the rate of their link in bytes per second."""
+
+    nodes: int
+    send: Sequence[OverheadRow]
+    start: Sequence[OverheadRow]
+    receive: Sequence[OverheadRow]
+    rate: float
+
+
+def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | HeterogeneousPlatform]:
+    """The positions of the platform's hosts in the description, and the description."""
+    order: Sequence[int] = range(len(platform.hosts))
+    if isinstance(platform, ReorderedPlatform):
+        order, platform = platform.order, platform.base
+    if not isinstance(platform, Platform | HeterogeneousPlatform):
+        raise UsageError(
+            f"platform '{platform.name}' is platform XML, which the schedule engine does not read; "
+            "valid: a description (.toml), or --engine smpi"
+        )
+    return order, platform
+
+
+def _classes_of(platform: Platform | HeterogeneousPlatform) -> list[_NodeClass]:
+    calibration: Calibration = platform.calibration
+    if isinstance(platform, Platform):
+        rate = platform.link_bytes_per_second * platform.links_per_node
+        return [_NodeClass(platform.nodes, calibration.os, calibration.ois, calibration.or_, rate)]
+    limit = calibration.eager_limit_bytes
+    return [
+        _NodeClass(kind.nodes, kind.send, kind.non_blocking_send(limit), kind.receive, kind.link_bytes_per_second)
+        for kind in platform.node_types
+    ]
+
+
+def _paths(platform: Platform | HeterogeneousPlatform, classes: Sequence[_NodeClass]) -> tuple[Doubles, Doubles]:
+    """Latencies in seconds, and the rates in bytes per second that a flow can have, by pair of classes."""
+    if isinstance(platform, Platform):
+        latency = 2 * platform.link_latency_seconds
+        rate = classes[0].rate
+        if platform.backbone_bytes_per_second is not None:
+            latency += platform.backbone_latency_seconds
+            rate = min(rate, platform.backbone_bytes_per_second)
+        return np.array([[latency]]), np.array([[rate]])
+    latencies, rates = np.zeros((len(classes), len(classes))), np.ones((len(classes), len(classes)))
+    for i, one in enumerate(platform.node_types):
+        for j, other in enumerate(platform.node_types):
+            if one is other and one.nodes == 1:
+                continue
+            wire = platform.wire(one, other)
+            latencies[i, j] = one.link_latency_seconds + wire.latency_seconds + other.link_latency_seconds
+            rates[i, j] = min(one.link_bytes_per_second, wire.bytes_per_second, other.link_bytes_per_second)
+    return latencies, rates
+
+
+def _rows(starts: Sequence[int], m: Doubles) -> npt.NDArray[np.intp]:
+    """Which row applies to each size."""
+    return np.searchsorted(np.array(starts, dtype=np.float64), m, side="right") - 1
+
+
+def _factors(rows: Sequence[FactorRow], m: Doubles) -> Doubles:
+    return np.array([row[1] for row in rows])[_rows([row[0] for row in rows], m)]
+
+
+def _overheads(rows: Sequence[OverheadRow], m: Doubles) -> Doubles:
+    at = _rows([row[0] for row in rows], m)
+    return np.array([row[1] for row in rows])[at] + np.array([row[2] for row in rows])[at] * m

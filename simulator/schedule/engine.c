@@ -48,11 +48,14 @@ static int32_t new_message(play *all) {
         all->free_message = all->messages[index].next;
     } else {
         all->messages = play_grown(all, all->messages, all->message_count, &all->message_room, sizeof *all->messages);
+        if (all->ports != NULL) {
+            ports_make_room(all, all->message_count);
+        }
         index = (int32_t)all->message_count++;
     }
     memset(&all->messages[index], 0, sizeof all->messages[index]);
     all->messages[index].arrival_seconds = INFINITY;
-    all->messages[index].next = all->messages[index].follower = NONE;
+    all->messages[index].next = NONE;
     return index;
 }
 
@@ -428,6 +431,7 @@ static void release(play *all) {
     }
     free(all->processes);
     free(all->messages);
+    free(all->transits);
     free(all->connections);
     free(all->ready);
     ports_free(all->ports);

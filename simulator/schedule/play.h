@@ -18,17 +18,10 @@ typedef struct {
     int32_t connection;
     int32_t next; /* in a list of unmatched or of free messages */
     uint8_t is_sent, is_posted, protocol;
-    /* On its way over ports (ports.c): */
-    uint8_t stages;  /* how many ports and links there are on its way */
-    uint8_t behind;  /* how many of these it has passed, at `passed_seconds` the last one */
-    uint8_t reached; /* bits: which its first byte has reached */
-    uint8_t served;  /* bits: which have spent its time on it */
-    int32_t follower; /* the message that its connection started next */
-    uint32_t turn;    /* its number among those of the connection */
-    uint64_t order;   /* its number among all */
-    double passed_seconds;
-    int32_t way[MOST_STAGES]; /* the ports and links */
 } message;
+
+/* The same message on its way over ports. */
+typedef struct transit transit;
 
 /* The messages from one process to another. */
 typedef struct {
@@ -70,6 +63,8 @@ typedef struct {
     size_t sizes;
     process *processes;
     message *messages;
+    transit *transits; /* one for each message; NULL for point-to-point models */
+    size_t transit_room;
     size_t message_count, message_room;
     int32_t free_message;
     connection *connections;
@@ -78,6 +73,7 @@ typedef struct {
     size_t ready_count;
     int unfinished;
     ports *ports; /* NULL for point-to-point models */
+    double now;   /* the time that events have reached */
     jmp_buf give_up;
     schedule_result result;
 } play;
@@ -112,6 +108,8 @@ void play_message_arrived(play *all, int32_t index, double seconds);
 /* Lets all processes go on that can. */
 void play_processes(play *all);
 
+/* Makes room for the transit of one more message. */
+void ports_make_room(play *all, size_t count);
 ports *ports_make(play *all);
 void ports_free(ports *to);
 /* A message starts at that time, which is not in the past. */

@@ -11,11 +11,21 @@
  * rate and no message, so that a message costs a logarithm of the messages there are.
  *
  * Events are handled by time; of one instant, first the stages that end messages, by number, then the arrivals at
- * stages, in the order in which they were scheduled. */
+ * stages, in the order in which they were scheduled. What a process sends at that instant sets out at once. */
 #include "play.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+struct transit {
+    double passed_seconds; /* when it passed the last of the stages that are behind it */
+    uint64_t order;        /* its number among all */
+    uint32_t turn;         /* its number among those of its connection */
+    int32_t follower;      /* the message that its connection started next, or NONE */
+    int32_t way[MOST_STAGES];
+    uint8_t stages, behind;  /* how many there are on its way, and how many of them it has passed */
+    uint8_t reached, served; /* bits: which its first byte has reached, which have spent their time on it */
+};
 
 /* A port or link. */
 typedef struct {
@@ -218,38 +228,41 @@ static double transfer_of(const play *all, const message *one) {
 }
 
 /* The latency until the next stage; all of it if there is one stage only. */
-static double latency_between(const play *all, const message *one) {
-    return latency_of(all, one) / (one->stages > 1 ? one->stages - 1 : 1);
+static double latency_between(const play *all, int32_t index) {
+    int stages = all->transits[index].stages;
+    return latency_of(all, &all->messages[index]) / (stages > 1 ? stages - 1 : 1);
 }
 
 /* A stage begins to serve a message that was its connection's turn. */
 static void serve(play *all, int32_t index, int place, double seconds) {
-    message *one = &all->messages[index];
-    stage *at = &all->ports->stages[one->way[place]];
+    const message *one = &all->messages[index];
+    const transit *way = &all->transits[index];
+    stage *at = &all->ports->stages[way->way[place]];
     double bytes = all->network->load_bytes[one->size], transfer = transfer_of(all, one);
     size_t count = at->count;
     advance(at, seconds);
     double free_bytes = play_earlier(at->tokens, bytes);
     at->tokens -= free_bytes;
     at->most_speed = bytes > 0 && transfer > 0 ? bytes / transfer : INFINITY;
-    push_message(all, at, (struct served){at->virtual_seconds + bytes - free_bytes, one->order, index});
-    adjust_both(all, one->way[place], count);
+    push_message(all, at, (struct served){at->virtual_seconds + bytes - free_bytes, way->order, index});
+    adjust_both(all, way->way[place], count);
 }
 
 /* Every stage that has served the message, and that comes next, has been passed. */
 static void pass(play *all, int32_t index, double seconds) {
-    message *one = &all->messages[index];
-    double latency = latency_between(all, one);
-    while (one->behind < one->stages && (one->served >> one->behind & 1)) {
-        double after_previous = one->behind > 0 ? one->passed_seconds + latency : 0;
-        one->passed_seconds = play_later(seconds, after_previous);
-        one->behind++;
-        if (one->behind == 1 && !all->network->senders_wait_for_arrival) {
-            play_message_left(all, one, one->passed_seconds);
+    const message *one = &all->messages[index];
+    transit *way = &all->transits[index];
+    double latency = latency_between(all, index);
+    while (way->behind < way->stages && (way->served >> way->behind & 1)) {
+        double after_previous = way->behind > 0 ? way->passed_seconds + latency : 0;
+        way->passed_seconds = play_later(seconds, after_previous);
+        way->behind++;
+        if (way->behind == 1 && !all->network->senders_wait_for_arrival) {
+            play_message_left(all, one, way->passed_seconds);
         }
     }
-    if (one->behind == one->stages) {
-        double arrival = one->passed_seconds + (one->stages == 1 ? latency : 0);
+    if (way->behind == way->stages) {
+        double arrival = way->passed_seconds + (way->stages == 1 ? latency : 0);
         if (all->network->senders_wait_for_arrival) {
             play_message_left(all, one, arrival);
         }
@@ -266,28 +279,28 @@ static void end_message(play *all, int32_t number, double seconds) {
     at->virtual_seconds = play_later(at->virtual_seconds, ended.virtual_end);
     adjust_both(all, number, count);
     int32_t index = ended.message;
-    message *one = &all->messages[index];
+    transit *way = &all->transits[index];
     int place = 0;
-    while (one->way[place] != number) {
+    while (way->way[place] != number) {
         place++;
     }
-    one->served |= (uint8_t)(1 << place);
-    all->connections[one->connection].served[place]++;
-    int32_t follower = one->follower;
+    way->served |= (uint8_t)(1 << place);
+    all->connections[all->messages[index].connection].served[place]++;
+    int32_t follower = way->follower;
     pass(all, index, seconds);
-    if (follower != NONE && (all->messages[follower].reached >> place & 1)) {
+    if (follower != NONE && (all->transits[follower].reached >> place & 1)) {
         serve(all, follower, place, seconds);
     }
 }
 
 /* The first byte reaches a stage. */
 static void reach(play *all, int32_t index, int place, double seconds) {
-    message *one = &all->messages[index];
-    one->reached |= (uint8_t)(1 << place);
-    if (place + 1 < one->stages) {
-        schedule_event(all, seconds + latency_between(all, one), index, (uint8_t)(place + 1));
+    transit *way = &all->transits[index];
+    way->reached |= (uint8_t)(1 << place);
+    if (place + 1 < way->stages) {
+        schedule_event(all, seconds + latency_between(all, index), index, (uint8_t)(place + 1));
     }
-    if (all->connections[one->connection].served[place] == one->turn) {
+    if (all->connections[all->messages[index].connection].served[place] == way->turn) {
         serve(all, index, place, seconds);
     }
 }
@@ -304,25 +317,25 @@ static int32_t uplink(const play *all, int group, int direction) {
 static int32_t memory(const play *all, int node) { return port(all->network->nodes, 0) + node; }
 
 /* Up to the lowest level where both nodes belong to one group, and down again. */
-static void find_way(const play *all, message *one) {
+static void find_way(const play *all, const message *one, transit *over) {
     const schedule_network *network = all->network;
     int from = network->node_of[one->source], to = network->node_of[one->destination], up = 0;
     if (from == to) {
-        one->way[0] = memory(all, from);
-        one->stages = 1;
+        over->way[0] = memory(all, from);
+        over->stages = 1;
         return;
     }
     while (up < network->levels &&
            network->group_of[up * network->nodes + from] != network->group_of[up * network->nodes + to]) {
         up++;
     }
-    one->way[0] = port(from, OUT);
+    over->way[0] = port(from, OUT);
     for (int level = 0; level < up; level++) {
-        one->way[1 + level] = uplink(all, network->group_of[level * network->nodes + from], OUT);
-        one->way[2 * up - level] = uplink(all, network->group_of[level * network->nodes + to], IN);
+        over->way[1 + level] = uplink(all, network->group_of[level * network->nodes + from], OUT);
+        over->way[2 * up - level] = uplink(all, network->group_of[level * network->nodes + to], IN);
     }
-    one->way[2 * up + 1] = port(to, IN);
-    one->stages = (uint8_t)(2 * up + 2);
+    over->way[2 * up + 1] = port(to, IN);
+    over->stages = (uint8_t)(2 * up + 2);
 }
 
 /* A path within a node that no other process uses: one message after the other. */
@@ -335,30 +348,35 @@ static void start_on_own_path(play *all, int32_t index, double seconds) {
     play_message_arrived(all, index, arrival);
 }
 
-void ports_start(play *all, int32_t index, double seconds) {
-    message *one = &all->messages[index];
-    if (is_local(all, one) && !(all->network->memory_rate > 0)) {
-        start_on_own_path(all, index, seconds);
-        return;
-    }
-    find_way(all, one);
-    schedule_event(all, seconds, index, 0);
-}
-
 /* Its connection's next message sets out. */
 static void set_out(play *all, int32_t index, double seconds) {
-    message *one = &all->messages[index];
-    connection *over = &all->connections[one->connection];
-    one->turn = over->started++;
-    one->order = all->ports->started++;
+    connection *over = &all->connections[all->messages[index].connection];
+    transit *way = &all->transits[index];
+    way->turn = over->started++;
+    way->order = all->ports->started++;
     /* The one before may be over, and its memory another message's. */
-    for (int place = 0; place < one->stages; place++) {
-        if (over->served[place] < one->turn) {
-            all->messages[over->latest].follower = index;
+    for (int place = 0; place < way->stages; place++) {
+        if (over->served[place] < way->turn) {
+            all->transits[over->latest].follower = index;
         }
     }
     over->latest = index;
     reach(all, index, 0, seconds);
+}
+
+void ports_start(play *all, int32_t index, double seconds) {
+    const message *one = &all->messages[index];
+    if (is_local(all, one) && !(all->network->memory_rate > 0)) {
+        start_on_own_path(all, index, seconds);
+        return;
+    }
+    all->transits[index] = (transit){.follower = NONE};
+    find_way(all, one, &all->transits[index]);
+    if (seconds > all->now) {
+        schedule_event(all, seconds, index, 0);
+    } else {
+        set_out(all, index, seconds);
+    }
 }
 
 void ports_run(play *all) {
@@ -366,9 +384,11 @@ void ports_run(play *all) {
     while (to->busy_count > 0 || to->event_count > 0) {
         double end = to->busy_count > 0 ? to->stages[to->busy[0]].next_seconds : INFINITY;
         if (to->event_count == 0 || end <= to->events[0].seconds) {
+            all->now = end;
             end_message(all, to->busy[0], end);
         } else {
             event next = take_event(to);
+            all->now = next.seconds;
             if (next.stage == 0) {
                 set_out(all, next.message, next.seconds);
             } else {
@@ -380,6 +400,10 @@ void ports_run(play *all) {
 }
 
 /* --- The whole ------------------------------------------------------------------------------------------------------- */
+
+void ports_make_room(play *all, size_t count) {
+    all->transits = play_grown(all, all->transits, count, &all->transit_room, sizeof *all->transits);
+}
 
 ports *ports_make(play *all) {
     const schedule_network *network = all->network;

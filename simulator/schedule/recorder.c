@@ -33,6 +33,7 @@ typedef struct process {
     int rank;
     schedule_word *words;
     size_t length, room;
+    uint64_t copied;  /* bytes of copies since the last word */
     int64_t requests; /* made so far */
     uint32_t most_requests;
 } process;
@@ -163,10 +164,24 @@ static void keep(recording *to, const process *done) {
 
 /* --- Words -------------------------------------------------------------------------------------------------------- */
 
-static void add(schedule_kind kind, uint32_t peer, uint32_t size) {
+static void append(schedule_kind kind, uint32_t peer, uint32_t size) {
     process *now = current->now;
     now->words = grown(now->words, now->length, &now->room, sizeof *now->words);
     now->words[now->length++] = schedule_make_word(kind, peer, size);
+}
+
+/* Copies in succession are one word. */
+static void add_copies(void) {
+    uint64_t copied = current->now->copied;
+    if (copied > 0) {
+        current->now->copied = 0;
+        append(SCHEDULE_COPY, 0, size_number(current, copied));
+    }
+}
+
+static void add(schedule_kind kind, uint32_t peer, uint32_t size) {
+    add_copies();
+    append(kind, peer, size);
 }
 
 static uint32_t relative(int peer) {
@@ -320,20 +335,18 @@ char *collwise_scratch(size_t bytes, MPI_Comm comm) {
 
 void collwise_scratch_free(char *scratch) { (void)scratch; }
 
-static void record_local(schedule_kind kind, size_t bytes) {
-    if (bytes > 0) {
-        add(kind, 0, size_number(current, bytes));
-    }
-}
+static void record_copy(size_t bytes) { current->now->copied += bytes; }
 
 void collwise_copy(char *to, const char *from, size_t bytes) {
     (void)to, (void)from;
-    record_local(SCHEDULE_COPY, bytes);
+    record_copy(bytes);
 }
 
 void collwise_combine(const collwise_operation *op, const char *left, char *right, size_t elements) {
     (void)left, (void)right;
-    record_local(SCHEDULE_REDUCE, elements * op->element_bytes);
+    if (elements > 0) {
+        add(SCHEDULE_REDUCE, 0, size_number(current, elements * op->element_bytes));
+    }
 }
 
 void collwise_combine_left(const collwise_operation *op, char *left, char *right, size_t elements) {
@@ -379,45 +392,45 @@ static void call_algorithm(const recording *to, const collwise_algorithm *algori
         }
         break;
     case COLLWISE_GATHER:
-        record_local(SCHEDULE_COPY, at_root ? bytes : 0);
+        record_copy(at_root ? bytes : 0);
         if (bytes > 0) {
             algorithm->gather(send, receive, bytes, root, comm, with);
         }
         break;
     case COLLWISE_GATHERV:
-        record_local(SCHEDULE_COPY, at_root ? bytes : 0);
+        record_copy(at_root ? bytes : 0);
         algorithm->gatherv(send, bytes, receive, to->offsets, root, comm, with);
         break;
     case COLLWISE_SCATTER:
         if (bytes > 0) {
             algorithm->scatter(send, receive, bytes, root, comm, with);
         }
-        record_local(SCHEDULE_COPY, at_root ? bytes : 0);
+        record_copy(at_root ? bytes : 0);
         break;
     case COLLWISE_SCATTERV:
         algorithm->scatterv(send, to->offsets, receive, bytes, root, comm, with);
-        record_local(SCHEDULE_COPY, at_root ? bytes : 0);
+        record_copy(at_root ? bytes : 0);
         break;
     case COLLWISE_ALLGATHER:
-        record_local(SCHEDULE_COPY, bytes);
+        record_copy(bytes);
         if (bytes > 0) {
             algorithm->allgather(receive, bytes, comm, with);
         }
         break;
     case COLLWISE_ALLGATHERV:
-        record_local(SCHEDULE_COPY, bytes);
+        record_copy(bytes);
         if (bytes > 0) {
             algorithm->allgatherv(receive, to->offsets, comm, with);
         }
         break;
     case COLLWISE_ALLTOALL:
-        record_local(SCHEDULE_COPY, bytes);
+        record_copy(bytes);
         if (bytes > 0) {
             algorithm->alltoall(send, receive, bytes, comm, with);
         }
         break;
     case COLLWISE_ALLTOALLV:
-        record_local(SCHEDULE_COPY, bytes);
+        record_copy(bytes);
         algorithm->alltoallv(send, to->offsets, receive, to->offsets, comm, with);
         break;
     case COLLWISE_BARRIER:
@@ -429,12 +442,12 @@ static void call_algorithm(const recording *to, const collwise_algorithm *algori
     case COLLWISE_ALLREDUCE:
     case COLLWISE_SCAN:
     case COLLWISE_EXSCAN:
-        record_local(SCHEDULE_COPY, bytes);
+        record_copy(bytes);
         algorithm->allreduce(receive, elements, &to->op, comm, with);
         break;
     case COLLWISE_REDUCE_SCATTER:
     case COLLWISE_REDUCE_SCATTER_BLOCK:
-        record_local(SCHEDULE_COPY, to->offsets[to->made->procs] * to->op.element_bytes);
+        record_copy(to->offsets[to->made->procs] * to->op.element_bytes);
         algorithm->reduce_scatter(receive, to->offsets, send, &to->op, comm, with);
         break;
     case COLLWISE_COLLECTIVES:
@@ -474,6 +487,7 @@ static void record_process(recording *to, int rank) {
     to->now = &one;
     if (to->made->procs > 1) {
         call_experiment(to);
+        add_copies();
     }
     keep(to, &one);
     free(to->spare);

@@ -64,7 +64,8 @@ static void free_message(play *all, int32_t index) {
     all->free_message = index;
 }
 
-/* --- Connections --------------------------------------------------------------------------------------------------- */
+/* --- Connections ---------------------------------------------------------------------------------------------------
+ */
 
 static uint32_t source_place(const process *to, int source) {
     uint32_t mask = to->source_places - 1, place = (uint32_t)source * 0x9e3779b1U >> 7 & mask;
@@ -111,7 +112,8 @@ static int32_t connection_between(play *all, int source, int destination) {
     return known->connection;
 }
 
-/* --- Requests ------------------------------------------------------------------------------------------------------ */
+/* --- Requests ------------------------------------------------------------------------------------------------------
+ */
 
 static void complete(play *all, int rank, uint32_t slot, double seconds) {
     process *of = &all->processes[rank];
@@ -145,7 +147,8 @@ void play_message_arrived(play *all, int32_t index, double seconds) {
     finish_if_done(all, index);
 }
 
-/* --- Messages ------------------------------------------------------------------------------------------------------ */
+/* --- Messages ------------------------------------------------------------------------------------------------------
+ */
 
 static void start_by_model(play *all, int32_t index, double seconds) {
     const schedule_network *network = all->network;
@@ -245,7 +248,8 @@ static void post_receive(play *all, int source, int destination, uint32_t size, 
     }
 }
 
-/* --- Processes ----------------------------------------------------------------------------------------------------- */
+/* --- Processes -----------------------------------------------------------------------------------------------------
+ */
 
 static int earlier(const void *left, const void *right) {
     const request *a = left, *b = right;
@@ -372,7 +376,8 @@ void play_processes(play *all) {
     }
 }
 
-/* --- The whole ------------------------------------------------------------------------------------------------------ */
+/* --- The whole ------------------------------------------------------------------------------------------------------
+ */
 
 static void make_processes(play *all) {
     int procs = all->played->procs;

@@ -6,9 +6,9 @@
 #include "recorder.h"
 
 typedef enum {
-    SCHEDULE_EAGER,     /* a message leaves when it is sent */
+    SCHEDULE_EAGER,      /* a message leaves when it is sent */
     SCHEDULE_RENDEZVOUS, /* it waits for its receive, and its sender until it has left */
-    SCHEDULE_DEFERRED   /* it waits for its receive, its sender does not: what SMPI makes of eager messages */
+    SCHEDULE_DEFERRED    /* it waits for its receive, its sender does not: what SMPI makes of eager messages */
 } schedule_protocol;
 
 /* What messages and computation cost. Nodes of one class are alike. Tables by size have an entry for each size of the
@@ -51,7 +51,7 @@ typedef struct {
     double memory_rate;               /* which transfers within a node share; 0: they do not */
     /* Switches: on each of `levels` levels every node belongs to a group, which has a link up and one down. */
     int levels;
-    const int32_t *group_of;   /* by level and node; groups are numbered through all levels */
+    const int32_t *group_of; /* by level and node; groups are numbered through all levels */
     int groups;
     const double *uplink_rate; /* by group, in each direction */
 } schedule_network;

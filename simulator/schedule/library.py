@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint8, c_uint32, c_uint64
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +62,7 @@ class _Result(ctypes.Structure):
     _fields_ = (("seconds", c_double), ("root_seconds", c_double), ("failed", c_int), ("problem", ctypes.c_char * 160))
 
 
-_ARRAY_FIELDS = {
+_ARRAY_FIELDS: Mapping[str, type] = {
     "node_of": np.int32,
     "class_of": np.int32,
     "send_seconds": np.float64,
@@ -81,7 +83,7 @@ _ARRAY_FIELDS = {
     "burst_bytes": np.float64,
     "load_bytes": np.float64,
 }
-_C_TYPES = {np.int32: c_int32, np.float64: c_double, np.uint8: c_uint8}
+_C_TYPES: Mapping[type, Any] = {np.int32: c_int32, np.float64: c_double, np.uint8: c_uint8}
 
 
 def _pointers(first: str, last: str) -> list[tuple[str, type]]:
@@ -116,14 +118,14 @@ class NetworkTables:
     models have no `out_rate`.
     """
 
-    node_of: npt.NDArray[np.int32]
-    class_of: npt.NDArray[np.int32]
+    node_of: npt.NDArray[np.integer]
+    class_of: npt.NDArray[np.integer]
     send_seconds: Doubles
     start_seconds: Doubles
     receive_seconds: Doubles
     reduce_seconds: Doubles
     copy_seconds: Doubles
-    protocol: npt.NDArray[np.uint8]
+    protocol: npt.NDArray[np.integer]
     handshake_seconds: Doubles
     latency_seconds: Doubles
     transfer_seconds: Doubles
@@ -138,12 +140,13 @@ class NetworkTables:
     senders_wait_for_arrival: bool = False
     acknowledgement_share: float = 0.0
     memory_rate: float = 0.0
-    group_of: npt.NDArray[np.int32] | None = None
+    group_of: npt.NDArray[np.integer] | None = None
     uplink_rate: Doubles | None = None
 
     def _structure(self) -> tuple[_Network, list[object]]:
         """The C structure, and the arrays that must live as long as it is used."""
-        made, alive = _Network(), []
+        made = _Network()
+        alive: list[object] = []
         for name, kind in _ARRAY_FIELDS.items():
             value = getattr(self, name)
             if value is not None:

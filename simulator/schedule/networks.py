@@ -12,6 +12,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
 from collwise.platforms.description import Calibration, FactorRow, OverheadRow
 from collwise.platforms.hosts import ReorderedPlatform
+from collwise.platforms.smpi import ENVELOPE_BYTES
 from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
 _CROSS_TRAFFIC = 0.05
@@ -28,9 +29,12 @@ def network_tables(
     """The tables for messages of those sizes among `procs` processes in block mapping.
 
     Ports and links have their nominal rates; latencies, overheads and the rate of a single flow are those of the
-    platform's calibration. Unlike SMPI, which charges the processor's overheads to no empty message, an empty message
-    costs as much of them as the calibration's first row says. Raises UsageError for platform XML, which does not tell
-    which links share what, and when the nodes do not suffice.
+    platform's calibration. SMPI charges the processor's overheads to no empty message; here it costs as much of them as
+    the calibration's first row says. `like_smpi` repeats what SMPI does otherwise, for comparisons: every message has an
+    envelope, eager messages leave when their receives are posted, and a sender waits until a rendezvous message has
+    arrived, not only for its handshake.
+
+    Raises UsageError for platform XML, which does not tell which links share what, and when the nodes do not suffice.
     """
     platform.hosts_for(procs, processes_per_node)
     order, described = _described(platform)
@@ -39,6 +43,7 @@ def network_tables(
     classes = _classes_of(described)
     class_of = np.repeat(np.arange(len(classes)), [kind.nodes for kind in classes])[list(order[:nodes])]
     m = sizes.astype(np.float64)
+    sent = m + ENVELOPE_BYTES if like_smpi else m
     eager = m < calibration.eager_limit_bytes
     latency_factor = _factors(calibration.latency_factor, m)
     # What large messages take longer is their handshake, of which the sender knows.
@@ -60,15 +65,15 @@ def network_tables(
         protocol=np.where(eager, DEFERRED if like_smpi else EAGER, RENDEZVOUS),
         handshake_seconds=latency[:, :, None] * (latency_factor - own_factor),
         latency_seconds=latency[:, :, None] * own_factor,
-        transfer_seconds=m / (rate[:, :, None] * bandwidth_factor),
+        transfer_seconds=sent / (rate[:, :, None] * bandwidth_factor),
         gap_seconds=np.zeros((len(classes), len(classes), len(m))),
         receive_gap_seconds=alike * np.zeros(len(m)),
         local_latency_seconds=alike * described.loopback_latency_seconds * latency_factor,
-        local_transfer_seconds=alike * (m / loopback_rate),
+        local_transfer_seconds=alike * (sent / loopback_rate),
         out_rate=rates,
         in_rate=rates,
         burst_bytes=np.zeros(len(classes)),
-        load_bytes=m / bandwidth_factor,
+        load_bytes=sent / bandwidth_factor,
         senders_wait_for_arrival=like_smpi,
         acknowledgement_share=_CROSS_TRAFFIC if calibration.crosstraffic else 0.0,
     )

@@ -25,10 +25,10 @@ typedef struct transit transit;
 
 /* The messages from one process to another. */
 typedef struct {
-    int32_t first, last;    /* unmatched messages: sends, or receives */
-    int32_t latest;         /* the message that was started last */
+    int32_t first, last;                   /* unmatched messages: sends, or receives */
+    int32_t latest;                        /* the message that was started last */
     uint32_t started, served[MOST_STAGES]; /* how many messages were started, and each stage has served */
-    double free_seconds;    /* when the path within a node is free again */
+    double free_seconds;                   /* when the path within a node is free again */
 } connection;
 
 /* A request, or a blocking operation. */
@@ -51,7 +51,7 @@ typedef struct {
     /* Connections to it, by source: a table of a power of two places, doubled when it is half full. */
     struct known_source {
         int32_t source, connection;
-    } *sources;
+    } * sources;
     uint32_t source_count, source_places;
 } process;
 

@@ -2,9 +2,9 @@
  *
  * A message between two nodes passes the sending node's port, the links between the switches on its way, and the
  * receiving node's port. Its first byte reaches a stage a share of the latency after it reached the one before. A stage
- * serves one message of each connection at a time, in their order. A message has passed a stage once the stage has spent
- * its time on it, and not before it has passed the previous one and the latency in between is over. So switches queue
- * what comes in faster than it goes out; their buffers have no end.
+ * serves one message of each connection at a time, in their order. A message has passed a stage once the stage has
+ * spent its time on it, and not before it has passed the previous one and the latency in between is over. So switches
+ * queue what comes in faster than it goes out; their buffers have no end.
  *
  * A stage's clock of virtual time counts the bytes that each of its messages has been served: it advances by rate /
  * messages, and a message ends when it has advanced by the size. A change of the number of messages thus changes one
@@ -42,7 +42,7 @@ typedef struct {
         double virtual_end;
         uint64_t order;
         int32_t message;
-    } *heap; /* the messages that it serves, by virtual end */
+    } * heap; /* the messages that it serves, by virtual end */
     size_t count, room;
 } stage;
 
@@ -63,7 +63,8 @@ struct ports {
     uint64_t scheduled, started;
 };
 
-/* --- The heap of events -------------------------------------------------------------------------------------------- */
+/* --- The heap of events --------------------------------------------------------------------------------------------
+ */
 
 static int event_before(const event *left, const event *right) {
     return left->seconds != right->seconds ? left->seconds < right->seconds : left->order < right->order;
@@ -97,7 +98,8 @@ static event take_event(ports *to) {
     return first;
 }
 
-/* --- The heap of busy stages ----------------------------------------------------------------------------------------- */
+/* --- The heap of busy stages -----------------------------------------------------------------------------------------
+ */
 
 static int stage_before(const ports *to, int32_t left, int32_t right) {
     double a = to->stages[left].next_seconds, b = to->stages[right].next_seconds;
@@ -135,7 +137,8 @@ static void remove_stage(ports *to, int32_t number) {
     }
 }
 
-/* --- A stage's messages ---------------------------------------------------------------------------------------------- */
+/* --- A stage's messages ----------------------------------------------------------------------------------------------
+ */
 
 static int served_before(const struct served *left, const struct served *right) {
     return left->virtual_end != right->virtual_end ? left->virtual_end < right->virtual_end
@@ -168,7 +171,8 @@ static struct served pop_message(stage *at) {
     return first;
 }
 
-/* --- The virtual clock ----------------------------------------------------------------------------------------------- */
+/* --- The virtual clock -----------------------------------------------------------------------------------------------
+ */
 
 static void advance(stage *at, double seconds) {
     if (at->count > 0) {
@@ -211,7 +215,8 @@ static void adjust_both(play *all, int32_t number, size_t count_before) {
     }
 }
 
-/* --- A message on its way -------------------------------------------------------------------------------------------- */
+/* --- A message on its way --------------------------------------------------------------------------------------------
+ */
 
 static double latency_of(const play *all, const message *one) {
     if (is_local(all, one)) {
@@ -399,7 +404,8 @@ void ports_run(play *all) {
     }
 }
 
-/* --- The whole ------------------------------------------------------------------------------------------------------- */
+/* --- The whole -------------------------------------------------------------------------------------------------------
+ */
 
 void ports_make_room(play *all, size_t count) {
     all->transits = play_grown(all, all->transits, count, &all->transit_room, sizeof *all->transits);

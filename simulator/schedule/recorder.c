@@ -466,10 +466,9 @@ static void call_experiment(const recording *to) {
     } else if (is(wanted, "exchange")) {
         collwise_split_binary_exchange(payload(1), wanted->message_bytes, wanted->root, MPI_COMM_WORLD);
     } else {
-        collwise_parameters with = {
-            .part_bytes = wanted->part_bytes,
-            .count = wanted->count == 0 ? to->algorithm->default_count : wanted->count,
-            .limit_bytes = wanted->limit_bytes};
+        collwise_parameters with = {.part_bytes = wanted->part_bytes,
+                                    .count = wanted->count == 0 ? to->algorithm->default_count : wanted->count,
+                                    .limit_bytes = wanted->limit_bytes};
         call_algorithm(to, to->algorithm, wanted->message_bytes, with);
         if (is(wanted, "bcast_gather")) {
             collwise_barrier_bruck(MPI_COMM_WORLD, (collwise_parameters){0});
@@ -588,9 +587,9 @@ schedule *schedule_record(const schedule_case *wanted, char *problem, size_t pro
     }
     to->program_places = places;
     to->size_places = SIZE_PLACES;
-    to->op = (collwise_operation){
-        .element_bytes = wanted->message_bytes % sizeof(double) == 0 ? sizeof(double) : 1, .commutative = 1,
-        .contiguous = 1};
+    to->op = (collwise_operation){.element_bytes = wanted->message_bytes % sizeof(double) == 0 ? sizeof(double) : 1,
+                                  .commutative = 1,
+                                  .contiguous = 1};
     current = to;
     if (setjmp(to->give_up) == 0) {
         to->made = checked(calloc(1, sizeof *to->made));

@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 typedef enum {
-    SCHEDULE_SEND,             /* a blocking send to a peer */
-    SCHEDULE_RECEIVE,          /* a blocking receive from a peer */
-    SCHEDULE_START_SEND,       /* a non-blocking send: makes a request */
+    SCHEDULE_SEND,              /* a blocking send to a peer */
+    SCHEDULE_RECEIVE,           /* a blocking receive from a peer */
+    SCHEDULE_START_SEND,        /* a non-blocking send: makes a request */
     SCHEDULE_START_SYNCHRONOUS, /* the same, complete only when its receive has started */
-    SCHEDULE_START_RECEIVE,    /* a non-blocking receive: makes a request */
-    SCHEDULE_WAIT,             /* for `peer` requests, of which the first was made `size` requests ago */
-    SCHEDULE_REDUCE,           /* a local reduction of that size */
-    SCHEDULE_COPY              /* a local copy of that size */
+    SCHEDULE_START_RECEIVE,     /* a non-blocking receive: makes a request */
+    SCHEDULE_WAIT,              /* for `peer` requests, of which the first was made `size` requests ago */
+    SCHEDULE_REDUCE,            /* a local reduction of that size */
+    SCHEDULE_COPY               /* a local copy of that size */
 } schedule_kind;
 
 /* kind: 4 bits, peer: 28 bits, size: 32 bits. */

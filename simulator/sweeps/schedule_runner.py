@@ -50,9 +50,7 @@ class ScheduleRunner:
     def _time(self, case: Case) -> Timing:
         try:
             schedule = Schedule(case)
-            played = schedule.play(
-                network_tables(self.platform, case.procs, case.processes_per_node, schedule.sizes, like_smpi=bool(os.environ.get("LIKE")))
-            )
+            played = schedule.play(network_tables(self.platform, case.procs, case.processes_per_node, schedule.sizes))
         except CollwiseError as problem:
             return Timing(case, float("nan"), error=str(problem))
         return Timing(case, played.seconds, played.root_seconds)

@@ -1,0 +1,144 @@
+/* Every algorithm recorded and played, for what the sanitizers see: all process counts up to 24, both kinds of network,
+ * eager messages and messages that wait for their receives. */
+#include "collwise.h"
+#include "engine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PROCS = 24, GROUP = 4, MESSAGE_BYTES = 40000, PART_BYTES = 4096 };
+
+/* Tables of one class of nodes in which every entry is the same. */
+static double *filled(size_t count, double value) {
+    double *table = malloc((count + 1) * sizeof *table);
+    for (size_t i = 0; table != NULL && i <= count; i++) {
+        table[i] = value;
+    }
+    return table;
+}
+
+/* Plays a schedule where nodes have `per_node` processes. Returns the time, or nan if that failed. */
+static double play(const schedule *made, int per_node, int over_ports, schedule_protocol protocol) {
+    size_t sizes = made->size_count;
+    int nodes = (made->procs + per_node - 1) / per_node, groups = (nodes + GROUP - 1) / GROUP;
+    int32_t node_of[MOST_PROCS], class_of[MOST_PROCS] = {0}, group_of[MOST_PROCS];
+    for (int i = 0; i < MOST_PROCS; i++) {
+        node_of[i] = i / per_node;
+        group_of[i] = i / GROUP;
+    }
+    uint8_t *protocols = malloc(sizes + 1);
+    double *nothing = filled(sizes, 0), *overhead = filled(sizes, 1e-6), *latency = filled(sizes, 1e-5);
+    double *transfer = filled(sizes, 0), *load = filled(sizes, 0), *uplinks = filled((size_t)groups, 2e8);
+    double rate = 1e8, burst = 1000;
+    for (size_t i = 0; i < sizes; i++) {
+        protocols[i] = (uint8_t)protocol;
+        load[i] = (double)made->sizes[i];
+        transfer[i] = load[i] / rate;
+    }
+    schedule_network network = {.nodes = nodes,
+                                .classes = 1,
+                                .node_of = node_of,
+                                .class_of = class_of,
+                                .send_seconds = overhead,
+                                .start_seconds = overhead,
+                                .receive_seconds = overhead,
+                                .reduce_seconds = overhead,
+                                .copy_seconds = nothing,
+                                .protocol = protocols,
+                                .handshake_seconds = latency,
+                                .latency_seconds = latency,
+                                .transfer_seconds = transfer,
+                                .gap_seconds = transfer,
+                                .receive_gap_seconds = transfer,
+                                .local_latency_seconds = nothing,
+                                .local_transfer_seconds = transfer};
+    if (over_ports) {
+        network.out_rate = network.in_rate = &rate;
+        network.burst_bytes = &burst;
+        network.load_bytes = load;
+        network.acknowledgement_share = 0.05;
+        network.memory_rate = per_node > 2 ? 1e9 : 0;
+        network.levels = 1;
+        network.group_of = group_of;
+        network.groups = groups;
+        network.uplink_rate = uplinks;
+    }
+    schedule_result result = schedule_play(made, &network, 0, NULL);
+    if (result.failed) {
+        fprintf(stderr, "%s\n", result.problem);
+    }
+    free(protocols);
+    free(nothing);
+    free(overhead);
+    free(latency);
+    free(transfer);
+    free(load);
+    free(uplinks);
+    return result.failed ? NAN : result.seconds;
+}
+
+static int check(const collwise_algorithm *algorithm, int procs) {
+    int cuts = algorithm->part_parameter != NULL;
+    schedule_case wanted = {.experiment = "collective",
+                            .collective = algorithm->collective,
+                            .algorithm = algorithm->name,
+                            .procs = procs,
+                            .root = procs - 1,
+                            .message_bytes = MESSAGE_BYTES,
+                            .part_bytes = cuts ? PART_BYTES : 0};
+    char problem[200];
+    schedule *made = schedule_record(&wanted, problem, sizeof problem);
+    if (made == NULL) {
+        fprintf(stderr, "%s %s, P = %d: %s\n", algorithm->collective, algorithm->name, procs, problem);
+        return 1;
+    }
+    int failures = 0;
+    for (int per_node = 1; per_node <= 3; per_node++) {
+        for (int over_ports = 0; over_ports <= 1; over_ports++) {
+            for (schedule_protocol protocol = SCHEDULE_EAGER; protocol <= SCHEDULE_DEFERRED; protocol++) {
+                double seconds = play(made, per_node, over_ports, protocol);
+                if (!(seconds >= 0 && (procs == 1 || seconds > 0)) ||
+                    seconds != play(made, per_node, over_ports, protocol)) {
+                    fprintf(stderr, "%s %s, P = %d, %d on a node, ports %d, protocol %d: %g s\n", algorithm->collective,
+                            algorithm->name, procs, per_node, over_ports, (int)protocol, seconds);
+                    failures++;
+                }
+            }
+        }
+    }
+    schedule_free(made);
+    return failures;
+}
+
+/* Wrong cases are refused with a reason. */
+static int check_refusals(void) {
+    const schedule_case wrong[] = {{"collective", "bcast", "none", 4, 0, 1, 0, 0, 0, 0},
+                                   {"collective", "bcast", "chain", 0, 0, 1, 0, 0, 0, 0},
+                                   {"collective", "bcast", "chain", 4, 4, 1, 0, 0, 0, 0},
+                                   {"none", "bcast", "chain", 4, 0, 1, 0, 0, 0, 0},
+                                   {"collective", "allgather", "neighbor_exchange", 3, 0, 1, 0, 0, 0, 0},
+                                   {"collective", "bcast", "chain", 4, 0, (uint64_t)1 << 31, 0, 0, 0, 0}};
+    int failures = 0;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char problem[200] = "";
+        schedule *made = schedule_record(&wrong[i], problem, sizeof problem);
+        if (made != NULL || strlen(problem) == 0) {
+            fprintf(stderr, "case %zu is not refused\n", i);
+            schedule_free(made);
+            failures++;
+        }
+    }
+    return failures;
+}
+
+int main(void) {
+    int failures = check_refusals();
+    for (const collwise_algorithm *algorithm = collwise_registry; algorithm->collective != NULL; algorithm++) {
+        for (int procs = 1; procs <= MOST_PROCS; procs++) {
+            failures += collwise_procs_objection(algorithm, procs) == NULL ? check(algorithm, procs) : 0;
+        }
+    }
+    return failures > 0;
+}

@@ -1,0 +1,117 @@
+"""Times of schedules on small networks, against times computed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.simulator.schedule.library import RENDEZVOUS, NetworkTables, Schedule
+from collwise.simulator.timing import Case
+from tests.simulator.schedule.test_recording import ALGORITHMS, case_of, flat_network
+
+ALPHA, BETA = 1e-5, 1e-9
+
+
+def seconds(case: Case, **changes: object) -> float:
+    """The time over ports with latency ALPHA and 1 / BETA bytes per second, with other tables as given."""
+    schedule = Schedule(case)
+    network = flat_network(schedule, ALPHA, BETA, over_ports=True)
+    return schedule.play(replace(network, **changes)).seconds  # type: ignore[arg-type]
+
+
+def table(schedule: Schedule, each: float) -> np.ndarray:
+    return np.full((1, len(schedule.sizes)), each)
+
+
+def test_one_message() -> None:
+    case = Case("bcast", "linear", 2, 1000)
+    assert seconds(case) == pytest.approx(ALPHA + 1000 * BETA)
+    schedule = Schedule(case)
+    network = flat_network(schedule, ALPHA, BETA)
+    with_overheads = replace(network, send_seconds=table(schedule, 2e-6), receive_seconds=table(schedule, 3e-6))
+    assert schedule.play(with_overheads).seconds == pytest.approx(ALPHA + 1000 * BETA + 5e-6)
+
+
+def test_a_port_divides_its_rate_among_connections() -> None:
+    """All messages of a linear scatter, or gather, end together; a sender that waits serves one after another."""
+    for collective in ("scatter", "gather"):
+        assert seconds(Case(collective, "linear", 5, 1000)) == pytest.approx(ALPHA + 4 * 1000 * BETA)
+    schedule = Schedule(Case("scatter", "linear", 5, 1000))
+    over_ports = flat_network(schedule, ALPHA, BETA, over_ports=True)
+    ends = schedule.play(over_ports).ends
+    assert ends[1:] == pytest.approx([ALPHA + 4 * 1000 * BETA] * 4)
+    waiting = schedule.play(replace(over_ports, protocol=np.full(len(schedule.sizes), RENDEZVOUS))).ends
+    assert waiting[1:] == pytest.approx([ALPHA + i * 1000 * BETA for i in (1, 2, 3, 4)])
+
+
+def test_messages_of_one_connection_follow_one_another() -> None:
+    """A chain of segments: ALPHA for each step, and the time of a segment for each step and each segment but one."""
+    case = Case("bcast", "chain", 4, 8000, 1000)
+    assert seconds(case) == pytest.approx(3 * ALPHA + (3 + 7) * 1000 * BETA)
+
+
+def test_a_token_bucket_lets_the_first_bytes_pass() -> None:
+    assert seconds(Case("bcast", "linear", 2, 1000), burst_bytes=np.array([400.0])) == pytest.approx(ALPHA + 600 * BETA)
+    assert seconds(Case("bcast", "linear", 2, 1000), burst_bytes=np.array([4000.0])) == pytest.approx(ALPHA)
+
+
+def test_acknowledgements_take_a_share_of_the_opposite_direction() -> None:
+    exchange = Case("allreduce", "recursive_doubling", 2, 80000)
+    assert seconds(exchange) == pytest.approx(ALPHA + 80000 * BETA)
+    before_any_arrives = ALPHA / BETA
+    slowed = (80000 - before_any_arrives) * 1.05 + before_any_arrives
+    assert seconds(exchange, acknowledgement_share=0.05) == pytest.approx(ALPHA + slowed * BETA)
+    one_way = Case("bcast", "linear", 2, 80000)
+    assert seconds(one_way, acknowledgement_share=0.05) == pytest.approx(ALPHA + 80000 * BETA)
+
+
+def test_uplinks_of_a_fat_tree_are_shared() -> None:
+    """Two groups of four nodes whose uplink has the rate of one port: a message from each node crosses it."""
+    case = Case("alltoall", "linear", 8, 1000)
+    groups = {"group_of": np.repeat([[0, 1]], 4, axis=1).reshape(1, 8), "uplink_rate": np.array([1.0, 1.0]) / BETA}
+    assert seconds(case) == pytest.approx(ALPHA + 7 * 1000 * BETA)
+    assert seconds(case, **groups) == pytest.approx(ALPHA + 16 * 1000 * BETA, rel=0.02)
+    fast = groups | {"uplink_rate": np.array([100.0, 100.0]) / BETA}
+    assert seconds(case, **fast) == pytest.approx(ALPHA + 7 * 1000 * BETA, rel=0.001)
+
+
+def test_processes_of_a_node_share_its_port_and_its_memory() -> None:
+    schedule = Schedule(Case("alltoall", "linear", 4, 1000))
+    network = flat_network(schedule, ALPHA, BETA, over_ports=True)
+    one_node = replace(
+        network,
+        node_of=np.zeros(4),
+        class_of=np.zeros(1),
+        local_transfer_seconds=schedule.sizes[None].astype(float) * BETA,
+    )
+    assert schedule.play(one_node).seconds == pytest.approx(1000 * BETA)
+    # Twelve messages share 2e9 bytes a second.
+    assert schedule.play(replace(one_node, memory_rate=2 / BETA)).seconds == pytest.approx(6 * 1000 * BETA)
+    two_nodes = replace(one_node, node_of=np.array([0, 0, 1, 1]), class_of=np.zeros(2))
+    assert schedule.play(two_nodes).seconds == pytest.approx(ALPHA + 4 * 1000 * BETA)
+
+
+def test_handshakes_delay_what_waits_for_its_receive() -> None:
+    schedule = Schedule(Case("bcast", "linear", 2, 1000))
+    network = flat_network(schedule, ALPHA, BETA, protocol=RENDEZVOUS, over_ports=True)
+    delayed = replace(network, handshake_seconds=np.full((1, 1, len(schedule.sizes)), 2 * ALPHA))
+    assert schedule.play(delayed).seconds == pytest.approx(3 * ALPHA + 1000 * BETA)
+
+
+@given(st.sampled_from(ALGORITHMS), st.integers(2, 40), st.integers(0, 100_000), st.booleans())
+def test_times_repeat_and_grow_with_what_messages_cost(
+    algorithm: object, procs: int, message_bytes: int, over_ports: bool
+) -> None:
+    if algorithm.objection(procs):  # type: ignore[attr-defined]
+        return
+    schedule = Schedule(case_of(algorithm, procs, message_bytes))  # type: ignore[arg-type]
+    network = flat_network(schedule, ALPHA, BETA, over_ports=over_ports)
+    found = schedule.play(network)
+    assert np.array_equal(found.ends, schedule.play(network).ends)
+    slower: NetworkTables = replace(network, latency_seconds=2 * network.latency_seconds)
+    assert schedule.play(slower).seconds >= found.seconds * (1 - 1e-9)
+    assert found.root_seconds <= found.seconds

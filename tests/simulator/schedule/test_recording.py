@@ -1,0 +1,164 @@
+"""What the algorithms send, as recorded: checks that no run on a cluster can give."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.execution.installations import REPOSITORY
+from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
+from collwise.simulator.timing import Case
+
+ALGORITHMS = [one for collective in Catalogue.load().collectives.values() for one in collective.algorithms.values()]
+
+
+def case_of(algorithm: Algorithm, procs: int, message_bytes: int, root: int = 0) -> Case:
+    part_bytes = max(2, message_bytes // 5) if algorithm.part_parameter else 0
+    return Case(algorithm.collective, algorithm.name, procs, message_bytes, part_bytes, root=root)
+
+
+def flat_network(
+    schedule: Schedule,
+    latency_seconds: float = 0.0,
+    seconds_per_byte: float = 0.0,
+    *,
+    protocol: int = EAGER,
+    over_ports: bool = False,
+) -> NetworkTables:
+    """A network of equal nodes, one process on each, without overheads."""
+    sizes = schedule.sizes.astype(np.float64)
+    zeros = np.zeros((1, len(sizes)))
+    transfer = (sizes * seconds_per_byte)[None, None]
+    rate = np.array([1 / seconds_per_byte]) if over_ports else None
+    return NetworkTables(
+        node_of=np.arange(schedule.procs),
+        class_of=np.zeros(schedule.procs),
+        send_seconds=zeros,
+        start_seconds=zeros,
+        receive_seconds=zeros,
+        reduce_seconds=zeros[0],
+        copy_seconds=zeros[0],
+        protocol=np.full(len(sizes), protocol),
+        handshake_seconds=zeros[None],
+        latency_seconds=np.full((1, 1, len(sizes)), latency_seconds),
+        transfer_seconds=transfer,
+        gap_seconds=transfer,
+        receive_gap_seconds=transfer[0],
+        local_latency_seconds=zeros,
+        local_transfer_seconds=zeros,
+        out_rate=rate,
+        in_rate=rate,
+        burst_bytes=np.zeros(1) if over_ports else None,
+        load_bytes=sizes if over_ports else None,
+    )
+
+
+def rounds(schedule: Schedule, protocol: int = EAGER) -> int:
+    """How many messages follow from one another: the time if each takes one second and nothing else takes any."""
+    return round(schedule.play(flat_network(schedule, latency_seconds=1.0, protocol=protocol)).seconds)
+
+
+@given(st.sampled_from(ALGORITHMS), st.integers(1, 257), st.integers(0, 5000), st.randoms(use_true_random=False))
+def test_every_send_meets_a_receive_of_its_size_whatever_the_protocol(
+    algorithm: Algorithm, procs: int, message_bytes: int, chance: object
+) -> None:
+    if algorithm.objection(procs):
+        return
+    root = chance.randrange(procs)  # type: ignore[attr-defined]
+    schedule = Schedule(case_of(algorithm, procs, message_bytes, root))
+    schedule.play(flat_network(schedule, 1e-5, 1e-9))
+    schedule.play(flat_network(schedule, 1e-5, 1e-9, protocol=RENDEZVOUS))
+
+
+@pytest.mark.parametrize("procs", [4096, 16384])
+@pytest.mark.parametrize(
+    ("collective", "name"),
+    [("bcast", "binomial"), ("gather", "binomial"), ("barrier", "bruck"), ("allreduce", "rabenseifner")],
+)
+def test_large_process_counts_do_not_deadlock_with_synchronous_sends(collective: str, name: str, procs: int) -> None:
+    schedule = Schedule(case_of(Catalogue.load().algorithm(collective, name), procs, 8 * procs))
+    schedule.play(flat_network(schedule, 1e-5, 1e-9, protocol=RENDEZVOUS))
+
+
+@given(st.integers(2, 257))
+def test_trees_send_one_message_to_each_process_but_the_root(procs: int) -> None:
+    for name in ("linear", "chain", "k_chain", "binary", "binomial", "knomial"):
+        schedule = Schedule(Case("bcast", name, procs, 1000))
+        assert (schedule.messages, schedule.message_bytes) == (procs - 1, 1000 * (procs - 1)), name
+
+
+@given(st.integers(2, 257))
+def test_messages_and_rounds_of_the_literature(procs: int) -> None:
+    """Thakur, Rabenseifner & Gropp 2005, section 2, and Bruck et al. 1997: rounds and volumes of each process."""
+    steps = (procs - 1).bit_length()
+    assert rounds(Schedule(Case("bcast", "chain", procs, 8))) == procs - 1
+    assert rounds(Schedule(Case("bcast", "binomial", procs, 8))) == procs.bit_length() - 1
+    for collective, name, depth, sent in (
+        ("allgather", "ring", procs - 1, procs - 1),
+        ("allgather", "bruck", steps, procs - 1),
+        ("alltoall", "pairwise", procs - 1, procs - 1),
+        ("alltoall", "bruck", steps, sum(bin(i).count("1") for i in range(procs))),
+        ("barrier", "bruck", steps, 0),
+    ):
+        schedule = Schedule(Case(collective, name, procs, 8 if collective != "barrier" else 0))
+        assert rounds(schedule) == depth, name
+        assert schedule.message_bytes == 8 * sent * procs, name
+
+
+@pytest.mark.parametrize("procs", [2, 4, 8, 64, 128])
+def test_allreduces_of_a_power_of_two(procs: int) -> None:
+    """Thakur, Rabenseifner & Gropp 2005, section 2.4: log2 P rounds of m, and 2 log2 P rounds of 2 (P - 1) / P m."""
+    steps, message_bytes = procs.bit_length() - 1, 8 * procs
+    doubling = Schedule(Case("allreduce", "recursive_doubling", procs, message_bytes))
+    assert (rounds(doubling), doubling.message_bytes) == (steps, steps * procs * message_bytes)
+    halving = Schedule(Case("allreduce", "rabenseifner", procs, message_bytes))
+    assert (rounds(halving), halving.message_bytes) == (2 * steps, 2 * (procs - 1) * message_bytes)
+
+
+def test_processes_that_do_the_same_share_a_program() -> None:
+    ring = Schedule(Case("allreduce", "ring", 1024, 2**20))
+    assert ring.programs == 1
+    assert ring.messages == 2 * 1023 * 1024
+    assert ring.memory_bytes < 2**17
+    # 16.8 million messages.
+    assert Schedule(Case("alltoall", "pairwise", 4096, 8)).memory_bytes < 2**18
+
+
+def test_sizes_that_processes_tell_one_another_arrive_in_the_recording() -> None:
+    """The chain algorithms of gatherv and scatterv send the sizes of blocks before these."""
+    for collective in ("gatherv", "scatterv"):
+        for root in (0, 5):
+            schedule = Schedule(Case(collective, "chain", 9, 1000, root=root))
+            assert schedule.message_bytes == sum(range(1, 9)) * 1000 + sum(range(1, 8)) * 8
+
+
+def test_errors_name_what_is_wrong() -> None:
+    for case, expected in (
+        (Case("bcast", "none", 4, 8), "unknown algorithm"),
+        (Case("allgather", "neighbor_exchange", 5, 8), "needs an even number of processes"),
+        (Case("bcast", "chain", 4, 8, experiment="builtin"), "unknown experiment"),
+    ):
+        with pytest.raises(UsageError, match=expected):
+            Schedule(case)
+    assert issubclass(UsageError, CollwiseError)
+
+
+@pytest.mark.parametrize(
+    ("statement", "compiles"),
+    [("MPI_Send(data, 1, MPI_BYTE, 0, 1, comm)", True), ("MPI_Bcast(data, 1, MPI_BYTE, 0, comm)", False)],
+)
+def test_calls_that_cannot_be_recorded_do_not_compile(tmp_path: Path, statement: str, compiles: bool) -> None:
+    source = tmp_path / "algorithm.c"
+    text = '#include "internal.h"\nvoid run(char *data, MPI_Comm comm);\n'
+    source.write_text(f"{text}void run(char *data, MPI_Comm comm) {{ {statement}; }}\n")
+    include = [f"-I{REPOSITORY / folder}" for folder in ("simulator/schedule/recording", "algorithms")]
+    command = ["gcc", "-std=gnu11", "-Wall", "-Werror", "-fsyntax-only", *include, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == compiles, done.stderr

@@ -64,6 +64,21 @@ static void free_message(play *all, int32_t index) {
     all->free_message = index;
 }
 
+/* --- Spans ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Notes what a process spent its time on. Returns the span's number, or `before` if it takes no time. */
+static int32_t note(play *all, schedule_spent spent, int rank, int peer, uint32_t size, double begin, double end,
+                    int32_t before) {
+    schedule_trace *trace = all->trace;
+    if (trace == NULL || !(end > begin)) {
+        return before;
+    }
+    trace->spans = play_grown(all, trace->spans, trace->count, &trace->room, sizeof *trace->spans);
+    trace->spans[trace->count] = (schedule_span){begin, end, before, rank, peer, size, (uint32_t)spent};
+    return (int32_t)trace->count++;
+}
+
 /* --- Connections ---------------------------------------------------------------------------------------------------
  */
 
@@ -115,10 +130,11 @@ static int32_t connection_between(play *all, int source, int destination) {
 /* --- Requests ------------------------------------------------------------------------------------------------------
  */
 
-static void complete(play *all, int rank, uint32_t slot, double seconds) {
+static void complete(play *all, int rank, uint32_t slot, double seconds, int32_t after) {
     process *of = &all->processes[rank];
     request *one = &of->requests[slot];
     one->seconds = seconds;
+    one->after = after;
     if (one->is_awaited) {
         one->is_awaited = 0;
         if (--of->unknown == 0) {
@@ -129,7 +145,9 @@ static void complete(play *all, int rank, uint32_t slot, double seconds) {
 
 void play_message_left(play *all, const message *one, double seconds) {
     if (one->protocol == SCHEDULE_RENDEZVOUS) {
-        complete(all, one->source, one->send_slot, seconds);
+        int32_t after = note(all, SCHEDULE_SPENT_LEAVING, one->source, one->destination, one->size, one->start_seconds,
+                             seconds, one->started_after);
+        complete(all, one->source, one->send_slot, seconds, after);
     }
 }
 
@@ -137,13 +155,18 @@ void play_message_left(play *all, const message *one, double seconds) {
 static void finish_if_done(play *all, int32_t index) {
     message *one = &all->messages[index];
     if (one->is_posted && one->arrival_seconds < INFINITY) {
-        complete(all, one->destination, one->receive_slot, play_later(one->arrival_seconds, one->receive_seconds));
+        int is_late = one->arrival_seconds >= one->receive_seconds;
+        complete(all, one->destination, one->receive_slot, is_late ? one->arrival_seconds : one->receive_seconds,
+                 is_late ? one->arrived_after : one->posted_after);
         free_message(all, index);
     }
 }
 
 void play_message_arrived(play *all, int32_t index, double seconds) {
-    all->messages[index].arrival_seconds = seconds;
+    message *one = &all->messages[index];
+    one->arrival_seconds = seconds;
+    one->arrived_after = note(all, SCHEDULE_SPENT_ON_WAY, one->source, one->destination, one->size, one->start_seconds,
+                              seconds, one->started_after);
     finish_if_done(all, index);
 }
 
@@ -163,8 +186,14 @@ static void start_by_model(play *all, int32_t index, double seconds) {
     } else {
         size_t at = pair_index(all, one);
         process *from = &all->processes[one->source];
-        double leaves = play_later(seconds, from->port_free_seconds);
+        double leaves = seconds;
+        if (from->port_free_seconds > seconds) {
+            leaves = one->start_seconds = from->port_free_seconds;
+            one->started_after = from->port_after;
+        }
         from->port_free_seconds = leaves + network->gap_seconds[at];
+        from->port_after = note(all, SCHEDULE_SPENT_IN_GAP, one->source, one->destination, one->size, leaves,
+                                from->port_free_seconds, one->started_after);
         arrival = leaves + network->latency_seconds[at] + network->transfer_seconds[at];
     }
     play_message_left(all, one, arrival);
@@ -178,8 +207,14 @@ static void start_if_possible(play *all, int32_t index) {
         return;
     }
     double seconds = one->send_seconds;
+    one->started_after = one->sent_after;
+    if (one->protocol != SCHEDULE_EAGER && one->receive_seconds > seconds) {
+        seconds = one->receive_seconds;
+        one->started_after = one->posted_after;
+    }
+    one->start_seconds = seconds;
     if (one->protocol != SCHEDULE_EAGER) {
-        seconds = play_later(seconds, one->receive_seconds) + all->network->handshake_seconds[pair_index(all, one)];
+        seconds += all->network->handshake_seconds[pair_index(all, one)];
     }
     if (all->ports == NULL) {
         start_by_model(all, index, seconds);
@@ -229,8 +264,9 @@ static void post_send(play *all, int source, int destination, uint32_t size, uin
     one->protocol = (uint8_t)protocol;
     one->send_slot = slot;
     one->send_seconds = seconds;
+    one->sent_after = all->processes[source].after;
     if (protocol != SCHEDULE_RENDEZVOUS) {
-        complete(all, source, slot, seconds);
+        complete(all, source, slot, seconds, one->sent_after);
     }
     start_if_possible(all, index);
 }
@@ -241,6 +277,7 @@ static void post_receive(play *all, int source, int destination, uint32_t size, 
     one->is_posted = 1;
     one->receive_slot = slot;
     one->receive_seconds = seconds;
+    one->posted_after = all->processes[destination].after;
     if (one->is_sent && one->protocol != SCHEDULE_EAGER) {
         start_if_possible(all, index);
     } else {
@@ -256,18 +293,36 @@ static int earlier(const void *left, const void *right) {
     return (a->seconds > b->seconds) - (a->seconds < b->seconds);
 }
 
+/* The process's own time. */
+static void spend(play *all, int rank, schedule_spent on, int peer, uint32_t size, double seconds) {
+    process *now = &all->processes[rank];
+    double begin = now->clock;
+    now->clock += seconds;
+    now->after = note(all, on, rank, peer, size, begin, now->clock, now->after);
+}
+
 /* The process takes what has arrived, the earliest first; under models one message arrives after the other. */
 static void take(play *all, int rank, const request *one) {
     process *now = &all->processes[rank];
     double seconds = one->seconds;
+    int32_t after = one->after;
     if (one->is_receive && !one->is_local && all->ports == NULL) {
-        double gap = all->network->receive_gap_seconds[class_index(all, rank, one->size)];
-        seconds = play_later(seconds, now->receive_free_seconds + gap);
+        double free = now->receive_free_seconds + all->network->receive_gap_seconds[class_index(all, rank, one->size)];
+        if (free > seconds) {
+            after = note(all, SCHEDULE_SPENT_TAKING_IN, rank, rank, one->size, now->receive_free_seconds, free,
+                         now->receive_after);
+            seconds = free;
+        }
         now->receive_free_seconds = seconds;
+        now->receive_after = after;
     }
-    now->clock = play_later(now->clock, seconds);
+    if (seconds > now->clock) {
+        now->clock = seconds;
+        now->after = after;
+    }
     if (one->is_receive) {
-        now->clock += all->network->receive_seconds[class_index(all, rank, one->size)];
+        spend(all, rank, SCHEDULE_SPENT_RECEIVING, rank, one->size,
+              all->network->receive_seconds[class_index(all, rank, one->size)]);
     }
 }
 
@@ -313,7 +368,9 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
     schedule_kind kind = schedule_kind_of(word);
     uint32_t size = schedule_size_of(word), count = schedule_peer_of(word);
     if (kind == SCHEDULE_REDUCE || kind == SCHEDULE_COPY) {
-        now->clock += (kind == SCHEDULE_REDUCE ? network->reduce_seconds : network->copy_seconds)[size];
+        int reduces = kind == SCHEDULE_REDUCE;
+        spend(all, rank, reduces ? SCHEDULE_SPENT_REDUCING : SCHEDULE_SPENT_COPYING, rank, size,
+              (reduces ? network->reduce_seconds : network->copy_seconds)[size]);
         return 1;
     }
     if (kind == SCHEDULE_WAIT) {
@@ -334,6 +391,7 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
     if (!is_resumed) {
         now->requests[slot] = (request){.seconds = INFINITY,
                                         .size = size,
+                                        .after = NONE,
                                         .is_receive = (uint8_t)is_receive,
                                         .is_local = network->node_of[peer] == network->node_of[rank]};
         now->made += (uint64_t)!is_blocking;
@@ -341,7 +399,8 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
             post_receive(all, peer, rank, size, slot, now->clock);
         } else {
             size_t at = class_index(all, rank, size);
-            now->clock += (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at];
+            spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size,
+                  (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at]);
             int synchronous = kind == SCHEDULE_START_SYNCHRONOUS;
             post_send(all, rank, peer, size, slot, now->clock,
                       synchronous ? SCHEDULE_RENDEZVOUS : (schedule_protocol)network->protocol[size]);
@@ -391,6 +450,7 @@ static void make_processes(play *all) {
             room *= 2;
         }
         one->mask = room - 1;
+        one->after = one->port_after = one->receive_after = NONE;
         one->requests = play_checked(all, malloc((room + 1) * sizeof *one->requests));
     }
 }
@@ -442,17 +502,27 @@ static void release(play *all) {
     ports_free(all->ports);
 }
 
-schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends) {
+schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
+                              schedule_trace *trace) {
     play *all = calloc(1, sizeof *all);
     if (all == NULL) {
         return (schedule_result){.failed = 1, .problem = "out of memory"};
     }
-    *all = (play){.played = played, .network = network, .sizes = played->size_count, .free_message = NONE};
+    if (trace != NULL) {
+        *trace = (schedule_trace){.last = NONE};
+    }
+    *all =
+        (play){.trace = trace, .played = played, .network = network, .sizes = played->size_count, .free_message = NONE};
     if (setjmp(all->give_up) == 0) {
         run(all);
         check_nothing_is_left(all);
         for (int rank = 0; rank < played->procs; rank++) {
-            all->result.seconds = play_later(all->result.seconds, all->processes[rank].clock);
+            if (all->processes[rank].clock > all->result.seconds) {
+                all->result.seconds = all->processes[rank].clock;
+                if (trace != NULL) {
+                    trace->last = all->processes[rank].after;
+                }
+            }
             if (ends != NULL) {
                 ends[rank] = all->processes[rank].clock;
             }
@@ -463,4 +533,9 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
     release(all);
     free(all);
     return result;
+}
+
+void schedule_trace_free(schedule_trace *trace) {
+    free(trace->spans);
+    *trace = (schedule_trace){.last = NONE};
 }

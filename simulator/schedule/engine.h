@@ -56,6 +56,35 @@ typedef struct {
     const double *uplink_rate; /* by group, in each direction */
 } schedule_network;
 
+/* What time is spent on. */
+typedef enum {
+    SCHEDULE_SPENT_SENDING,   /* the sender's processor */
+    SCHEDULE_SPENT_ON_WAY,    /* a message, from when it may leave until all of it has arrived */
+    SCHEDULE_SPENT_LEAVING,   /* the same until it has left its sender, which waits for that */
+    SCHEDULE_SPENT_IN_GAP,    /* the sender's port, until the next message may leave */
+    SCHEDULE_SPENT_TAKING_IN, /* the receiver's port, while messages arrive one after another */
+    SCHEDULE_SPENT_RECEIVING, /* the receiver's processor */
+    SCHEDULE_SPENT_REDUCING,
+    SCHEDULE_SPENT_COPYING
+} schedule_spent;
+
+/* A span of time of one process, and the span before it without whose end it could not have begun. */
+typedef struct {
+    double begin_seconds, end_seconds;
+    int32_t before; /* NONE: it begins with the schedule */
+    int32_t process, peer;
+    uint32_t size;
+    uint32_t spent; /* a schedule_spent */
+} schedule_span;
+
+/* All spans of a schedule, as they were found. Those that end with the last process and lead to its end are the
+ * critical path: they follow one another without a gap. */
+typedef struct {
+    schedule_span *spans;
+    size_t count, room;
+    int32_t last; /* of the critical path, NONE if that is empty */
+} schedule_trace;
+
 typedef struct {
     double seconds;      /* until the last process is done */
     double root_seconds; /* until `root` is */
@@ -63,7 +92,10 @@ typedef struct {
     char problem[160];
 } schedule_result;
 
-/* Plays the schedule. `ends`, unless it is NULL, receives the time at which each process is done. */
-schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends);
+/* Plays the schedule. `ends`, unless it is NULL, receives the time at which each process is done, `trace`, unless it is
+ * NULL, what the time was spent on; it is freed with schedule_trace_free. */
+schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
+                              schedule_trace *trace);
+void schedule_trace_free(schedule_trace *trace);
 
 #endif

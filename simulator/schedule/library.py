@@ -62,6 +62,27 @@ class _Result(ctypes.Structure):
     _fields_ = (("seconds", c_double), ("root_seconds", c_double), ("failed", c_int), ("problem", ctypes.c_char * 160))
 
 
+class _Trace(ctypes.Structure):
+    _fields_ = (("spans", ctypes.c_void_p), ("count", c_size_t), ("room", c_size_t), ("last", c_int32))
+
+
+SPANS = np.dtype(
+    [
+        ("begin_seconds", np.float64),
+        ("end_seconds", np.float64),
+        ("before", np.int32),
+        ("process", np.int32),
+        ("peer", np.int32),
+        ("size", np.uint32),
+        ("spent", np.uint32),
+        ("", np.uint32),
+    ]
+)
+"""A span of time of a process (`schedule_span` in simulator/schedule/engine.h)."""
+
+SENDING, ON_WAY, LEAVING, IN_GAP, TAKING_IN, RECEIVING, REDUCING, COPYING = range(8)
+"""What a span is spent on."""
+
 _ARRAY_FIELDS: Mapping[str, type] = {
     "node_of": np.int32,
     "class_of": np.int32,
@@ -150,7 +171,7 @@ class NetworkTables:
         for name, kind in _ARRAY_FIELDS.items():
             value = getattr(self, name)
             if value is not None:
-                array = np.ascontiguousarray(value, dtype=kind)
+                array: npt.NDArray[Any] = np.ascontiguousarray(value, dtype=kind)
                 alive.append(array)
                 setattr(made, name, array.ctypes.data_as(ctypes.POINTER(_C_TYPES[kind])))
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
@@ -173,6 +194,24 @@ class Played:
     seconds: float
     root_seconds: float
     ends: Doubles
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What the processes spent their time on: `spans` of the type SPANS, and the critical path among them.
+
+    `critical` has the positions of the spans that follow one another without a gap from the start to the end of the
+    last process. `sizes` are the bytes behind the numbers of sizes.
+    """
+
+    spans: npt.NDArray[np.void]
+    critical: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.uint64]
+
+    @property
+    def path(self) -> npt.NDArray[np.void]:
+        """The spans of the critical path, in their order."""
+        return self.spans[self.critical]
 
 
 class Schedule:
@@ -231,10 +270,35 @@ class Schedule:
 
     def play(self, network: NetworkTables) -> Played:
         """The times on a network. Raises CollwiseError when processes wait for ever or messages do not match."""
+        return self._play(network, None)
+
+    def trace(self, network: NetworkTables) -> Trace:
+        """What the time on a network is spent on. Raises what `play` raises."""
+        trace = _Trace()
+        try:
+            self._play(network, trace)
+            at = int(trace.last)
+            text = ctypes.string_at(trace.spans, trace.count * SPANS.itemsize) if trace.count else b""
+        finally:
+            self._library.schedule_trace_free(ctypes.byref(trace))
+        spans = np.frombuffer(text, dtype=SPANS)
+        path = []
+        while at >= 0:
+            path.append(at)
+            at = int(spans["before"][at])
+        return Trace(spans, np.array(path[::-1], dtype=np.int64), self.sizes)
+
+    def _play(self, network: NetworkTables, trace: _Trace | None) -> Played:
         structure, alive = network._structure()
         ends = np.zeros(self.procs)
         pointer = ends.ctypes.data_as(ctypes.POINTER(c_double))
-        result = self._library.schedule_play(self._made, ctypes.byref(structure), self.root, pointer)
+        result = self._library.schedule_play(
+            self._made,
+            ctypes.byref(structure),
+            self.root,
+            pointer,
+            None if trace is None else ctypes.byref(trace),
+        )
         del alive
         if result.failed:
             raise CollwiseError(result.problem.decode())
@@ -259,5 +323,8 @@ def _library() -> ctypes.CDLL:
         ctypes.POINTER(_Network),
         c_int,
         ctypes.POINTER(c_double),
+        ctypes.POINTER(_Trace),
     ]
+    library.schedule_trace_free.argtypes = [ctypes.POINTER(_Trace)]
+    library.schedule_trace_free.restype = None
     return library

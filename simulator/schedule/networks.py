@@ -29,10 +29,10 @@ def network_tables(
     """The tables for messages of those sizes among `procs` processes in block mapping.
 
     Ports and links have their nominal rates; latencies, overheads and the rate of a single flow are those of the
-    platform's calibration. SMPI charges the processor's overheads to no empty message; here it costs as much of them as
-    the calibration's first row says. `like_smpi` repeats what SMPI does otherwise, for comparisons: every message has an
-    envelope, eager messages leave when their receives are posted, and a sender waits until a rendezvous message has
-    arrived, not only for its handshake.
+    platform's calibration. SMPI charges the processor's overheads to no empty message; here it costs as much of them
+    as the calibration's first row says. `like_smpi` repeats what SMPI does otherwise, for comparisons: every message
+    has an envelope, eager messages leave when their receives are posted, and a sender waits until a rendezvous message
+    has arrived, not only for its handshake.
 
     Raises UsageError for platform XML, which does not tell which links share what, and when the nodes do not suffice.
     """

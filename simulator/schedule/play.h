@@ -17,6 +17,9 @@ typedef struct {
     uint32_t size;
     int32_t connection;
     int32_t next; /* in a list of unmatched or of free messages */
+    /* Spans: what it had to wait for, on either side and until it started. */
+    int32_t sent_after, posted_after, started_after, arrived_after;
+    double start_seconds;
     uint8_t is_sent, is_posted, protocol;
 } message;
 
@@ -35,6 +38,7 @@ typedef struct {
 typedef struct {
     double seconds; /* when it is complete; infinite until that is known */
     uint32_t size;
+    int32_t after; /* the span that made it complete */
     uint8_t is_receive, is_local, is_awaited;
 } request;
 
@@ -42,12 +46,14 @@ typedef struct {
     const schedule_program *program;
     size_t at; /* the next word */
     double clock;
+    int32_t after;     /* the span whose end the clock shows */
     uint64_t made;     /* requests */
     request *requests; /* a ring of mask + 1, and one more for blocking operations */
     uint64_t mask;
     uint32_t unknown; /* of the requests waited for, how many have no time yet; while it is not 0 the process stops */
-    double port_free_seconds;    /* point-to-point models: when the next message may leave */
-    double receive_free_seconds; /* the same: when the next message may arrive */
+    double port_free_seconds;          /* point-to-point models: when the next message may leave */
+    double receive_free_seconds;       /* the same: when the next message may arrive */
+    int32_t port_after, receive_after; /* the spans that end then */
     /* Connections to it, by source: a table of a power of two places, doubled when it is half full. */
     struct known_source {
         int32_t source, connection;
@@ -72,8 +78,9 @@ typedef struct {
     int32_t *ready; /* processes that can go on */
     size_t ready_count;
     int unfinished;
-    ports *ports; /* NULL for point-to-point models */
-    double now;   /* the time that events have reached */
+    schedule_trace *trace; /* NULL if none is wanted */
+    ports *ports;          /* NULL for point-to-point models */
+    double now;            /* the time that events have reached */
     jmp_buf give_up;
     schedule_result result;
 } play;

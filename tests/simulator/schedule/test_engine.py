@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.simulator.schedule.library import RENDEZVOUS, NetworkTables, Schedule
+from collwise.simulator.schedule.library import EAGER, ON_WAY, RENDEZVOUS, NetworkTables, Schedule
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of, flat_network
 
@@ -115,3 +115,29 @@ def test_times_repeat_and_grow_with_what_messages_cost(
     slower: NetworkTables = replace(network, latency_seconds=2 * network.latency_seconds)
     assert schedule.play(slower).seconds >= found.seconds * (1 - 1e-9)
     assert found.root_seconds <= found.seconds
+
+
+@given(st.sampled_from(ALGORITHMS), st.integers(2, 40), st.integers(1, 100_000), st.booleans(), st.booleans())
+def test_the_critical_path_is_the_whole_time_without_a_gap(
+    algorithm: object, procs: int, message_bytes: int, over_ports: bool, waits: bool
+) -> None:
+    if algorithm.objection(procs):  # type: ignore[attr-defined]
+        return
+    schedule = Schedule(case_of(algorithm, procs, message_bytes))  # type: ignore[arg-type]
+    network = flat_network(schedule, ALPHA, BETA, over_ports=over_ports, protocol=RENDEZVOUS if waits else EAGER)
+    overhead = table(schedule, 1e-6)
+    network = replace(network, send_seconds=overhead, start_seconds=overhead, receive_seconds=overhead)
+    path = schedule.trace(network).path
+    assert path["begin_seconds"][0] == 0
+    assert np.array_equal(path["begin_seconds"][1:], path["end_seconds"][:-1])
+    assert path["end_seconds"][-1] == schedule.play(network).seconds
+
+
+def test_coefficients_of_the_critical_path_are_those_of_the_formula() -> None:
+    """Binomial broadcast of P = 8, Hockney: 3 messages follow one another; chain: P - 1 and the segments behind."""
+    for name, cut, messages, bytes_on_way in (("binomial", 0, 3, 24000), ("chain", 1000, 7, 7000)):
+        schedule = Schedule(Case("bcast", name, 8, 8000, cut))
+        trace = schedule.trace(flat_network(schedule, ALPHA, BETA))
+        on_way = trace.path[trace.path["spent"] == ON_WAY]
+        assert len(on_way) == messages, name
+        assert int(trace.sizes[on_way["size"]].sum()) == bytes_on_way, name

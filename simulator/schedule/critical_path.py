@@ -1,0 +1,80 @@
+"""The critical path of a schedule: how often each parameter counts in the time, and which of them decides it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collwise.simulator.schedule.library import (
+    COPYING,
+    IN_GAP,
+    LEAVING,
+    ON_WAY,
+    RECEIVING,
+    REDUCING,
+    SENDING,
+    TAKING_IN,
+    NetworkTables,
+    Schedule,
+    Trace,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MESSAGES = (ON_WAY, LEAVING)
+_GAPS = (IN_GAP, TAKING_IN)
+PARTS = ("send overhead", "latency", "handshake", "transfer", "waiting for ports", "receive overhead", "reduction", "copies")
+"""What a time consists of."""
+
+
+def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.DataFrame]:
+    """The trace on a network, and its critical path by parts.
+
+    The rows are PARTS. `count` says how often the part is on the path, `bytes` how many bytes these messages and
+    operations have, `seconds` how long they take, which is how much longer the whole would take if the part were twice
+    as slow, as long as the path stays the same; `share` is that of the whole time. A message that takes longer than its
+    latency and transfer alone waits for ports that others use.
+    """
+    import pandas as pd
+
+    trace = schedule.trace(network)
+    path = trace.path
+    spent, sizes = path["spent"], trace.sizes[path["size"]].astype(np.float64)
+    seconds = path["end_seconds"] - path["begin_seconds"]
+    alone = _alone(network, path)
+    is_message, is_gap = np.isin(spent, _MESSAGES), np.isin(spent, _GAPS)
+    latency = np.where(spent == ON_WAY, np.minimum(alone["latency"], seconds), 0.0)
+    transfer = np.where(is_message, np.minimum(alone["transfer"], seconds - latency), 0.0) + np.where(is_gap, seconds, 0)
+    handshake = np.where(is_message, np.minimum(alone["handshake"], seconds - latency - transfer), 0.0)
+    waiting = np.where(is_message, seconds - latency - transfer - handshake, 0.0)
+    columns = {
+        "send overhead": np.where(spent == SENDING, seconds, 0.0),
+        "latency": latency,
+        "handshake": handshake,
+        "transfer": transfer,
+        "waiting for ports": np.where(waiting > 1e-9 * seconds, waiting, 0.0),
+        "receive overhead": np.where(spent == RECEIVING, seconds, 0.0),
+        "reduction": np.where(spent == REDUCING, seconds, 0.0),
+        "copies": np.where(spent == COPYING, seconds, 0.0),
+    }
+    rows = [(int((part > 0).sum()), int(sizes[part > 0].sum()), float(part.sum())) for part in columns.values()]
+    parts = pd.DataFrame(rows, index=pd.Index(PARTS, name="part"), columns=["count", "bytes", "seconds"])
+    parts["share"] = parts.seconds / max(float(seconds.sum()), 1e-300)
+    return trace, parts
+
+
+def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:
+    """Latency, transfer and handshake of each message of a path as if no other used its ports; 0 for other spans."""
+    source, destination = network.node_of[path["process"]], network.node_of[path["peer"]]
+    one, other, size = network.class_of[source], network.class_of[destination], path["size"]
+    waits = network.protocol[size] != 0
+    local = source == destination
+    return {
+        "latency": np.where(local, network.local_latency_seconds[one, size], network.latency_seconds[one, other, size]),
+        "transfer": np.where(
+            local, network.local_transfer_seconds[one, size], network.transfer_seconds[one, other, size]
+        ),
+        "handshake": np.where(waits, network.handshake_seconds[one, other, size], 0.0),
+    }

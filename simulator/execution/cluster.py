@@ -17,7 +17,7 @@ from pathlib import Path
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.simulator.execution.host_lists import Slots
 from collwise.simulator.execution.installations import MPI_LIBRARIES, find_installation
-from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, run_command
+from collwise.simulator.execution.processes import LauncherCommand, ProgramRun
 from collwise.simulator.execution.targets import EAGER_LIMITS, TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
 
 TRANSPORTS = ("default", "tcp")
@@ -119,15 +119,7 @@ class ClusterTarget(ExecutionTarget):
         self.processes_per_node(request.procs)
         with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
             command = self.launcher_command(request, Path(directory, "hosts"))
-            run = run_command(
-                [*command.words, str(self.installation.program(request.program)), *request.args],
-                timeout_seconds=request.timeout_seconds,
-                on_line=request.on_line,
-                environment=command.environment,
-                grace_seconds=_GRACE_SECONDS,
-            )
-        run.version = self.installation.version
-        return run
+            return self.execute(request, command, grace_seconds=_GRACE_SECONDS)
 
     def _find_hosts(self) -> tuple[list[str], str]:
         """The host of each process, by rank, and the library's version, as the processes report them."""

@@ -11,7 +11,7 @@ from collwise.common.notices import warn
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import MPI_LIBRARIES, find_installation
 from collwise.simulator.execution.mpirun import mpirun_command
-from collwise.simulator.execution.processes import ProgramRun, run_command
+from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import EAGER_LIMITS, ExecutionTarget, LaunchRequest
 
@@ -50,14 +50,7 @@ class LocalMachine(ExecutionTarget):
         command = mpirun_command(
             self.installation, request.procs, environment=request.environment, launcher_args=request.launcher_args
         )
-        run = run_command(
-            [*command.words, str(self.installation.program(request.program)), *request.args],
-            timeout_seconds=request.timeout_seconds,
-            on_line=request.on_line,
-            environment=command.environment,
-        )
-        run.version = self.installation.version
-        return run
+        return self.execute(request, command)
 
 
 def warn_if_crowded(procs: int) -> None:

@@ -10,10 +10,9 @@ from collwise.common.errors import CollwiseError
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.sweeps.method import USUAL_METHOD, Method, combine
 from collwise.simulator.sweeps.runner import Keep, Progress, run_cases
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -101,20 +100,11 @@ def measure(
     target: ExecutionTarget,
     cases: Sequence[Case],
     store: Store,
-    *,
     method: Method = USUAL_METHOD,
-    run: str = "",
-    timeout_seconds: float | None = None,
-    on_progress: Progress | None = None,
+    **options: Any,
 ) -> list[Timing]:
-    """Times of all cases, in their order; measures those that the store does not have, and stores each at once.
-
-    The launches of the method are combined (`combine`); the store has each of them. `timeout_seconds` is the limit of
-    one launch. Raises CollwiseError when a launch ends before all cases are done.
-    """
-    each = measure_launches(
-        target, cases, store, method=method, run=run, timeout_seconds=timeout_seconds, on_progress=on_progress
-    )
+    """The times of all cases as `measure_launches` makes them, those of several launches combined (`combine`)."""
+    each = measure_launches(target, cases, store, method, **options)
     return [combine(timings, method.precision.confidence) for timings in zip(*each, strict=True)]
 
 
@@ -122,13 +112,17 @@ def measure_launches(
     target: ExecutionTarget,
     cases: Sequence[Case],
     store: Store,
-    *,
     method: Method = USUAL_METHOD,
+    *,
     run: str = "",
     timeout_seconds: float | None = None,
     on_progress: Progress | None = None,
 ) -> list[list[Timing]]:
-    """The times of all cases for each launch of the method; otherwise as `measure`."""
+    """Times of all cases, in their order, for each launch of the method; measures those that the store does not have.
+
+    Each is stored at once. `timeout_seconds` is the limit of one launch. Raises CollwiseError when a launch ends before
+    all cases are done.
+    """
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     runners = [
         MpiRunner(target, method, run=run, launch=launch, timeout_seconds=timeout_seconds)

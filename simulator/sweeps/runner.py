@@ -20,7 +20,7 @@ Progress = Callable[[Timing, float], None]
 
 
 class Runner(Protocol):
-    """Makes times: SMPI, a real MPI library somewhere, or the records of a run elsewhere."""
+    """Makes times: SMPI, or a real MPI library somewhere."""
 
     processes_started: int
     """How many simulations or executions of MPI `make` has started so far."""

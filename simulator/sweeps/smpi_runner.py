@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, run_smpi
-from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_simulated_sizes
-from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.sweeps.message_counts import cost_of
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError, nearest_names
-from collwise.platforms.description import Platform
+from collwise.platforms.description import Description, Platform
 from collwise.platforms.heterogeneous import HeterogeneousPlatform
 from collwise.platforms.reader import Problem, line_of, read_description
 from collwise.platforms.smpi import FACTOR_OPTIONS, KNOWN_OPTIONS, OVERHEAD_OPTIONS, list_problems
@@ -110,27 +110,20 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
     return sorted(problems), list(platform.hosts)
 
 
-def _links_and_routes(
-    platform: Platform | HeterogeneousPlatform,
-) -> tuple[list[tuple[str, float]], list[tuple[str, float, float]]]:
+def _links_and_routes(platform: Description) -> tuple[list[tuple[str, float]], list[tuple[str, float, float]]]:
     """Links as (key, bytes per second) and routes between nodes as (key of the latency, latency, bandwidth)."""
     if isinstance(platform, Platform):
-        latency = 2 * platform.link_latency_seconds + platform.backbone_latency_seconds
-        bandwidth = platform.link_bytes_per_second * platform.links_per_node
-        if platform.backbone_bytes_per_second is not None:
-            bandwidth = min(bandwidth, platform.backbone_bytes_per_second)
         link = ("network.link_bytes_per_second", platform.link_bytes_per_second)
-        return [link], [("network.link_latency_seconds", latency, bandwidth)]
+        return [link], [("network.link_latency_seconds", *platform.route)]
+    assert isinstance(platform, HeterogeneousPlatform)
+    kinds = {kind.name: kind for kind in platform.node_types}
     links, routes = [], []
     for number, kind in enumerate(platform.node_types, start=1):
         links.append((f"node_types[{number}].link_bytes_per_second", kind.link_bytes_per_second))
-    kinds = {kind.name: kind for kind in platform.node_types}
     for number, wire in enumerate(platform.wires, start=1):
-        key, ends = f"network.wires[{number}]", (kinds[wire.one], kinds[wire.other])
+        key = f"network.wires[{number}]"
         links.append((f"{key}.bytes_per_second", wire.bytes_per_second))
-        latency = wire.latency_seconds + sum(kind.link_latency_seconds for kind in ends)
-        bandwidth = min(wire.bytes_per_second, *(kind.link_bytes_per_second for kind in ends))
-        routes.append((f"{key}.latency_seconds", latency, bandwidth))
+        routes.append((f"{key}.latency_seconds", *platform.route(kinds[wire.one], kinds[wire.other])))
     return links, routes
 
 

@@ -67,38 +67,51 @@ class Calibration:
         return options if self.tcp_window else options | {"network/TCP-gamma": "0"}
 
 
-@dataclass(frozen=True, repr=False)
-class Platform(HostPlatform):
-    """A homogeneous cluster behind one switch.
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Description(HostPlatform):
+    """What all descriptions of clusters behind one switch contain.
 
-    The `links_per_node` links of a node act as one link of their summed bandwidth. Processes on one node communicate
-    through a loopback. If `backbone_bytes_per_second` is None, the switch never limits a flow; otherwise it limits
-    each flow separately and adds `backbone_latency_seconds`. `processes_per_node` is the default number of processes
-    per node; None means one per CPU. `published` holds the figures from the literature that the calibration uses; its
-    keys name the units.
+    Processes on one node communicate through a loopback. `processes_per_node` is the default number of processes per
+    node; None means one per CPU. `published` holds the figures from the literature that the description uses; its keys
+    name the units.
     """
 
     name: str
     title: str
     site: str
-    nodes: int
     host_prefix: str
     host_suffix: str
+    loopback_bytes_per_second: float
+    loopback_latency_seconds: float
+    first_host: int = 1
+    processes_per_node: int | None = None
+    calibration: Calibration = Calibration()
+    published: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def reduce_seconds_per_byte(self) -> float:
+        """Time to combine one byte in a reduction (gamma), from the calibration."""
+        return self.calibration.reduce_seconds_per_byte
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Platform(Description):
+    """A homogeneous cluster.
+
+    The `links_per_node` links of a node act as one link of their summed bandwidth. If `backbone_bytes_per_second` is
+    None, the switch never limits a flow; otherwise it limits each flow separately and adds `backbone_latency_seconds`.
+    """
+
+    nodes: int
     cpus_per_node: int
     cores_per_node: int
     core_flops: float
     link_bytes_per_second: float
     link_latency_seconds: float
-    loopback_bytes_per_second: float
-    loopback_latency_seconds: float
-    first_host: int = 1
-    processes_per_node: int | None = None
     links_per_node: int = 1
     backbone_bytes_per_second: float | None = None
     backbone_latency_seconds: float = 0.0
-    calibration: Calibration = Calibration()
-    published: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    sources: tuple[Source, ...] = ()
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -106,14 +119,16 @@ class Platform(HostPlatform):
         return numbered_hosts(self.host_prefix, self.first_host, self.nodes, self.host_suffix)
 
     @property
-    def reduce_seconds_per_byte(self) -> float:
-        """Time to combine one byte in a reduction (gamma), from the calibration."""
-        return self.calibration.reduce_seconds_per_byte
-
-    @property
     def default_processes_per_node(self) -> int:
         """The described number of processes per node, or one per CPU."""
         return self.processes_per_node or self.cpus_per_node
+
+    @property
+    def route(self) -> tuple[float, float]:
+        """Latency, seconds, and bandwidth, bytes per second, between two nodes."""
+        bandwidth = self.link_bytes_per_second * self.links_per_node
+        latency = 2 * self.link_latency_seconds + self.backbone_latency_seconds
+        return latency, min(bandwidth, self.backbone_bytes_per_second or bandwidth)
 
     def smpi_options(self) -> dict[str, str]:
         """The calibration as SimGrid options, with names that SimGrid 3.32 to 4.1 understand."""

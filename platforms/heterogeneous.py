@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any
 
-from collwise.platforms.description import Calibration, OverheadRow, Source
-from collwise.platforms.hosts import HostPlatform, numbered_hosts
+from collwise.platforms.description import Description, OverheadRow
+from collwise.platforms.hosts import numbered_hosts
 from collwise.platforms.xml import heterogeneous_xml
 
 
@@ -61,30 +60,17 @@ class Wire:
     bytes_per_second: float
 
 
-@dataclass(frozen=True, repr=False)
-class HeterogeneousPlatform(HostPlatform):
-    """A cluster behind one switch with nodes of several types; hosts follow the order of `node_types`.
+@dataclass(frozen=True, repr=False, kw_only=True)
+class HeterogeneousPlatform(Description):
+    """A cluster with nodes of several types; hosts follow the order of `node_types`.
 
     A message from i to j passes through i's link, the wire between their types and j's link. `wires` has one wire for
     every two types, and one for each type of more than one node. The node types define the overheads; `os`, `or_` and
-    `ois` of the calibration are unused. `published` holds the figures from the literature that the description uses;
-    its keys name the units.
+    `ois` of the calibration are unused.
     """
 
-    name: str
-    title: str
-    site: str
-    host_prefix: str
-    host_suffix: str
-    loopback_bytes_per_second: float
-    loopback_latency_seconds: float
     node_types: tuple[NodeType, ...]
     wires: tuple[Wire, ...]
-    first_host: int = 1
-    processes_per_node: int | None = None
-    calibration: Calibration = field(default_factory=Calibration)
-    published: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    sources: tuple[Source, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -107,11 +93,6 @@ class HeterogeneousPlatform(HostPlatform):
         return True
 
     @property
-    def reduce_seconds_per_byte(self) -> float:
-        """Time to combine one byte in a reduction (gamma), from the calibration."""
-        return self.calibration.reduce_seconds_per_byte
-
-    @property
     def default_processes_per_node(self) -> int:
         """The described number of processes per node, or the smallest number of CPUs of any node."""
         return self.processes_per_node or min(kind.cpus_per_node for kind in self.node_types)
@@ -119,6 +100,12 @@ class HeterogeneousPlatform(HostPlatform):
     def wire(self, one: NodeType, other: NodeType) -> Wire:
         """The wire between nodes of two types, in any order. Raises KeyError where there is none."""
         return self._wires[frozenset((one.name, other.name))]
+
+    def route(self, one: NodeType, other: NodeType) -> tuple[float, float]:
+        """Latency, seconds, and bandwidth, bytes per second, between nodes of two types."""
+        wire = self.wire(one, other)
+        latency = one.link_latency_seconds + wire.latency_seconds + other.link_latency_seconds
+        return latency, min(wire.bytes_per_second, one.link_bytes_per_second, other.link_bytes_per_second)
 
     @cached_property
     def _wires(self) -> dict[frozenset[str], Wire]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from collwise.common.errors import nearest_names
 from collwise.platforms import schema
-from collwise.platforms.description import Calibration, Platform, Source
+from collwise.platforms.description import Calibration, Description, Platform, Source
 from collwise.platforms.heterogeneous import HeterogeneousPlatform, NodeType, Wire, needed_wires
 from collwise.platforms.smpi import MOST_ROWS
 
@@ -21,8 +21,6 @@ _ROW = re.compile(r"\s*\{")
 _TABLES = ("cluster", "network", "calibration", "published", "sources")
 _TYPES = "node_types"
 _WIRES = "one for every two types, and one within each type of several nodes"
-
-Description = Platform | HeterogeneousPlatform
 
 
 @dataclass(frozen=True, order=True)

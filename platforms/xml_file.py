@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from xml.parsers import expat
 
 from collwise.platforms.hosts import HostPlatform, parse_radical
@@ -116,14 +115,10 @@ def quantity(text: str, units: dict[str, float]) -> float:
 
 @dataclass(frozen=True, repr=False)
 class XmlPlatform(HostPlatform):
-    """A platform XML file from the user, simulated unchanged.
-
-    Files that it refers to (profiles, traces) are relative to the folder of `path`.
-    """
+    """A platform XML file from the user, simulated unchanged."""
 
     name: str
     title: str
-    path: Path
     text: str
     host_list: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()

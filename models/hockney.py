@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from collwise.models.interface import Homogeneous
 from collwise.models.piecewise import Array, PiecewiseLinear
 
 
@@ -49,19 +50,10 @@ class Hockney:
 
 
 @dataclass(frozen=True)
-class HockneyBySize:
-    """alpha and beta as functions of m: those of the straight line on which the time of m lies. Homogeneous."""
+class HockneyBySize(Homogeneous):
+    """alpha and beta as functions of m: those of the straight line on which the time of m lies."""
 
     time: PiecewiseLinear
-
-    @property
-    def heterogeneous(self) -> bool:
-        """False: this form is for equal pairs."""
-        return False
-
-    def homogeneous(self) -> HockneyBySize:
-        """The model itself."""
-        return self
 
     @classmethod
     def through(cls, message_bytes: Sequence[float], seconds: Sequence[float]) -> HockneyBySize:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,16 @@ from collwise.models.piecewise import Array
 
 DEFAULT_FANOUT = 4
 DEFAULT_EAGER_LIMIT_BYTES = 65536
+
+
+class Homogeneous:
+    """Parameters that are the same for all pairs of processors."""
+
+    heterogeneous = False
+
+    def homogeneous(self) -> Self:
+        """The parameters themselves."""
+        return self
 
 
 class CollectiveModel(Protocol):

@@ -12,11 +12,10 @@ import numpy as np
 import tomli_w
 
 from collwise.common.errors import UsageError, unknown_name
-from collwise.common.files import write_text
 from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_reading import Keys, read_document
+from collwise.models.parameter_reading import Keys, ParameterFile, read_document
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 
@@ -57,7 +56,7 @@ _PLOGP_FUNCTIONS = ("send_overhead", "receive_overhead", "gap")
 
 
 @dataclass(frozen=True)
-class FittedParameters:
+class FittedParameters(ParameterFile):
     """The parameters of a family of models on a platform and their origin. Times in seconds, sizes in bytes.
 
     `procs` processes took part in the experiments, which were `measurements` with repetitions and took `seconds` on the
@@ -75,10 +74,6 @@ class FittedParameters:
     measurements: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-
-    def save(self, path: str | Path) -> None:
-        """Writes the TOML file. Raises UsageError when it cannot be written."""
-        write_text(Path(path), tomli_w.dumps(self.as_document()))
 
     def as_document(self) -> dict[str, Any]:
         """The file's content as plain dictionaries and lists."""
@@ -101,13 +96,8 @@ class FittedParameters:
         return document
 
     @classmethod
-    def load(cls, path: str | Path) -> FittedParameters:
-        """Reads a file that `save` wrote. Raises UsageError, naming the file and what is wrong."""
-        return cls.from_document(read_document(path), path)
-
-    @classmethod
     def from_document(cls, document: Mapping[str, Any], path: str | Path) -> FittedParameters:
-        """The same from what `read_document` gave. Raises UsageError."""
+        """The parameters in what `read_document` gave. Raises UsageError."""
         if document.get("format") != FORMAT:
             raise UsageError(f"{path}: not a parameter file; make one with: collwise fit --model NAME")
         keys = Keys(path, document)

@@ -182,6 +182,27 @@ MODELS: Mapping[str, ModelKind] = MappingProxyType({str(kind): kind for kind in 
 MODEL_NAMES = tuple(MODELS)
 
 
+class RegisteredModel:
+    """What all models of collectives have in common: a name in the registry."""
+
+    name: str
+
+    @property
+    def kind(self) -> ModelKind:
+        """The registry's entry."""
+        return ModelKind.parse(self.name)
+
+    def algorithms(self, collective: str) -> tuple[str, ...]:
+        """The algorithms with a formula; none for a collective without any."""
+        return self.kind.algorithms(collective)
+
+    def formula(self, collective: str, algorithm: str) -> Callable[..., Any]:
+        """The formula of an algorithm. Raises UsageError for one without."""
+        if algorithm not in self.algorithms(collective):
+            raise unknown_name(f"{collective} algorithm", algorithm, self.algorithms(collective))
+        return self.kind.formulas[collective][algorithm]
+
+
 def models_of_family(family: str) -> tuple[ModelKind, ...]:
     """The models that one fit of the family serves: the one it was made for first."""
     found = (kind for kind in MODELS.values() if kind.family == family)

@@ -10,8 +10,8 @@ from collwise.models.fitting.cost import (
     with_effort,
 )
 from collwise.models.fitting.hockney import hockney_by_regression
-from collwise.models.fitting.kielmann import kielmann_plogp
 from collwise.models.fitting.loggp import culler_loggp
+from collwise.models.fitting.plogp import kielmann_plogp
 from collwise.models.fitting.regression import Sizes
 from tests.models.fitting.loggp_laboratory import LogGPLaboratory, eager_machine
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.fitting.fitted_plogp import fitted_plogp
-from collwise.models.fitting.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.regression import Sizes
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import PLogP

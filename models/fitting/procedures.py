@@ -10,7 +10,6 @@ import numpy as np
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.experiments import Laboratory
-from collwise.models.fitting.cost import with_effort
 from collwise.models.fitting.hockney import (
     REGRESSION_SIZES,
     hockney_by_regression,
@@ -21,7 +20,7 @@ from collwise.models.fitting.lmo import lmo_by_triplets
 from collwise.models.fitting.loggp import DOUBLING, LARGE_BYTES, Doubling, culler_loggp, culler_logp, hoefler_loggp
 from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.regression import SIZES, Sizes
-from collwise.models.fitting.rounds import Pair
+from collwise.models.fitting.rounds import Pair, with_effort
 from collwise.models.fitting.thresholds import STRIDE_BYTES, fit_thresholds
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP

@@ -175,8 +175,8 @@ def common_name(hosts: Sequence[str]) -> str:
     short = list(dict.fromkeys(host.split(".")[0] for host in hosts))
     if len(short) == 1:
         return short[0]
-    same = [letters[0] for letters in itertools.takewhile(lambda some: len(set(some)) == 1, zip(*short, strict=False))]
-    return "".join(same).rstrip("0123456789-_") or short[0]
+    same = itertools.takewhile(lambda some: len(set(some)) == 1, zip(*short, strict=False))
+    return "".join(letters[0] for letters in same).rstrip("0123456789-_") or short[0]
 
 
 def split_arguments(text: str, option: str) -> tuple[str, ...]:

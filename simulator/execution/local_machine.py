@@ -6,8 +6,7 @@ import os
 import platform as machine
 from collections.abc import Callable, Mapping, Sequence
 
-from collwise.common.errors import unknown_name
-from collwise.common.notices import warn
+from collwise.common.errors import unknown_name, warn
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import MPI_LIBRARIES, find_installation
 from collwise.simulator.execution.mpirun import mpirun_command

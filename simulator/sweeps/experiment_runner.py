@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from collwise.common.errors import CollwiseError
 from collwise.common.experiments import EAGER_LIMIT, ON_MANY, Experiment
 from collwise.platforms import HostPlatform
@@ -21,7 +23,6 @@ from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.sweeps.method import Precision
-from collwise.simulator.sweeps.rounds import plan_rounds
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -193,6 +194,45 @@ def measured_experiments(
         repetitions=repetitions,
         folder=target.shared_directory,
     )
+
+
+def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[list[Experiment]]:
+    """The experiments by rounds; one per round unless `in_parallel`.
+
+    In a round all are of one kind and about one size, so that none waits long for another.
+    """
+    if not in_parallel:
+        return [[experiment] for experiment in experiments]
+    alike: dict[object, list[Experiment]] = {}
+    for one in experiments:
+        size = (one.message_bytes + one.reply_bytes).bit_length()
+        alike.setdefault((one.kind, one.count, one.delay_seconds, size), []).append(one)
+    return [made for group in alike.values() for made in _pack(group)]
+
+
+def _pack(experiments: list[Experiment]) -> list[list[Experiment]]:
+    """Fills round after round, always with the experiment whose processes have most left to do.
+
+    Among equals the sum of ranks modulo P decides: pairs of one sum are disjoint, so that all pairs take P rounds or
+    P - 1.
+    """
+    procs = 1 + max(rank for one in experiments for rank in one.processes)
+    experiments = sorted(experiments, key=lambda one: sum(one.processes) % procs)
+    takes = np.zeros((len(experiments), procs), dtype=bool)
+    for number, one in enumerate(experiments):
+        takes[number, list(one.processes)] = True
+    left = np.ones(len(experiments), dtype=bool)
+    rounds: list[list[Experiment]] = []
+    while left.any():
+        busiest = takes @ takes[left].sum(axis=0)
+        free = left.copy()
+        rounds.append([])
+        while free.any():
+            chosen = int(np.argmax(np.where(free, busiest, -1)))
+            rounds[-1].append(experiments[chosen])
+            left[chosen] = False
+            free &= ~takes[:, takes[chosen]].any(axis=1)
+    return rounds
 
 
 def _timing(case: Case, record: Mapping[str, Any]) -> Timing:

@@ -24,9 +24,9 @@ from collwise.simulator.sweeps.experiment_runner import (
     TIME_LIMIT_SECONDS,
     case_of,
     measured_experiments,
+    plan_rounds,
 )
 from collwise.simulator.sweeps.method import Precision
-from collwise.simulator.sweeps.rounds import plan_rounds
 from collwise.simulator.sweeps.runner import Runner, run_cases, successful_timings
 from collwise.simulator.timing import Case, Configuration, Timing
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError, nearest_names
-from collwise.platforms.description import Description, Platform
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
 from collwise.platforms.reader import Problem, line_of, read_description
 from collwise.platforms.smpi import FACTOR_OPTIONS, KNOWN_OPTIONS, OVERHEAD_OPTIONS, list_problems
 from collwise.platforms.xml_file import (

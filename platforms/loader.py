@@ -6,8 +6,7 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.platforms.check import read_text, read_xml
-from collwise.platforms.description import Description, Platform
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.reader import Problem, read_description
 from collwise.platforms.xml_file import XmlPlatform, config_options

@@ -11,8 +11,16 @@ from typing import Any
 
 from collwise.common.errors import nearest_names
 from collwise.platforms import schema
-from collwise.platforms.description import Calibration, Description, Platform, Source
-from collwise.platforms.heterogeneous import HeterogeneousPlatform, NodeType, Wire, needed_wires
+from collwise.platforms.description import (
+    Calibration,
+    Description,
+    HeterogeneousPlatform,
+    NodeType,
+    Platform,
+    Source,
+    Wire,
+    needed_wires,
+)
 from collwise.platforms.smpi import MOST_ROWS
 
 _HEADER = re.compile(r"""\s*(\[\[?)([\w."' -]+)\]\]?\s*(?:#.*)?$""")

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from collwise.common.errors import UsageError
-from collwise.platforms.description import Description, Platform
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform, ReorderedPlatform
 from collwise.platforms.smpi import ENVELOPE_BYTES
 

@@ -8,8 +8,7 @@ from typing import Any
 import tomli_w
 
 from collwise.platforms import schema
-from collwise.platforms.description import Calibration, Description, Source
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import Calibration, Description, HeterogeneousPlatform, Source
 
 
 def write_description(platform: Description) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from collwise.models.implementation_aware.bcast import linear
-from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Formula, Gamma, Part
+from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Gamma, Part, by_algorithm
 from collwise.models.interface import Points
 
 # What a process waits for: eager messages and the blocks in them, rendezvous messages and the blocks in them.
@@ -56,4 +56,4 @@ def _slowest(size: int, rendezvous_from: int) -> _Way:
     return max(ways, key=lambda way: (way[1] + way[3], way[0] + way[2]), default=(0, 0, 0, 0))
 
 
-BY_PARTS: dict[str, Formula] = {"linear": linear, "binomial": binomial}
+BY_PARTS = by_algorithm(linear, binomial)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import platform as machine
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from collwise.common.errors import unknown_name, warn
 from collwise.platforms import HostPlatform
@@ -66,30 +67,16 @@ def run_program(
     args: Sequence[str] = (),
     *,
     platform: HostPlatform | None = None,
-    processes_per_node: int = 1,
     simgrid: str | None = None,
-    timeout_seconds: float | None = None,
-    on_line: Callable[[str], None] | None = None,
-    launcher_args: Sequence[str] = (),
+    **others: Any,
 ) -> ProgramRun:
     """Runs one of our programs under 'smpi' (needs `platform`), 'openmpi' or 'mpich' on this machine.
 
-    Raises UsageError when the library is missing or the platform is too small.
+    `others` are `timeout_seconds`, `on_line` and `launcher_args` of a LaunchRequest. Raises UsageError when the library
+    is missing or the platform is too small.
     """
     if library != "smpi":
-        return LocalMachine(library)._launch(
-            LaunchRequest(program, procs, args, timeout_seconds, on_line, launcher_args=launcher_args)
-        )
+        return LocalMachine(library)._launch(LaunchRequest(program, procs, args, **others))
     if platform is None:
         raise ValueError("running under SMPI needs a platform")
-    return run_smpi(
-        find_installation(library, simgrid, procs),
-        platform,
-        program,
-        procs,
-        args,
-        processes_per_node=processes_per_node,
-        launcher_args=launcher_args,
-        timeout_seconds=timeout_seconds,
-        on_line=on_line,
-    )
+    return run_smpi(find_installation(library, simgrid, procs), platform, program, procs, args, **others)

@@ -77,18 +77,9 @@ class ExecutionTarget(ABC):
             **options,
         )
 
-    def run(
-        self,
-        program: str,
-        procs: int,
-        args: Sequence[str] = (),
-        *,
-        timeout_seconds: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        environment: Mapping[str, str] | None = None,
-    ) -> ProgramRun:
-        """Launches a request with these values."""
-        return self.launch(LaunchRequest(program, procs, args, timeout_seconds, on_line, environment or {}))
+    def run(self, program: str, procs: int, args: Sequence[str] = (), **others: Any) -> ProgramRun:
+        """Launches a LaunchRequest with these values."""
+        return self.launch(LaunchRequest(program, procs, args, **others))
 
 
 class ModifiedTarget(ExecutionTarget):

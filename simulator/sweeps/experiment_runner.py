@@ -7,8 +7,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.sweeps.method import Precision
-from collwise.simulator.sweeps.runner import Keep
+from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
 
@@ -65,8 +65,8 @@ RunProgram = Callable[[str, Callable[[str], None], threading.Event], ProgramRun]
 """Runs the program over a file of experiments, passing on its lines of output, until the event asks it to stop."""
 
 
-class ExperimentRunner:
-    """A Runner of experiments, which are made in rounds on disjoint processes if `in_parallel`, else one by one.
+class ExperimentRunner(Runner):
+    """Makes experiments, which are made in rounds on disjoint processes if `in_parallel`, else one by one.
 
     `repetitions` holds exact numbers of repetitions, by case; other cases are repeated as the engine sees fit. With
     `jobs` above 1 several executions of the program share the rounds. `folder` makes a directory that all processes can
@@ -83,31 +83,24 @@ class ExperimentRunner:
         repetitions: Mapping[Case, int] | None = None,
         folder: Callable[[], AbstractContextManager[Path] | None] = lambda: None,
     ) -> None:
-        self.configuration = configuration
-        self.processes_started = 0
+        self._configuration = configuration
         self._run_program, self._folder = run_program, folder
         self._in_parallel, self._jobs = in_parallel, jobs
         self._repetitions = {experiment_of(case): number for case, number in (repetitions or {}).items()}
         self._stop = threading.Event()
 
-    def weight(self, case: Case) -> float:
-        """1: experiments are short."""
-        return 1.0
+    @property
+    def configuration(self) -> Configuration:
+        """What the times depend on besides the experiment."""
+        return self._configuration
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
         """Makes the experiments. Raises CollwiseError when the program ends before all are made."""
         by_experiment = {experiment_of(case): case for case in cases}
         rounds = plan_rounds(list(by_experiment), self._in_parallel)
         jobs = min(self._jobs, -(-len(rounds) // _ROUNDS_PER_PROCESS))
-        self._stop.clear()
-        with ThreadPoolExecutor(max_workers=jobs) as pool:
-            try:
-                shares = [pool.submit(self._make_share, rounds[job::jobs], by_experiment, keep) for job in range(jobs)]
-                for share in shares:
-                    share.result()
-            except BaseException:
-                self._stop.set()
-                raise
+        shares = [partial(self._make_share, rounds[job::jobs], by_experiment, keep) for job in range(jobs)]
+        run_concurrently(shares, jobs, self._stop)
 
     def _make_share(self, rounds: _Rounds, by_experiment: Mapping[Experiment, Case], keep: Keep) -> None:
         asked = [by_experiment[one] for together in rounds for one in together]

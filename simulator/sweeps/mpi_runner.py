@@ -14,12 +14,12 @@ from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import USUAL_METHOD, Method, combine
-from collwise.simulator.sweeps.runner import Keep, Progress, run_cases
+from collwise.simulator.sweeps.runner import Keep, Progress, Runner, run_cases
 from collwise.simulator.timing import Case, Configuration, Timing
 
 
-class MpiRunner:
-    """A Runner: one execution of MPI over all cases, on an execution target.
+class MpiRunner(Runner):
+    """One execution of MPI over all cases, on an execution target.
 
     `run` distinguishes repeated measurements, `launch` the executions of one measurement. `timeout_seconds` is the time
     limit of the execution; by default what the method's own limits add up to.
@@ -35,7 +35,6 @@ class MpiRunner:
         timeout_seconds: float | None = None,
     ) -> None:
         self.target, self.method = target, method
-        self.processes_started = 0
         self._run, self._launch, self._timeout_seconds = run, launch, timeout_seconds
 
     @property
@@ -50,10 +49,6 @@ class MpiRunner:
             run=self._run,
             launch=self._launch,
         )
-
-    def weight(self, case: Case) -> float:
-        """1: measured cases take about equally long, whatever their size."""
-        return 1.0
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
         """Measures the cases. Raises CollwiseError when the execution ends before all are done."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import heapq
 import json
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import HostPlatform
@@ -16,7 +15,7 @@ from collwise.simulator.execution.installations import Installation, file_digest
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, run_smpi
 from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_simulated_sizes
-from collwise.simulator.sweeps.runner import Keep
+from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.timing import Case, Configuration, Timing
 
 # A batch worth starting a process of its own for, in messages: a few times as long as the start takes, and short enough
@@ -73,8 +72,8 @@ def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
     return sorted(batches, key=lambda batch: -sum(map(cost_of, batch)))
 
 
-class SmpiRunner:
-    """A Runner: simulations on a platform, `jobs` side by side.
+class SmpiRunner(Runner):
+    """Simulations on a platform, `jobs` side by side.
 
     When the simulator fails, the case it failed in gets a timing with an error, and the others are simulated.
     Raises UsageError when that version of SimGrid is missing.
@@ -86,7 +85,6 @@ class SmpiRunner:
         """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred."""
         self.platform = platform
         self.installation: Installation = smpi_installation(simgrid, procs)
-        self.processes_started = 0
         self._jobs = jobs or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -105,16 +103,8 @@ class SmpiRunner:
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
         check_simulated_sizes(cases)
-        self._stop.clear()
-        with concurrent.futures.ThreadPoolExecutor(max_workers=self._jobs) as pool:
-            try:
-                futures = [pool.submit(self._run_batch, batch, keep) for batch in plan_batches(cases, self._jobs)]
-                for future in concurrent.futures.as_completed(futures):
-                    future.result()
-            except BaseException:
-                self._stop.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
+        tasks = [partial(self._run_batch, batch, keep) for batch in plan_batches(cases, self._jobs)]
+        run_concurrently(tasks, self._jobs, self._stop)
 
     def _run_batch(self, batch: Sequence[Case], keep: Keep) -> None:
         left = list(batch)

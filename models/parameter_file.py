@@ -22,7 +22,7 @@ from collwise.models.plogp import HeterogeneousPLogP, PLogP
 FORMAT = 2
 
 Parameters = Hockney | HockneyBySize | LogGP | PLogP | HeterogeneousPLogP | LMO
-FAMILIES: Mapping[str, type] = MappingProxyType(
+FAMILIES: Mapping[str, Any] = MappingProxyType(
     {
         "hockney": Hockney,
         "hockney_by_size": HockneyBySize,
@@ -34,23 +34,6 @@ FAMILIES: Mapping[str, type] = MappingProxyType(
 )
 """The class of each family's parameters, means over pairs; heterogeneous PLogP has a class of its own."""
 
-# The dimensions of each parameter where nodes differ: 1 for one value per processor, 2 for one per pair.
-_DIMENSIONS: Mapping[type, Mapping[str, int]] = {
-    Hockney: {"alpha_seconds": 2, "beta_seconds_per_byte": 2},
-    LogGP: {
-        "latency_seconds": 2,
-        "send_overhead_seconds": 1,
-        "receive_overhead_seconds": 1,
-        "gap_seconds": 2,
-        "gap_seconds_per_byte": 2,
-    },
-    LMO: {
-        "processor_seconds": 1,
-        "processor_seconds_per_byte": 1,
-        "latency_seconds": 2,
-        "network_seconds_per_byte": 2,
-    },
-}
 _THRESHOLDS = tuple(one.name for one in fields(Thresholds))
 _PLOGP_FUNCTIONS = ("send_overhead", "receive_overhead", "gap")
 
@@ -131,7 +114,7 @@ def _parameters_document(parameters: Parameters) -> dict[str, Any]:
     if isinstance(parameters, HeterogeneousPLogP):
         rows = [[{} if pair is None else _plogp_document(pair) for pair in row] for row in parameters.pairs]
         return {"pairs": rows}
-    names = _DIMENSIONS[type(parameters)]
+    names = parameters.DIMENSIONS
     return {name: np.asarray(getattr(parameters, name), dtype=float).tolist() for name in names}
 
 
@@ -152,7 +135,7 @@ def _parameters_from(keys: Keys, family: str, procs: int) -> Parameters:
         return HockneyBySize(values.function("time"))
     if wanted is PLogP:
         return _plogp_pairs(values, procs) if "pairs" in values else _plogp_from(values)
-    dimensions = _DIMENSIONS[wanted]
+    dimensions = wanted.DIMENSIONS
     # All are single numbers or all are arrays, as the first one is.
     if isinstance(values.get(next(iter(dimensions))), list):
         found: dict[str, Any] = {name: values.array(name, procs, count) for name, count in dimensions.items()}

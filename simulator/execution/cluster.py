@@ -16,7 +16,7 @@ from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.simulator.execution.host_lists import Slots
-from collwise.simulator.execution.installations import MPI_LIBRARIES, find_installation
+from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.processes import LauncherCommand, ProgramRun
 from collwise.simulator.execution.targets import EAGER_LIMITS, TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
 
@@ -52,8 +52,6 @@ class LaunchOptions:
     reach_seconds: float = REACH_SECONDS
 
     def __post_init__(self) -> None:
-        if self.library not in MPI_LIBRARIES:
-            raise unknown_name("MPI library", self.library, MPI_LIBRARIES)
         if self.transport not in TRANSPORTS:
             raise unknown_name("transport", self.transport, TRANSPORTS)
         if self.transport == "tcp" and self.library != "openmpi":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MPI_LIBRARIES = ("openmpi", "mpich")
@@ -104,7 +104,9 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
 
 
 def mpi_installation(library: str) -> Installation:
-    """Open MPI or MPICH as installed. Raises UsageError when its mpirun is missing."""
+    """Open MPI or MPICH as installed. Raises UsageError for another library, and when its mpirun is missing."""
+    if library not in MPI_LIBRARIES:
+        raise unknown_name("MPI library", library, MPI_LIBRARIES)
     launcher = shutil.which(f"mpirun.{library}")
     if launcher is None:
         raise UsageError(f"mpirun.{library} not found on PATH; install it (./collwise does, through apt)")

@@ -7,9 +7,9 @@ import platform as machine
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from collwise.common.errors import unknown_name, warn
+from collwise.common.errors import warn
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.installations import MPI_LIBRARIES, find_installation
+from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.mpirun import mpirun_command
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.smpirun import run_smpi
@@ -29,8 +29,6 @@ class LocalMachine(ExecutionTarget):
     """
 
     def __init__(self, library: str) -> None:
-        if library not in MPI_LIBRARIES:
-            raise unknown_name("MPI library", library, MPI_LIBRARIES)
         self.installation = find_installation(library)
         self.name = machine.node()
         self.eager_limit_bytes = EAGER_LIMITS[library]

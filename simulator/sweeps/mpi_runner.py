@@ -163,19 +163,17 @@ def timing_from_record(case: Case, record: Mapping[str, Any]) -> Timing:
         return Timing(case, math.nan, error=record["error"], precise=False)
     return Timing(
         case,
-        record["seconds"],
         half_width_seconds=math.inf if record["half_width_seconds"] is None else record["half_width_seconds"],
-        repetitions=record["repetitions"],
-        median_seconds=record["median_seconds"],
-        least_seconds=record["least_seconds"],
-        greatest_seconds=record["greatest_seconds"],
-        late_starts=record["late_starts"],
-        clock_resolution_seconds=record["clock_resolution_seconds"],
-        precise=record["precise"],
         samples=tuple(record["samples"]) if "samples" in record else None,
+        **{name: record[name] for name in _RECORDED},
     )
 
 
+# The fields of a Timing that a record has under the same names and in the same form.
+_RECORDED = (
+    *("seconds", "repetitions", "median_seconds", "least_seconds", "greatest_seconds", "late_starts"),
+    *("clock_resolution_seconds", "precise"),
+)
 _CSV_CASE = ("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "fanout", "root")
 
 

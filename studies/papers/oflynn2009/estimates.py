@@ -15,7 +15,7 @@ from collwise.models.fitting.hockney import hockney_by_regression
 from collwise.models.fitting.lmo import lmo_by_triplets
 from collwise.models.fitting.procedures import request
 from collwise.models.fitting.rounds import with_effort
-from collwise.models.hockney import Hockney, mean_of_pairs
+from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loading import models_of
@@ -220,7 +220,8 @@ def homogeneous_table(models: Mapping[str, tuple[float, float]]) -> pd.DataFrame
 
 def mean_of(model: Hockney) -> tuple[float, float]:
     """alpha and beta, or their means over pairs."""
-    return mean_of_pairs(model.alpha_seconds), mean_of_pairs(model.beta_seconds_per_byte)
+    means = model.homogeneous()
+    return float(means.alpha_seconds), float(means.beta_seconds_per_byte)
 
 
 def cells_like_the_homogeneous_model() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +44,6 @@ _QUANTITIES = (
 class CheckReport:
     """Result of a check: one line for each problem (FILE:LINE: what (valid: ...)), and the hosts found."""
 
-    path: Path
     problems: tuple[str, ...]
     hosts: tuple[str, ...]
 
@@ -61,7 +61,7 @@ def check_file(path: str | Path) -> CheckReport:
     path = Path(path)
     text = read_text(path)
     problems, hosts = _check_toml(text) if path.suffix == ".toml" else read_xml(text)[:2]
-    return CheckReport(path, tuple(f"{path}:{problem.line}: {problem.what}" for problem in problems), tuple(hosts))
+    return CheckReport(tuple(f"{path}:{problem.line}: {problem.what}" for problem in problems), tuple(hosts))
 
 
 def read_text(path: Path) -> str:
@@ -191,18 +191,11 @@ def _quantity_problems(element: Element) -> list[Problem]:
             given = element.attributes.get(name, "")
             # Wi-Fi links and hosts with several speeds have lists of values.
             for part in given.replace(";", ",").split(",") if given else ():
-                if not _fits(part, units, zero_allowed=units is TIME_UNITS):
+                value = quantity(part, units)
+                if not (0 < value < math.inf or (value == 0 and units is TIME_UNITS)):
                     what = f"{name} of <{element.tag}> is '{part.strip()}' (valid: {valid})"
                     problems.append(Problem(element.line, what))
     return problems
-
-
-def _fits(text: str, units: dict[str, float], *, zero_allowed: bool) -> bool:
-    try:
-        value = quantity(text, units)
-    except ValueError:
-        return False
-    return value > 0 or (zero_allowed and value == 0)
 
 
 def _option_problems(option: Element) -> list[Problem]:

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from collwise.models.interface import Homogeneous
 from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
 
 
 @dataclass(frozen=True)
-class PLogP:
+class PLogP(Homogeneous):
     """End-to-end latency L (seconds) and the functions o_s(m), o_r(m), g(m), all between two processors."""
 
     latency_seconds: float
@@ -33,15 +34,6 @@ class PLogP:
             PiecewiseLinear.mean([pair.receive_overhead for pair in pairs]),
             PiecewiseLinear.mean([pair.gap for pair in pairs]),
         )
-
-    @property
-    def heterogeneous(self) -> bool:
-        """False: see HeterogeneousPLogP."""
-        return False
-
-    def homogeneous(self) -> PLogP:
-        """The model itself."""
-        return self
 
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
         """Seconds of a message, at every size: L + g(m)."""
@@ -71,10 +63,7 @@ class HeterogeneousPLogP:
 
     pairs: tuple[tuple[PLogP | None, ...], ...]
 
-    @property
-    def heterogeneous(self) -> bool:
-        """True."""
-        return True
+    heterogeneous = True
 
     def homogeneous(self) -> PLogP:
         """The mean over all pairs."""

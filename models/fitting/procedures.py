@@ -10,20 +10,17 @@ import numpy as np
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.experiments import Laboratory
-from collwise.models.fitting.cost import with_effort
-from collwise.models.fitting.fitted_plogp import fitted_plogp
 from collwise.models.fitting.hockney import (
     REGRESSION_SIZES,
     hockney_by_regression,
     hockney_by_size,
     hockney_by_two_sizes,
 )
-from collwise.models.fitting.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.lmo import lmo_by_triplets
-from collwise.models.fitting.loggp import LARGE_BYTES, culler_loggp, culler_logp, hoefler_loggp
+from collwise.models.fitting.loggp import DOUBLING, LARGE_BYTES, Doubling, culler_loggp, culler_logp, hoefler_loggp
+from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.regression import SIZES, Sizes
-from collwise.models.fitting.rounds import Pair
-from collwise.models.fitting.saturation import DOUBLING, Doubling
+from collwise.models.fitting.rounds import Pair, with_effort
 from collwise.models.fitting.thresholds import STRIDE_BYTES, fit_thresholds
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from collwise.common.errors import UsageError
-from collwise.common.experiments import Experiment, Laboratory
+from collwise.common.experiments import Effort, Experiment, Laboratory
 from collwise.models.piecewise import Array
 
 Result = TypeVar("Result")
@@ -75,6 +75,13 @@ def of_pairs(
         if i == j or not (0 <= i < lab.procs and 0 <= j < lab.procs):
             raise UsageError(f"pair ({i}, {j}): two different processes from 0 to {lab.procs - 1} are valid")
     return dict(zip(pairs, together(lab, [procedure(pair) for pair in pairs]), strict=True))
+
+
+def with_effort(lab: Laboratory, procedure: Callable[[], Result]) -> tuple[Result, Effort]:
+    """The procedure's result, and the measurements and seconds that it took in that laboratory."""
+    measurements, seconds = lab.effort.measurements, lab.effort.seconds
+    result = procedure()
+    return result, Effort(lab.effort.measurements - measurements, lab.effort.seconds - seconds)
 
 
 def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import SimulatedExperiments
+from collwise.simulator.sweeps.experiment_runner import simulated_experiments
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.runner import Progress, Runner, RunResult, run_cases
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
@@ -36,7 +36,7 @@ class Engine:
 SMPI = Engine(
     "smpi",
     lambda platform, procs, context: SmpiRunner(platform, procs, context.simgrid, context.jobs),
-    lambda platform, procs, per_node, in_parallel, context: SimulatedExperiments(
+    lambda platform, procs, per_node, in_parallel, context: simulated_experiments(
         platform,
         procs,
         processes_per_node=per_node,

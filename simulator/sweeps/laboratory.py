@@ -22,11 +22,11 @@ from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import (
     TIME_LIMIT_SECONDS,
-    MeasuredExperiments,
     case_of,
+    measured_experiments,
+    plan_rounds,
 )
 from collwise.simulator.sweeps.method import Precision
-from collwise.simulator.sweeps.rounds import plan_rounds
 from collwise.simulator.sweeps.runner import Runner, run_cases, successful_timings
 from collwise.simulator.timing import Case, Configuration, Timing
 
@@ -107,7 +107,7 @@ class ExperimentLaboratory:
         if procs < 1:
             raise UsageError(f"{procs} processes; the least is 1")
         runners = {
-            in_parallel: MeasuredExperiments(
+            in_parallel: measured_experiments(
                 target, procs, precision or Precision(), in_parallel=in_parallel, limit_seconds=limit_seconds
             )
             for in_parallel in (True, False)

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.fitting.kielmann import kielmann_plogp
-from collwise.models.fitting.loggp import culler_loggp, culler_logp, hoefler_loggp
-from collwise.models.fitting.saturation import Doubling
+from collwise.models.fitting.loggp import Doubling, culler_loggp, culler_logp, hoefler_loggp
+from collwise.models.fitting.plogp import kielmann_plogp
 from collwise.models.loggp import LogGP
 from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.fitting.fitted_plogp import fitted_plogp
-from collwise.models.fitting.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.regression import Sizes
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import PLogP
@@ -162,16 +161,16 @@ def test_collectives_that_take_no_time() -> None:
     with pytest.raises(CollwiseError, match="took no time"):
         fitted_plogp(
             LogGPLaboratory(Machine(lambda p, m: 0.0, lambda p, m: 0.0, lambda i, j, m: 0.0), procs=3),
-            PLogP(0.0, *[PiecewiseLinear.constant(1e-6)] * 3),
+            PLogP(0.0, *[PiecewiseLinear((0.0,), (1e-6,))] * 3),
         )
 
 
 def test_as_loggp() -> None:
     gap = PiecewiseLinear((1, 1001, 100001), (10e-6, 20e-6, 910e-6))
-    plogp = PLogP(50e-6, PiecewiseLinear.constant(3e-6), PiecewiseLinear.constant(4e-6), gap)
+    plogp = PLogP(50e-6, PiecewiseLinear((0.0,), (3e-6,)), PiecewiseLinear((0.0,), (4e-6,)), gap)
     loggp = plogp.as_loggp()
     assert loggp.latency_seconds == pytest.approx(50e-6 + 10e-6 - 7e-6)
     assert loggp.predict(1) == pytest.approx(plogp.predict(1))
     assert loggp.gap_seconds + 100000 * loggp.gap_seconds_per_byte == pytest.approx(910e-6)
-    flat = PLogP(50e-6, *[PiecewiseLinear.constant(3e-6)] * 3).as_loggp()
+    flat = PLogP(50e-6, *[PiecewiseLinear((0.0,), (3e-6,))] * 3).as_loggp()
     assert [flat.gap_seconds, flat.gap_seconds_per_byte] == [3e-6, 0.0]

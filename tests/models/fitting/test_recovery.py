@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collwise.models.fitting.fitted_plogp import fitted_plogp
 from collwise.models.fitting.hockney import hockney_by_regression, hockney_by_size, hockney_by_two_sizes
-from collwise.models.fitting.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.loggp import culler_loggp, hoefler_loggp
+from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.regression import Sizes
 from collwise.models.loggp import LogGP
 from collwise.platforms import Calibration, load_description

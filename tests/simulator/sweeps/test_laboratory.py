@@ -25,10 +25,9 @@ from collwise.simulator.execution.local_machine import LocalMachine, run_program
 from collwise.simulator.execution.processes import run_command
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SMPI, Engine, SimulationContext
-from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments, case_of, experiment_lines
+from collwise.simulator.sweeps.experiment_runner import case_of, experiment_lines, measured_experiments, plan_rounds
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
-from collwise.simulator.sweeps.rounds import plan_rounds
 from collwise.simulator.sweeps.runner import run_cases
 from tests.needs import each, needs
 from tests.runners import FunctionRunner
@@ -454,7 +453,7 @@ def test_pairs_side_by_side_give_all_samples_of_the_first(store: Store, library:
         case_of(Experiment("roundtrip", (2, 3), 10, 10), 4): 2,
         case_of(Experiment("eager_limit", (2, 1), 2**20, count=1, delay_seconds=2e-2), 4): 1,
     }
-    runner = MeasuredExperiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases)
+    runner = measured_experiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases)
     found = run_cases(runner, list(cases), store).timings
     *pairs, limit = [found[case] for case in cases]
     for timing, repetitions in zip(pairs, cases.values(), strict=False):
@@ -466,7 +465,7 @@ def test_pairs_side_by_side_give_all_samples_of_the_first(store: Store, library:
     assert 0 <= limit.samples[0] <= 2**20
     assert math.isnan(limit.seconds)
     again = run_cases(
-        MeasuredExperiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases), list(cases), store
+        measured_experiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases), list(cases), store
     )
     assert (again.reused, again.processes_started) == (3, 0)
     assert repr(again.timings) == repr(found)

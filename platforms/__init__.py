@@ -1,7 +1,7 @@
 """Platforms: cluster descriptions in TOML, the SimGrid platform XML generated from them, and checks of both."""
 
 from collwise.platforms.check import CheckReport, check_file
-from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeType, Platform, Source, Wire
+from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeType, Platform, Ports, Source, Wire
 from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
 from collwise.platforms.loader import known, load, load_description
 from collwise.platforms.writer import write_description
@@ -15,6 +15,7 @@ __all__ = [
     "HostPlatform",
     "NodeType",
     "Platform",
+    "Ports",
     "ReorderedPlatform",
     "Source",
     "Wire",

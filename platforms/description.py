@@ -69,6 +69,23 @@ class Calibration:
         return options if self.tcp_window else options | {"network/TCP-gamma": "0"}
 
 
+@dataclass(frozen=True)
+class Ports:
+    """How the ports of the nodes carry messages, for the schedule engine; SMPI has no such parameters.
+
+    A port passes `bytes_per_second` of messages in each direction. After a pause it lets `burst_bytes` pass at once, as
+    the token buckets of rate-limited links do. A message takes `latency_seconds` besides the port's time and the
+    overheads of the calibration, and one that waits for its receiver `handshake_seconds` more, before it leaves.
+    Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction.
+    """
+
+    bytes_per_second: float
+    latency_seconds: float
+    handshake_seconds: float = 0.0
+    burst_bytes: float = 0.0
+    acknowledgement_share: float = 0.0
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Description(HostPlatform):
     """What all descriptions of clusters behind one switch contain.
@@ -103,6 +120,7 @@ class Platform(Description):
 
     The `links_per_node` links of a node act as one link of their summed bandwidth. If `backbone_bytes_per_second` is
     None, the switch never limits a flow; otherwise it limits each flow separately and adds `backbone_latency_seconds`.
+    Without `ports` the schedule engine takes the parameters of SMPI.
     """
 
     nodes: int
@@ -114,6 +132,7 @@ class Platform(Description):
     links_per_node: int = 1
     backbone_bytes_per_second: float | None = None
     backbone_latency_seconds: float = 0.0
+    ports: Ports | None = None
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from collwise.platforms.description import (
     HeterogeneousPlatform,
     NodeType,
     Platform,
+    Ports,
     Source,
     Wire,
     needed_wires,
@@ -26,7 +27,7 @@ from collwise.platforms.smpi import MOST_ROWS
 _HEADER = re.compile(r"""\s*(\[\[?)([\w."' -]+)\]\]?\s*(?:#.*)?$""")
 _ASSIGNMENT = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
 _ROW = re.compile(r"\s*\{")
-_TABLES = ("cluster", "network", "calibration", "published", "sources")
+_TABLES = ("cluster", "network", "calibration", "ports", "published", "sources")
 _TYPES = "node_types"
 _WIRES = "one for every two types, and one within each type of several nodes"
 
@@ -79,8 +80,13 @@ class _Reader:
         values["sources"] = self._sources(document, "")
         if heterogeneous:
             values |= self._types_and_wires(document)
+            if "ports" in document:
+                self._add("", "ports", "is given beside node types (valid: for clusters of equal nodes only)")
         else:
             self._check_relations(values)
+            ports = self._sub_table(document, "ports", schema.PORTS) if "ports" in document else {}
+            if ports and not self.problems:
+                values["ports"] = Ports(**ports)
         if self.problems:
             return None
         return HeterogeneousPlatform(**values) if heterogeneous else Platform(**values)

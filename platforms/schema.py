@@ -103,6 +103,11 @@ HETEROGENEOUS_CLUSTER = {
     key: CLUSTER[key] for key in ("host_prefix", "host_suffix", "first_host", "processes_per_node")
 }
 HETEROGENEOUS_NETWORK = {key: NETWORK[key] for key in ("loopback_bytes_per_second", "loopback_latency_seconds")}
+PORTS = _keys(
+    "bytes_per_second latency_seconds handshake_seconds? burst_bytes? acknowledgement_share?",
+    burst_bytes=_AMOUNT,
+    acknowledgement_share=Key("a number from 0 to below 1", lambda v: is_number(v) and 0 <= v < 1, float),
+)
 CALIBRATION = _keys(
     "eager_limit_bytes? crosstraffic? reduce_seconds_per_byte? tcp_window? note?",
     crosstraffic=_TRUTH,

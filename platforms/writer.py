@@ -8,7 +8,7 @@ from typing import Any
 import tomli_w
 
 from collwise.platforms import schema
-from collwise.platforms.description import Calibration, Description, HeterogeneousPlatform, Source
+from collwise.platforms.description import Calibration, Description, HeterogeneousPlatform, Platform, Source
 
 
 def write_description(platform: Description) -> str:
@@ -23,6 +23,8 @@ def write_description(platform: Description) -> str:
         cluster, network = schema.CLUSTER, schema.NETWORK
     document["cluster"], document["network"] = _values(platform, cluster), _values(platform, network)
     document["calibration"] = calibration
+    if isinstance(platform, Platform) and platform.ports is not None:
+        document["ports"] = _values(platform.ports, schema.PORTS)
     if isinstance(platform, HeterogeneousPlatform):
         document["node_types"] = [_values(kind, schema.NODE_TYPE) for kind in platform.node_types]
         document["network"]["wires"] = [_values(wire, schema.WIRE) for wire in platform.wires]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from collwise.common.errors import UsageError
-from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
+from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform, Ports
 from collwise.platforms.description import Calibration, FactorRow, OverheadRow
 from collwise.platforms.hosts import ReorderedPlatform
 from collwise.platforms.smpi import ENVELOPE_BYTES
@@ -28,8 +28,9 @@ def network_tables(
 ) -> NetworkTables:
     """The tables for messages of those sizes among `procs` processes in block mapping.
 
-    Ports and links have their nominal rates; latencies, overheads and the rate of a single flow are those of the
-    platform's calibration. SMPI charges the processor's overheads to no empty message; here it costs as much of them
+    Where the platform describes its ports, these say how messages between nodes pass. Otherwise ports and links have
+    their nominal rates, and latencies and the rate of a single flow are those of SMPI's calibration, from which overheads
+    come in either case. SMPI charges the processor's overheads to no empty message; here it costs as much of them
     as the calibration's first row says. `like_smpi` repeats what SMPI does otherwise, for comparisons: every message
     has an envelope, eager messages leave when their receives are posted, and a sender waits until a rendezvous message
     has arrived, not only for its handshake.
@@ -54,7 +55,7 @@ def network_tables(
     loopback_rate = described.loopback_bytes_per_second * bandwidth_factor
     alike = np.ones((len(classes), 1))
     rates = np.array([kind.rate for kind in classes])
-    return NetworkTables(
+    tables = NetworkTables(
         node_of=np.arange(procs) // processes_per_node,
         class_of=class_of,
         send_seconds=np.array([_overheads(kind.send, m) for kind in classes]) * eager,
@@ -76,6 +77,29 @@ def network_tables(
         load_bytes=sent / bandwidth_factor,
         senders_wait_for_arrival=like_smpi,
         acknowledgement_share=_CROSS_TRAFFIC if calibration.crosstraffic else 0.0,
+    )
+    ports = ports_of(platform)
+    return tables if ports is None or like_smpi else _with_ports(tables, ports, m)
+
+
+def ports_of(platform: HostPlatform) -> Ports | None:
+    """The ports that a platform describes. Raises UsageError for platform XML."""
+    described = _described(platform)[1]
+    return described.ports if isinstance(described, Platform) else None
+
+
+def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTables:
+    rates, waits = np.array([ports.bytes_per_second]), tables.protocol != EAGER
+    return replace(
+        tables,
+        latency_seconds=np.full((1, 1, len(m)), ports.latency_seconds),
+        handshake_seconds=(waits * ports.handshake_seconds)[None, None],
+        transfer_seconds=(m / ports.bytes_per_second)[None, None],
+        out_rate=rates,
+        in_rate=rates,
+        burst_bytes=np.array([ports.burst_bytes]),
+        load_bytes=m,
+        acknowledgement_share=ports.acknowledgement_share,
     )
 
 

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import os
+import threading
 from collections.abc import Sequence
+from functools import partial
 
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.library import LIBRARY, Schedule
-from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.sweeps.message_counts import cost_of
-from collwise.simulator.sweeps.runner import Keep
+from collwise.simulator.schedule.networks import network_tables, ports_of
+from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
+from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case, Configuration, Timing
 
 
-class ScheduleRunner:
-    """A Runner: schedules recorded from the algorithms' code, played over the platform's ports and links."""
+class ScheduleRunner(Runner):
+    """Schedules recorded from the algorithms' code, played over the platform's ports and links."""
 
     def __init__(self, platform: HostPlatform, jobs: int | None = None) -> None:
-        """`jobs` is the number of cases at a time, by default one per core."""
+        """`jobs` is the number of cases at a time, by default one per core. Raises UsageError for platform XML."""
         self.platform = platform
-        self.processes_started = 0
+        self._ports = ports_of(platform)
         self._jobs = jobs or os.cpu_count() or 1
+        self._stop = threading.Event()
 
     @property
     def configuration(self) -> Configuration:
         """What the times depend on besides the case."""
-        details = {"platform_digest": self.platform.digest(), "program_digest": file_digest(LIBRARY)}
+        details = {
+            "platform_digest": self.platform.digest(),
+            "program_digest": file_digest(LIBRARY),
+            "ports": str(self._ports),
+        }
         return Configuration("simulated", self.platform.name, "schedule engine", tuple(sorted(details.items())))
 
     def weight(self, case: Case) -> float:
@@ -39,18 +45,17 @@ class ScheduleRunner:
         """Times the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
-        with concurrent.futures.ThreadPoolExecutor(max_workers=self._jobs) as pool:
-            try:
-                for timing in pool.map(self._time, sorted(cases, key=cost_of)):
-                    keep(timing)
-            except BaseException:
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
+        tasks = [partial(self._time, case, keep) for case in sorted(cases, key=cost_of)]
+        run_concurrently(tasks, self._jobs, self._stop)
 
-    def _time(self, case: Case) -> Timing:
+    def _time(self, case: Case, keep: Keep) -> None:
+        if self._stop.is_set():
+            return
         try:
             schedule = Schedule(case)
-            played = schedule.play(network_tables(self.platform, case.procs, case.processes_per_node, schedule.sizes))
+            tables = network_tables(self.platform, case.procs, case.processes_per_node, schedule.sizes)
+            played = schedule.play(tables)
         except CollwiseError as problem:
-            return Timing(case, float("nan"), error=str(problem))
-        return Timing(case, played.seconds, played.root_seconds)
+            keep(Timing(case, float("nan"), error=str(problem)))
+        else:
+            keep(Timing(case, played.seconds, played.root_seconds))

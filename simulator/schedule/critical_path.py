@@ -41,7 +41,7 @@ PARTS = (
 def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.DataFrame]:
     """The trace on a network, and its critical path by parts.
 
-    The rows are PARTS. `count` says how often the part is on the path, `bytes` how many bytes these messages and
+    The rows are the parts that a time consists of. `count` says how often the part is on the path, `bytes` how many bytes these messages and
     operations have, `seconds` how long they take, which is how much longer the whole would take if the part were twice
     as slow, as long as the path stays the same; `share` is that of the whole time. A message that takes longer than its
     latency and transfer alone waits for ports that others use.
@@ -71,7 +71,7 @@ def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.Da
         "copies": np.where(spent == COPYING, seconds, 0.0),
     }
     rows = [(int((part > 0).sum()), int(sizes[part > 0].sum()), float(part.sum())) for part in columns.values()]
-    parts = pd.DataFrame(rows, index=pd.Index(PARTS, name="part"), columns=["count", "bytes", "seconds"])
+    parts = pd.DataFrame(rows, index=pd.Index(columns, name="part"), columns=["count", "bytes", "seconds"])
     parts["share"] = parts.seconds / max(float(seconds.sum()), 1e-300)
     return trace, parts
 

@@ -29,11 +29,13 @@ def network_tables(
     """The tables for messages of those sizes among `procs` processes in block mapping.
 
     Where the platform describes its ports, these say how messages between nodes pass. Otherwise ports and links have
-    their nominal rates, and latencies and the rate of a single flow are those of SMPI's calibration, from which overheads
-    come in either case. SMPI charges the processor's overheads to no empty message; here it costs as much of them
-    as the calibration's first row says. `like_smpi` repeats what SMPI does otherwise, for comparisons: every message
-    has an envelope, eager messages leave when their receives are posted, and a sender waits until a rendezvous message
-    has arrived, not only for its handshake.
+    their nominal rates, and latencies and the rate of a single flow are those of SMPI's calibration, from which
+    overheads come in either case. SMPI charges the processor's overheads to no empty message; here it costs as much of
+    them as the calibration's first row says.
+
+    `like_smpi` repeats what SMPI does otherwise, for comparisons: every message has an envelope, eager messages leave
+    when their receives are posted, and a sender waits until a rendezvous message has arrived, not only for its
+    handshake.
 
     Raises UsageError for platform XML, which does not tell which links share what, and when the nodes do not suffice.
     """

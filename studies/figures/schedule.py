@@ -36,17 +36,11 @@ def schedule_figure(trace: Trace, procs: int, title: str) -> Figure:
                 spans["process"][chosen], (end - begin)[chosen], left=begin[chosen], height=0.6, color=colour, zorder=3
             )
             handles.append(Line2D([], [], color=colour, linewidth=6, label=label))
-    for is_critical, colour, width, label in (
-        (False, "#999999", 0.8, "message"),
-        (True, _CRITICAL, 1.8, "critical path"),
-    ):
+    for is_critical, colour, width, label in ((0, "#999999", 0.8, "message"), (1, _CRITICAL, 1.8, "critical path")):
         chosen = (spans["spent"] == ON_WAY) & (critical == is_critical)
-        ends = [begin[chosen], spans["process"][chosen], end[chosen], spans["peer"][chosen]]
-        axis.add_collection(
-            LineCollection(
-                np.stack(ends, axis=1).reshape(-1, 2, 2), colors=colour, linewidths=width, zorder=2 + is_critical
-            )
-        )
+        ends = np.stack([begin[chosen], spans["process"][chosen], end[chosen], spans["peer"][chosen]], axis=1)
+        lines = LineCollection(ends.reshape(-1, 2, 2), colors=colour, linewidths=width, zorder=2 + is_critical)
+        axis.add_collection(lines)
         handles.append(Line2D([], [], color=colour, linewidth=width, label=label))
     own = critical & (spans["spent"] != ON_WAY)
     rows = spans["process"][own]

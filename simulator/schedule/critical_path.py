@@ -41,10 +41,10 @@ PARTS = (
 def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.DataFrame]:
     """The trace on a network, and its critical path by parts.
 
-    The rows are the parts that a time consists of. `count` says how often the part is on the path, `bytes` how many bytes these messages and
-    operations have, `seconds` how long they take, which is how much longer the whole would take if the part were twice
-    as slow, as long as the path stays the same; `share` is that of the whole time. A message that takes longer than its
-    latency and transfer alone waits for ports that others use.
+    The rows are the parts that a time consists of. `count` says how often the part is on the path, `bytes` how many
+    bytes these messages and operations have, `seconds` how long they take, which is how much longer the whole would
+    take if the part were twice as slow, as long as the path stays the same; `share` is that of the whole time. A
+    message that takes longer than its latency and transfer alone waits for ports that others use.
     """
     import pandas as pd
 

@@ -1,0 +1,137 @@
+"""Time a message that the schedule engine needs to record and to play schedules, and SMPI for the same cases.
+
+    .venv/bin/python benchmarks/schedule_engine.py [--quick]
+
+Processor time of one core, the least of three runs; SMPI's includes its start, of about 0.1 s. `--quick` leaves out
+P = 16384 and SMPI's largest cases.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from collwise.common.units import format_size
+from collwise.platforms import HostPlatform, load_description
+from collwise.simulator.schedule.library import NetworkTables, Schedule
+from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case
+from collwise.studies.cli.output import print_table
+
+MOST_NANOSECONDS = {"models": 100, "ports": 400}
+SMPI_MOST_MESSAGES = 600_000
+CASES = [
+    Case("bcast", "binomial", 64, 2**20, 8192),
+    Case("bcast", "chain", 1024, 2**22, 8192),
+    Case("bcast", "binomial", 16384, 2**20, 8192),
+    Case("gather", "linear", 1024, 1024),
+    Case("gather", "linear", 16384, 1024),
+    Case("reduce", "binary", 1024, 2**20, 8192),
+    Case("allreduce", "recursive_doubling", 64, 1024),
+    Case("allreduce", "recursive_doubling", 1024, 1024),
+    Case("allreduce", "recursive_doubling", 16384, 1024),
+    Case("allreduce", "ring", 1024, 2**20),
+    Case("allgather", "bruck", 1024, 1024),
+    Case("allgather", "ring", 1024, 1024),
+    Case("alltoall", "linear", 256, 1024),
+    Case("alltoall", "pairwise", 1024, 1024),
+    Case("alltoall", "linear", 1024, 1024),
+    Case("barrier", "bruck", 16384, 0),
+]
+
+
+def least_seconds(do: Callable[[], object]) -> float:
+    """The least processor time of three runs."""
+    found = []
+    for _ in range(3):
+        started = time.process_time()
+        do()
+        found.append(time.process_time() - started)
+    return min(found)
+
+
+def model_tables(schedule: Schedule) -> NetworkTables:
+    """A LogGP network: latency, overheads and gaps, no ports."""
+    sizes = schedule.sizes.astype(np.float64)[None]
+    overhead = np.full_like(sizes, 1e-6)
+    transfer, nothing = sizes * 1e-9, np.zeros_like(sizes)
+    return NetworkTables(
+        node_of=np.arange(schedule.procs),
+        class_of=np.zeros(schedule.procs),
+        send_seconds=overhead,
+        start_seconds=overhead,
+        receive_seconds=overhead,
+        reduce_seconds=nothing[0],
+        copy_seconds=nothing[0],
+        protocol=np.zeros(sizes.shape[1]),
+        handshake_seconds=nothing[None],
+        latency_seconds=overhead[None],
+        transfer_seconds=transfer[None],
+        gap_seconds=transfer[None],
+        receive_gap_seconds=transfer,
+        local_latency_seconds=nothing,
+        local_transfer_seconds=nothing,
+    )
+
+
+def smpi_seconds(platform: HostPlatform, case: Case) -> float:
+    """Processor time of SMPI for one case that no store has."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
+        SimulationContext(store, jobs=1).simulate(platform, [case]).complete()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> int:
+    """Prints the table; returns 1 if a limit is not met."""
+    quick = "--quick" in sys.argv[1:]
+    platform = replace(load_description("gros"), nodes=16384)
+    rows, within = [], True
+    for case in CASES:
+        if quick and case.procs > 1024:
+            continue
+        schedule = Schedule(case)
+        messages = schedule.messages
+        record = least_seconds(lambda case=case: Schedule(case)) / messages
+        models = model_tables(schedule)
+        model = least_seconds(lambda made=schedule, tables=models: made.play(tables)) / messages
+        tables = network_tables(platform, case.procs, 1, schedule.sizes)
+        port = least_seconds(lambda made=schedule, tables=tables: made.play(tables)) / messages
+        slow = messages <= SMPI_MOST_MESSAGES / (4 if quick else 1) and case.procs <= 1024
+        smpi = smpi_seconds(platform, case) / messages if slow else float("nan")
+        found = {"models": (record + model) * 1e9, "ports": (record + port) * 1e9}
+        within &= all(found[name] <= most for name, most in MOST_NANOSECONDS.items())
+        rows.append(
+            (
+                f"{case.collective} {case.algorithm}",
+                case.procs,
+                format_size(case.message_bytes),
+                messages,
+                f"{record * 1e9:.0f}",
+                f"{found['models']:.0f}",
+                f"{found['ports']:.0f}",
+                "-" if np.isnan(smpi) else f"{smpi * 1e9:.0f}",
+                "-" if np.isnan(smpi) else f"{smpi * 1e9 / found['ports']:.0f}",
+                f"{schedule.memory_bytes / 2**20:.1f}",
+            )
+        )
+    heads = ["algorithm", "P", "m", "messages", "recorded", "and played by models", "or over ports", "SMPI",
+             "SMPI / ports", "MiB recorded"]  # fmt: skip
+    print_table("nanoseconds of one core for each message", heads, rows, left=1)
+    print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:.0f} MiB")
+    print(f"limits {MOST_NANOSECONDS}: {'met' if within else 'not met'}")
+    return 0 if within else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -11,7 +11,7 @@ a doubling are not evaluated there again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,37 +62,33 @@ def switch_points(
     counts = np.array(procs, dtype=np.int64)
     steps = _within(least_bytes, largest_bytes, _steps(largest_bytes))
     starts = _within(least_bytes, largest_bytes, steps, *_behind_multiples(largest_bytes, segment_bytes))
-    wide = _Ranges.of(counts, steps, largest_bytes, np.arange(len(counts) * len(steps)))
+    near = _near(candidates, counts, _from_to(steps, largest_bytes), _from_to(starts, largest_bytes))
     home = np.searchsorted(steps, starts, side="right") - 1
-    narrow = _Ranges.of(
-        counts, starts, largest_bytes, (np.arange(len(counts))[:, None] * len(steps) + home[None, :]).ravel()
+    every = _Ranges(
+        np.repeat(counts, len(starts)),
+        *np.tile(_from_to(starts, largest_bytes), len(counts)),
+        near[:, :, home].reshape(len(candidates), -1),
     )
-    found = _settled(candidates, narrow, _near(candidates, wide, narrow))
+    found = _settled(candidates, every)
     return _merged(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Ranges of sizes, arrays of one length: P, first and last size, and the wide range that they are part of."""
+    """Ranges of sizes: P, first and last size, and which candidates may win there, shape (candidates, ranges)."""
 
     procs: Indices
     starts: Indices
     ends: Indices
-    home: Indices
-
-    @classmethod
-    def of(cls, counts: Indices, starts: Indices, largest: int, home: Indices) -> _Ranges:
-        """The same ranges for each P, one after the other; `home` is theirs."""
-        ends = np.append(starts[1:] - 1, largest)
-        return cls(np.repeat(counts, len(starts)), np.tile(starts, len(counts)), np.tile(ends, len(counts)), home)
+    wanted: NDArray[np.bool_]
 
     def some(self, which: slice | NDArray[np.bool_]) -> _Ranges:
         """The ranges of an index or mask."""
-        return _Ranges(self.procs[which], self.starts[which], self.ends[which], self.home[which])
+        return _Ranges(self.procs[which], self.starts[which], self.ends[which], self.wanted[:, which])
 
-    def parts(self, candidates: int) -> Iterator[_Ranges]:
+    def parts(self) -> Iterator[_Ranges]:
         """Batches of the size whose times memory is to hold."""
-        at_once = max(1, _MOST_TIMES // (len(_PROBES) * candidates))
+        at_once = max(1, _MOST_TIMES // (len(_PROBES) * len(self.wanted)))
         for first in range(0, len(self.starts), at_once):
             yield self.some(slice(first, first + at_once))
 
@@ -116,58 +112,69 @@ def _within(least: int, largest: int, *sizes: Indices) -> Indices:
     return np.unique(every[(every >= least) & (every <= largest)])
 
 
-def _near(candidates: Sequence[Times], wide: _Ranges, narrow: _Ranges) -> NDArray[np.bool_]:
-    """Which candidates may be the fastest somewhere in a wide range, shape (candidates, ranges).
+def _from_to(starts: Indices, largest: int) -> Indices:
+    """The first and last size of ranges that follow each other, as two rows."""
+    return np.stack([starts, np.append(starts[1:] - 1, largest)])
+
+
+def _near(candidates: Sequence[Times], counts: Indices, wide: Indices, narrow: Indices) -> NDArray[np.bool_]:
+    """Which candidates may be the fastest somewhere in a wide range, shape (candidates, P, ranges).
 
     Looked at are its probes, and both ends of the narrow ranges in it: where all segments are full, or one more has
     made them short, times may leap for a single byte.
     """
-    found = np.zeros((len(candidates), len(wide.starts)), dtype=bool)
-    for part in wide.parts(len(candidates)):
-        seconds = _evaluated(candidates, part, _probes(part.starts, part.ends))
-        slowest_best = np.max(np.min(seconds, axis=0), axis=1)
-        found[:, part.home] = np.min(seconds, axis=2) <= _FAR * slowest_best
-    for part in narrow.parts(len(candidates)):
-        seconds = _evaluated(candidates, part, np.stack([part.starts, part.ends], axis=1))
-        near = np.any(seconds <= _FAR * np.min(seconds, axis=0), axis=2)
-        for mine, here in zip(found, near, strict=True):
-            mine[part.home[here]] = True
-    return found
+    probes, bounds = _probes(*wide), narrow.T
+    first = np.searchsorted(narrow[0], wide[0])
+    at_once = max(1, _MOST_TIMES // (len(candidates) * max(probes.size, bounds.size)))
+    found = []
+    for some in np.split(counts, range(at_once, len(counts), at_once)):
+        seconds = _over_grid(candidates, some, probes)
+        slowest_best = np.max(np.min(seconds, axis=0), axis=-1)
+        near = np.min(seconds, axis=-1) <= _FAR * slowest_best
+        seconds = _over_grid(candidates, some, bounds)
+        here = np.any(seconds <= _FAR * np.min(seconds, axis=0), axis=-1)
+        found.append(near | np.logical_or.reduceat(here, first, axis=-1))
+    return np.concatenate(found, axis=1)
 
 
-def _evaluated(
-    candidates: Sequence[Times], ranges: _Ranges, probes: Indices, wanted: NDArray[np.bool_] | None = None
-) -> Array:
+def _over_grid(candidates: Sequence[Times], counts: Indices, sizes: Indices) -> Array:
+    """Seconds for each P at all sizes, shape (candidates, P, *shape of sizes); infinite for nan."""
+    points = np.broadcast_arrays(counts[:, None].astype(float), sizes.ravel().astype(float))
+    return np.stack([_known(times(*points)) for times in candidates]).reshape(len(candidates), -1, *sizes.shape)
+
+
+def _at_probes(candidates: Sequence[Times], ranges: _Ranges, probes: Indices) -> Array:
     """Seconds at the probes, shape (candidates, ranges, probes); infinite for nan and where they are not wanted."""
     seconds = np.full((len(candidates), *probes.shape), np.inf)
-    for index, times in enumerate(candidates):
-        here = np.ones(len(probes), dtype=bool) if wanted is None else wanted[index]
-        if here.any():
-            points = probes[here]
-            procs = np.broadcast_to(ranges.procs[here, None], points.shape)
-            found = times(procs.ravel().astype(float), points.ravel().astype(float))
-            seconds[index, here] = np.where(np.isnan(found), np.inf, found).reshape(points.shape)
+    for times, wanted, mine in zip(candidates, ranges.wanted, seconds, strict=True):
+        if wanted.any():
+            points = probes[wanted].astype(float)
+            procs = np.repeat(ranges.procs[wanted].astype(float), points.shape[1])
+            mine[wanted] = _known(times(procs, points.ravel())).reshape(points.shape)
     return seconds
 
 
-def _settled(
-    candidates: Sequence[Times], ranges: _Ranges, near: NDArray[np.bool_]
-) -> Iterator[tuple[Indices, Indices, Indices]]:
+def _known(seconds: Array) -> Array:
+    return np.where(np.isnan(seconds), np.inf, seconds)
+
+
+def _settled(candidates: Sequence[Times], ranges: _Ranges) -> Iterator[tuple[Indices, Indices, Indices]]:
     """P, first size and fastest candidate of ranges in which that does not change."""
     while len(ranges.starts):
         halved: list[_Ranges] = []
-        for part in ranges.parts(len(candidates)):
+        for part in ranges.parts():
             probes = _probes(part.starts, part.ends)
-            wanted = near[:, part.home]
-            seconds = _evaluated(candidates, part, probes, wanted)
+            seconds = _at_probes(candidates, part, probes)
             winners = fastest(seconds)
-            one = _one_winner(seconds, wanted, winners, probes)
+            rivals = _rivals(seconds, part.wanted, winners[:, 0], probes)
+            one = np.all(winners == winners[:, :1], axis=1) & ~np.any(rivals, axis=0)
             yield part.procs[one], part.starts[one], winners[one, 0]
             known = ~one & (part.ends - part.starts < len(_PROBES))
             yield np.repeat(part.procs[known], len(_PROBES)), probes[known].ravel(), winners[known].ravel()
-            halved += part.some(~one & ~known).halves()
+            left = rivals | (np.arange(len(candidates))[:, None] == winners[:, 0])
+            halved += replace(part, wanted=left).some(~one & ~known).halves()
         ranges = _Ranges(
-            *(np.concatenate([getattr(half, name) for half in halved]) for name in ("procs", "starts", "ends", "home"))
+            *(np.concatenate([getattr(half, field.name) for half in halved], axis=-1) for field in fields(_Ranges))
         )
 
 
@@ -180,17 +187,16 @@ def _probes(starts: Indices, ends: Indices) -> Indices:
     return np.where(width < len(_PROBES), every, spread)
 
 
-def _one_winner(seconds: Array, wanted: NDArray[np.bool_], winners: Indices, probes: Indices) -> NDArray[np.bool_]:
-    """Whether the winner of a range's probes surely wins in between, too; seconds (candidates, ranges, probes).
+def _rivals(seconds: Array, wanted: NDArray[np.bool_], winner: Indices, probes: Indices) -> NDArray[np.bool_]:
+    """Which candidates may be faster than a range's winner at its first probe somewhere, shape (candidates, ranges).
 
-    Candidates that are not wanted in a range have no time there.
+    Seconds have the shape (candidates, ranges, probes); candidates that are not wanted in a range have no time there.
     """
-    winner = winners[:, 0]
-    one = np.all(winners == winner[:, None], axis=1)
+    rivals = wanted & (np.arange(len(wanted))[:, None] != winner)
     best = np.take_along_axis(seconds, winner[None, :, None], axis=0)[0]
     along = (probes - probes[:, :1]) / np.maximum(probes[:, -1:] - probes[:, :1], 1)
-    for index, here in enumerate(wanted):
-        which = np.flatnonzero(here & one & (winner != index))
+    for index, mine in enumerate(rivals):
+        which = np.flatnonzero(mine)
         times, least = seconds[index, which], best[which]
         with np.errstate(invalid="ignore"):
             # How far the winner is ahead: an earlier one with the same time would have won.
@@ -198,8 +204,8 @@ def _one_winner(seconds: Array, wanted: NDArray[np.bool_], winners: Indices, pro
             straight = ahead[:, :1] + (ahead[:, -1:] - ahead[:, :1]) * along[which]
             bend = np.max(np.abs(ahead - straight), axis=1)
             clear = np.min(ahead, axis=1) >= _BEND * bend
-        one[which] = clear | np.all(np.isinf(times), axis=1)
-    return one
+        mine[which] = ~(clear | np.all(np.isinf(times), axis=1))
+    return rivals
 
 
 def _merged(procs: Indices, starts: Indices, winners: Indices) -> dict[int, tuple[tuple[int, int], ...]]:

@@ -62,14 +62,12 @@ def switch_points(
     counts = np.array(procs, dtype=np.int64)
     steps = _within(least_bytes, largest_bytes, _steps(largest_bytes))
     starts = _within(least_bytes, largest_bytes, steps, *_behind_multiples(largest_bytes, segment_bytes))
-    near = _near(candidates, counts, _from_to(steps, largest_bytes), _from_to(starts, largest_bytes))
+    narrow = _from_to(starts, largest_bytes)
+    near = _near(candidates, counts, _from_to(steps, largest_bytes), narrow)
     home = np.searchsorted(steps, starts, side="right") - 1
-    every = _Ranges(
-        np.repeat(counts, len(starts)),
-        *np.tile(_from_to(starts, largest_bytes), len(counts)),
-        near[:, :, home].reshape(len(candidates), -1),
-    )
-    found = _settled(candidates, every)
+    wanted = near[:, :, home].reshape(len(candidates), -1)
+    first, last = np.tile(narrow, len(counts))
+    found = _settled(candidates, _Ranges(np.repeat(counts, len(starts)), first, last, wanted))
     return _merged(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 

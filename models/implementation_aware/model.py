@@ -84,8 +84,7 @@ def protocol_sums(model: str, collective: str, parts: Sequence[Part], points: Po
         else:
             is_rendezvous = (points.message_bytes >= points.eager_limit_bytes) & (collective == "gather")
         for protocol, applies in ((EAGER, ~is_rendezvous), (RENDEZVOUS, is_rendezvous)):
-            count = np.where(applies, part.count, 0.0)
-            if np.any(count):
+            if np.any(applies) and np.any(count := np.where(applies, part.count, 0.0)):
                 key, total = f"{part.name}/{protocol}", count * part.bytes_each
                 sums[key] = (sums[key][0] + count, sums[key][1] + total) if key in sums else (count, total)
     return sums

@@ -27,7 +27,7 @@ Subtrees = Callable[[int], tuple[int, ...]]
 
 _CELLS_A_POINT = 4
 # Otherwise this many neighbouring P share a table, since their trees have most of their subtrees in common.
-_PROCS_AT_ONCE = 32
+_PROCS_AT_ONCE = 8
 
 
 @cache

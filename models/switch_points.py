@@ -11,7 +11,6 @@ a doubling are not evaluated there again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,48 +59,16 @@ def switch_points(
     jump at each multiple of `segment_bytes` and at the byte behind it.
     """
     counts = np.array(procs, dtype=np.int64)
-    steps = _within(least_bytes, largest_bytes, _steps(largest_bytes))
-    starts = _within(least_bytes, largest_bytes, steps, *_behind_multiples(largest_bytes, segment_bytes))
+    doublings = np.arange(0, np.log2(max(largest_bytes, 1)) + 1, 1 / _RANGES_A_DOUBLING)
+    steps = _within(least_bytes, largest_bytes, np.exp2(doublings).astype(np.int64))
+    behind = [np.arange(1, largest_bytes + 1, size, dtype=np.int64) for size in segment_bytes if size > 0]
+    starts = _within(least_bytes, largest_bytes, steps, *behind)
     narrow = _from_to(starts, largest_bytes)
     near = _near(candidates, counts, _from_to(steps, largest_bytes), narrow)
     home = np.searchsorted(steps, starts, side="right") - 1
-    wanted = near[:, :, home].reshape(len(candidates), -1)
-    first, last = np.tile(narrow, len(counts))
-    found = _settled(candidates, _Ranges(np.repeat(counts, len(starts)), first, last, wanted))
+    ranges = np.stack([np.repeat(counts, len(starts)), *np.tile(narrow, len(counts))])
+    found = _settled(candidates, ranges, near[:, :, home].reshape(len(candidates), -1))
     return _merged(*(np.concatenate(column) for column in zip(*found, strict=True)))
-
-
-@dataclass(frozen=True)
-class _Ranges:
-    """Ranges of sizes: P, first and last size, and which candidates may win there, shape (candidates, ranges)."""
-
-    procs: Indices
-    starts: Indices
-    ends: Indices
-    wanted: NDArray[np.bool_]
-
-    def some(self, which: slice | NDArray[np.bool_]) -> _Ranges:
-        """The ranges of an index or mask."""
-        return _Ranges(self.procs[which], self.starts[which], self.ends[which], self.wanted[:, which])
-
-    def parts(self) -> Iterator[_Ranges]:
-        """Batches of the size whose times memory is to hold."""
-        at_once = max(1, _MOST_TIMES // (len(_PROBES) * len(self.wanted)))
-        for first in range(0, len(self.starts), at_once):
-            yield self.some(slice(first, first + at_once))
-
-    def halves(self) -> tuple[_Ranges, _Ranges]:
-        """The lower and the upper half of each."""
-        middle = (self.starts + self.ends) // 2
-        return replace(self, ends=middle), replace(self, starts=middle + 1)
-
-
-def _steps(largest: int) -> Indices:
-    return np.exp2(np.arange(0, np.log2(max(largest, 1)) + 1, 1 / _RANGES_A_DOUBLING)).astype(np.int64)
-
-
-def _behind_multiples(largest: int, segments: Sequence[int]) -> list[Indices]:
-    return [np.arange(1, largest + 1, size, dtype=np.int64) for size in segments if size > 0]
 
 
 def _within(least: int, largest: int, *sizes: Indices) -> Indices:
@@ -141,14 +108,14 @@ def _over_grid(candidates: Sequence[Times], counts: Indices, sizes: Indices) -> 
     return np.stack([_known(times(*points)) for times in candidates]).reshape(len(candidates), -1, *sizes.shape)
 
 
-def _at_probes(candidates: Sequence[Times], ranges: _Ranges, probes: Indices) -> Array:
+def _at_probes(candidates: Sequence[Times], procs: Indices, probes: Indices, wanted: NDArray[np.bool_]) -> Array:
     """Seconds at the probes, shape (candidates, ranges, probes); infinite for nan and where they are not wanted."""
     seconds = np.full((len(candidates), *probes.shape), np.inf)
-    for times, wanted, mine in zip(candidates, ranges.wanted, seconds, strict=True):
-        if wanted.any():
-            points = probes[wanted].astype(float)
-            procs = np.repeat(ranges.procs[wanted].astype(float), points.shape[1])
-            mine[wanted] = _known(times(procs, points.ravel())).reshape(points.shape)
+    for times, here, mine in zip(candidates, wanted, seconds, strict=True):
+        if here.any():
+            points = probes[here].astype(float)
+            counts = np.repeat(procs[here].astype(float), points.shape[1])
+            mine[here] = _known(times(counts, points.ravel())).reshape(points.shape)
     return seconds
 
 
@@ -156,24 +123,34 @@ def _known(seconds: Array) -> Array:
     return np.where(np.isnan(seconds), np.inf, seconds)
 
 
-def _settled(candidates: Sequence[Times], ranges: _Ranges) -> Iterator[tuple[Indices, Indices, Indices]]:
-    """P, first size and fastest candidate of ranges in which that does not change."""
-    while len(ranges.starts):
-        halved: list[_Ranges] = []
-        for part in ranges.parts():
-            probes = _probes(part.starts, part.ends)
-            seconds = _at_probes(candidates, part, probes)
+def _settled(
+    candidates: Sequence[Times], ranges: Indices, wanted: NDArray[np.bool_]
+) -> Iterator[tuple[Indices, Indices, Indices]]:
+    """P, first size and fastest candidate of ranges in which that does not change.
+
+    The rows of `ranges` are P, the first and the last size; `wanted` says which candidates may win in each of them.
+    """
+    at_once = max(1, _MOST_TIMES // (len(_PROBES) * len(candidates)))
+    while ranges.size:
+        halves: list[Indices] = []
+        left: list[NDArray[np.bool_]] = []
+        for first in range(0, ranges.shape[1], at_once):
+            part, here = ranges[:, first : first + at_once], wanted[:, first : first + at_once]
+            procs, starts, ends = part
+            probes = _probes(starts, ends)
+            seconds = _at_probes(candidates, procs, probes, here)
             winners = fastest(seconds)
-            rivals = _rivals(seconds, part.wanted, winners[:, 0], probes)
+            rivals = _rivals(seconds, here, winners[:, 0], probes)
             one = np.all(winners == winners[:, :1], axis=1) & ~np.any(rivals, axis=0)
-            yield part.procs[one], part.starts[one], winners[one, 0]
-            known = ~one & (part.ends - part.starts < len(_PROBES))
-            yield np.repeat(part.procs[known], len(_PROBES)), probes[known].ravel(), winners[known].ravel()
-            left = rivals | (np.arange(len(candidates))[:, None] == winners[:, 0])
-            halved += replace(part, wanted=left).some(~one & ~known).halves()
-        ranges = _Ranges(
-            *(np.concatenate([getattr(half, field.name) for half in halved], axis=-1) for field in fields(_Ranges))
-        )
+            yield procs[one], starts[one], winners[one, 0]
+            known = ~one & (ends - starts < len(_PROBES))
+            yield np.repeat(procs[known], len(_PROBES)), probes[known].ravel(), winners[known].ravel()
+            again = ~one & ~known
+            procs, starts, ends = part[:, again]
+            middle = (starts + ends) // 2
+            halves += [np.stack([procs, starts, middle]), np.stack([procs, middle + 1, ends])]
+            left += [(rivals | (np.arange(len(candidates))[:, None] == winners[:, 0]))[:, again]] * 2
+        ranges, wanted = np.concatenate(halves, axis=1), np.concatenate(left, axis=1)
 
 
 def _probes(starts: Indices, ends: Indices) -> Indices:

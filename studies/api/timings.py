@@ -82,9 +82,8 @@ def simulate(
         for one, competing in choices.items()
         for case in cases(one, competing, process_counts, sizes_of(one, asked_sizes), per_node, root)
     ]
-    label = ", ".join(asked) if len(asked) <= 3 else f"{len(asked)} collectives"
     with arguments.opened(context) as simulations:
-        result = simulations.simulate(where, wanted, f"{where.name} {label}")
+        result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
     frame = _frame(result.timings.values(), _CASE, ("seconds", "error"))
     frame.attrs = {
         "platform": where.name,

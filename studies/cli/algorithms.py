@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-import click
-
 from collwise.algorithms.catalogue import Algorithm, Catalogue
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import json_option, print_json
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import command, option
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 
 
-@click.command(epilog=example("algorithms --collective bcast"))
-@click.option("--collective", help="Only this one.")
-@json_option
-def algorithms(collective: str | None, as_json: bool) -> None:
+@command("algorithms --collective bcast")
+def algorithms(
+    collective: str | None = option("Only this one."),
+    as_json: bool = options.JSON,
+) -> None:
     """Every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""
     catalogue = Catalogue.load()
     chosen = [catalogue.collective(collective)] if collective else list(catalogue.collectives.values())
@@ -27,7 +26,7 @@ def algorithms(collective: str | None, as_json: bool) -> None:
         rows = [_row(algorithm) for algorithm in entry.algorithms.values()]
         columns = ["algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
         title = f"{entry.title}: {entry.name} (message bytes: {entry.message_bytes})"
-        stdout_console().print(table(title, columns, rows, left=len(columns), wrap=True))
+        print_table(title, columns, rows, left=len(columns), wrap=True)
 
 
 def _row(algorithm: Algorithm) -> tuple[str, ...]:

@@ -13,21 +13,11 @@ from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    COLLECTIVES,
-    COUNTS,
-    NAMES,
-    PLATFORM,
-    SIZES,
-    NamedChoices,
-    SimulationOptions,
-    describe,
-    json_option,
-    print_json,
-    simulation_options,
-)
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import command, option
+from collwise.studies.cli.option_types import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, named_choices
+from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.cli.output import describe, print_json, print_table, tell
 from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
 from collwise.validation.fitting.models_by_name import models_on, simulated_parameters
 from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, Recovered, objection, requests
@@ -42,24 +32,17 @@ from collwise.validation.selection.evaluation import evaluate as run_evaluation
 _SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
 
 
-@click.command(epilog=example("evaluate --platforms boba,grisou"))
-@click.option("--platforms", required=True, type=NAMES, help="Names by commas: boba,frodo,grisou,gros.")
-@click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: {','.join(MODELLED)}.")
-@click.option(
-    "--models", type=NamedChoices("model", MODEL_NAMES), help="Names by commas. Default: all that suit the platform."
-)
-@click.option("--procs", type=COUNTS, help="Process counts, one a node. Default: 3 to all nodes, seven of them.")
-@click.option("--sizes", type=SIZES, help="Message sizes. Default: from 8 B on by factors of 4.")
-@simulation_options
-@json_option
+@command("evaluate --platforms boba,grisou")
 def evaluate(
-    platforms: Sequence[str],
-    collectives: Sequence[str] | None,
-    models: Sequence[str] | None,
-    procs: Sequence[int] | None,
-    sizes: Sequence[int] | None,
-    simulation: SimulationOptions,
-    as_json: bool,
+    platforms: Sequence[str] = option("Names by commas: boba,frodo,grisou,gros.", NAMES, required=True),
+    collectives: Sequence[str] | None = option(f"Default: {','.join(MODELLED)}.", COLLECTIVES, names="--collective"),
+    models: Sequence[str] | None = option(
+        "Names by commas. Default: all that suit the platform.", named_choices("model", MODEL_NAMES)
+    ),
+    procs: Sequence[int] | None = option("Process counts, one a node. Default: 3 to all nodes, seven of them.", COUNTS),
+    sizes: Sequence[int] | None = option("Message sizes. Default: from 8 B on by factors of 4.", SIZES),
+    simulation: SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """Scores models: predicted against simulated times, and the slowdown of their picks.
 
@@ -76,7 +59,7 @@ def evaluate(
         print_json([asdict(score) for score in scores])
     else:
         title = "Predicted against simulated times, and the slowdown of picks against the best"
-        stdout_console().print(table(title, SCORE_COLUMNS, score_rows(scores), left=3))
+        print_table(title, SCORE_COLUMNS, score_rows(scores), left=3)
     for line in (line for result in results for line in remarks(result)):
         click.echo(line, err=as_json)
     if failed := [timing for result in results for timing in result.failed]:
@@ -109,7 +92,7 @@ def _planned(
             why = f"none of the models {', '.join(map(str, chosen))} has a formula for {name}"
             if collectives:
                 raise UsageError(why)
-            click.echo(f"collwise: {why}; left out", err=True)
+            tell(f"{why}; left out")
     grids = [usual_grid(platform, name, procs or ()) for name in covered]
     if sizes:
         grids = [replace(grid, message_bytes=sizes_of(grid.collective, sizes)) for grid in grids]
@@ -122,11 +105,14 @@ def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:
     return run_evaluation(plan.platform, models, plan.grids, context)
 
 
-@click.command(epilog=example("recover --platform exact"))
-@click.option("--platform", type=PLATFORM, help="A description. Default: the synthetic ones, which are made for this.")
-@simulation_options
-@json_option
-def recover(platform: HostPlatform | None, simulation: SimulationOptions, as_json: bool) -> None:
+@command("recover --platform exact")
+def recover(
+    platform: HostPlatform | None = option(
+        "A description. Default: the synthetic ones, which are made for this.", PLATFORM
+    ),
+    simulation: SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
+) -> None:
     """Estimates by every procedure what a platform's description says, and gives the errors.
 
     Procedures are left out where the platform is not as their papers assume. Exit code 1 if a parameter is off by more
@@ -145,7 +131,7 @@ def recover(platform: HostPlatform | None, simulation: SimulationOptions, as_jso
         print_json([asdict(row) | {"ok": row.ok} for row in rows])
     else:
         title = "Estimated parameters beside the true ones, in seconds (per byte)"
-        stdout_console().print(table(title, RECOVERED_COLUMNS, [recovered_cells(row) for row in rows], left=4))
+        print_table(title, RECOVERED_COLUMNS, [recovered_cells(row) for row in rows], left=4)
     for line in left_out:
         click.echo(line, err=as_json)
     wrong = [row for row in rows if not row.ok]

@@ -6,7 +6,6 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -27,54 +26,33 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    PLATFORM,
-    PRECISION,
-    SIZE,
-    SIZES,
-    FiniteRange,
-    SimulationOptions,
-    json_option,
-    precision_options,
-    print_json,
-    refuse_options,
-    simulation_options,
-)
-from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import command, option, refuse_options
+from collwise.studies.cli.option_types import PLATFORM, SIZE, SIZES, FiniteRange
+from collwise.studies.cli.options import PRECISION, SimulationOptions
+from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
 
 
-@click.command(epilog=example("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4"))
-@click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
-@click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
-@target_options
-@click.option("--procs", type=click.IntRange(2), help="Processes, one per node. Default: all; on this machine 4.")
-@click.option("--processes", help="Ranks, the first takes the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.")
-@click.option("--reply", type=SIZE, help="Reply size. Default: the smallest; for roundtrips the message's.")
-@click.option("--count", type=click.IntRange(1), help=f"Repeats of {', '.join(WITH_COUNT)}. Default: 10.")
-@click.option("--delay", type=FiniteRange(0), help=f"Other work in seconds ({', '.join(WITH_DELAY)}). Default: 0.001.")
-@click.option("--parallel/--one-after-another", default=True, show_default=True, help="On disjoint processes.")
-@precision_options(Precision())
-@simulation_options
-@json_option
-@click.pass_context
+@command("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
 def experiment(
-    command: click.Context,
-    /,
-    kind: str,
-    platform: HostPlatform | None,
-    where: TargetOptions,
-    procs: int | None,
-    processes: str | None,
-    parallel: bool,
-    precision: Precision,
-    simulation: SimulationOptions,
-    as_json: bool,
-    **sizes_and_times: Any,
+    kind: str = option(None, click.Choice(KINDS), ROUNDTRIP),
+    platform: HostPlatform | None = option("Simulate on a known platform or a .toml or .xml file.", PLATFORM),
+    where: TargetOptions = TARGET,
+    procs: int | None = option("Processes, one per node. Default: all; on this machine 4.", click.IntRange(2)),
+    processes: str | None = option("Ranks, the first takes the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1."),
+    sizes: Sequence[int] | None = option(
+        "Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.", SIZES
+    ),
+    reply: int | None = option("Reply size. Default: the smallest; for roundtrips the message's.", SIZE),
+    count: int | None = option(f"Repeats of {', '.join(WITH_COUNT)}. Default: 10.", click.IntRange(1)),
+    delay: float | None = option(f"Other work in seconds ({', '.join(WITH_DELAY)}). Default: 0.001.", FiniteRange(0)),
+    parallel: bool = option("On disjoint processes.", default=True, names="--parallel/--one-after-another"),
+    precision: Precision = options.precision(Precision()),
+    simulation: SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
 
@@ -85,20 +63,22 @@ def experiment(
         raise UsageError(f"name either --platform, to simulate, or a target to measure on: {TARGET_OPTIONS}")
     with simulation.context() as context:
         if platform is not None:
-            refuse_options(command, PRECISION, f"measured times ({TARGET_OPTIONS}); simulated time is exact")
+            refuse_options(PRECISION, f"measured times ({TARGET_OPTIONS}); simulated time is exact")
             lab = context.laboratory(platform, procs)
         else:
-            refuse_options(command, ("engine", "simgrid", "jobs"), "--platform")
+            refuse_options(("engine", "simgrid", "jobs"), "--platform")
             target = target_from(where)
             lab = ExperimentLaboratory.measured(target, procs or target.usual_procs, context.store, precision=precision)
-        experiments = _experiments(kind, _process_sets(processes, kind, lab.procs), lab.least_bytes, **sizes_and_times)
+        experiments = _experiments(
+            kind, _process_sets(processes, kind, lab.procs), lab.least_bytes, sizes, reply, count, delay
+        )
         measurements = lab.run(experiments, parallel)
     if as_json:
         print_json(_document(lab, experiments, measurements))
         return
     rows = [_row(one, measurement) for one, measurement in zip(experiments, measurements, strict=True)]
     columns = ["kind", "processes", "m", "mean", "+-", "repetitions"]
-    stdout_console().print(table(f"{lab.label}, P = {lab.procs}", columns, rows, left=2))
+    print_table(f"{lab.label}, P = {lab.procs}", columns, rows, left=2)
     effort = lab.effort
     click.echo(f"{effort.measurements} measurements, {format_seconds(effort.seconds)} on the platform")
 
@@ -107,7 +87,6 @@ def _experiments(
     kind: str,
     process_sets: Sequence[tuple[int, ...]],
     least_bytes: int,
-    *,
     sizes: Sequence[int] | None,
     reply: int | None,
     count: int | None,

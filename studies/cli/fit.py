@@ -20,24 +20,12 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    COUNTS,
-    PLATFORM,
-    PRECISION,
-    NamedChoice,
-    SimulationOptions,
-    file_option,
-    json_option,
-    precision_options,
-    print_json,
-    processes_per_node,
-    refuse_options,
-    segments_option,
-    simulation_options,
-)
-from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import NEW_FILE, command, flag, option, refuse_options
+from collwise.studies.cli.option_types import COUNTS, PLATFORM, NamedChoice
+from collwise.studies.cli.options import PRECISION, SimulationOptions
+from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import (
     MEASURED_PRECISION,
@@ -60,53 +48,33 @@ _POINT_TO_POINT = ("procedure", "heterogeneous", "thorough")
 _BY_ALGORITHM = ("segments", "chains")
 
 
-@click.command(epilog=example("fit --platform mine.toml -o mine.parameters.toml"))
-@click.option("--platform", type=PLATFORM, help="A known platform (see 'collwise platforms list') or a file.")
-@target_options
-@click.option(
-    "--model",
-    type=NamedChoice("model", [IMPLEMENTATION_AWARE, *FAMILIES]),
-    default=IMPLEMENTATION_AWARE,
-    show_default=True,
-    help="The family to fit.",
-)
-@click.option(
-    "--procs",
-    type=COUNTS,
-    help="P of the experiments. Default: five nodes, a quarter and half of all; for point-to-point models one number, "
-    f"six, all where nodes differ. Measured: all, {LOCAL_PROCS} on this machine.",
-)
-@click.option("--procedure", help=f"For point-to-point models; the first is the default. {_PROCEDURES}.")
-@click.option(
-    "--heterogeneous/--homogeneous",
-    default=None,
-    help="For point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
-)
-@precision_options(MEASURED_PRECISION)
-@click.option("--thorough", is_flag=True, help="Measured: as many sizes and messages as in simulation.")
-@segments_option(
-    None, "The least is the common one.", default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware"
-)
-@click.option("--chains", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
-@simulation_options
-@file_option("-o", "--output", help="Default: results/PLATFORM[.MODEL].parameters.toml")
-@json_option
-@click.pass_context
+@command("fit --platform mine.toml -o mine.parameters.toml")
 def fit(
-    context: click.Context,
-    platform: HostPlatform | None,
-    where: TargetOptions,
-    model: str,
-    procs: Sequence[int] | None,
-    procedure: str | None,
-    heterogeneous: bool | None,
-    precision: Precision,
-    thorough: bool,
-    segments: Sequence[int] | None,
-    chains: int | None,
-    simulation: SimulationOptions,
-    output: Path | None,
-    as_json: bool,
+    platform: HostPlatform | None = option("A known platform (see 'collwise platforms list') or a file.", PLATFORM),
+    where: TargetOptions = TARGET,
+    model: str = option(
+        "The family to fit.", NamedChoice("model", [IMPLEMENTATION_AWARE, *FAMILIES]), IMPLEMENTATION_AWARE
+    ),
+    procs: Sequence[int] | None = option(
+        "P of the experiments. Default: five nodes, a quarter and half of all; for point-to-point models one number, "
+        f"six, all where nodes differ. Measured: all, {LOCAL_PROCS} on this machine.",
+        COUNTS,
+    ),
+    procedure: str | None = option(f"For point-to-point models; the first is the default. {_PROCEDURES}."),
+    heterogeneous: bool | None = option(
+        "For point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
+        default=None,
+        names="--heterogeneous/--homogeneous",
+    ),
+    precision: Precision = options.precision(MEASURED_PRECISION),
+    thorough: bool = flag("Measured: as many sizes and messages as in simulation."),
+    segments: Sequence[int] | None = options.segments(
+        None, "The least is the common one.", default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware"
+    ),
+    chains: int | None = option("Implementation-aware: chains of the K-chain tree. Default: 4.", click.IntRange(1)),
+    simulation: SimulationOptions = options.SIMULATION,
+    output: Path | None = option("Default: results/PLATFORM[.MODEL].parameters.toml", NEW_FILE, names="-o --output"),
+    as_json: bool = options.JSON,
 ) -> None:
     """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
 
@@ -116,14 +84,14 @@ def fit(
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
     if platform is not None:
-        refuse_options(context, _MEASURED, f"an execution target: {TARGET_OPTIONS}")
+        refuse_options(_MEASURED, f"an execution target: {TARGET_OPTIONS}")
     else:
-        refuse_options(context, _SIMULATED, "--platform")
+        refuse_options(_SIMULATED, "--platform")
     if model == IMPLEMENTATION_AWARE:
-        refuse_options(context, _POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
+        refuse_options(_POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
         _fit_algorithms(platform, where, procs, (segments, chains or 0), precision, simulation, output, as_json)
         return
-    refuse_options(context, _BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
+    refuse_options(_BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
     if procs is not None and len(procs) != 1:
         raise UsageError(f"--procs: one number for --model {model}, not {len(procs)}")
     count = procs[0] if procs else None
@@ -163,7 +131,7 @@ def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -
         print_json({"file": str(file), **fitted.as_document()})
         return
     title = f"{fitted.family} by {fitted.procedure}, {fitted.platform}, {fitted.procs} processes"
-    stdout_console().print(table(title, ["parameter", "value"], parameter_rows(fitted), left=2))
+    print_table(title, ["parameter", "value"], parameter_rows(fitted), left=2)
     for note in fitted.notes:
         click.echo(note)
     click.echo(
@@ -187,7 +155,7 @@ def _fit_algorithms(
     segments, chains = cut
     common, *more = fitted_segments(segments or (SEGMENT_BYTES,))
     if platform is not None:
-        ppn = processes_per_node(platform, where.ppn)
+        ppn = where.ppn or platform.default_processes_per_node
         plan = FitPlan(tuple(procs or default_procs(platform, ppn)), ppn, common, chains)
         if segments:
             plan = replace(plan, more_segments=tuple(more))
@@ -209,5 +177,5 @@ def _fit_algorithms(
     gamma = parameters.gamma(np.arange(2, 9), plan.segment_bytes)
     click.echo(f"gamma(2..8) at {format_size(plan.segment_bytes)}: {', '.join(f'{value:.3f}' for value in gamma)}")
     title = f"{title}, P = {', '.join(map(str, plan.procs))}"
-    stdout_console().print(table(title, ALGORITHM_COLUMNS, algorithm_rows(parameters), left=4))
+    print_table(title, ALGORITHM_COLUMNS, algorithm_rows(parameters), left=4)
     click.echo(f"{file}: parameters and residuals; {parameters.made_by}")

@@ -9,31 +9,21 @@ from pathlib import Path
 
 import click
 
-from collwise.common.errors import UsageError, unknown_name
-from collwise.common.files import writable_file, writable_folder, write_text
+from collwise.common.errors import UsageError
+from collwise.common.files import write_text
 from collwise.models.parameter_file import thresholds_text
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    COUNTS,
-    SIZE,
-    SIZES,
-    NamedChoices,
-    file_option,
-    json_option,
-    print_json,
-    refuse_options,
-    repetitions_option,
-    store_option,
-)
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import FOLDER, NEW_FILE, command, option, refuse_options
+from collwise.studies.cli.option_types import COUNTS, SIZE, SIZES, named_choices
+from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import (
+    TARGET,
     TARGET_OPTIONS,
     TargetOptions,
     refuse_target_details,
     target_from,
-    target_options,
 )
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.reports.irregular_regions import (
@@ -54,47 +44,24 @@ from collwise.validation.testbed.tcp_counters import tcp_counts
 _BED = "regions"
 
 
-@click.command("irregular-regions", epilog=example("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml"))
-@target_options
-@click.option("--nodes", "--procs", "nodes", type=COUNTS, default="8", show_default=True, help="Processes: 8,16.")
-@click.option(
-    "--buffer", "buffers", type=SIZES, default="16KB", show_default=True, help="Of ports of its own beds: 16KB,64KB."
-)
-@click.option(
-    "--tcp",
-    "variants",
-    type=NamedChoices("TCP variant", TCP_VARIANTS),
-    default="reno-2009",
-    show_default=True,
-    help="On its own beds. Names by commas.",
-)
-@click.option("--rate", type=RATE, default="100Mbit", show_default=True, help="Of its own beds.")
-@click.option("--stride", type=SIZE, default="4KiB", show_default=True, help="Between block sizes of the series.")
-@click.option("--largest", type=SIZE, default="128KiB", show_default=True, help="Block size of the series.")
-@click.option("--finest", type=SIZE, default="1KiB", show_default=True, help="Stride at which the search for M1 ends.")
-@repetitions_option(5)
-@file_option("-o", "--output", help="Write the thresholds here (one target only).")
-@file_option("--report", help="Write the tables (Markdown) here.")
-@click.option("--figures", type=click.Path(path_type=Path), help="Write a figure per target into this folder.")
-@store_option
-@json_option
-@click.pass_context
+@command("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml", "irregular-regions")
 def irregular_regions(
-    context: click.Context,
-    where: TargetOptions,
-    nodes: Sequence[int],
-    buffers: Sequence[int],
-    variants: Sequence[str],
-    rate: float,
-    stride: int,
-    largest: int,
-    finest: int,
-    repetitions: int,
-    output: Path | None,
-    report: Path | None,
-    figures: Path | None,
-    store: Path,
-    as_json: bool,
+    where: TargetOptions = TARGET,
+    nodes: Sequence[int] = option("Processes: 8,16.", COUNTS, "8", names="--nodes --procs"),
+    buffers: Sequence[int] = option("Of ports of its own beds: 16KB,64KB.", SIZES, "16KB", names="--buffer"),
+    variants: Sequence[str] = option(
+        "On its own beds. Names by commas.", named_choices("TCP variant", TCP_VARIANTS), "reno-2009", names="--tcp"
+    ),
+    rate: float = option("Of its own beds.", RATE, "100Mbit"),
+    stride: int = option("Between block sizes of the series.", SIZE, "4KiB"),
+    largest: int = option("Block size of the series.", SIZE, "128KiB"),
+    finest: int = option("Stride at which the search for M1 ends.", SIZE, "1KiB"),
+    repetitions: int = options.repetitions(5),
+    output: Path | None = option("Write the thresholds here (one target only).", NEW_FILE, names="-o --output"),
+    report: Path | None = option("Write the tables (Markdown) here.", NEW_FILE),
+    figures: Path | None = option("Write a figure per target into this folder.", FOLDER),
+    store: Path = options.STORE,
+    as_json: bool = options.JSON,
 ) -> None:
     """Looks for the escalation of linear gather (M1, M2) and the leap of linear scatter (S), and tries LMO gather.
 
@@ -104,19 +71,8 @@ def irregular_regions(
     """
     refuse_target_details(where)
     if where.named:
-        refuse_options(
-            context,
-            ("buffers", "variants", "rate"),
-            f"beds that irregular-regions makes itself, without {TARGET_OPTIONS}",
-        )
-    if figures is not None:
-        writable_folder(figures)
-    for file in (output, report):
-        if file is not None:
-            writable_file(file)
-    for variant in variants:
-        if variant not in TCP_VARIANTS:
-            raise UsageError(f"--tcp: {unknown_name('TCP variant', variant, TCP_VARIANTS)}")
+        of = f"beds that irregular-regions makes itself, without {TARGET_OPTIONS}"
+        refuse_options(("buffers", "variants", "rate"), of)
     plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
@@ -170,8 +126,7 @@ def _stem(found: Regions) -> str:
 
 
 def _print(found: Regions) -> None:
-    console = stdout_console()
-    console.print(table(title_of(found), SUMMARY_COLUMNS, [summary_cells(found)], left=2))
+    print_table(title_of(found), SUMMARY_COLUMNS, [summary_cells(found)], left=2)
     title = "Slowdown against linear gather without escalation"
-    console.print(table(title, ALGORITHM_COLUMNS, algorithm_cells(found), left=2))
+    print_table(title, ALGORITHM_COLUMNS, algorithm_cells(found), left=2)
     click.echo(verdict(found))

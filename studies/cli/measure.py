@@ -8,8 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
@@ -18,24 +17,17 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Timing
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.method_options import method_options
-from collwise.studies.cli.options import (
-    COUNTS,
-    NAMES,
-    SIZES,
-    algorithm_names,
-    collective_option,
-    file_option,
-    json_option,
-    print_json,
-    segments_option,
-    store_option,
-    sweep_progress,
-    thresholds_option,
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import NEW_FILE, command, option
+from collwise.studies.cli.option_types import COUNTS, NAMES, SIZES
+from collwise.studies.cli.output import print_json, print_table, sweep_progress
+from collwise.studies.cli.target_options import (
+    SCRIPT,
+    TARGET,
+    TargetOptions,
+    print_script,
+    target_from,
 )
-from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TargetOptions, print_script, script_option, target_from, target_options
 from collwise.validation.selection.cases import candidates, cases
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
@@ -44,32 +36,20 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command(epilog=example("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2"))
-@target_options
-@collective_option
-@click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
-@click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
-@segments_option(SEGMENTS_TEXT)
-@thresholds_option
-@method_options
-@file_option("--raw", help="Write every repetition to a CSV file.")
-@script_option
-@store_option
-@json_option
+@command("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2")
 def measure(
-    where: TargetOptions,
-    collective: str,
-    algorithms: Sequence[str] | None,
-    procs: Sequence[int],
-    sizes: Sequence[int] | None,
-    segments: Sequence[int],
-    thresholds: Thresholds | None,
-    raw: Path | None,
-    method: Method,
-    script: Path | None,
-    store: Path,
-    as_json: bool,
+    where: TargetOptions = TARGET,
+    collective: str = options.COLLECTIVE,
+    algorithms: Sequence[str] | None = option("Names by commas, or all. Default: all that can be chosen.", NAMES),
+    procs: Sequence[int] = option("Process counts: 2,4.", COUNTS, required=True),
+    sizes: Sequence[int] | None = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", SIZES),
+    segments: Sequence[int] = options.segments(SEGMENTS_TEXT),
+    thresholds: Thresholds | None = options.THRESHOLDS,
+    method: Method = options.METHOD,
+    raw: Path | None = option("Write every repetition to a CSV file.", NEW_FILE),
+    script: Path | None = SCRIPT,
+    store: Path = options.STORE,
+    as_json: bool = options.JSON,
 ) -> None:
     """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
 
@@ -77,7 +57,7 @@ def measure(
     says which method to take when.
     """
     catalogue = Catalogue.load()
-    names = algorithm_names(collective, algorithms)
+    names = arguments.algorithms(collective, algorithms)
     check_thresholds_matter([catalogue.algorithm(collective, name) for name in names], thresholds)
     choices = with_thresholds(collective, candidates(collective, segments, names), thresholds)
     target = None if script is not None else target_from(where)
@@ -104,7 +84,7 @@ def measure(
         several_segments = len(segments) > 1
         maker = target.installation.label
         title = f"{collective}, {maker}, {target.name}, timing {method.timing}, {method.synchronisation}"
-        stdout_console().print(table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3))
+        print_table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3)
     failed = [row for row in timings if not row.ok]
     if failed:
         raise CollwiseError(f"{len(failed)} of {len(asked)} cases failed; first: {failed[0].error}")

@@ -23,9 +23,11 @@ from collwise.platforms import (
     write_description,
 )
 from collwise.platforms.hosts import MOST_HOSTS
+from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.options import PLATFORM, FiniteRange, checked_new_file, file_option, json_option, print_json
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli.declare import NEW_FILE, argument, checked_new_file, command, option
+from collwise.studies.cli.option_types import PATH, PLATFORM, FiniteRange
+from collwise.studies.cli.output import print_json, print_table
 
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
@@ -33,9 +35,10 @@ def platforms() -> None:
     """The clusters that are described here, and checks of your own."""
 
 
-@platforms.command("list", epilog=example("platforms list --json"))
-@json_option
-def list_platforms(as_json: bool) -> None:
+@command("platforms list --json", "list", parent=platforms)
+def list_platforms(
+    as_json: bool = options.JSON,
+) -> None:
     """The known platforms."""
     described = [load(name) for name in known()]
     if as_json:
@@ -46,13 +49,14 @@ def list_platforms(as_json: bool) -> None:
         for platform in described
     ]
     columns = ["name", "cluster", "nodes", "processes per node", "link", "one way"]
-    stdout_console().print(table("Platforms", columns, rows, left=2, keys=1))
+    print_table("Platforms", columns, rows, left=2, keys=1)
 
 
-@platforms.command("show", epilog=example("platforms show grisou"))
-@click.argument("platform", type=PLATFORM)
-@json_option
-def show(platform: HostPlatform, as_json: bool) -> None:
+@command("platforms show grisou", "show", parent=platforms)
+def show(
+    platform: HostPlatform = argument(PLATFORM),
+    as_json: bool = options.JSON,
+) -> None:
     """A platform's description with its sources; PLATFORM is a name or a file."""
     if as_json:
         print_json(_facts(platform))
@@ -62,10 +66,11 @@ def show(platform: HostPlatform, as_json: bool) -> None:
         click.echo(platform.xml_text(), nl=False)
 
 
-@platforms.command("check", epilog=example("platforms check mine.toml"))
-@click.argument("file", type=click.Path(path_type=Path))
-@json_option
-def check(file: Path, as_json: bool) -> None:
+@command("platforms check mine.toml", "check", parent=platforms)
+def check(
+    file: Path = argument(PATH),
+    as_json: bool = options.JSON,
+) -> None:
     """Checks a platform FILE (.toml or .xml): its form, then a dry run in SimGrid.
 
     Exit code 0 if it is sound, 1 if something in it is not.
@@ -88,10 +93,11 @@ def check(file: Path, as_json: bool) -> None:
         raise CollwiseError(f"{file}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")
 
 
-@platforms.command("write", epilog=example("platforms write grisou -o grisou.xml"))
-@click.argument("platform", type=PLATFORM)
-@file_option("-o", "--output", help="The XML file. Default: standard output.")
-def write(platform: HostPlatform, output: Path | None) -> None:
+@command("platforms write grisou -o grisou.xml", "write", parent=platforms)
+def write(
+    platform: HostPlatform = argument(PLATFORM),
+    output: Path | None = option("The XML file. Default: standard output.", NEW_FILE, names="-o --output"),
+) -> None:
     """Writes the platform XML that SimGrid 3.32 to 4.1 read."""
     if output is None:
         click.echo(platform.xml_text(), nl=False)
@@ -163,20 +169,15 @@ def _understood(platform: HostPlatform) -> str:
     )
 
 
-@platforms.command("new", epilog=example("platforms new mine --nodes 8 --gbits 25 --latency-us 12"))
-@click.argument("name")
-@click.option("--nodes", required=True, type=click.IntRange(1, MOST_HOSTS))
-@click.option("--gbits", required=True, type=FiniteRange(0, min_open=True), help="A node's link in Gbit/s.")
-@click.option("--latency-us", required=True, type=FiniteRange(0), help="One way between two nodes, in us.")
-@click.option(
-    "--cpus",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="CPUs per node: processes by default.",
-)
-@file_option("-o", "--output", help="Default: NAME.toml")
-def new(name: str, nodes: int, gbits: float, latency_us: float, cpus: int, output: Path | None) -> None:
+@command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new", parent=platforms)
+def new(
+    name: str = argument(),
+    nodes: int = option(None, click.IntRange(1, MOST_HOSTS), required=True),
+    gbits: float = option("A node's link in Gbit/s.", FiniteRange(0, min_open=True), required=True),
+    latency_us: float = option("One way between two nodes, in us.", FiniteRange(0), required=True),
+    cpus: int = option("CPUs per node: processes by default.", click.IntRange(1), 1),
+    output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
+) -> None:
     """Writes a description of a cluster behind one switch, with nothing calibrated."""
     if name in known():
         raise UsageError(f"'{name}' is a platform that is described here already; choose another name")

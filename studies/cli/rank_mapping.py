@@ -8,21 +8,14 @@ from pathlib import Path
 import click
 
 from collwise.common.errors import UsageError
-from collwise.common.files import writable_file, write_text
+from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    SIZES,
-    NamedChoice,
-    SimulationOptions,
-    file_option,
-    json_option,
-    platform_option,
-    print_json,
-    simulation_options,
-)
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import NEW_FILE, command, flag, option
+from collwise.studies.cli.option_types import PATH, SIZES, NamedChoice
+from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.defaults import SEGMENT_BYTES
 from collwise.validation.selection.rank_mapping import (
@@ -35,30 +28,20 @@ from collwise.validation.selection.rank_mapping import (
 )
 
 
-@click.command(
-    "rank-mapping", epilog=example("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
-)
-@platform_option
-@click.option("--collective", required=True, help=" or ".join(COLLECTIVES) + ", by the binomial algorithm.")
-@click.option("--sizes", type=SIZES, default="1KiB:64KiB:x4", show_default=True, help="Of each process's block.")
-@click.option("--model", type=NamedChoice("model", MODELS), default=MODELS[0], show_default=True, help="What predicts.")
-@click.option("--parameters", type=click.Path(path_type=Path), metavar="FILE", help="Default: estimated now.")
-@click.option("--procs", type=click.IntRange(2), help="Processes, one per node, on the first nodes. Default: all.")
-@click.option("--common", is_flag=True, help="One mapping for all sizes: least sum of times relative to the default's.")
-@file_option("-o", "--output", help="Write the host names in rank order, for one size or with --common.")
-@simulation_options
-@json_option
+@command("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB", "rank-mapping")
 def rank_mapping(
-    platform: HostPlatform,
-    collective: str,
-    sizes: Sequence[int],
-    model: str,
-    parameters: Path | None,
-    procs: int | None,
-    common: bool,
-    output: Path | None,
-    simulation: SimulationOptions,
-    as_json: bool,
+    platform: HostPlatform = options.PLATFORM,
+    collective: str = option(" or ".join(COLLECTIVES) + ", by the binomial algorithm.", required=True),
+    sizes: Sequence[int] = option("Of each process's block.", SIZES, "1KiB:64KiB:x4"),
+    model: str = option("What predicts.", NamedChoice("model", MODELS), MODELS[0]),
+    parameters: Path | None = option("Default: estimated now.", PATH, metavar="FILE"),
+    procs: int | None = option("Processes, one per node, on the first nodes. Default: all.", click.IntRange(2)),
+    common: bool = flag("One mapping for all sizes: least sum of times relative to the default's."),
+    output: Path | None = option(
+        "Write the host names in rank order, for one size or with --common.", NEW_FILE, names="-o --output"
+    ),
+    simulation: SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """Finds the mapping of nodes to ranks under which a binomial scatter or gather is predicted to be fastest.
 
@@ -77,8 +60,6 @@ def rank_mapping(
         raise UsageError("--sizes: blocks of 0 bytes need no mapping; the least is 1 B")
     if output is not None and len(sizes) > 1 and not common:
         raise UsageError(f"-o writes one mapping, and there are {len(sizes)} sizes: add --common, or give one size")
-    if output is not None:
-        writable_file(output)
     count = procs or len(platform.hosts)
     platform.hosts_for(count, 1)
     with simulation.context() as context:
@@ -93,7 +74,7 @@ def rank_mapping(
         return
     title = f"binomial {collective} on {platform.name}, P = {count}: default and best mapping by {model}"
     columns = ["m", "predicted, default", "best", "saved", "simulated, default", "best", "saved", "nodes by rank"]
-    stdout_console().print(table(title, columns, [_row(gain) for gain in gains], wrap=True))
+    print_table(title, columns, [_row(gain) for gain in gains], wrap=True)
     click.echo("nodes by rank: positions in the platform's order of hosts, from 0")
     if output is not None:
         click.echo(f"written: {output}")

@@ -8,27 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import collwise
+from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    COUNTS,
-    NAMES,
-    SIZES,
-    SimulationOptions,
-    algorithm_names,
-    collectives_option,
-    json_option,
-    platform_option,
-    ppn_option,
-    print_json,
-    segments_option,
-    simulation_options,
-    thresholds_option,
-)
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import command, option
+from collwise.studies.cli.option_types import COUNTS, NAMES, SIZES
+from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
@@ -37,36 +26,24 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command(epilog=example("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2"))
-@platform_option
-@collectives_option
-@click.option("--algorithms", type=NAMES, help="Names by commas, of one collective. Default: all that can be chosen.")
-@click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 10:90:+10.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
-@segments_option(SEGMENTS_TEXT)
-@click.option("--chains", type=click.IntRange(1), help="Chains of K-chain trees. Default: 4.")
-@click.option("--radix", type=click.IntRange(2), help="Radix of k-nomial trees. Default: 4.")
-@click.option("--max-requests", type=click.IntRange(1), help="Exchanges at a time of alltoall linear_sync. Default: 4.")
-@thresholds_option
-@click.option("--root", type=click.IntRange(0), default=0, show_default=True, help="The root's rank.")
-@ppn_option
-@simulation_options
-@json_option
+@command("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2")
 def simulate(
-    platform: HostPlatform,
-    collectives: Sequence[str],
-    algorithms: Sequence[str] | None,
-    procs: Sequence[int],
-    sizes: Sequence[int] | None,
-    segments: Sequence[int],
-    chains: int | None,
-    radix: int | None,
-    max_requests: int | None,
-    thresholds: Thresholds | None,
-    root: int,
-    ppn: int | None,
-    simulation: SimulationOptions,
-    as_json: bool,
+    platform: HostPlatform = options.PLATFORM,
+    collectives: Sequence[str] = options.COLLECTIVES,
+    algorithms: Sequence[str] | None = option(
+        "Names by commas, of one collective. Default: all that can be chosen.", NAMES
+    ),
+    procs: Sequence[int] = option("Process counts: 50,80,90 or 10:90:+10.", COUNTS, required=True),
+    sizes: Sequence[int] | None = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", SIZES),
+    segments: Sequence[int] = options.segments(SEGMENTS_TEXT),
+    chains: int | None = option("Chains of K-chain trees. Default: 4.", click.IntRange(1)),
+    radix: int | None = option("Radix of k-nomial trees. Default: 4.", click.IntRange(2)),
+    max_requests: int | None = option("Exchanges at a time of alltoall linear_sync. Default: 4.", click.IntRange(1)),
+    thresholds: Thresholds | None = options.THRESHOLDS,
+    root: int = option("The root's rank.", click.IntRange(0), 0),
+    ppn: int | None = options.PPN,
+    simulation: SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """Simulates every algorithm at every P, m and segment size; what the store has is not repeated.
 
@@ -91,7 +68,7 @@ def simulate(
         print_json(times.to_dict("records"))
     else:
         for name in collectives:
-            _print_table(platform, name, algorithm_names(name, algorithms), procs, times[times.collective == name])
+            _print_table(platform, name, arguments.algorithms(name, algorithms), procs, times[times.collective == name])
         click.echo(
             f"{len(times)} cases, {times.attrs['reused']} of them from {simulation.store}; "
             f"{times.attrs['processes_started']} simulator processes; {times.attrs['maker']}"
@@ -129,7 +106,7 @@ def _print_table(
     heads = ["P", "m", *(["segment"] if several_segments else []), *names]
     common = f", segments of {format_size(segments[0])}" if len(segments) == 1 else ""
     title = f"{collective} on {platform.title}, simulated{common}"
-    stdout_console().print(table(title, heads, rows, left=0, keys=len(heads) - len(names)))
+    print_table(title, heads, rows, left=0, keys=len(heads) - len(names))
     for name in names:
         without = [p for p in procs if catalogue[name].objection(p)]
         if without:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-import click
 from rich.console import Console
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import NamedChoices, json_option, print_json, simgrid_option
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import command, flag, option
+from collwise.studies.cli.option_types import named_choices
+from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.tables import stdout_console
 from collwise.validation.correctness.verification import PROCS as ENGINES
 from collwise.validation.correctness.verification import VerificationResult
 from collwise.validation.correctness.verification import verify as run_verification
@@ -23,7 +24,7 @@ def show(results: Sequence[VerificationResult]) -> None:
     columns = ["engine", "collective", "algorithm", "cases", "skipped", "failures"]
     rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.skipped, r.failures) for r in results]
     console = stdout_console()
-    console.print(table("Verification", columns, rows, left=3))
+    print_table("Verification", columns, rows, left=3)
     for result in results:
         if result.first_failure is not None:
             console.print(f"{result.name}: {result.first_failure}", markup=False, highlight=False, soft_wrap=True)
@@ -33,23 +34,16 @@ def show(results: Sequence[VerificationResult]) -> None:
     console.print(f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable")
 
 
-@click.command(epilog=example("verify --library smpi --collective barrier --quick"))
-@click.option(
-    "--library", "libraries", type=NamedChoices("MPI library", ENGINES), default=",".join(ENGINES), show_default=True,
-    help="Names by commas.",
-)  # fmt: skip
-@click.option("--collective", help="Only this one.")
-@click.option("--algorithm", help="Only this one.")
-@click.option("--quick", is_flag=True, help="Fewer process counts and cases.")
-@simgrid_option
-@json_option
+@command("verify --library smpi --collective barrier --quick")
 def verify(
-    libraries: Sequence[str],
-    collective: str | None,
-    algorithm: str | None,
-    quick: bool,
-    simgrid: str | None,
-    as_json: bool,
+    libraries: Sequence[str] = option(
+        "Names by commas.", named_choices("MPI library", ENGINES), ",".join(ENGINES), names="--library"
+    ),
+    collective: str | None = option("Only this one."),
+    algorithm: str | None = option("Only this one."),
+    quick: bool = flag("Fewer process counts and cases."),
+    simgrid: str | None = options.SIMGRID,
+    as_json: bool = options.JSON,
 ) -> None:
     """Runs every algorithm on real data under SMPI, Open MPI and MPICH and compares every element.
 

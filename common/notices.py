@@ -1,9 +1,14 @@
-"""Warnings on stderr, one line each."""
+"""Notices and warnings on stderr, one line each."""
 
 from __future__ import annotations
 
 import sys
 from functools import cache
+
+
+def note(message: str) -> None:
+    """Prints something that stands beside the results on stderr."""
+    print(f"collwise: {message}", file=sys.stderr)
 
 
 @cache

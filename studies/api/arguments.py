@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
@@ -141,8 +140,3 @@ def algorithms(collective: str, given: Names | None) -> tuple[str, ...]:
 def several(collectives: Sequence[str]) -> str:
     """'bcast', 'bcast, gather', '16 collectives': for titles."""
     return ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"
-
-
-def note(message: str) -> None:
-    """Tells the user something in one line on standard error."""
-    print(f"collwise: {message}", file=sys.stderr)

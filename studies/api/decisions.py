@@ -14,7 +14,7 @@ from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import write_text
-from collwise.common.notices import warn
+from collwise.common.notices import note, warn
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
@@ -142,7 +142,7 @@ def select(
         for grid in asked:
             covered, left_out = covered_by_model(fitted, grid)
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
-                arguments.note(line)
+                note(line)
         return Decisions(tuple(select_by_model(fitted, grid, single(grid.collective), sampled) for grid in asked))
     if where is None or counts is None:
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
@@ -199,7 +199,7 @@ def _candidates(collectives: Sequence[str], consumer: str | None) -> dict[str, t
     if not found:
         raise missing[0]
     for left_out in missing:
-        arguments.note(f"{left_out}; left out")
+        note(f"{left_out}; left out")
     return found
 
 
@@ -211,7 +211,7 @@ def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -
         check_formulas(model.name, list(chosen))
     for name in chosen:
         if not model.algorithms(name):
-            arguments.note(f"{name}: model {model.name} has no formulas; left out")
+            note(f"{name}: model {model.name} has no formulas; left out")
     return {name: names for name, names in chosen.items() if model.algorithms(name)}
 
 
@@ -240,5 +240,5 @@ def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlat
     if list(chosen) == ["barrier"]:
         warn(why)
         return chosen
-    arguments.note(f"barrier left out: {why}")
+    note(f"barrier left out: {why}")
     return {name: names for name, names in chosen.items() if name != "barrier"}

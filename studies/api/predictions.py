@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,18 +15,21 @@ from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, unknown_name
-from collwise.common.notices import warn
+from collwise.common.notices import note, warn
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import implementation_aware_models, load_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
-from collwise.models.registry import BY_PARTS, IMPLEMENTATION_AWARE, MODELS
+from collwise.models.registry import IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.selection.defaults import sizes_of
 
 if TYPE_CHECKING:
+    from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.context import SimulationContext
+    from collwise.simulator.sweeps.method import Precision
+    from collwise.validation.fitting.implementation_aware import FitPlan
 
 Parameters = ModelParameters | FittedParameters
 
@@ -76,27 +79,32 @@ ModelLike = FittedModel | CollectiveModel | str | Path
 
 
 def fit(
-    platform: PlatformLike,
+    platform: PlatformLike | ExecutionTarget,
     model: str = "implementation-aware",
     *,
     procs: Numbers | None = None,
-    segments: Numbers = SEGMENTS_TEXT,
+    segments: Numbers | None = None,
     collectives: Names = "all",
+    chains: int | None = None,
     procedure: str | None = None,
     heterogeneous: bool | None = None,
+    precision: Precision | None = None,
+    thorough: bool = False,
     ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> FittedModel:
-    """Estimates a model's parameters from simulated experiments on a platform.
+    """Estimates a model's parameters from experiments, simulated on a platform or measured at an execution target.
 
-    Parameters: `platform`, see `platform`; `model`, 'implementation-aware' (Nuriyev & Lastovetsky 2021) or one of the
-    point-to-point models 'hockney', 'hockney_by_size', 'logp', 'loggp', 'plogp', 'lmo'; `procs`, the process counts of
-    the experiments, one number for point-to-point models; `context`, see `session`. Implementation-aware models take
-    `segments`, segment sizes in bytes, `collectives`, those that are fitted, by default all that have formulas, and
-    `ppn`, processes per node; point-to-point models take `procedure` and `heterogeneous` (parameters of each pair of
-    processes, by default where nodes differ).
+    Parameters: `platform`, see `platform`, or an execution target; `model`, 'implementation-aware' (Nuriyev &
+    Lastovetsky 2021) or one of the point-to-point models 'hockney', 'hockney_by_size', 'logp', 'loggp', 'plogp', 'lmo';
+    `procs`, the process counts of the experiments, one number for point-to-point models; `context`, see `session`.
+    Implementation-aware models take `segments`, segment sizes in bytes, by default '8KiB:128KiB:x2', measured '0,8KiB',
+    `collectives`, those that are fitted, by default all that have formulas, `chains` of the K-chain tree, and `ppn`,
+    processes per node; point-to-point models take `procedure` and `heterogeneous` (parameters of each pair of
+    processes, by default where nodes differ). Measured experiments take `precision`, and `thorough` for as many sizes
+    as in simulation.
 
-    Returns a FittedModel, for `predict`, `select` and its own `save`. Experiments that the store has are not simulated
+    Returns a FittedModel, for `predict`, `select` and its own `save`. Experiments that the store has are not made
     again. Raises UsageError for wrong arguments, CollwiseError when an experiment fails.
 
     >>> import collwise
@@ -104,43 +112,66 @@ def fit(
     >>> model
     <FittedModel hockney on exact, simulated, SimGrid ...>
     """
+    from collwise.models.fitting.procedures import CLOSE, QUICK, most_useful_procs, request
+    from collwise.simulator.execution.targets import ExecutionTarget
+    from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION
+    from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
+
     if model not in (IMPLEMENTATION_AWARE, *FAMILIES):
         raise unknown_name("model", model, (IMPLEMENTATION_AWARE, *FAMILIES))
-    where = arguments.platform(platform)
+    where = platform if isinstance(platform, ExecutionTarget) else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
+    precision = precision or MEASURED_PRECISION
     if model == IMPLEMENTATION_AWARE:
+        plan = _fit_plan(where, counts, segments, collectives, chains or 0, ppn)
         with arguments.opened(context) as simulations:
-            return FittedModel(_fit_algorithms(where, counts, segments, collectives, ppn, simulations))
-    from collwise.models.fitting.procedures import request
-    from collwise.validation.fitting.models_by_name import simulated_parameters
-
+            return FittedModel(_fit_algorithms(where, plan, precision, simulations))
     if counts is not None and len(counts) != 1:
-        raise UsageError(f"procs: one number for model {model}, not {len(counts)}")
-    by_default = None if where.heterogeneous else False
-    wanted = request(model, procedure, by_default if heterogeneous is None else heterogeneous)
+        raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
+    count = counts[0] if counts else None
+    if heterogeneous is None and (isinstance(where, ExecutionTarget) or not where.heterogeneous):
+        heterogeneous = False
+    wanted = request(model, procedure, heterogeneous)
     with arguments.opened(context) as simulations:
-        return FittedModel(simulated_parameters(where, wanted, simulations, counts[0] if counts else None))
+        if isinstance(where, HostPlatform):
+            return FittedModel(simulated_parameters(where, wanted, simulations, count))
+        count = count or most_useful_procs(wanted, where.usual_procs)
+        detail = CLOSE if thorough else QUICK
+        return FittedModel(measured_parameters(where, wanted, simulations.store, count, precision, detail))
+
+
+def _fit_plan(
+    where: HostPlatform | ExecutionTarget,
+    procs: tuple[int, ...] | None,
+    segments: Numbers | None,
+    collectives: Names,
+    chains: int,
+    ppn: int | None,
+) -> FitPlan:
+    """The extent of a fit of implementation-aware models, with the usual extent of what is not given."""
+    from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, measured_plan, measured_procs
+    from collwise.validation.fitting.models_by_name import fitted_segments
+
+    common, *more = fitted_segments(() if segments is None else arguments.sizes(segments))
+    if isinstance(where, HostPlatform):
+        per_node = ppn or where.default_processes_per_node
+        plan = FitPlan(procs or default_procs(where, per_node), per_node, common, chains)
+    else:
+        plan = measured_plan(where, procs or measured_procs(where.usual_procs), common, chains)
+    if segments is not None:
+        plan = replace(plan, more_segments=tuple(more))
+    return plan if collectives == "all" else replace(plan, collectives=arguments.collectives(collectives))
 
 
 def _fit_algorithms(
-    platform: HostPlatform,
-    procs: tuple[int, ...] | None,
-    segments: Numbers,
-    collectives: Names,
-    ppn: int | None,
-    context: SimulationContext,
+    where: HostPlatform | ExecutionTarget, plan: FitPlan, precision: Precision, context: SimulationContext
 ) -> ModelParameters:
-    from collwise.validation.fitting.implementation_aware import FitPlan, default_procs
     from collwise.validation.fitting.implementation_aware import fit as run_fit
-    from collwise.validation.fitting.models_by_name import fitted_segments
+    from collwise.validation.fitting.implementation_aware import fit_measured
 
-    per_node = ppn or platform.default_processes_per_node
-    common, *more = fitted_segments(arguments.sizes(segments))
-    fitted = tuple(MODELS[BY_PARTS].formulas) if collectives == "all" else arguments.collectives(collectives)
-    plan = FitPlan(
-        procs or default_procs(platform, per_node), per_node, common, more_segments=tuple(more), collectives=fitted
-    )
-    return run_fit(platform, plan, context)
+    if isinstance(where, HostPlatform):
+        return run_fit(where, plan, context)
+    return fit_measured(where, plan, context.store, precision=precision)
 
 
 def predict(
@@ -219,7 +250,7 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
         known = f"; valid: {', '.join(covered)}" if covered else ""
         raise UsageError(f"model {model.name} has no formula for {collective} {', '.join(missing)}{known}")
     for name in missing:
-        arguments.note(f"model {model.name} has no formula for {collective} {name}; left out")
+        note(f"model {model.name} has no formula for {collective} {name}; left out")
     return [name for name in asked if name in covered]
 
 

@@ -12,14 +12,15 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError
 from collwise.common.files import writable_folder
+from collwise.common.notices import note
 from collwise.common.units import format_size
 from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import FOLDER, NEW_FILE, argument, command, flag, option
-from collwise.studies.cli.option_types import COLLECTIVES, COUNTS, NAMES, PATH, PLATFORM, SIZES, NamedChoice
+from collwise.studies.cli.option_types import COLLECTIVES, COUNTS, PATH, PLATFORM, SIZES, NamedChoice
 from collwise.studies.cli.options import SimulationOptions
-from collwise.studies.cli.output import print_json, print_table, tell
+from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.cases import CaseGrid
@@ -38,10 +39,8 @@ def compare(
     platform: HostPlatform = options.PLATFORM,
     collective: str = options.COLLECTIVE,
     procs: tuple[int, ...] = option("Process counts: 50,80,90.", COUNTS, required=True),
-    sizes: tuple[int, ...] | None = option(
-        "Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", SIZES
-    ),
-    algorithms: Sequence[str] | None = option("Names by commas. Default: all that can be chosen.", NAMES),
+    sizes: tuple[int, ...] | None = options.SIZES,
+    algorithms: Sequence[str] | None = options.ALGORITHMS,
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
     parameters: Path | None = option("From 'collwise fit'. Default: fitted now.", PATH),
     model: str = option(None, NamedChoice("model", MODEL_NAMES), "by_parts"),
@@ -70,7 +69,7 @@ def compare(
     if as_json:
         print_json([_row_record(row) for row in result.rows])
         for line in result.left_out.splitlines():
-            tell(line)
+            note(line)
     elif result.rows:
         widths = ", ".join(map(format_size, segments))
         title = f"{collective} on {platform.title}, segments of {widths}, {result.sweep.configuration.maker}"
@@ -79,8 +78,7 @@ def compare(
         click.echo(summary_line(result))
         if figures is not None:
             click.echo(f"figures: {figures}")
-    if result.sweep.failed:
-        raise CollwiseError(f"{len(result.sweep.failed)} cases failed; first: {result.sweep.failed[0].error}")
+    check_failed(result.sweep.failed)
 
 
 def _write_figures(folder: Path, platform: HostPlatform, collective: str, rows: Sequence[Comparison]) -> None:
@@ -227,15 +225,11 @@ def export(
         f"--mca coll_tuned_dynamic_rules_filename {output.resolve()} --mca coll ^han ..."
     )
     if "WARNING" in text:
-        click.echo("collwise: the file's head has a WARNING: read it", err=True)
+        note("the file's head has a WARNING: read it")
     if check:
-        from collwise.studies.cli.rules_check import check_all
+        from collwise.studies.cli.rules_check import wrong_rules
 
-        wrong = 0
-        for line, ok in check_all(output, tables.tables):
-            click.echo(line)
-            wrong += not ok
-        if wrong:
+        if wrong := wrong_rules(output, tables.tables):
             raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
 
 

@@ -10,7 +10,8 @@ import click
 import numpy as np
 
 from collwise import arguments
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import UsageError
+from collwise.common.notices import note
 from collwise.common.units import format_size
 from collwise.models.registry import MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
@@ -18,7 +19,7 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import FOLDER, command, option
 from collwise.studies.cli.option_types import COUNTS, NAMES, SIZES, named_choices
 from collwise.studies.cli.options import SimulationOptions
-from collwise.studies.cli.output import print_json, print_table, tell
+from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.validation.fitting.models_by_name import model_of, models_on
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import sizes_of
@@ -32,7 +33,7 @@ def decision_map(
     procs: tuple[int, ...] = option("Process counts: 3:32:+1.", COUNTS, required=True),
     sizes: tuple[int, ...] | None = option("Message sizes: 1:8MiB:x2. Default: 12 by doubling, by collective.", SIZES),
     segments: tuple[int, ...] = options.segments("0,1KiB,8KiB"),
-    algorithms: Sequence[str] | None = option("Names by commas. Default: all that can be chosen.", NAMES),
+    algorithms: Sequence[str] | None = options.ALGORITHMS,
     models: Sequence[str] = option(None, named_choices("model", MODEL_NAMES), "by_parts"),
     parameters: Sequence[str] | None = option(
         "From 'collwise fit': one file for all models, or one for each. Default: fitted now, in minutes.",
@@ -72,7 +73,7 @@ def decision_map(
         )
         made = decision_maps(platform, grid, loaded, context)
     for remark in (remark for found in made.models.values() for remark in found.remarks):
-        tell(remark)
+        note(remark)
     if figures is not None:
         _draw(made, platform, figures)
     if as_json:
@@ -81,8 +82,7 @@ def decision_map(
         _print(made, platform)
         if figures is not None:
             click.echo(f"figures: {figures}")
-    if made.sweep.failed:
-        raise CollwiseError(f"{len(made.sweep.failed)} cases failed; first: {made.sweep.failed[0].error}")
+    check_failed(made.sweep.failed)
 
 
 def _files(models: Sequence[str], parameters: Sequence[str] | None) -> list[Path]:

@@ -14,7 +14,7 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import FOLDER, command, option
 from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.cli.output import print_table
-from collwise.studies.cli.rules_check import check_all
+from collwise.studies.cli.rules_check import wrong_rules
 from collwise.studies.cli.tables import stdout_console
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.selection.defaults import PAPER_SIZES
@@ -46,10 +46,8 @@ def demo(
             _show(console, tuning, SHOWN[name])
     page = write_report(tunings, output)
     click.echo("Open MPI, run here with the rules of Grisou:")
-    wrong = 0
-    for line, ok in check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values())):
-        click.echo(f"  {line}")
-        wrong += not ok
+    rules = rules_path(output, tunings[0], "4.1")
+    wrong = wrong_rules(rules, list(tunings[0].decisions.values()), "  ")
     click.echo(f"\nreport with all tables and figures: {page}")
     for tuning in tunings:
         click.echo(f"rules for {tuning.platform.title}: {rules_path(output, tuning, '4.1')}")

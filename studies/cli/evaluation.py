@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import click
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.notices import note
 from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
-from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.option_types import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, named_choices
 from collwise.studies.cli.options import SimulationOptions
-from collwise.studies.cli.output import describe, print_json, print_table, tell
+from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
 from collwise.validation.fitting.models_by_name import models_on, simulated_parameters
 from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, Recovered, objection, requests
@@ -25,7 +25,7 @@ from collwise.validation.fitting.recovery import recover as run_recovery
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import sizes_of
 from collwise.validation.selection.evaluation import COLLECTIVES as MODELLED
-from collwise.validation.selection.evaluation import PAPERS_SEGMENTS, Evaluation, usual_grid
+from collwise.validation.selection.evaluation import PAPERS_SEGMENTS, usual_grid
 from collwise.validation.selection.evaluation import evaluate as run_evaluation
 
 # Those of an evaluation's grid, the common one of the fit first.
@@ -51,9 +51,12 @@ def evaluate(
     """
     if not platforms:
         raise UsageError("--platforms: names by commas, for example boba,frodo")
-    plans = [_planned(load(name), collectives, models, procs, sizes) for name in platforms]
+    plans = {load(name): _planned(load(name), collectives, models, procs, sizes) for name in platforms}
+    results = []
     with simulation.context() as context:
-        results = [_evaluated(plan, context) for plan in plans]
+        for platform, (names, grids) in plans.items():
+            fitted = models_on(platform, names, 1, _SEGMENTS, context, [grid.collective for grid in grids])
+            results.append(run_evaluation(platform, fitted, grids, context))
     scores = [score for result in results for score in result.scores]
     if as_json:
         print_json([asdict(score) for score in scores])
@@ -62,15 +65,7 @@ def evaluate(
         print_table(title, SCORE_COLUMNS, score_rows(scores), left=3)
     for line in (line for result in results for line in remarks(result)):
         click.echo(line, err=as_json)
-    if failed := [timing for result in results for timing in result.failed]:
-        raise CollwiseError(f"{len(failed)} cases failed; first: {describe(failed[0])}")
-
-
-@dataclass(frozen=True)
-class _Plan:
-    platform: HostPlatform
-    models: Sequence[str]
-    grids: Sequence[CaseGrid]
+    check_failed([timing for result in results for timing in result.failed])
 
 
 def _planned(
@@ -79,8 +74,8 @@ def _planned(
     models: Sequence[str] | None,
     procs: Sequence[int] | None,
     sizes: Sequence[int] | None,
-) -> _Plan:
-    """What to evaluate on a platform. Raises UsageError for what nothing covers and for processes beyond its nodes."""
+) -> tuple[list[str], list[CaseGrid]]:
+    """The models and grids of a platform. Raises UsageError for what nothing covers and for too many processes."""
     chosen = [ModelKind.parse(name) for name in models or ()] or [
         kind for kind in MODELS.values() if not kind.printed and (platform.heterogeneous or not kind.heterogeneous)
     ]
@@ -92,17 +87,11 @@ def _planned(
             why = f"none of the models {', '.join(map(str, chosen))} has a formula for {name}"
             if collectives:
                 raise UsageError(why)
-            tell(f"{why}; left out")
+            note(f"{why}; left out")
     grids = [usual_grid(platform, name, procs or ()) for name in covered]
     if sizes:
         grids = [replace(grid, message_bytes=sizes_of(grid.collective, sizes)) for grid in grids]
-    return _Plan(platform, list(map(str, chosen)), grids)
-
-
-def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:
-    collectives = [grid.collective for grid in plan.grids]
-    models = models_on(plan.platform, plan.models, 1, _SEGMENTS, context, collectives)
-    return run_evaluation(plan.platform, models, plan.grids, context)
+    return list(map(str, chosen)), grids
 
 
 @command("recover --platform exact")

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
 import numpy as np
 
+import collwise
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
-from collwise.models.fitting.procedures import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
+from collwise.models.fitting.procedures import PROCEDURES
+from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
-from collwise.simulator.store import Store
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import NEW_FILE, command, flag, option, refuse_options
@@ -27,17 +28,7 @@ from collwise.studies.cli.options import PRECISION, SimulationOptions
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
-from collwise.validation.fitting.implementation_aware import (
-    MEASURED_PRECISION,
-    FitPlan,
-    default_procs,
-    fit_measured,
-    measured_plan,
-    measured_procs,
-)
-from collwise.validation.fitting.implementation_aware import fit as run_fit
-from collwise.validation.fitting.models_by_name import fitted_segments, measured_parameters, simulated_parameters
-from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, default_procs, measured_procs
 
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
 
@@ -89,47 +80,45 @@ def fit(
         refuse_options(_SIMULATED, "--platform")
     if model == IMPLEMENTATION_AWARE:
         refuse_options(_POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
-        _fit_algorithms(platform, where, procs, (segments, chains or 0), precision, simulation, output, as_json)
-        return
-    refuse_options(_BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
-    if procs is not None and len(procs) != 1:
-        raise UsageError(f"--procs: one number for --model {model}, not {len(procs)}")
-    count = procs[0] if procs else None
-    differ = platform is not None and platform.heterogeneous
-    wanted = request(model, procedure, None if heterogeneous is None and differ else bool(heterogeneous))
-    started = time.perf_counter()
-    if platform is not None:
-        if where.ppn is not None:
-            raise UsageError(f"--ppn is for --model {IMPLEMENTATION_AWARE}, and for a target: {TARGET_OPTIONS}")
-        file = _file(output, platform.name, model)
-        with simulation.context() as simulations:
-            fitted = simulated_parameters(platform, wanted, simulations, count)
     else:
-        target = target_from(where)
-        file = _file(output, target.name, model)
-        most = target.usual_procs
-        with Store(simulation.store) as opened:
-            fitted = measured_parameters(
-                target,
-                wanted,
-                opened,
-                count or most_useful_procs(wanted, most),
-                precision,
-                CLOSE if thorough else QUICK,
-            )
-    _save(fitted, file, time.perf_counter() - started, as_json)
-
-
-def _file(output: Path | None, name: str, model: str) -> Path:
+        refuse_options(_BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
+        if platform is not None and where.ppn is not None:
+            raise UsageError(f"--ppn is for --model {IMPLEMENTATION_AWARE}, and for a target: {TARGET_OPTIONS}")
+    started = time.perf_counter()
+    place = platform or target_from(where)
     kind = "" if model == IMPLEMENTATION_AWARE else f".{model}"
-    return writable_file(output or Path("results") / f"{name}{kind}.parameters.toml")
-
-
-def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -> None:
+    file = writable_file(output or Path("results") / f"{place.name}{kind}.parameters.toml")
+    with simulation.context() as context:
+        fitted = collwise.fit(
+            place,
+            model,
+            procs=procs,
+            segments=segments,
+            chains=chains,
+            procedure=procedure,
+            heterogeneous=heterogeneous,
+            precision=precision,
+            thorough=thorough,
+            ppn=where.ppn,
+            context=context,
+        ).parameters
     fitted.save(file)
     if as_json:
         print_json({"file": str(file), **fitted.as_document()})
-        return
+    elif isinstance(fitted, FittedParameters):
+        _print_messages(fitted, file, time.perf_counter() - started)
+    else:
+        counts = procs or (
+            measured_procs(place.usual_procs)
+            if isinstance(place, ExecutionTarget)
+            else default_procs(place, fitted.processes_per_node)
+        )
+        _print_algorithms(
+            fitted, file, f"{place.name if platform is None else platform.title}, P = {', '.join(map(str, counts))}"
+        )
+
+
+def _print_messages(fitted: FittedParameters, file: Path, elapsed: float) -> None:
     title = f"{fitted.family} by {fitted.procedure}, {fitted.platform}, {fitted.procs} processes"
     print_table(title, ["parameter", "value"], parameter_rows(fitted), left=2)
     for note in fitted.notes:
@@ -141,41 +130,9 @@ def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -
     click.echo(f"{file}: {fitted.family} by {fitted.procedure}, {fitted.made_by}")
 
 
-def _fit_algorithms(
-    platform: HostPlatform | None,
-    where: TargetOptions,
-    procs: Sequence[int] | None,
-    cut: tuple[Sequence[int] | None, int],
-    precision: Precision,
-    simulation: SimulationOptions,
-    output: Path | None,
-    as_json: bool,
-) -> None:
-    """`cut`: segment sizes, if any were given, and the K-chain tree's chains."""
-    segments, chains = cut
-    common, *more = fitted_segments(segments or (SEGMENT_BYTES,))
-    if platform is not None:
-        ppn = where.ppn or platform.default_processes_per_node
-        plan = FitPlan(tuple(procs or default_procs(platform, ppn)), ppn, common, chains)
-        if segments:
-            plan = replace(plan, more_segments=tuple(more))
-        file, title = _file(output, platform.name, IMPLEMENTATION_AWARE), platform.title
-        with simulation.context() as context:
-            parameters = run_fit(platform, plan, context)
-    else:
-        target = target_from(where)
-        plan = measured_plan(target, procs or measured_procs(target.usual_procs), common, chains)
-        if segments:
-            plan = replace(plan, more_segments=tuple(more))
-        file, title = _file(output, target.name, IMPLEMENTATION_AWARE), target.name
-        with Store(simulation.store) as opened:
-            parameters = fit_measured(target, plan, opened, precision=precision)
-    parameters.save(file)
-    if as_json:
-        print_json({"file": str(file), **parameters.as_document()})
-        return
-    gamma = parameters.gamma(np.arange(2, 9), plan.segment_bytes)
-    click.echo(f"gamma(2..8) at {format_size(plan.segment_bytes)}: {', '.join(f'{value:.3f}' for value in gamma)}")
-    title = f"{title}, P = {', '.join(map(str, plan.procs))}"
+def _print_algorithms(parameters: ModelParameters, file: Path, title: str) -> None:
+    gamma = parameters.gamma(np.arange(2, 9), parameters.segment_bytes)
+    cut = format_size(parameters.segment_bytes)
+    click.echo(f"gamma(2..8) at {cut}: {', '.join(f'{value:.3f}' for value in gamma)}")
     print_table(title, ALGORITHM_COLUMNS, algorithm_rows(parameters), left=4)
     click.echo(f"{file}: parameters and residuals; {parameters.made_by}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError
+import collwise
+from collwise.common.errors import UsageError
 from collwise.common.files import write_text
+from collwise.common.notices import note
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
@@ -16,13 +18,11 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import NEW_FILE, command, option
 from collwise.studies.cli.option_types import COLLECTIVES, COUNTS, PATH, PLATFORM, SIZES
-from collwise.studies.cli.output import print_json, print_table, sweep_progress, tell
+from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
 from collwise.validation.measurement.gain import MeasuredGain, measure_gain
-from collwise.validation.selection.cases import CaseGrid, builtin_cases
-from collwise.validation.selection.decision_table import DecisionTable, decisions_from
-from collwise.validation.selection.decisions import simulate_and_select
+from collwise.validation.selection.cases import builtin_cases
 
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
 _SIZES = "1KiB:256KiB:x4"
@@ -64,12 +64,18 @@ def gain(
         target.processes_per_node(count)
     with Store(store) as opened:
         if decisions is not None:
-            tables = _asked_for(decisions, collectives)
+            chosen = collwise.Decisions.load(decisions)
         else:
-            assert platform is not None
-            names = collectives or COLLECTIVES.convert(_COLLECTIVES, None, None)
             context = SimulationContext(opened, progress=sweep_progress)
-            tables = _simulated(platform, [CaseGrid(name, procs, sizes, 1, segments) for name in names], context)
+            chosen = collwise.select(
+                collectives or _COLLECTIVES, platform=platform, by="simulated", procs=procs, sizes=sizes,
+                segments=segments, one_choice=False, ppn=1, context=context,
+            )  # fmt: skip
+            check_failed(chosen.failed)
+        tables = {one.collective: one for one in chosen.tables}
+        if missing := [name for name in collectives or () if name not in tables]:
+            raise UsageError(f"{decisions}: no decisions for {missing[0]}; there are some for {', '.join(tables)}")
+        tables = {name: tables[name] for name in collectives or tables}
         cases = [
             case
             for name in tables
@@ -78,7 +84,7 @@ def gain(
         ]
         found = measure_gain(
             target, tables, cases, opened, launches=launches, repetitions=repetitions, check=check,
-            on_launch=lambda done, of: tell(f"{done} of {of} launches"),
+            on_launch=lambda done, of: note(f"{done} of {of} launches"),
         )  # fmt: skip
     if figure is not None:
         from collwise.studies.figures.gain import gain_figure
@@ -91,23 +97,6 @@ def gain(
         print_json({"rows": records(found.rows), "checks": check_lines(found)})
     else:
         _print(found, target)
-
-
-def _simulated(
-    platform: HostPlatform, grids: Sequence[CaseGrid], context: SimulationContext
-) -> dict[str, DecisionTable]:
-    tables, sweep = simulate_and_select(platform, grids, context)
-    if sweep.failed:
-        raise CollwiseError(f"{len(sweep.failed)} simulated cases failed; first: {sweep.failed[0].error}")
-    return {table.collective: table for table in tables}
-
-
-def _asked_for(file: Path, collectives: Sequence[str] | None) -> Mapping[str, DecisionTable]:
-    tables = {one.collective: one for one in decisions_from(file)}
-    missing = [name for name in collectives or () if name not in tables]
-    if missing:
-        raise UsageError(f"{file}: no decisions for {missing[0]}; there are some for {', '.join(tables)}")
-    return {name: tables[name] for name in collectives or tables}
 
 
 def _print(found: MeasuredGain, target: ExecutionTarget) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from collwise.common.errors import CollwiseError
+from collwise.common.notices import note
 from collwise.simulator.store import Store
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option
 from collwise.studies.cli.option_types import PATH
-from collwise.studies.cli.output import print_json, print_table, tell
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.measurement.imports import FORMATS, import_file
 from collwise.validation.measurement.imports.reading import MissingFacts
 
@@ -61,7 +62,7 @@ def import_times(
     for file, _, _, imported in rows:
         if missing := imported.asked - len(imported.timings):
             said = f"{missing} of {imported.asked} cases have no record: the run there ended early"
-            tell(f"{file}: {said}")
+            note(f"{file}: {said}")
     if any(failed for _, _, failed, _ in rows):
         raise CollwiseError(
             f"{sum(failed for _, _, failed, _ in rows)} cases had failed there; they are stored as failed"

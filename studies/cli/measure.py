@@ -8,9 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.store import Store
@@ -19,8 +17,8 @@ from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Timing
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import NEW_FILE, command, option
-from collwise.studies.cli.option_types import COUNTS, NAMES, SIZES
-from collwise.studies.cli.output import print_json, print_table, sweep_progress
+from collwise.studies.cli.option_types import COUNTS, NAMES
+from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import (
     SCRIPT,
     TARGET,
@@ -28,9 +26,8 @@ from collwise.studies.cli.target_options import (
     print_script,
     target_from,
 )
-from collwise.validation.selection.cases import candidates, cases
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
-from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
+from collwise.timings import cases_to_measure, choices
+from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -42,7 +39,7 @@ def measure(
     collective: str = options.COLLECTIVE,
     algorithms: Sequence[str] | None = option("Names by commas, or all. Default: all that can be chosen.", NAMES),
     procs: Sequence[int] = option("Process counts: 2,4.", COUNTS, required=True),
-    sizes: Sequence[int] | None = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", SIZES),
+    sizes: Sequence[int] | None = options.SIZES,
     segments: Sequence[int] = options.segments(SEGMENTS_TEXT),
     thresholds: Thresholds | None = options.THRESHOLDS,
     method: Method = options.METHOD,
@@ -56,19 +53,11 @@ def measure(
     Without a target, times are of this machine's shared memory and cores, not of a cluster's network. docs/measuring.md
     says which method to take when.
     """
-    catalogue = Catalogue.load()
-    names = arguments.algorithms(collective, algorithms)
-    check_thresholds_matter([catalogue.algorithm(collective, name) for name in names], thresholds)
-    choices = with_thresholds(collective, candidates(collective, segments, names), thresholds)
-    target = None if script is not None else target_from(where)
-    sizes = sizes_of(collective, sizes)
-    asked = [
-        case
-        for count in procs
-        for case in cases(collective, choices, [count], sizes, target.processes_per_node(count) if target else 1)
+    competing = choices([Catalogue.load().collective(collective).name], algorithms, segments, {}, thresholds)[
+        collective
     ]
-    if not asked:
-        raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, procs))}")
+    target = None if script is not None else target_from(where)
+    asked = cases_to_measure(collective, competing, procs, sizes, target)
     method = replace(method, keep_samples=raw is not None)
     if target is None:
         print_script(Path(str(script)), asked, method, where)
@@ -85,9 +74,7 @@ def measure(
         maker = target.installation.label
         title = f"{collective}, {maker}, {target.name}, timing {method.timing}, {method.synchronisation}"
         print_table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3)
-    failed = [row for row in timings if not row.ok]
-    if failed:
-        raise CollwiseError(f"{len(failed)} of {len(asked)} cases failed; first: {failed[0].error}")
+    check_failed([row for row in timings if not row.ok])
 
 
 _COLUMNS = ("P", "m", "algorithm", "mean", "median", "minimum", "maximum", "+-", "repetitions", "late starts")

@@ -30,6 +30,8 @@ COLLECTIVE = option("A name (see 'collwise algorithms').", required=True)
 COLLECTIVES = option(
     "Names by commas (see 'collwise algorithms'), or all.", types.COLLECTIVES, names="--collective", required=True
 )
+SIZES = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", types.SIZES)
+ALGORITHMS = option("Names by commas. Default: all that can be chosen.", types.NAMES)
 PPN = option("Processes per node. Default: one per CPU, as the platform says.", click.IntRange(1))
 SIMGRID = option("Version of SimGrid, for example 4.1. Default: the system's.", metavar="VERSION")
 STORE = option(

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from collwise.common.errors import CollwiseError
+from collwise.common.notices import note
 from collwise.simulator.sweeps.runner import Progress as SweepProgress
 from collwise.simulator.timing import Timing
 from collwise.studies.cli.tables import stdout_console, table
@@ -49,11 +50,6 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def tell(message: str) -> None:
-    """Says something beside the results, in one line on standard error."""
-    click.echo(f"collwise: {message}", err=True)
-
-
 @contextmanager
 def sweep_progress(label: str) -> Iterator[SweepProgress]:
     """A progress bar on stderr with cases done and time left; failures are printed as they come."""
@@ -79,7 +75,7 @@ def sweep_progress(label: str) -> Iterator[SweepProgress]:
             bar.update(task, completed=fraction, cases=done)
             if not console.is_terminal and time.monotonic() - told > _TELL_EVERY_SECONDS:
                 told = time.monotonic()
-                tell(f"{label}: {fraction * 100:.0f} %, {done} cases")
+                note(f"{label}: {fraction * 100:.0f} %, {done} cases")
             if not timing.ok:
                 console.print(f"collwise: failed: {describe(timing)}", highlight=False, soft_wrap=True)
 

@@ -11,14 +11,14 @@ import numpy as np
 
 import collwise
 from collwise.common.errors import UsageError
-from collwise.common.notices import warn
+from collwise.common.notices import note, warn
 from collwise.common.units import format_seconds, format_size
 from collwise.models.piecewise import Array
 from collwise.models.registry import MODEL_NAMES
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option, refuse_options
 from collwise.studies.cli.option_types import COUNTS, NAMES, PATH, SIZES, NamedChoice, parsed
-from collwise.studies.cli.output import print_json, print_table, tell
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import sizes_of
 
 _MOST_ROWS = 60
@@ -58,7 +58,7 @@ def predict(
     times = collwise.predict(parameters, collective, procs, sizes, algorithms=algorithms, segments=segments, name=model)
     elapsed = time.perf_counter() - started
     if unknown := int(times.seconds.isna().sum()):
-        tell(f"{unknown} times are not deterministic, or beyond what was fitted")
+        note(f"{unknown} times are not deterministic, or beyond what was fitted")
     message_bytes = times.message_bytes.unique().tolist()
     several_segments = segments is not None and len(segments) > 1
     seconds = {

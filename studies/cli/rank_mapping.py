@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -69,8 +70,13 @@ def rank_mapping(
     if output is not None:
         write_text(output, "".join(f"{host}\n" for host in gains[0].hosts))
     if as_json:
-        print_json({"platform": platform.name, "collective": collective, "model": model, "procs": count,
-                    "mappings": [_document(gain) for gain in gains]})  # fmt: skip
+        mappings = [
+            asdict(gain) | {"predicted_gain": gain.predicted_gain, "simulated_gain": gain.simulated_gain}
+            for gain in gains
+        ]
+        print_json(
+            {"platform": platform.name, "collective": collective, "model": model, "procs": count, "mappings": mappings}
+        )
         return
     title = f"binomial {collective} on {platform.name}, P = {count}: default and best mapping by {model}"
     columns = ["m", "predicted, default", "best", "saved", "simulated, default", "best", "saved", "nodes by rank"]
@@ -81,27 +87,14 @@ def rank_mapping(
 
 
 def _row(gain: MappingGain) -> tuple[object, ...]:
+    predicted = (format_seconds(gain.predicted_default_seconds), format_seconds(gain.predicted_seconds))
+    simulated = (format_seconds(gain.simulated_default_seconds), format_seconds(gain.simulated_seconds))
     return (
         format_size(gain.message_bytes),
-        *(format_seconds(gain.predicted_default), format_seconds(gain.predicted), _percent(gain.predicted_gain)),
-        *(format_seconds(gain.simulated_default), format_seconds(gain.simulated), _percent(gain.simulated_gain)),
+        *(*predicted, _percent(gain.predicted_gain), *simulated, _percent(gain.simulated_gain)),
         " ".join(map(str, gain.mapping)),
     )
 
 
 def _percent(part: float) -> str:
     return f"{part * 100:z.1f} %"
-
-
-def _document(gain: MappingGain) -> dict[str, object]:
-    return {
-        "message_bytes": gain.message_bytes,
-        "mapping": list(gain.mapping),
-        "hosts": list(gain.hosts),
-        "predicted_default_seconds": gain.predicted_default,
-        "predicted_seconds": gain.predicted,
-        "predicted_gain": gain.predicted_gain,
-        "simulated_default_seconds": gain.simulated_default,
-        "simulated_seconds": gain.simulated,
-        "simulated_gain": gain.simulated_gain,
-    }

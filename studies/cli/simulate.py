@@ -15,7 +15,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.option_types import COUNTS, NAMES, SIZES
+from collwise.studies.cli.option_types import COUNTS, NAMES
 from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
@@ -34,7 +34,7 @@ def simulate(
         "Names by commas, of one collective. Default: all that can be chosen.", NAMES
     ),
     procs: Sequence[int] = option("Process counts: 50,80,90 or 10:90:+10.", COUNTS, required=True),
-    sizes: Sequence[int] | None = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", SIZES),
+    sizes: Sequence[int] | None = options.SIZES,
     segments: Sequence[int] = options.segments(SEGMENTS_TEXT),
     chains: int | None = option("Chains of K-chain trees. Default: 4.", click.IntRange(1)),
     radix: int | None = option("Radix of k-nomial trees. Default: 4.", click.IntRange(2)),

@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.notices import note
 from collwise.common.units import format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.option_types import SIZE, FiniteRange, NamedChoice, parsed
-from collwise.studies.cli.output import print_json, print_table, tell
+from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed.check import Check
@@ -83,7 +84,7 @@ def up(name: str = _NAME, shape: Shape = _SHAPE, as_json: bool = options.JSON) -
         return
     click.echo(f"test bed '{name}' is up: {_words(shape)}")
     if (used := bed.facts["congestion_control"]) != shape.congestion_control:
-        tell(f"{shape.congestion_control} is not permitted here, the nodes use {used}")
+        note(f"{shape.congestion_control} is not permitted here, the nodes use {used}")
 
 
 @command("testbed status --check", parent=testbed)

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from collwise.common.errors import UsageError
+from collwise.common.notices import note
 from collwise.common.units import format_seconds
 from collwise.simulator.store import Store
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import FOLDER, command, flag, option
 from collwise.studies.cli.option_types import COLLECTIVES, SIZES, parsed
-from collwise.studies.cli.output import check_failed, print_json, print_table, tell
+from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.validation.testbed.shape import parse_rate
 from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, usual_plan
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
@@ -75,4 +76,4 @@ def validate(
 
 
 def _tell(stage: str, seconds: float | None) -> None:
-    tell(f"{stage}{' ...' if seconds is None else f': {format_seconds(seconds)}'}")
+    note(f"{stage}{' ...' if seconds is None else f': {format_seconds(seconds)}'}")

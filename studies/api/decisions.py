@@ -222,8 +222,8 @@ def _process_counts(
     from collwise.validation.fitting.models_by_name import check_fits_platform, fitted_per_node, platform_of
 
     per_node = ppn or fitted_per_node(model)
-    if platform is None and procs and (per_node is None or per_node == (ppn or per_node)):
-        return procs, per_node or ppn or 1
+    if platform is None and procs:
+        return procs, per_node or 1
     platform = platform or platform_of(model, file)
     per_node = per_node or platform.default_processes_per_node
     check_fits_platform(model, file, platform, per_node)

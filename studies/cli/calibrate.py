@@ -13,10 +13,8 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
 from collwise.platforms import HostPlatform, Platform, load_description, write_description
-from collwise.studies.cli import options
-from collwise.studies.cli.declare import FOLDER, NEW_FILE, checked_new_file, command, flag, option, refuse_options
-from collwise.studies.cli.option_types import PATH, PLATFORM, parsed
-from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import FOLDER, NEW_FILE, PATH, PLATFORM, command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 from collwise.validation.testbed.bed import running
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from collwise.validation.calibration.calibration import CalibrationResult
 
 
-_DESCRIPTION = parsed("platform", load_description)
+_DESCRIPTION = declare.parsed("platform", load_description)
 _OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json")
 
 
@@ -50,13 +48,15 @@ def calibrate(
     ),
     name: str | None = option("The platform's name. Default: the nominal one's."),
     nodes: int | None = option("Nodes that take part. Default: all of the nominal platform.", click.IntRange(2)),
-    sizes: tuple[int, int] | None = option("Smallest and largest message. Default: 1B:4MiB.", parsed("sizes", _ends)),
+    sizes: tuple[int, int] | None = option(
+        "Smallest and largest message. Default: 1B:4MiB.", declare.parsed("sizes", _ends)
+    ),
     together: bool = option("All pairs of nodes side by side, or one.", default=True, names="--together/--alone"),
     quick: bool = flag("Fewer sizes and repetitions."),
     points: Path | None = option("Fit points of a CSV file again; measures nothing.", PATH),
     output: Path | None = option("The description. Default: NAME.toml", NEW_FILE, names="-o --output"),
     figures: Path | None = option("A directory for figures of points and segments.", FOLDER),
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Fits a platform's description: to measured messages between two nodes, or to published figures.
@@ -69,19 +69,19 @@ def calibrate(
     """
     if published:
         others = [str(one.name) for one in click.get_current_context().command.params if one.name not in _OF_PUBLISHED]
-        refuse_options(others, "measured messages, not for --published")
+        declare.refuse_options(others, "measured messages, not for --published")
         if platform is None:
             raise UsageError("--published needs --platform NAME")
         _calibrate_published(platform, procs, where.ppn, output, as_json)
         return
-    refuse_options(("platform", "procs"), "--published; a description to start from is --nominal")
+    declare.refuse_options(("platform", "procs"), "--published; a description to start from is --nominal")
     from collwise.validation.calibration.calibration import measure_points, refit
     from collwise.validation.calibration.plan import QUICK, USUAL
     from collwise.validation.calibration.points import read_points, write_points
 
     start = time.monotonic()
     described = _nominal(where, nominal, name, nodes)
-    file = output or checked_new_file(Path(f"{described.name}.toml"))
+    file = output or declare.checked_new_file(Path(f"{described.name}.toml"))
     if points is not None:
         if quick or sizes is not None:
             raise UsageError("--quick and --sizes are about measuring; --points measures nothing")
@@ -93,7 +93,7 @@ def calibrate(
             grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
             raise UsageError(f"where to measure is missing: {TARGET_OPTIONS}; or --points FILE.csv, measured before")
-        points_file = checked_new_file(file.with_suffix(".points.csv"))
+        points_file = declare.checked_new_file(file.with_suffix(".points.csv"))
     with simulation.context() as simulations:
         if points is None:
             target = target_from(where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,10 +17,21 @@ from collwise.common.notices import note
 from collwise.common.units import format_size
 from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
-from collwise.studies.cli import options
-from collwise.studies.cli.declare import FOLDER, NEW_FILE, argument, command, flag, option
-from collwise.studies.cli.option_types import COLLECTIVES, COUNTS, PATH, PLATFORM, SIZES, NamedChoice
-from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import (
+    COLLECTIVES,
+    COUNTS,
+    FOLDER,
+    NEW_FILE,
+    PATH,
+    PLATFORM,
+    SIZES,
+    argument,
+    command,
+    flag,
+    group,
+    option,
+)
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.fitting.models_by_name import model_of
@@ -43,10 +55,10 @@ def compare(
     algorithms: Sequence[str] | None = options.ALGORITHMS,
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
     parameters: Path | None = option("From 'collwise fit'. Default: fitted now.", PATH),
-    model: str = option(None, NamedChoice("model", MODEL_NAMES), "by_parts"),
+    model: str = option(None, declare.NamedChoice("model", MODEL_NAMES), "by_parts"),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
     ppn: int | None = options.PPN,
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """For each P and m: the best algorithm by simulated time, and the slowdown of the model's and Open MPI's picks.
@@ -113,27 +125,38 @@ def _row_record(row: Comparison) -> dict[str, object]:
 @command("select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json")
 def select(
     collectives: Sequence[str] = options.COLLECTIVES,
-    by: str = option("Which times decide.", NamedChoice("source of times", ("predicted", "simulated")), "predicted"),
+    by: str = option(
+        "Which times decide.", declare.NamedChoice("source of times", ("predicted", "simulated")), "predicted"
+    ),
     parameters: Path | None = option("From 'collwise fit'; for --by predicted.", PATH),
     platform: HostPlatform | None = option("Default: the one of the parameters; needed for --by simulated.", PLATFORM),
     procs: tuple[int, ...] | None = option(
         "Process counts: 2:124:+1. Default: 2 to all; needed for --by simulated.", COUNTS
     ),
-    sizes: tuple[int, ...] | None = option("Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.", SIZES),
-    sampled: bool = flag("For --by predicted: choose at --sizes only, for shorter tables."),
-    consumer: str | None = option(
-        "Only what its rules can express. Default: all.", NamedChoice("decision consumer", CONSUMERS), names="--for"
+    how: dict[str, Any] = group(
+        dict,
+        sizes=option("Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.", SIZES),
+        sampled=flag("For --by predicted: choose at --sizes only, for shorter tables."),
+        consumer=option(
+            "Only what its rules can express. Default: all.",
+            declare.NamedChoice("decision consumer", CONSUMERS),
+            names="--for",
+        ),
+        one_choice=option(
+            "One choice for each process count, or by message size. Default: one where the consumer needs that.",
+            default=None,
+            names="--one-choice/--by-size",
+        ),
+        segments=options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
+        name=option(
+            "One of the file's. Default: what it was made for.",
+            declare.NamedChoice("model", MODEL_NAMES),
+            names="--model",
+        ),
     ),
-    one_choice: bool | None = option(
-        "One choice for each process count, or by message size. Default: one where the consumer needs that.",
-        default=None,
-        names="--one-choice/--by-size",
-    ),
-    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
-    model: str | None = option("One of the file's. Default: what it was made for.", NamedChoice("model", MODEL_NAMES)),
     output: Path | None = option("Write the decision tables (JSON) here.", NEW_FILE, names="-o --output"),
     ppn: int | None = options.PPN,
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Makes decision tables: which algorithm to run for each P and from which message size.
@@ -149,23 +172,11 @@ def select(
         raise click.UsageError("--by simulated needs --platform")
     if by == "simulated" and procs is None:
         raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
-    if by == "simulated" and sampled:
+    if by == "simulated" and how["sampled"]:
         raise click.UsageError("--sampled is for --by predicted; simulated times are always sampled")
     with simulation.context() if by == "simulated" else nullcontext() as context:
         decisions = collwise.select(
-            collectives,
-            parameters,
-            platform=platform,
-            by=by,
-            procs=procs,
-            sizes=sizes,
-            segments=segments,
-            consumer=consumer,
-            one_choice=one_choice,
-            sampled=sampled,
-            name=model,
-            ppn=ppn,
-            context=context,
+            collectives, parameters, platform=platform, by=by, procs=procs, ppn=ppn, context=context, **how
         )
     if output is not None:
         decisions.save(output)
@@ -202,7 +213,7 @@ def export(
     decisions: Sequence[Path] = argument(PATH, nargs=-1, required=True),
     format_name: str = option(
         f"{OPENMPI}: classic dynamic rules; {COLLWISE}: the table of collwise run.",
-        NamedChoice("format", (OPENMPI, COLLWISE)),
+        declare.NamedChoice("format", (OPENMPI, COLLWISE)),
         OPENMPI,
         names="--format",
     ),
@@ -241,7 +252,7 @@ def report(
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
     output: Path | None = option("Folder. Default: results/PLATFORM-report", PATH, names="-o --output"),
     ppn: int | None = options.PPN,
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it."""
     from collwise.studies.reports.report import write_report

@@ -12,10 +12,8 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.option_types import COUNTS, PLATFORM, SIZES, NamedChoice
-from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.tables import stdout_console
+from collwise.studies.cli.declare import COUNTS, PLATFORM, SIZES, NamedChoice, command, option
+from collwise.studies.cli.output import print_json, print_table, stdout_console
 from collwise.validation.correctness import crosscheck as judge
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi

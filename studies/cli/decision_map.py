@@ -16,9 +16,7 @@ from collwise.common.units import format_size
 from collwise.models.registry import MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import FOLDER, command, option
-from collwise.studies.cli.option_types import COUNTS, NAMES, SIZES, named_choices
-from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.cli.declare import COUNTS, FOLDER, NAMES, SIZES, command, named_choices, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.validation.fitting.models_by_name import model_of, models_on
 from collwise.validation.selection.cases import CaseGrid
@@ -26,7 +24,7 @@ from collwise.validation.selection.defaults import sizes_of
 from collwise.validation.selection.maps import DecisionMaps, decision_maps
 
 
-@command("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures", "decision-map")
+@command("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
 def decision_map(
     platform: HostPlatform = options.PLATFORM,
     collective: str = options.COLLECTIVE,
@@ -42,7 +40,7 @@ def decision_map(
     ),
     figures: Path | None = option("Write the maps into this folder.", FOLDER),
     ppn: int | None = options.PPN,
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """The best method over (m, P) by simulation and by models, and the slowdown of the models' picks.

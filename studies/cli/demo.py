@@ -12,10 +12,8 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import FOLDER, command, option
-from collwise.studies.cli.options import SimulationOptions
-from collwise.studies.cli.output import print_table
+from collwise.studies.cli.output import print_table, stdout_console
 from collwise.studies.cli.rules_check import wrong_rules
-from collwise.studies.cli.tables import stdout_console
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune
@@ -28,7 +26,7 @@ SHOWN = {"grisou": 90, "gros": 100}
 @command("demo")
 def demo(
     output: Path = option(None, FOLDER, Path("results/demo"), names="-o --output"),
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:
     """Which broadcast and gather algorithm to use on Grisou and Gros, the slowdown of each, and rules for Open MPI.
 

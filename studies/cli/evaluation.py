@@ -14,9 +14,7 @@ from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.option_types import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, named_choices
-from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, command, named_choices, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
 from collwise.validation.fitting.models_by_name import models_on, simulated_parameters
@@ -41,7 +39,7 @@ def evaluate(
     ),
     procs: Sequence[int] | None = option("Process counts, one a node. Default: 3 to all nodes, seven of them.", COUNTS),
     sizes: Sequence[int] | None = option("Message sizes. Default: from 8 B on by factors of 4.", SIZES),
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Scores models: predicted against simulated times, and the slowdown of their picks.
@@ -99,7 +97,7 @@ def recover(
     platform: HostPlatform | None = option(
         "A description. Default: the synthetic ones, which are made for this.", PLATFORM
     ),
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Estimates by every procedure what a platform's description says, and gives the errors.

@@ -9,27 +9,16 @@ from dataclasses import asdict
 
 import click
 
+from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
-from collwise.common.experiments import (
-    KINDS,
-    LINEAR_BARRIER,
-    ON_MANY,
-    ONE_TO_TWO,
-    ROUNDTRIP,
-    WITH_COUNT,
-    WITH_DELAY,
-    WITHOUT_REPLY,
-    Experiment,
-    Measurement,
-)
+from collwise.common.experiments import Experiment, Measurement
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
-from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, option, refuse_options
-from collwise.studies.cli.option_types import PLATFORM, SIZE, SIZES, FiniteRange
-from collwise.studies.cli.options import PRECISION, SimulationOptions
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import PLATFORM, SIZE, SIZES, FiniteRange, command, option
+from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 
@@ -38,7 +27,7 @@ _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pair
 
 @command("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
 def experiment(
-    kind: str = option(None, click.Choice(KINDS), ROUNDTRIP),
+    kind: str = option(None, click.Choice(kinds.KINDS), kinds.ROUNDTRIP),
     platform: HostPlatform | None = option("Simulate on a known platform or a .toml or .xml file.", PLATFORM),
     where: TargetOptions = TARGET,
     procs: int | None = option("Processes, one per node. Default: all; on this machine 4.", click.IntRange(2)),
@@ -47,11 +36,13 @@ def experiment(
         "Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.", SIZES
     ),
     reply: int | None = option("Reply size. Default: the smallest; for roundtrips the message's.", SIZE),
-    count: int | None = option(f"Repeats of {', '.join(WITH_COUNT)}. Default: 10.", click.IntRange(1)),
-    delay: float | None = option(f"Other work in seconds ({', '.join(WITH_DELAY)}). Default: 0.001.", FiniteRange(0)),
+    count: int | None = option(f"Repeats of {', '.join(kinds.WITH_COUNT)}. Default: 10.", click.IntRange(1)),
+    delay: float | None = option(
+        f"Other work in seconds ({', '.join(kinds.WITH_DELAY)}). Default: 0.001.", FiniteRange(0)
+    ),
     parallel: bool = option("On disjoint processes.", default=True, names="--parallel/--one-after-another"),
     precision: Precision = options.precision(Precision()),
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
@@ -63,10 +54,10 @@ def experiment(
         raise UsageError(f"name either --platform, to simulate, or a target to measure on: {TARGET_OPTIONS}")
     with simulation.context() as context:
         if platform is not None:
-            refuse_options(PRECISION, f"measured times ({TARGET_OPTIONS}); simulated time is exact")
+            declare.refuse_options(PRECISION, f"measured times ({TARGET_OPTIONS}); simulated time is exact")
             lab = context.laboratory(platform, procs)
         else:
-            refuse_options(("engine", "simgrid", "jobs"), "--platform")
+            declare.refuse_options(("engine", "simgrid", "jobs"), "--platform")
             target = target_from(where)
             lab = ExperimentLaboratory.measured(target, procs or target.usual_procs, context.store, precision=precision)
         experiments = _experiments(
@@ -94,16 +85,16 @@ def _experiments(
 ) -> list[Experiment]:
     """The experiments of every size and set of processes, with defaults for what is None."""
     # Collectives send no empty messages, except for the barrier, which sends nothing else.
-    default_size = 0 if kind == LINEAR_BARRIER else 1 if kind in ON_MANY else least_bytes
-    default_reply = 0 if kind in WITHOUT_REPLY else least_bytes
+    default_size = 0 if kind == kinds.LINEAR_BARRIER else 1 if kind in kinds.ON_MANY else least_bytes
+    default_reply = 0 if kind in kinds.WITHOUT_REPLY else least_bytes
     return [
         Experiment(
             kind,
             ranks,
             size,
-            reply if reply is not None else size if kind == ROUNDTRIP else default_reply,
-            count if count is not None else 10 if kind in WITH_COUNT else 1,
-            delay if delay is not None else 0.001 if kind in WITH_DELAY else 0.0,
+            reply if reply is not None else size if kind == kinds.ROUNDTRIP else default_reply,
+            count if count is not None else 10 if kind in kinds.WITH_COUNT else 1,
+            delay if delay is not None else 0.001 if kind in kinds.WITH_DELAY else 0.0,
         )
         for size in (sizes if sizes is not None else (default_size,))
         for ranks in process_sets
@@ -112,9 +103,9 @@ def _experiments(
 
 def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ...]]:
     if text is None:
-        if kind in ON_MANY:
+        if kind in kinds.ON_MANY:
             return [tuple(range(procs))]
-        return [(0, 1, 2) if kind == ONE_TO_TWO else (0, 1)]
+        return [(0, 1, 2) if kind == kinds.ONE_TO_TWO else (0, 1)]
     if text == "all-pairs":
         return list(itertools.combinations(range(procs), 2))
     if text == "all-triplets":
@@ -128,7 +119,7 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
 
 
 def _row(one: Experiment, measurement: Measurement) -> tuple[object, ...]:
-    processes = f"0-{len(one.processes) - 1}" if one.kind in ON_MANY else ",".join(map(str, one.processes))
+    processes = f"0-{len(one.processes) - 1}" if one.kind in kinds.ON_MANY else ",".join(map(str, one.processes))
     return (
         one.kind,
         processes,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -19,12 +19,9 @@ from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
-from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.sweeps.method import Precision
-from collwise.studies.cli import options
-from collwise.studies.cli.declare import NEW_FILE, command, flag, option, refuse_options
-from collwise.studies.cli.option_types import COUNTS, PLATFORM, NamedChoice
-from collwise.studies.cli.options import PRECISION, SimulationOptions
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import COUNTS, NEW_FILE, PLATFORM, NamedChoice, command, flag, group, option
+from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
@@ -46,24 +43,29 @@ def fit(
     model: str = option(
         "The family to fit.", NamedChoice("model", [IMPLEMENTATION_AWARE, *FAMILIES]), IMPLEMENTATION_AWARE
     ),
-    procs: Sequence[int] | None = option(
-        "P of the experiments. Default: five nodes, a quarter and half of all; for point-to-point models one number, "
-        f"six, all where nodes differ. Measured: all, {LOCAL_PROCS} on this machine.",
-        COUNTS,
+    how: dict[str, Any] = group(
+        dict,
+        procs=option(
+            "P of the experiments. Default: five nodes, a quarter and half of all; for point-to-point models one "
+            f"number, six, all where nodes differ. Measured: all, {LOCAL_PROCS} on this machine.",
+            COUNTS,
+        ),
+        procedure=option(f"For point-to-point models; the first is the default. {_PROCEDURES}."),
+        heterogeneous=option(
+            "For point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
+            default=None,
+            names="--heterogeneous/--homogeneous",
+        ),
+        precision=options.precision(MEASURED_PRECISION),
+        thorough=flag("Measured: as many sizes and messages as in simulation."),
+        segments=options.segments(
+            None,
+            "The least is the common one.",
+            default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware",
+        ),
+        chains=option("Implementation-aware: chains of the K-chain tree. Default: 4.", click.IntRange(1)),
     ),
-    procedure: str | None = option(f"For point-to-point models; the first is the default. {_PROCEDURES}."),
-    heterogeneous: bool | None = option(
-        "For point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
-        default=None,
-        names="--heterogeneous/--homogeneous",
-    ),
-    precision: Precision = options.precision(MEASURED_PRECISION),
-    thorough: bool = flag("Measured: as many sizes and messages as in simulation."),
-    segments: Sequence[int] | None = options.segments(
-        None, "The least is the common one.", default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware"
-    ),
-    chains: int | None = option("Implementation-aware: chains of the K-chain tree. Default: 4.", click.IntRange(1)),
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
     output: Path | None = option("Default: results/PLATFORM[.MODEL].parameters.toml", NEW_FILE, names="-o --output"),
     as_json: bool = options.JSON,
 ) -> None:
@@ -75,13 +77,13 @@ def fit(
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
     if platform is not None:
-        refuse_options(_MEASURED, f"an execution target: {TARGET_OPTIONS}")
+        declare.refuse_options(_MEASURED, f"an execution target: {TARGET_OPTIONS}")
     else:
-        refuse_options(_SIMULATED, "--platform")
+        declare.refuse_options(_SIMULATED, "--platform")
     if model == IMPLEMENTATION_AWARE:
-        refuse_options(_POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
+        declare.refuse_options(_POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
     else:
-        refuse_options(_BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
+        declare.refuse_options(_BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
         if platform is not None and where.ppn is not None:
             raise UsageError(f"--ppn is for --model {IMPLEMENTATION_AWARE}, and for a target: {TARGET_OPTIONS}")
     started = time.perf_counter()
@@ -89,33 +91,18 @@ def fit(
     kind = "" if model == IMPLEMENTATION_AWARE else f".{model}"
     file = writable_file(output or Path("results") / f"{place.name}{kind}.parameters.toml")
     with simulation.context() as context:
-        fitted = collwise.fit(
-            place,
-            model,
-            procs=procs,
-            segments=segments,
-            chains=chains,
-            procedure=procedure,
-            heterogeneous=heterogeneous,
-            precision=precision,
-            thorough=thorough,
-            ppn=where.ppn,
-            context=context,
-        ).parameters
+        fitted = collwise.fit(place, model, ppn=where.ppn, context=context, **how).parameters
     fitted.save(file)
     if as_json:
         print_json({"file": str(file), **fitted.as_document()})
     elif isinstance(fitted, FittedParameters):
         _print_messages(fitted, file, time.perf_counter() - started)
     else:
-        counts = procs or (
-            measured_procs(place.usual_procs)
-            if isinstance(place, ExecutionTarget)
-            else default_procs(place, fitted.processes_per_node)
-        )
-        _print_algorithms(
-            fitted, file, f"{place.name if platform is None else platform.title}, P = {', '.join(map(str, counts))}"
-        )
+        if isinstance(place, HostPlatform):
+            title, usual = place.title, default_procs(place, fitted.processes_per_node)
+        else:
+            title, usual = place.name, measured_procs(place.usual_procs)
+        _print_algorithms(fitted, file, f"{title}, P = {', '.join(map(str, how['procs'] or usual))}")
 
 
 def _print_messages(fitted: FittedParameters, file: Path, elapsed: float) -> None:

@@ -16,8 +16,7 @@ from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import NEW_FILE, command, option
-from collwise.studies.cli.option_types import COLLECTIVES, COUNTS, PATH, PLATFORM, SIZES
+from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES, command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines

@@ -12,8 +12,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.notices import note
 from collwise.simulator.store import Store
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import argument, command, option
-from collwise.studies.cli.option_types import PATH
+from collwise.studies.cli.declare import PATH, argument, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.measurement.imports import FORMATS, import_file
 from collwise.validation.measurement.imports.reading import MissingFacts

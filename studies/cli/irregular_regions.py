@@ -14,27 +14,12 @@ from collwise.common.files import write_text
 from collwise.models.parameter_file import thresholds_text
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
-from collwise.studies.cli import options
-from collwise.studies.cli.declare import FOLDER, NEW_FILE, command, option, refuse_options
-from collwise.studies.cli.option_types import COUNTS, SIZE, SIZES, named_choices
+from collwise.studies.cli import declare, options, target_options
+from collwise.studies.cli.declare import COUNTS, FOLDER, NEW_FILE, SIZE, SIZES, command, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.target_options import (
-    TARGET,
-    TARGET_OPTIONS,
-    TargetOptions,
-    refuse_target_details,
-    target_from,
-)
+from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.testbed import RATE
-from collwise.studies.reports.irregular_regions import (
-    ALGORITHM_COLUMNS,
-    SUMMARY_COLUMNS,
-    algorithm_cells,
-    record_of,
-    regions_markdown,
-    summary_cells,
-    title_of,
-)
+from collwise.studies.reports import irregular_regions as shown
 from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan, find_regions, verdict
 from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
 from collwise.validation.testbed.shape import Shape
@@ -44,13 +29,16 @@ from collwise.validation.testbed.tcp_counters import tcp_counts
 _BED = "regions"
 
 
-@command("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml", "irregular-regions")
+@command("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml")
 def irregular_regions(
     where: TargetOptions = TARGET,
     nodes: Sequence[int] = option("Processes: 8,16.", COUNTS, "8", names="--nodes --procs"),
     buffers: Sequence[int] = option("Of ports of its own beds: 16KB,64KB.", SIZES, "16KB", names="--buffer"),
     variants: Sequence[str] = option(
-        "On its own beds. Names by commas.", named_choices("TCP variant", TCP_VARIANTS), "reno-2009", names="--tcp"
+        "On its own beds. Names by commas.",
+        declare.named_choices("TCP variant", TCP_VARIANTS),
+        "reno-2009",
+        names="--tcp",
     ),
     rate: float = option("Of its own beds.", RATE, "100Mbit"),
     stride: int = option("Between block sizes of the series.", SIZE, "4KiB"),
@@ -69,10 +57,10 @@ def irregular_regions(
     switch buffer and TCP; or on the target that the options name, as it is. Everything is measured anew each time,
     since escalations happen or do not.
     """
-    refuse_target_details(where)
+    target_options.refuse_target_details(where)
     if where.named:
-        of = f"beds that irregular-regions makes itself, without {TARGET_OPTIONS}"
-        refuse_options(("buffers", "variants", "rate"), of)
+        of = f"beds that irregular-regions makes itself, without {target_options.TARGET_OPTIONS}"
+        declare.refuse_options(("buffers", "variants", "rate"), of)
     plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
     many = 1 if where.named else len(buffers) * len(variants)
     if output is not None and many * len(plans) > 1:
@@ -89,15 +77,17 @@ def irregular_regions(
                 from collwise.studies.figures.irregular_regions import regions_figure
                 from collwise.studies.figures.style import save
 
-                save(regions_figure(one, title_of(one)), figures / f"{_stem(one)}.png")
+                save(regions_figure(one, shown.title_of(one)), figures / f"{_stem(one)}.png")
             if not as_json:
                 _print(one)
     if output is not None:
-        write_text(output, thresholds_text(found[0].thresholds, f"{title_of(found[0])}, by collwise irregular-regions"))
+        write_text(
+            output, thresholds_text(found[0].thresholds, f"{shown.title_of(found[0])}, by collwise irregular-regions")
+        )
     if report is not None:
-        write_text(report, regions_markdown(found))
+        write_text(report, shown.regions_markdown(found))
     if as_json:
-        print_json([record_of(one) for one in found])
+        print_json([shown.record_of(one) for one in found])
 
 
 def _find(
@@ -126,7 +116,7 @@ def _stem(found: Regions) -> str:
 
 
 def _print(found: Regions) -> None:
-    print_table(title_of(found), SUMMARY_COLUMNS, [summary_cells(found)], left=2)
+    print_table(shown.title_of(found), shown.SUMMARY_COLUMNS, [shown.summary_cells(found)], left=2)
     title = "Slowdown against linear gather without escalation"
-    print_table(title, ALGORITHM_COLUMNS, algorithm_cells(found), left=2)
+    print_table(title, shown.ALGORITHM_COLUMNS, shown.algorithm_cells(found), left=2)
     click.echo(verdict(found))

@@ -15,17 +15,10 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Timing
-from collwise.studies.cli import options
-from collwise.studies.cli.declare import NEW_FILE, command, option
-from collwise.studies.cli.option_types import COUNTS, NAMES
+from collwise.studies.cli import options, target_options
+from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
-from collwise.studies.cli.target_options import (
-    SCRIPT,
-    TARGET,
-    TargetOptions,
-    print_script,
-    target_from,
-)
+from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.timings import cases_to_measure, choices
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
@@ -44,7 +37,7 @@ def measure(
     thresholds: Thresholds | None = options.THRESHOLDS,
     method: Method = options.METHOD,
     raw: Path | None = option("Write every repetition to a CSV file.", NEW_FILE),
-    script: Path | None = SCRIPT,
+    script: Path | None = target_options.SCRIPT,
     store: Path = options.STORE,
     as_json: bool = options.JSON,
 ) -> None:
@@ -60,7 +53,7 @@ def measure(
     asked = cases_to_measure(collective, competing, procs, sizes, target)
     method = replace(method, keep_samples=raw is not None)
     if target is None:
-        print_script(Path(str(script)), asked, method, where)
+        target_options.print_script(Path(str(script)), asked, method, where)
         return
     with Store(store) as opened, sweep_progress(f"{collective}, {target.name}") as advance:
         launches = measure_launches(target, asked, opened, method=method, on_progress=advance)

@@ -14,9 +14,8 @@ from collwise.common.errors import UsageError
 from collwise.simulator.store import default_store_path
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
-from collwise.studies.cli import option_types as types
-from collwise.studies.cli.declare import flag, group, option
-from collwise.studies.cli.option_types import NamedChoice, parsed
+from collwise.studies.cli import declare
+from collwise.studies.cli.declare import NamedChoice, flag, group, option, parsed
 from collwise.studies.cli.output import sweep_progress
 
 if TYPE_CHECKING:
@@ -24,19 +23,19 @@ if TYPE_CHECKING:
 
 JSON = flag("Print JSON for scripts.", "--json")
 PLATFORM = option(
-    "A known platform (see 'collwise platforms list') or a .toml or .xml file.", types.PLATFORM, required=True
+    "A known platform (see 'collwise platforms list') or a .toml or .xml file.", declare.PLATFORM, required=True
 )
 COLLECTIVE = option("A name (see 'collwise algorithms').", required=True)
 COLLECTIVES = option(
-    "Names by commas (see 'collwise algorithms'), or all.", types.COLLECTIVES, names="--collective", required=True
+    "Names by commas (see 'collwise algorithms'), or all.", declare.COLLECTIVES, names="--collective", required=True
 )
-SIZES = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", types.SIZES)
-ALGORITHMS = option("Names by commas. Default: all that can be chosen.", types.NAMES)
+SIZES = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", declare.SIZES)
+ALGORITHMS = option("Names by commas. Default: all that can be chosen.", declare.NAMES)
 PPN = option("Processes per node. Default: one per CPU, as the platform says.", click.IntRange(1))
 SIMGRID = option("Version of SimGrid, for example 4.1. Default: the system's.", metavar="VERSION")
 STORE = option(
     "The SQLite file of timings; finished cases are kept there.",
-    types.PATH,
+    declare.PATH,
     default_store_path,
     show_default="results/timings.sqlite",
     envvar="COLLWISE_STORE",
@@ -69,7 +68,7 @@ SIMULATION = group(
 def segments(default: str | None, about: str = "", default_text: str = "") -> Any:
     """--segments SIZE[,SIZE...]; `default_text` says what the default is where it depends on other options."""
     parts = ("Segment sizes; 0: unsegmented.", about, default_text and f"Default: {default_text}.")
-    return option(" ".join(filter(None, parts)), types.SIZES, default)
+    return option(" ".join(filter(None, parts)), declare.SIZES, default)
 
 
 def repetitions(default: int) -> Any:

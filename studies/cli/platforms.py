@@ -23,10 +23,9 @@ from collwise.platforms import (
     write_description,
 )
 from collwise.platforms.hosts import MOST_HOSTS
-from collwise.studies.cli import options
+from collwise.studies.cli import declare, options
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import NEW_FILE, argument, checked_new_file, command, option
-from collwise.studies.cli.option_types import PATH, PLATFORM, FiniteRange
+from collwise.studies.cli.declare import NEW_FILE, PATH, PLATFORM, argument, command, option
 from collwise.studies.cli.output import print_json, print_table
 
 
@@ -173,8 +172,8 @@ def _understood(platform: HostPlatform) -> str:
 def new(
     name: str = argument(),
     nodes: int = option(None, click.IntRange(1, MOST_HOSTS), required=True),
-    gbits: float = option("A node's link in Gbit/s.", FiniteRange(0, min_open=True), required=True),
-    latency_us: float = option("One way between two nodes, in us.", FiniteRange(0), required=True),
+    gbits: float = option("A node's link in Gbit/s.", declare.FiniteRange(0, min_open=True), required=True),
+    latency_us: float = option("One way between two nodes, in us.", declare.FiniteRange(0), required=True),
     cpus: int = option("CPUs per node: processes by default.", click.IntRange(1), 1),
     output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
 ) -> None:
@@ -201,7 +200,7 @@ def new(
         calibration=Calibration(note="none: nominal bandwidth, no overheads"),
         sources=(Source("nodes, link and CPUs", what), Source("loopback and core_flops", "assumed")),
     )
-    path = output or checked_new_file(Path(f"{name}.toml"))
+    path = output or declare.checked_new_file(Path(f"{name}.toml"))
     write_text(path, write_description(made))
     click.echo(f"{path}: {nodes} nodes; look at it with 'collwise platforms check {path}'")
 

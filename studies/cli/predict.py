@@ -15,9 +15,8 @@ from collwise.common.notices import note, warn
 from collwise.common.units import format_seconds, format_size
 from collwise.models.piecewise import Array
 from collwise.models.registry import MODEL_NAMES
-from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, option, refuse_options
-from collwise.studies.cli.option_types import COUNTS, NAMES, PATH, SIZES, NamedChoice, parsed
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import COUNTS, NAMES, PATH, SIZES, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import sizes_of
 
@@ -36,18 +35,22 @@ def predict(
     parameters: Path = option("A file that 'collwise fit' wrote.", PATH, required=True),
     collective: str | None = option("A name (see 'collwise algorithms')."),
     pair: tuple[int, int] | None = option(
-        "A message from process I to J instead of a collective.", parsed("pair", _pair), metavar="I,J"
+        "A message from process I to J instead of a collective.", declare.parsed("pair", _pair), metavar="I,J"
     ),
     algorithms: Sequence[str] | None = option("Names by commas, or all.", NAMES),
     procs: Sequence[int] | None = option("Process counts: 50,80,90 or 2:1000:+1.", COUNTS),
     sizes: Sequence[int] | None = option("Message sizes: 8KiB:4MiB:x2. Default: the paper's.", SIZES),
     segments: Sequence[int] | None = options.segments(None, default_text="that of the fit, or 0"),
-    model: str | None = option("One of the file's. Default: what it was made for.", NamedChoice("model", MODEL_NAMES)),
+    model: str | None = option(
+        "One of the file's. Default: what it was made for.", declare.NamedChoice("model", MODEL_NAMES)
+    ),
     as_json: bool = options.JSON,
 ) -> None:
     """Evaluates models over arrays of P and m at once, or the time of single messages."""
     if pair is not None:
-        refuse_options(("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair")
+        declare.refuse_options(
+            ("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair"
+        )
         _predict_pair(parameters, pair, sizes_of("bcast", sizes), as_json)
         return
     if collective is None:

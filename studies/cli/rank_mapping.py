@@ -13,35 +13,26 @@ from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import NEW_FILE, command, flag, option
-from collwise.studies.cli.option_types import PATH, SIZES, NamedChoice
-from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.cli.declare import NEW_FILE, PATH, SIZES, NamedChoice, command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.fitting.models_by_name import model_of
+from collwise.validation.selection import rank_mapping as mapped
 from collwise.validation.selection.defaults import SEGMENT_BYTES
-from collwise.validation.selection.rank_mapping import (
-    COLLECTIVES,
-    MODELS,
-    MappingGain,
-    best_mappings,
-    check_choice,
-    mapping_gains,
-)
 
 
-@command("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB", "rank-mapping")
+@command("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
 def rank_mapping(
     platform: HostPlatform = options.PLATFORM,
-    collective: str = option(" or ".join(COLLECTIVES) + ", by the binomial algorithm.", required=True),
+    collective: str = option(" or ".join(mapped.COLLECTIVES) + ", by the binomial algorithm.", required=True),
     sizes: Sequence[int] = option("Of each process's block.", SIZES, "1KiB:64KiB:x4"),
-    model: str = option("What predicts.", NamedChoice("model", MODELS), MODELS[0]),
+    model: str = option("What predicts.", NamedChoice("model", mapped.MODELS), mapped.MODELS[0]),
     parameters: Path | None = option("Default: estimated now.", PATH, metavar="FILE"),
     procs: int | None = option("Processes, one per node, on the first nodes. Default: all.", click.IntRange(2)),
     common: bool = flag("One mapping for all sizes: least sum of times relative to the default's."),
     output: Path | None = option(
         "Write the host names in rank order, for one size or with --common.", NEW_FILE, names="-o --output"
     ),
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Finds the mapping of nodes to ranks under which a binomial scatter or gather is predicted to be fastest.
@@ -56,7 +47,7 @@ def rank_mapping(
       MPICH:     mpiexec -f FILE -ppn 1 PROGRAM
       Slurm:     SLURM_HOSTFILE=FILE srun --distribution=arbitrary PROGRAM
     """
-    check_choice(collective, model)
+    mapped.check_choice(collective, model)
     if sizes[0] < 1:
         raise UsageError("--sizes: blocks of 0 bytes need no mapping; the least is 1 B")
     if output is not None and len(sizes) > 1 and not common:
@@ -65,8 +56,8 @@ def rank_mapping(
     platform.hosts_for(count, 1)
     with simulation.context() as context:
         fitted = model_of(model, parameters, platform, 1, [SEGMENT_BYTES], context)
-        chosen = best_mappings(fitted, collective, count, sizes, common)
-        gains = mapping_gains(platform, fitted, collective, count, chosen, context)
+        chosen = mapped.best_mappings(fitted, collective, count, sizes, common)
+        gains = mapped.mapping_gains(platform, fitted, collective, count, chosen, context)
     if output is not None:
         write_text(output, "".join(f"{host}\n" for host in gains[0].hosts))
     if as_json:
@@ -86,7 +77,7 @@ def rank_mapping(
         click.echo(f"written: {output}")
 
 
-def _row(gain: MappingGain) -> tuple[object, ...]:
+def _row(gain: mapped.MappingGain) -> tuple[object, ...]:
     predicted = (format_seconds(gain.predicted_default_seconds), format_seconds(gain.predicted_seconds))
     simulated = (format_seconds(gain.simulated_default_seconds), format_seconds(gain.simulated_seconds))
     return (

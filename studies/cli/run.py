@@ -13,8 +13,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import argument, command, flag, option
-from collwise.studies.cli.option_types import PATH, PLATFORM, NamedChoice
+from collwise.studies.cli.declare import PATH, PLATFORM, NamedChoice, argument, command, flag, option
 from collwise.validation.selection.thresholds import with_bounds
 
 if TYPE_CHECKING:

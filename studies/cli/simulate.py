@@ -14,16 +14,12 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.option_types import COUNTS, NAMES
-from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.cli.declare import COUNTS, NAMES, command, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from collwise.models.lmo import Thresholds
 
 
 @command("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2")
@@ -34,15 +30,21 @@ def simulate(
         "Names by commas, of one collective. Default: all that can be chosen.", NAMES
     ),
     procs: Sequence[int] = option("Process counts: 50,80,90 or 10:90:+10.", COUNTS, required=True),
-    sizes: Sequence[int] | None = options.SIZES,
-    segments: Sequence[int] = options.segments(SEGMENTS_TEXT),
-    chains: int | None = option("Chains of K-chain trees. Default: 4.", click.IntRange(1)),
-    radix: int | None = option("Radix of k-nomial trees. Default: 4.", click.IntRange(2)),
-    max_requests: int | None = option("Exchanges at a time of alltoall linear_sync. Default: 4.", click.IntRange(1)),
-    thresholds: Thresholds | None = options.THRESHOLDS,
-    root: int = option("The root's rank.", click.IntRange(0), 0),
-    ppn: int | None = options.PPN,
-    simulation: SimulationOptions = options.SIMULATION,
+    others: dict[str, Any] = group(
+        dict,
+        sizes=options.SIZES,
+        segments=options.segments(SEGMENTS_TEXT),
+        counts=group(
+            dict,
+            chains=option("Chains of K-chain trees. Default: 4.", click.IntRange(1)),
+            radix=option("Radix of k-nomial trees. Default: 4.", click.IntRange(2)),
+            max_requests=option("Exchanges at a time of alltoall linear_sync. Default: 4.", click.IntRange(1)),
+        ),
+        thresholds=options.THRESHOLDS,
+        root=option("The root's rank.", click.IntRange(0), 0),
+        ppn=options.PPN,
+    ),
+    simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Simulates every algorithm at every P, m and segment size; what the store has is not repeated.
@@ -51,19 +53,7 @@ def simulate(
     algorithm does not run on are left out.
     """
     with simulation.context() as context:
-        times = collwise.simulate(
-            platform,
-            collectives,
-            procs,
-            sizes,
-            algorithms=algorithms,
-            segments=segments,
-            counts={"chains": chains, "radix": radix, "max_requests": max_requests},
-            thresholds=thresholds,
-            root=root,
-            ppn=ppn,
-            context=context,
-        )
+        times = collwise.simulate(platform, collectives, procs, algorithms=algorithms, context=context, **others)
     if as_json:
         print_json(times.to_dict("records"))
     else:
@@ -90,18 +80,15 @@ def _print_table(
     if len(segments) == 1:
         # Algorithms without segments stand in the rows of the one segment size.
         cut[:] = segments[0]
-    cells = times.assign(segment_bytes=cut).pivot(
-        index=["procs", "message_bytes", "segment_bytes"], columns="algorithm", values=["seconds", "error"]
+    text = times.seconds.map(format_seconds).where(times.error == "", "failed")
+    cells = times.assign(segment_bytes=cut, text=text).pivot(
+        index=["procs", "message_bytes", "segment_bytes"], columns="algorithm", values="text"
     )
     several_segments = len(segments) > 1
+    # Where there is no cell, the algorithm does not run.
     rows = [
-        (
-            p,
-            format_size(m),
-            *([format_size(segment)] if several_segments else []),
-            *(_cell(row.get(("seconds", name)), row.get(("error", name))) for name in names),
-        )
-        for (p, m, segment), row in cells.iterrows()
+        (p, format_size(m), *([format_size(segment)] if several_segments else []), *row)
+        for (p, m, segment), row in zip(cells.index, cells.reindex(columns=names).fillna("-").to_numpy(), strict=True)
     ]
     heads = ["P", "m", *(["segment"] if several_segments else []), *names]
     common = f", segments of {format_size(segments[0])}" if len(segments) == 1 else ""
@@ -112,9 +99,3 @@ def _print_table(
         if without:
             listed = ", ".join(map(str, without))
             click.echo(f"{name} {catalogue[name].objection(without[0])}: not simulated for P = {listed}")
-
-
-def _cell(seconds: Any, error: object) -> str:
-    if not isinstance(error, str):
-        return "-"  # the algorithm does not run here
-    return "failed" if error else format_seconds(seconds)

@@ -9,9 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import argument, command, flag, option
-from collwise.studies.cli.option_types import PATH
-from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.cli.declare import PATH, argument, command, flag, option
 from collwise.studies.cli.output import print_json
 
 
@@ -20,7 +18,7 @@ def study(
     name: str = argument(),
     output: Path | None = option("Folder. Default: results/NAME", PATH, names="-o --output"),
     quick: bool = flag("Fewer points where all of them take many minutes (pjesivac2007)."),
-    simulation: SimulationOptions = options.SIMULATION,
+    simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Runs the study NAME: executes its notebook in a fresh Jupyter kernel.

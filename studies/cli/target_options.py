@@ -19,8 +19,7 @@ from collwise.simulator.execution.mpirun import Mpirun
 from collwise.simulator.execution.oar import Oar
 from collwise.simulator.execution.srun import Srun
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.studies.cli.declare import NEW_FILE, group, option
-from collwise.studies.cli.option_types import SIZE, FiniteRange, NamedChoice
+from collwise.studies.cli.declare import NEW_FILE, SIZE, FiniteRange, NamedChoice, group, option
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.method import Method

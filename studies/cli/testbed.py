@@ -15,8 +15,7 @@ from collwise.common.notices import note
 from collwise.common.units import format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import argument, command, flag, group, option
-from collwise.studies.cli.option_types import SIZE, FiniteRange, NamedChoice, parsed
+from collwise.studies.cli.declare import SIZE, FiniteRange, NamedChoice, argument, command, flag, group, option, parsed
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.testbed import bed as beds

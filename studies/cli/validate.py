@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,31 +11,32 @@ from collwise.common.notices import note
 from collwise.common.units import format_seconds
 from collwise.simulator.store import Store
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import FOLDER, command, flag, option
-from collwise.studies.cli.option_types import COLLECTIVES, SIZES, parsed
+from collwise.studies.cli.declare import COLLECTIVES, FOLDER, SIZES, command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
-from collwise.validation.testbed.shape import parse_rate
-from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, usual_plan
+from collwise.studies.cli.testbed import RATE
+from collwise.validation.testbed.shape import format_rate
+from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, ThreeWayPlan, usual_plan
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
 
 @command("validate --testbed --quick")
 def validate(
     testbed: bool = flag("On test beds of network namespaces, which are made and removed."),
-    nodes: int = option("Of the main test bed.", click.IntRange(2, 64), NODES),
-    rate: float = option("Of every port.", parsed("rate", parse_rate), BITS_PER_SECOND, show_default="100Mbit"),
-    collectives: Sequence[str] = option(
-        f"Names by commas, of {', '.join(COMPARED)}.",
-        COLLECTIVES,
-        ",".join(COMPARED),
-        names="--collective",
-        show_default="all seven",
+    plan: ThreeWayPlan = group(
+        usual_plan,
+        nodes=option("Of the main test bed.", click.IntRange(2, 64), NODES),
+        bits_per_second=option("Of every port.", RATE, format_rate(BITS_PER_SECOND), names="--rate"),
+        collectives=option(
+            f"Names by commas, of {', '.join(COMPARED)}.",
+            COLLECTIVES,
+            ",".join(COMPARED),
+            names="--collective",
+            show_default="all seven",
+        ),
+        sizes=option("Message sizes: 8KiB:1MiB:x2. Default: 8 or 10 by collective, with --quick 3.", SIZES),
+        quick=flag("Three sizes, one test bed, fewer repeated and explained: some minutes."),
+        models=option("Fit the models there and compare them.", default=True, names="--models/--no-models"),
     ),
-    sizes: Sequence[int] | None = option(
-        "Message sizes: 8KiB:1MiB:x2. Default: 8 or 10 by collective, with --quick 3.", SIZES
-    ),
-    quick: bool = flag("Three sizes, one test bed, fewer repeated and explained: some minutes."),
-    models: bool = option("Fit the models there and compare them.", default=True, names="--models/--no-models"),
     output: Path = option(
         "Folder of the report: validation.html, validation.md and figures.", FOLDER, Path("results") / "validation"
     ),
@@ -54,14 +54,6 @@ def validate(
 
     if not testbed:
         raise UsageError("name where to measure: --testbed")
-    plan = usual_plan(
-        nodes=nodes,
-        bits_per_second=rate,
-        collectives=collectives,
-        sizes=sizes or (),
-        quick=quick,
-        models=models,
-    )
     with Store(store) as opened:
         result = ThreeWayComparison(plan, opened, output, _tell).run()
     page, _ = report.write_validation(result, output)

@@ -10,10 +10,8 @@ from rich.console import Console
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, flag, option
-from collwise.studies.cli.option_types import named_choices
-from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.tables import stdout_console
+from collwise.studies.cli.declare import command, flag, named_choices, option
+from collwise.studies.cli.output import print_json, print_table, stdout_console
 from collwise.validation.correctness.verification import PROCS as ENGINES
 from collwise.validation.correctness.verification import VerificationResult
 from collwise.validation.correctness.verification import verify as run_verification

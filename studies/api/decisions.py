@@ -209,10 +209,10 @@ def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -
 
     if not any(model.algorithms(name) for name in chosen):
         check_formulas(model.name, list(chosen))
-    for name in chosen:
-        if not model.algorithms(name):
-            note(f"{name}: model {model.name} has no formulas; left out")
-    return {name: names for name, names in chosen.items() if model.algorithms(name)}
+    covered = {name: names for name, names in chosen.items() if model.algorithms(name)}
+    if without := [name for name in chosen if name not in covered]:
+        note(f"{', '.join(without)}: model {model.name} has no formulas; left out")
+    return covered
 
 
 def _process_counts(

@@ -239,7 +239,7 @@ def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
 
 
 def _with_formula(model: CollectiveModel, collective: str, given: Names | None) -> list[str]:
-    """Those asked for that the model covers; a line for each of the others. Raises UsageError where it covers none."""
+    """Those asked for that the model covers; the others are named in a line. Raises UsageError where it covers none."""
     asked = arguments.algorithms(collective, given)
     covered = model.algorithms(collective)
     if given is None or arguments.names(given) == ("all",):
@@ -249,8 +249,8 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
     if len(missing) == len(asked):
         known = f"; valid: {', '.join(covered)}" if covered else ""
         raise UsageError(f"model {model.name} has no formula for {collective} {', '.join(missing)}{known}")
-    for name in missing:
-        note(f"model {model.name} has no formula for {collective} {name}; left out")
+    if missing:
+        note(f"model {model.name} has no formula for {collective} {', '.join(missing)}; left out")
     return [name for name in asked if name in covered]
 
 

@@ -6,19 +6,21 @@ from dataclasses import asdict
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, option
+from collwise.studies.cli.declare import argument, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 
 
 @command("algorithms --collective bcast")
 def algorithms(
+    named: str | None = argument(required=False, metavar="[COLLECTIVE]"),
     collective: str | None = option("Only this one."),
     as_json: bool = options.JSON,
 ) -> None:
     """Every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""
     catalogue = Catalogue.load()
-    chosen = [catalogue.collective(collective)] if collective else list(catalogue.collectives.values())
+    one = collective or named
+    chosen = [catalogue.collective(one)] if one else list(catalogue.collectives.values())
     if as_json:
         print_json([asdict(algorithm) for entry in chosen for algorithm in entry.algorithms.values()])
         return

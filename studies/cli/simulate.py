@@ -84,16 +84,20 @@ def _print_table(
     cells = times.assign(segment_bytes=cut, text=text).pivot(
         index=["procs", "message_bytes", "segment_bytes"], columns="algorithm", values="text"
     )
-    several_segments = len(segments) > 1
     # Where there is no cell, the algorithm does not run.
+    cells = cells.reindex(columns=names).fillna("-").reset_index()
+    repeated = cells.duplicated(["procs", "message_bytes", *names]) & (cells.segment_bytes > cells.message_bytes)
+    several_segments = len(segments) > 1
     rows = [
         (p, format_size(m), *([format_size(segment)] if several_segments else []), *row)
-        for (p, m, segment), row in zip(cells.index, cells.reindex(columns=names).fillna("-").to_numpy(), strict=True)
+        for p, m, segment, *row in cells[~repeated].itertuples(index=False, name=None)
     ]
     heads = ["P", "m", *(["segment"] if several_segments else []), *names]
     common = f", segments of {format_size(segments[0])}" if len(segments) == 1 else ""
     title = f"{collective} on {platform.title}, simulated{common}"
     print_table(title, heads, rows, left=0, keys=len(heads) - len(names))
+    if repeated.any():
+        click.echo("Segments larger than m cut nothing; rows that repeat another one are left out.")
     for name in names:
         without = [p for p in procs if catalogue[name].objection(p)]
         if without:

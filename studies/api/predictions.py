@@ -199,10 +199,13 @@ def predict(
     >>> sorted(times.columns)
     ['algorithm', 'collective', 'message_bytes', 'procs', 'seconds', 'segment_bytes']
     """
+    from collwise.validation.fitting.models_by_name import beyond_what_is_known
+
     fitted = model_from(model, name)
     covered = _with_formula(fitted, collective, algorithms)
     counts, message_bytes = arguments.counts(procs), sizes_of(collective, arguments.sizes(sizes) if sizes else None)
-    _warn_beyond(fitted, collective, max(counts), max(message_bytes))
+    for line in beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):
+        warn(line)
     p, m = np.array(counts)[:, None], np.array(message_bytes)[None, :]
     methods = [
         (algorithm, segment)
@@ -261,10 +264,3 @@ def _segments_of(model: CollectiveModel, collective: str, algorithm: str, given:
     if given is not None:
         return arguments.sizes(given)
     return (model.parameters.segment_bytes if isinstance(model, ImplementationAware) else 0,)
-
-
-def _warn_beyond(model: CollectiveModel, collective: str, procs: int, message_bytes: int) -> None:
-    from collwise.validation.fitting.models_by_name import beyond_what_is_known
-
-    for line in beyond_what_is_known(model, collective, procs, message_bytes):
-        warn(line)

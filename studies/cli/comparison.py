@@ -43,6 +43,10 @@ from collwise.validation.selection.decision_table import DecisionTable, decision
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 _MOST_ROWS = 200
+# Few enough processes for one machine; one short and one long message.
+_CHECKED_PROCS = 8
+_CHECKED_SIZES = {"bcast": (16384, 262144), "gather": (16384, 131072), "barrier": (0,)}
+_OTHER_CHECKED_SIZES = (1024, 65536)
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 
@@ -148,11 +152,7 @@ def select(
             names="--one-choice/--by-size",
         ),
         segments=options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
-        name=option(
-            "One of the file's. Default: what it was made for.",
-            declare.NamedChoice("model", MODEL_NAMES),
-            names="--model",
-        ),
+        name=options.MODEL,
     ),
     output: Path | None = option("Write the decision tables (JSON) here.", NEW_FILE, names="-o --output"),
     ppn: int | None = options.PPN,
@@ -237,11 +237,24 @@ def export(
     )
     if "WARNING" in text:
         note("the file's head has a WARNING: read it")
-    if check:
-        from collwise.studies.cli.rules_check import wrong_rules
+    if check and (wrong := wrong_rules(output, tables.tables)):
+        raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
 
-        if wrong := wrong_rules(output, tables.tables):
-            raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
+
+def wrong_rules(rules: Path, tables: Sequence[DecisionTable], indent: str = "") -> int:
+    """Prints for each table what ran for a short and a long message; returns how often the rules ask for another thing.
+
+    Raises UsageError or CollwiseError when Open MPI is missing or does not run.
+    """
+    from collwise.validation.openmpi.rules_check import check_rules
+
+    wrong = 0
+    for table in tables:
+        for size in _CHECKED_SIZES.get(table.collective, _OTHER_CHECKED_SIZES):
+            checked = check_rules(rules, table.collective, _CHECKED_PROCS, size)
+            click.echo(indent + checked.summary)
+            wrong += not checked.matches
+    return wrong
 
 
 @command("report --platform gros --procs 16,32,64")

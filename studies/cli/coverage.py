@@ -26,15 +26,12 @@ def models(
     Where a model has no formula, select, compare, map, predict and evaluate leave the algorithm out and say so.
     """
     if as_json:
-        known: dict[str, object] = {
-            "models": [
-                {"name": name, "what": kind.title, "paper": kind.paper, "procedures": kind.procedures}
-                for name, kind in MODELS.items()
-            ]
-        }
-        if collectives:
-            known["coverage"] = [asdict(row) for row in coverage(collectives)]
-        print_json(known)
+        known = [
+            {"name": name, "what": kind.title, "paper": kind.paper, "procedures": kind.procedures}
+            for name, kind in MODELS.items()
+        ]
+        covered = {"coverage": [asdict(row) for row in coverage(collectives)]} if collectives else {}
+        print_json({"models": known, **covered})
     elif collectives:
         for collective, rows in groupby(coverage(collectives), key=lambda row: row.collective):
             _print_coverage(collective, list(rows))

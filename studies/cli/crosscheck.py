@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import click
 from rich.console import Console
 
 from collwise.common.errors import CollwiseError
@@ -13,22 +14,14 @@ from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COUNTS, PLATFORM, SIZES, NamedChoice, command, option
-from collwise.studies.cli.output import print_json, print_table, stdout_console
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.correctness import crosscheck as judge
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
 
 SMPI_COLUMNS = (
-    "collective",
-    "algorithm",
-    "in SMPI",
-    "P",
-    "bytes",
-    "segment",
-    "fan-out",
-    "ours, s",
-    "theirs, s",
-    "ratio",
+    *("collective", "algorithm", "in SMPI", "P", "bytes"),
+    *("segment", "fan-out", "ours, s", "theirs, s", "ratio"),
 )
 OPENMPI_COLUMNS = (
     *("collective", "algorithm", "id", "in Open MPI", "P", "sizes", "segment", "agree"),
@@ -56,39 +49,28 @@ def crosscheck(
     complete = not (collective or procs or sizes)
     found: list[str] = []
     document: dict[str, Any] = {}
+    smpi: list[SmpiRow] = []
+    openmpi: list[OpenmpiRow] = []
     with Console(stderr=True).status("comparing") as status:
-        smpi = (
-            compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, on_algorithm=status.update)
-            if library != "openmpi"
-            else []
-        )
-        openmpi = (
-            compare_with_openmpi(collective, procs, sizes, on_algorithm=status.update) if library != "smpi" else []
-        )
-    if library != "openmpi":
-        found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
-        document["smpi"] = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
-    if library != "smpi":
-        found += [*misnamed_algorithms(collective), *judge.findings(openmpi, judge.OPENMPI, complete)]
-        document["openmpi"] = [asdict(row) for row in openmpi]
+        if library != "openmpi":
+            smpi = compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, on_algorithm=status.update)
+            found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
+            document["smpi"] = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
+        if library != "smpi":
+            openmpi = compare_with_openmpi(collective, procs, sizes, on_algorithm=status.update)
+            found += [*misnamed_algorithms(collective), *judge.findings(openmpi, judge.OPENMPI, complete)]
+            document["openmpi"] = [asdict(row) for row in openmpi]
     if as_json:
         print_json(document | {"findings": found})
     else:
-        _print(smpi, openmpi)
+        if smpi:
+            print_table("Simulated times, ours and SMPI's own", SMPI_COLUMNS, [smpi_cells(row) for row in smpi], 3)
+        if openmpi:
+            print_table("Ours and Open MPI's own", OPENMPI_COLUMNS, [openmpi_cells(row) for row in openmpi], 2)
+        for name, text in (*judge.explained(smpi, judge.SMPI), *judge.explained(openmpi, judge.OPENMPI)):
+            click.echo(f"{name}: {text}")
     if found:
         raise CollwiseError(f"{len(found)} findings; first: {found[0]}" if len(found) > 1 else found[0])
-
-
-def _print(smpi: Sequence[SmpiRow], openmpi: Sequence[OpenmpiRow]) -> None:
-    console = stdout_console()
-    if smpi:
-        print_table("Simulated times, ours and SMPI's own", SMPI_COLUMNS, [smpi_cells(row) for row in smpi], 3)
-    if openmpi:
-        cells = [openmpi_cells(row) for row in openmpi]
-        print_table("Ours and Open MPI's own", OPENMPI_COLUMNS, cells, 2)
-    reasons = [*judge.explained(smpi, judge.SMPI), *judge.explained(openmpi, judge.OPENMPI)]
-    for name, text in reasons:
-        console.print(f"{name}: {text}", highlight=False, soft_wrap=True)
 
 
 def smpi_cells(row: SmpiRow) -> tuple[object, ...]:

@@ -11,9 +11,9 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
 from collwise.studies.cli import options
+from collwise.studies.cli.comparison import wrong_rules
 from collwise.studies.cli.declare import FOLDER, command, option
 from collwise.studies.cli.output import print_table, stdout_console
-from collwise.studies.cli.rules_check import wrong_rules
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune

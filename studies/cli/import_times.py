@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,36 +34,23 @@ def import_times(
 ) -> None:
     """See the command's help above: it names the formats."""
     facts = MissingFacts(platform, procs or 0, ppn)
-    rows = []
+    records: list[dict[str, Any]] = []
     with Store(store) as opened:
         for file in files:
             imported = import_file(file, opened, facts)
             timings = imported.timings
             counts = Counter((timing.case.collective, timing.case.experiment, timing.case.procs) for timing in timings)
-            failed = sum(not timing.ok for timing in timings)
-            rows.append((file, counts, failed, imported))
-    if as_json:
-        print_json(
-            [
-                {
-                    "file": str(file),
-                    "failed": failed,
-                    "times": [
-                        {"collective": collective, "experiment": experiment, "procs": of, "number": number}
-                        for (collective, experiment, of), number in counts.items()
-                    ],
-                }
-                for file, counts, failed, _ in rows
+            times = [
+                {"collective": collective, "experiment": experiment, "procs": of, "number": number}
+                for (collective, experiment, of), number in counts.items()
             ]
-        )
+            records.append({"file": str(file), "failed": sum(not timing.ok for timing in timings), "times": times})
+            if missing := imported.asked - len(timings):
+                note(f"{file}: {missing} of {imported.asked} cases have no record: the run there ended early")
+    if as_json:
+        print_json(records)
     else:
-        cells = [(file, *key, number) for file, counts, _, _ in rows for key, number in counts.items()]
+        cells = [(record["file"], *one.values()) for record in records for one in record["times"]]
         print_table(str(store), ["file", "collective", "experiment", "P", "times"], cells, left=3)
-    for file, _, _, imported in rows:
-        if missing := imported.asked - len(imported.timings):
-            said = f"{missing} of {imported.asked} cases have no record: the run there ended early"
-            note(f"{file}: {said}")
-    if any(failed for _, _, failed, _ in rows):
-        raise CollwiseError(
-            f"{sum(failed for _, _, failed, _ in rows)} cases had failed there; they are stored as failed"
-        )
+    if failed := sum(record["failed"] for record in records):
+        raise CollwiseError(f"{failed} cases had failed there; they are stored as failed")

@@ -19,7 +19,6 @@ from collwise.studies.cli import options, target_options
 from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
-from collwise.timings import cases_to_measure, choices
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
@@ -46,9 +45,9 @@ def measure(
     Without a target, times are of this machine's shared memory and cores, not of a cluster's network. docs/measuring.md
     says which method to take when.
     """
-    competing = choices([Catalogue.load().collective(collective).name], algorithms, segments, {}, thresholds)[
-        collective
-    ]
+    from collwise.timings import cases_to_measure, choices
+
+    [competing] = choices([Catalogue.load().collective(collective).name], algorithms, segments, {}, thresholds).values()
     target = None if script is not None else target_from(where)
     asked = cases_to_measure(collective, competing, procs, sizes, target)
     method = replace(method, keep_samples=raw is not None)
@@ -61,7 +60,13 @@ def measure(
     if raw is not None:
         write_text(raw, samples_csv(launches))
     if as_json:
-        print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
+        records = [asdict(row.case) | asdict(row) for row in timings]
+        for record, each in zip(records, zip(*launches, strict=True), strict=True):
+            del record["case"]
+            if len(each) > 1:
+                kept = ("seconds", "half_width_seconds", "repetitions")
+                record["launches"] = [{name: getattr(one, name) for name in kept} for one in each]
+        print_json(records)
     else:
         several_segments = len(segments) > 1
         maker = target.installation.label
@@ -90,15 +95,3 @@ def _row(timing: Timing, with_segment: bool) -> tuple[object, ...]:
         timing.repetitions,
         timing.late_starts,
     )
-
-
-def _record(timing: Timing, launches: Sequence[Timing]) -> dict[str, object]:
-    """Everything about a case; with several launches each one's mean and half-width."""
-    record = asdict(timing)
-    record = record.pop("case") | record
-    if len(launches) > 1:
-        record["launches"] = [
-            {"seconds": one.seconds, "half_width_seconds": one.half_width_seconds, "repetitions": one.repetitions}
-            for one in launches
-        ]
-    return record

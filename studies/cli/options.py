@@ -11,6 +11,7 @@ import click
 
 from collwise import arguments
 from collwise.common.errors import UsageError
+from collwise.models.registry import MODEL_NAMES
 from collwise.simulator.store import default_store_path
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
@@ -31,6 +32,7 @@ COLLECTIVES = option(
 )
 SIZES = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", declare.SIZES)
 ALGORITHMS = option("Names by commas. Default: all that can be chosen.", declare.NAMES)
+MODEL = option("One of the file's. Default: what it was made for.", NamedChoice("model", MODEL_NAMES), names="--model")
 PPN = option("Processes per node. Default: one per CPU, as the platform says.", click.IntRange(1))
 SIMGRID = option("Version of SimGrid, for example 4.1. Default: the system's.", metavar="VERSION")
 STORE = option(

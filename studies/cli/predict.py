@@ -14,7 +14,6 @@ from collwise.common.errors import UsageError
 from collwise.common.notices import note, warn
 from collwise.common.units import format_seconds, format_size
 from collwise.models.piecewise import Array
-from collwise.models.registry import MODEL_NAMES
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import COUNTS, NAMES, PATH, SIZES, command, option
 from collwise.studies.cli.output import print_json, print_table
@@ -41,9 +40,7 @@ def predict(
     procs: Sequence[int] | None = option("Process counts: 50,80,90 or 2:1000:+1.", COUNTS),
     sizes: Sequence[int] | None = option("Message sizes: 8KiB:4MiB:x2. Default: the paper's.", SIZES),
     segments: Sequence[int] | None = options.segments(None, default_text="that of the fit, or 0"),
-    model: str | None = option(
-        "One of the file's. Default: what it was made for.", declare.NamedChoice("model", MODEL_NAMES)
-    ),
+    model: str | None = options.MODEL,
     as_json: bool = options.JSON,
 ) -> None:
     """Evaluates models over arrays of P and m at once, or the time of single messages."""
@@ -76,7 +73,11 @@ def predict(
         print_json({"model": predicted_by, "procs": list(procs), "message_bytes": message_bytes, "seconds": found})
         return
     rows = [
-        (count, format_size(size), *(_seconds_text(values[i, j]) for values in seconds.values()))
+        (
+            count,
+            format_size(size),
+            *(format_seconds(one[i, j]) if np.isfinite(one[i, j]) else "-" for one in seconds.values()),
+        )
         for i, count in enumerate(procs)
         for j, size in enumerate(message_bytes)
     ]
@@ -85,10 +86,6 @@ def predict(
     if len(rows) > _MOST_ROWS:
         click.echo(f"the first {_MOST_ROWS} of {len(rows)} points; --json prints all")
     click.echo(f"{len(times)} predictions in {format_seconds(elapsed)}")
-
-
-def _seconds_text(seconds: float) -> str:
-    return format_seconds(seconds) if np.isfinite(seconds) else "-"
 
 
 def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_json: bool) -> None:

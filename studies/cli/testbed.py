@@ -19,7 +19,6 @@ from collwise.studies.cli.declare import SIZE, FiniteRange, NamedChoice, argumen
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed.check import Check
 from collwise.validation.testbed.check import check as check_bed
 from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
@@ -96,7 +95,7 @@ def status(
     up_now = [beds.running(name)] if name is not None else beds.all_running()
     checks = {bed.name: check_bed(bed) for bed in up_now} if check else {}
     if as_json:
-        print_json([_described(bed) | _checked(checks.get(bed.name)) for bed in up_now])
+        print_json([_described(bed) | ({"check": checks[bed.name].as_json()} if check else {}) for bed in up_now])
     elif not up_now:
         click.echo("no test bed is up")
     else:
@@ -106,7 +105,8 @@ def status(
         ]
         print_table("Test beds", ["name", "shape", "TCP", "processes inside"], rows, left=3)
         for bed_name, found in checks.items():
-            _print_check(bed_name, found)
+            print_table(f"Check of '{bed_name}'", COLUMNS, check_rows(found))
+            click.echo("\n".join(check_words(found)))
     if bad := [bed_name for bed_name, found in checks.items() if not found.ok]:
         raise CollwiseError(f"not fit for measurements: {', '.join(bad)}")
 
@@ -169,12 +169,3 @@ def _words(shape: Shape) -> str:
 def _described(bed: beds.Bed) -> dict[str, Any]:
     inside = len(processes(bed.namespaces))
     return {"name": bed.name, "shape": asdict(bed.shape), "facts": dict(bed.facts), "processes": inside}
-
-
-def _checked(found: Check | None) -> dict[str, Any]:
-    return {} if found is None else {"check": found.as_json()}
-
-
-def _print_check(name: str, found: Check) -> None:
-    print_table(f"Check of '{name}'", COLUMNS, check_rows(found))
-    click.echo("\n".join(check_words(found)))

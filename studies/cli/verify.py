@@ -5,31 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+import click
 from rich.console import Console
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, flag, named_choices, option
-from collwise.studies.cli.output import print_json, print_table, stdout_console
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.correctness.verification import PROCS as ENGINES
-from collwise.validation.correctness.verification import VerificationResult
 from collwise.validation.correctness.verification import verify as run_verification
-
-
-def show(results: Sequence[VerificationResult]) -> None:
-    """The table, failures written out below it where there is room for them, and the sums."""
-    columns = ["engine", "collective", "algorithm", "cases", "skipped", "failures"]
-    rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.skipped, r.failures) for r in results]
-    console = stdout_console()
-    print_table("Verification", columns, rows, left=3)
-    for result in results:
-        if result.first_failure is not None:
-            console.print(f"{result.name}: {result.first_failure}", markup=False, highlight=False, soft_wrap=True)
-    cases, skipped, failures = (
-        sum(getattr(r, counted) for r in results) for counted in ("cases", "skipped", "failures")
-    )
-    console.print(f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable")
 
 
 @command("verify --library smpi --collective barrier --quick")
@@ -58,10 +43,14 @@ def verify(
     if as_json:
         print_json([asdict(result) for result in results])
     else:
-        show(results)
-    wrong = [result for result in results if not result.ok]
-    if wrong:
-        first = wrong[0]
-        raise CollwiseError(
-            f"{len(wrong)} of {len(results)} failed; first: {first.name}: {first.first_failure or 'no case ran'}"
-        )
+        columns = ["engine", "collective", "algorithm", "cases", "skipped", "failures"]
+        rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.skipped, r.failures) for r in results]
+        print_table("Verification", columns, rows, left=3)
+        for result in results:
+            if result.first_failure is not None:
+                click.echo(f"{result.name}: {result.first_failure}")
+        cases, skipped, failures = (sum(row[column] for row in rows) for column in (3, 4, 5))
+        click.echo(f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable")
+    if wrong := [result for result in results if not result.ok]:
+        why = f"{wrong[0].name}: {wrong[0].first_failure or 'no case ran'}"
+        raise CollwiseError(f"{len(wrong)} of {len(results)} failed; first: {why}")

@@ -114,7 +114,8 @@ def fit(
     """
     from collwise.models.fitting.procedures import CLOSE, QUICK, most_useful_procs, request
     from collwise.simulator.execution.targets import ExecutionTarget
-    from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION
+    from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, fit_measured
+    from collwise.validation.fitting.implementation_aware import fit as run_fit
     from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
 
     if model not in (IMPLEMENTATION_AWARE, *FAMILIES):
@@ -125,7 +126,9 @@ def fit(
     if model == IMPLEMENTATION_AWARE:
         plan = _fit_plan(where, counts, segments, collectives, chains or 0, ppn)
         with arguments.opened(context) as simulations:
-            return FittedModel(_fit_algorithms(where, plan, precision, simulations))
+            if isinstance(where, HostPlatform):
+                return FittedModel(run_fit(where, plan, simulations))
+            return FittedModel(fit_measured(where, plan, simulations.store, precision=precision))
     if counts is not None and len(counts) != 1:
         raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
     count = counts[0] if counts else None
@@ -161,17 +164,6 @@ def _fit_plan(
     if segments is not None:
         plan = replace(plan, more_segments=tuple(more))
     return plan if collectives == "all" else replace(plan, collectives=arguments.collectives(collectives))
-
-
-def _fit_algorithms(
-    where: HostPlatform | ExecutionTarget, plan: FitPlan, precision: Precision, context: SimulationContext
-) -> ModelParameters:
-    from collwise.validation.fitting.implementation_aware import fit as run_fit
-    from collwise.validation.fitting.implementation_aware import fit_measured
-
-    if isinstance(where, HostPlatform):
-        return run_fit(where, plan, context)
-    return fit_measured(where, plan, context.store, precision=precision)
 
 
 def predict(
@@ -212,18 +204,11 @@ def predict(
         for algorithm in covered
         for segment in _segments_of(fitted, collective, algorithm, segments)
     ]
-    seconds = [fitted.predict(collective, algorithm, p, m, segment) for algorithm, segment in methods]
-    points = len(counts) * len(message_bytes)
-    frame = pd.DataFrame(
-        {
-            "collective": collective,
-            "algorithm": np.repeat([algorithm for algorithm, _ in methods], points),
-            "segment_bytes": np.repeat([segment for _, segment in methods], points),
-            "procs": np.tile(np.repeat(counts, len(message_bytes)), len(methods)),
-            "message_bytes": np.tile(message_bytes, len(methods) * len(counts)),
-            "seconds": np.concatenate([values.ravel() for values in seconds]),
-        }
-    )
+    points = [(*method, count, size) for method in methods for count in counts for size in message_bytes]
+    frame = pd.DataFrame(points, columns=["algorithm", "segment_bytes", "procs", "message_bytes"])
+    frame.insert(0, "collective", collective)
+    seconds = [fitted.predict(collective, algorithm, p, m, segment).ravel() for algorithm, segment in methods]
+    frame["seconds"] = np.concatenate(seconds)
     frame.attrs = {"platform": fitted.platform, "model": fitted.name}
     return frame
 

@@ -19,27 +19,22 @@ def algorithms(
 ) -> None:
     """Every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""
     catalogue = Catalogue.load()
-    one = collective or named
-    chosen = [catalogue.collective(one)] if one else list(catalogue.collectives.values())
+    name = collective or named
+    chosen = [catalogue.collective(name)] if name else list(catalogue.collectives.values())
     if as_json:
         print_json([asdict(algorithm) for entry in chosen for algorithm in entry.algorithms.values()])
         return
     for entry in chosen:
-        rows = [_row(algorithm) for algorithm in entry.algorithms.values()]
+        rows = [
+            (
+                *(one.name + reservation_text(one), one.topology, parameters_text(one)),
+                *(", ".join(one.requires) or "-", ids_text(one), one.reference),
+            )
+            for one in entry.algorithms.values()
+        ]
         columns = ["algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
         title = f"{entry.title}: {entry.name} (message bytes: {entry.message_bytes})"
         print_table(title, columns, rows, left=len(columns), wrap=True)
-
-
-def _row(algorithm: Algorithm) -> tuple[str, ...]:
-    return (
-        algorithm.name + reservation_text(algorithm),
-        algorithm.topology,
-        parameters_text(algorithm),
-        requirements_text(algorithm),
-        ids_text(algorithm),
-        algorithm.reference,
-    )
 
 
 def reservation_text(algorithm: Algorithm) -> str:
@@ -53,11 +48,6 @@ def parameters_text(algorithm: Algorithm) -> str:
     """'segment_bytes, chains=4': what can be chosen, with defaults."""
     defaults = algorithm.defaults
     return ", ".join(f"{name}={defaults[name]}" if name in defaults else name for name in algorithm.parameters) or "-"
-
-
-def requirements_text(algorithm: Algorithm) -> str:
-    """'power_of_two, commutative'."""
-    return ", ".join(algorithm.requires) or "-"
 
 
 def ids_text(algorithm: Algorithm) -> str:

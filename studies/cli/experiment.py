@@ -64,10 +64,12 @@ def experiment(
             kind, _process_sets(processes, kind, lab.procs), lab.least_bytes, sizes, reply, count, delay
         )
         measurements = lab.run(experiments, parallel)
+    pairs = list(zip(experiments, measurements, strict=True))
     if as_json:
-        print_json(_document(lab, experiments, measurements))
+        found = [asdict(one) | asdict(measurement) for one, measurement in pairs]
+        print_json({"engine": lab.label, "procs": lab.procs, "measurements": found, "effort": asdict(lab.effort)})
         return
-    rows = [_row(one, measurement) for one, measurement in zip(experiments, measurements, strict=True)]
+    rows = [_row(one, measurement) for one, measurement in pairs]
     columns = ["kind", "processes", "m", "mean", "+-", "repetitions"]
     print_table(f"{lab.label}, P = {lab.procs}", columns, rows, left=2)
     effort = lab.effort
@@ -128,16 +130,3 @@ def _row(one: Experiment, measurement: Measurement) -> tuple[object, ...]:
         format_seconds(measurement.half_width_seconds) if measurement.half_width_seconds < float("inf") else "-",
         measurement.repetitions,
     )
-
-
-def _document(
-    lab: ExperimentLaboratory, experiments: Sequence[Experiment], measurements: Sequence[Measurement]
-) -> dict[str, object]:
-    return {
-        "engine": lab.label,
-        "procs": lab.procs,
-        "measurements": [
-            asdict(one) | asdict(measurement) for one, measurement in zip(experiments, measurements, strict=True)
-        ],
-        "effort": asdict(lab.effort),
-    }

@@ -14,7 +14,6 @@ from collwise.common.errors import UsageError
 from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
 from collwise.models.fitting.procedures import PROCEDURES
-from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
@@ -24,7 +23,6 @@ from collwise.studies.cli.declare import COUNTS, NEW_FILE, PLATFORM, NamedChoice
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
-from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, default_procs, measured_procs
 
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
@@ -91,35 +89,29 @@ def fit(
     kind = "" if model == IMPLEMENTATION_AWARE else f".{model}"
     file = writable_file(output or Path("results") / f"{place.name}{kind}.parameters.toml")
     with simulation.context() as context:
-        fitted = collwise.fit(place, model, ppn=where.ppn, context=context, **how).parameters
+        fitted = collwise.fit(place, model, ppn=where.ppn, context=context, **how)
     fitted.save(file)
+    parameters = fitted.parameters
     if as_json:
-        print_json({"file": str(file), **fitted.as_document()})
-    elif isinstance(fitted, FittedParameters):
-        _print_messages(fitted, file, time.perf_counter() - started)
+        print_json({"file": str(file), **parameters.as_document()})
+        return
+    shown = fitted.table()
+    if isinstance(parameters, FittedParameters):
+        title = f"{parameters.family} by {parameters.procedure}, {parameters.platform}, {parameters.procs} processes"
+        print_table(title, list(shown.columns), shown.to_numpy(), left=2)
+        for note in parameters.notes:
+            click.echo(note)
+        effort = f"{parameters.measurements} measurements, {format_seconds(parameters.seconds)} on the platform"
+        click.echo(f"{effort}, {format_seconds(time.perf_counter() - started)} here")
+        click.echo(f"{file}: {parameters.family} by {parameters.procedure}, {parameters.made_by}")
+        return
+    if isinstance(place, HostPlatform):
+        title, usual = place.title, default_procs(place, parameters.processes_per_node)
     else:
-        if isinstance(place, HostPlatform):
-            title, usual = place.title, default_procs(place, fitted.processes_per_node)
-        else:
-            title, usual = place.name, measured_procs(place.usual_procs)
-        _print_algorithms(fitted, file, f"{title}, P = {', '.join(map(str, how['procs'] or usual))}")
-
-
-def _print_messages(fitted: FittedParameters, file: Path, elapsed: float) -> None:
-    title = f"{fitted.family} by {fitted.procedure}, {fitted.platform}, {fitted.procs} processes"
-    print_table(title, ["parameter", "value"], parameter_rows(fitted), left=2)
-    for note in fitted.notes:
-        click.echo(note)
-    click.echo(
-        f"{fitted.measurements} measurements, {format_seconds(fitted.seconds)} on the platform, "
-        f"{format_seconds(elapsed)} here"
-    )
-    click.echo(f"{file}: {fitted.family} by {fitted.procedure}, {fitted.made_by}")
-
-
-def _print_algorithms(parameters: ModelParameters, file: Path, title: str) -> None:
+        title, usual = place.name, measured_procs(place.usual_procs)
     gamma = parameters.gamma(np.arange(2, 9), parameters.segment_bytes)
     cut = format_size(parameters.segment_bytes)
     click.echo(f"gamma(2..8) at {cut}: {', '.join(f'{value:.3f}' for value in gamma)}")
-    print_table(title, ALGORITHM_COLUMNS, algorithm_rows(parameters), left=4)
+    title = f"{title}, P = {', '.join(map(str, how['procs'] or usual))}"
+    print_table(title, list(shown.columns), shown.to_numpy(), left=4)
     click.echo(f"{file}: parameters and residuals; {parameters.made_by}")

@@ -150,22 +150,21 @@ def _spread(values: Iterable[float]) -> str:
 
 def _understood(platform: HostPlatform) -> str:
     """What was read, so that a slip of a unit shows."""
+    ends = f"{platform.hosts[0]} to {platform.hosts[-1]}"
     if isinstance(platform, HeterogeneousPlatform):
         link, way = _network(platform)
-        return (
-            f"{platform.hosts[0]} to {platform.hosts[-1]}; {len(platform.node_types)} types of nodes; link {link}, "
-            f"{way} from node to node; calibration: {platform.calibration.note or 'none'}"
+        what = f"{len(platform.node_types)} types of nodes; link {link}, {way} from node to node"
+    elif isinstance(platform, Platform):
+        speed = platform.link_bytes_per_second * platform.links_per_node * 8e-9
+        latency_us = platform.link_latency_seconds * 1e6
+        what = (
+            f"link {speed:g} Gbit/s and {latency_us:g} us (two links on the way: {2 * latency_us:g} us); "
+            f"{platform.cpus_per_node} CPUs per node"
         )
-    if not isinstance(platform, Platform):
+    else:
         known = "its own" if any(name.startswith("smpi/") for name in platform.smpi_options()) else "SimGrid's default"
-        return f"{platform.hosts[0]} to {platform.hosts[-1]}; platform XML with {known} SMPI calibration"
-    speed = platform.link_bytes_per_second * platform.links_per_node * 8e-9
-    latency_us = platform.link_latency_seconds * 1e6
-    return (
-        f"{platform.hosts[0]} to {platform.hosts[-1]}; link {speed:g} Gbit/s and {latency_us:g} us "
-        f"(two links on the way: {2 * latency_us:g} us); {platform.cpus_per_node} CPUs per node; "
-        f"calibration: {platform.calibration.note or 'none'}"
-    )
+        return f"{ends}; platform XML with {known} SMPI calibration"
+    return f"{ends}; {what}; calibration: {platform.calibration.note or 'none'}"
 
 
 @command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new", parent=platforms)

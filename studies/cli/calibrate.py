@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collwise.validation.calibration.calibration import CalibrationResult
 
 
-_DESCRIPTION = declare.parsed("platform", load_description)
+_DESCRIPTION = declare.Parsed("platform", load_description)
 _OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json")
 
 
@@ -49,7 +49,7 @@ def calibrate(
     name: str | None = option("The platform's name. Default: the nominal one's."),
     nodes: int | None = option("Nodes that take part. Default: all of the nominal platform.", click.IntRange(2)),
     sizes: tuple[int, int] | None = option(
-        "Smallest and largest message. Default: 1B:4MiB.", declare.parsed("sizes", _ends)
+        "Smallest and largest message. Default: 1B:4MiB.", declare.Parsed("sizes", _ends)
     ),
     together: bool = option("All pairs of nodes side by side, or one.", default=True, names="--together/--alone"),
     quick: bool = flag("Fewer sizes and repetitions."),

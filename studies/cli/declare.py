@@ -27,29 +27,15 @@ from collwise.studies.cli.commands import example
 _FORCE = "collwise.force"
 
 
-class _Single(NamedTuple):
-    """An option or an argument; `make` takes the name of the parameter that it fills."""
+class _Place(NamedTuple):
+    """What fills a parameter of a command: options or an argument, and the value that it gets. Both take its name."""
 
-    make: Callable[[str], click.Parameter]
-
-    def parameters(self, name: str) -> list[click.Parameter]:
-        return [self.make(name)]
-
-    def value(self, name: str, given: Mapping[str, Any]) -> Any:
-        return given[name]
+    parameters: Callable[[str], list[click.Parameter]]
+    value: Callable[[str, Mapping[str, Any]], Any]
 
 
-class _Group(NamedTuple):
-    """Options that fill one parameter together."""
-
-    make: Callable[..., Any]
-    members: Mapping[str, _Single | _Group]
-
-    def parameters(self, name: str) -> list[click.Parameter]:
-        return [one for inner, member in self.members.items() for one in member.parameters(inner)]
-
-    def value(self, name: str, given: Mapping[str, Any]) -> Any:
-        return self.make(**{inner: member.value(inner, given) for inner, member in self.members.items()})
+def _single(make: Callable[[str], click.Parameter]) -> _Place:
+    return _Place(lambda name: [make(name)], lambda name, given: given[name])
 
 
 def option(
@@ -68,7 +54,7 @@ def option(
         given = {} if attributes.get("required") else {"default": default}
         return click.Option(declared, type=type, help=about, **given, **attributes)
 
-    return _Single(make)
+    return _single(make)
 
 
 def flag(about: str, names: str = "") -> Any:
@@ -78,12 +64,19 @@ def flag(about: str, names: str = "") -> Any:
 
 def argument(type: Any = None, **attributes: Any) -> Any:
     """A word of the command line without a name, as default value of the parameter that it fills."""
-    return _Single(lambda name: click.Argument([name], type=type, **attributes))
+    return _single(lambda name: click.Argument([name], type=type, **attributes))
 
 
 def group(make: Callable[..., Any], **members: Any) -> Any:
     """Options that fill one parameter together: with what `make` returns for their values, given by name."""
-    return _Group(make, members)
+
+    def parameters(_: str) -> list[click.Parameter]:
+        return [one for name, member in members.items() for one in member.parameters(name)]
+
+    def value(_: str, given: Mapping[str, Any]) -> Any:
+        return make(**{name: member.value(name, given) for name, member in members.items()})
+
+    return _Place(parameters, value)
 
 
 def command(
@@ -155,14 +148,15 @@ def refuse_options(names: Sequence[str], of: str) -> None:
             raise UsageError(f"{parameter.opts[0]} is for {of}")
 
 
-class _Parsed(click.ParamType):
-    """An option read by one of our parsers, whose message already says what is valid."""
+class Parsed(click.ParamType):
+    """An option's type: `parse` makes the value, or raises UsageError, which then names the option."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
         self._parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns what `parse` makes of text, and any other value, which is a default, as it is."""
         return _read(self._parse, value, param) if isinstance(value, str) else value
 
 
@@ -172,11 +166,6 @@ def _read(parse: Callable[[str], Any], text: str, param: click.Parameter | None)
         return parse(text)
     except UsageError as problem:
         raise UsageError(f"{param.opts[0]}: {problem}" if param is not None else str(problem)) from None
-
-
-def parsed(name: str, parse: Callable[[str], Any]) -> click.ParamType:
-    """An option's type: `parse` makes the value, or raises UsageError, which then names the option."""
-    return _Parsed(name, parse)
 
 
 class NamedChoice(click.Choice):
@@ -209,7 +198,7 @@ def named_choices(kind: str, valid: Iterable[str]) -> click.ParamType:
             raise UsageError(f"name each {kind} once, by commas; valid: {', '.join(valid)}")
         return given
 
-    return parsed("names", parse)
+    return Parsed("names", parse)
 
 
 class FiniteRange(click.FloatRange):
@@ -224,9 +213,9 @@ class FiniteRange(click.FloatRange):
 
 
 PATH = click.Path(path_type=Path)
-SIZE = parsed("size", parse_size)
-SIZES = parsed("sizes", arguments.sizes)
-COUNTS = parsed("counts", arguments.counts)
-NAMES = parsed("names", arguments.names)
-COLLECTIVES = parsed("collectives", arguments.collectives)
-PLATFORM = parsed("platform", load)
+SIZE = Parsed("size", parse_size)
+SIZES = Parsed("sizes", arguments.sizes)
+COUNTS = Parsed("counts", arguments.counts)
+NAMES = Parsed("names", arguments.names)
+COLLECTIVES = Parsed("collectives", arguments.collectives)
+PLATFORM = Parsed("platform", load)

@@ -16,7 +16,7 @@ from collwise.simulator.store import default_store_path
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.studies.cli import declare
-from collwise.studies.cli.declare import NamedChoice, flag, group, option, parsed
+from collwise.studies.cli.declare import NamedChoice, Parsed, flag, group, option
 from collwise.studies.cli.output import sweep_progress
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def precision(usual: Precision) -> Any:
         _precision,
         repetitions=option(
             "Exactly N, or as many as the precision takes.",
-            parsed("repetitions", _least_and_most),
+            Parsed("repetitions", _least_and_most),
             f"{usual.min_repetitions}:{usual.max_repetitions}",
             metavar="N|LEAST:MOST",
         ),
@@ -150,6 +150,6 @@ def _read_thresholds(text: str) -> Thresholds:
 
 THRESHOLDS = option(
     "M1, M2 and S for the lmo algorithms (collwise fit --model lmo). Without them they are linear.",
-    parsed("thresholds", _read_thresholds),
+    Parsed("thresholds", _read_thresholds),
     metavar="FILE",
 )

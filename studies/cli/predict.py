@@ -34,7 +34,7 @@ def predict(
     parameters: Path = option("A file that 'collwise fit' wrote.", PATH, required=True),
     collective: str | None = option("A name (see 'collwise algorithms')."),
     pair: tuple[int, int] | None = option(
-        "A message from process I to J instead of a collective.", declare.parsed("pair", _pair), metavar="I,J"
+        "A message from process I to J instead of a collective.", declare.Parsed("pair", _pair), metavar="I,J"
     ),
     algorithms: Sequence[str] | None = option("Names by commas, or all.", NAMES),
     procs: Sequence[int] | None = option("Process counts: 50,80,90 or 2:1000:+1.", COUNTS),

@@ -15,7 +15,7 @@ from collwise.common.notices import note
 from collwise.common.units import format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import SIZE, FiniteRange, NamedChoice, argument, command, flag, group, option, parsed
+from collwise.studies.cli.declare import SIZE, FiniteRange, NamedChoice, Parsed, argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.testbed import bed as beds
@@ -24,7 +24,7 @@ from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
 from collwise.validation.testbed.target import TestBed
 
-RATE = parsed("rate", parse_rate)
+RATE = Parsed("rate", parse_rate)
 _USUAL = Shape()
 
 _NAME = option("Several beds can be up.", default=beds.USUAL_NAME)

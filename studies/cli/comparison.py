@@ -187,10 +187,7 @@ def select(
             _print_decisions(decided)
         if output is not None:
             click.echo(f"written: {output}")
-    if decisions.failed:
-        raise CollwiseError(
-            f"{len(decisions.failed)} cases failed and are no choice; first: {decisions.failed[0].error}"
-        )
+    check_failed(decisions.failed)
 
 
 def _print_decisions(decisions: DecisionTable) -> None:

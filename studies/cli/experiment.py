@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,7 +12,7 @@ import click
 
 from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
-from collwise.common.experiments import Experiment, Measurement
+from collwise.common.experiments import Experiment
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
@@ -66,10 +67,20 @@ def experiment(
         measurements = lab.run(experiments, parallel)
     pairs = list(zip(experiments, measurements, strict=True))
     if as_json:
-        found = [asdict(one) | asdict(measurement) for one, measurement in pairs]
-        print_json({"engine": lab.label, "procs": lab.procs, "measurements": found, "effort": asdict(lab.effort)})
+        records = [asdict(one) | asdict(found) for one, found in pairs]
+        print_json({"engine": lab.label, "procs": lab.procs, "measurements": records, "effort": asdict(lab.effort)})
         return
-    rows = [_row(one, measurement) for one, measurement in pairs]
+    rows = [
+        (
+            one.kind,
+            f"0-{len(one.processes) - 1}" if one.kind in kinds.ON_MANY else ",".join(map(str, one.processes)),
+            format_size(one.message_bytes),
+            format_seconds(found.seconds),
+            format_seconds(found.half_width_seconds) if math.isfinite(found.half_width_seconds) else "-",
+            found.repetitions,
+        )
+        for one, found in pairs
+    ]
     columns = ["kind", "processes", "m", "mean", "+-", "repetitions"]
     print_table(f"{lab.label}, P = {lab.procs}", columns, rows, left=2)
     effort = lab.effort
@@ -118,15 +129,3 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
     if re.fullmatch(r"\s*\d{1,9}(\s*[,;]\s*\d{1,9})*\s*", text) is None:
         raise UsageError(f"--processes: malformed '{text}': {_PROCESSES_HELP}")
     return [tuple(map(int, ranks.split(","))) for ranks in text.split(";")]
-
-
-def _row(one: Experiment, measurement: Measurement) -> tuple[object, ...]:
-    processes = f"0-{len(one.processes) - 1}" if one.kind in kinds.ON_MANY else ",".join(map(str, one.processes))
-    return (
-        one.kind,
-        processes,
-        format_size(one.message_bytes),
-        format_seconds(measurement.seconds),
-        format_seconds(measurement.half_width_seconds) if measurement.half_width_seconds < float("inf") else "-",
-        measurement.repetitions,
-    )

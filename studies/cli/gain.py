@@ -12,7 +12,6 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.notices import note
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
@@ -20,7 +19,7 @@ from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NEW_FILE, PATH, PL
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
-from collwise.validation.measurement.gain import MeasuredGain, measure_gain
+from collwise.validation.measurement.gain import measure_gain
 from collwise.validation.selection.cases import builtin_cases
 
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
@@ -95,11 +94,7 @@ def gain(
     if as_json:
         print_json({"rows": records(found.rows), "checks": check_lines(found)})
     else:
-        _print(found, target)
-
-
-def _print(found: MeasuredGain, target: ExecutionTarget) -> None:
-    title = f"{target.name}, {target.installation.label}: means ± half-widths; gains in brackets are within them"
-    print_table(title, COLUMNS, [cells(row) for row in found.rows])
-    for line in (*summary_lines(found), *check_lines(found)):
-        click.echo(line)
+        title = f"{target.name}, {target.installation.label}: means ± half-widths; gains in brackets are within them"
+        print_table(title, COLUMNS, [cells(row) for row in found.rows])
+        for line in (*summary_lines(found), *check_lines(found)):
+            click.echo(line)

@@ -77,9 +77,15 @@ def irregular_regions(
                 from collwise.studies.figures.irregular_regions import regions_figure
                 from collwise.studies.figures.style import save
 
-                save(regions_figure(one, shown.title_of(one)), figures / f"{_stem(one)}.png")
+                stem = (
+                    "-".join(["regions", one.target, one.variant, str(one.procs)]).replace(" ", "").replace("--", "-")
+                )
+                save(regions_figure(one, shown.title_of(one)), figures / f"{stem}.png")
             if not as_json:
-                _print(one)
+                print_table(shown.title_of(one), shown.SUMMARY_COLUMNS, [shown.summary_cells(one)], left=2)
+                title = "Slowdown against linear gather without escalation"
+                print_table(title, shown.ALGORITHM_COLUMNS, shown.algorithm_cells(one), left=2)
+                click.echo(verdict(one))
     if output is not None:
         write_text(
             output, thresholds_text(found[0].thresholds, f"{shown.title_of(found[0])}, by collwise irregular-regions")
@@ -109,14 +115,3 @@ def _find(
                     # Open MPI's own settings: escalations are looked for as users meet them.
                     shape = Shape(plan.procs, rate, buffer, transport="default")
                     yield regions_on_bed(shape, variant, plan, store, name=_BED, run=run)
-
-
-def _stem(found: Regions) -> str:
-    return "-".join(["regions", found.target, found.variant, str(found.procs)]).replace(" ", "").replace("--", "-")
-
-
-def _print(found: Regions) -> None:
-    print_table(shown.title_of(found), shown.SUMMARY_COLUMNS, [shown.summary_cells(found)], left=2)
-    title = "Slowdown against linear gather without escalation"
-    print_table(title, shown.ALGORITHM_COLUMNS, shown.algorithm_cells(found), left=2)
-    click.echo(verdict(found))

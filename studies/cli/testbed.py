@@ -139,9 +139,11 @@ def run(
 ) -> None:
     """Runs an Open MPI program on a test bed: collwise testbed run -- PROGRAM ARGUMENTS."""
     bed = beds.running(name)
-    target = TestBed(bed)
-    ended = target.run(
-        _program(program),
+    found = shutil.which(program)
+    if found is None:
+        raise UsageError(f"PROGRAM: '{program}' is no file that can be run, nor a program on the path")
+    ended = TestBed(bed).run(
+        str(Path(found).absolute()),
         procs or bed.shape.nodes * bed.shape.ranks_per_node,
         arguments,
         timeout_seconds=time_limit,
@@ -149,14 +151,6 @@ def run(
     )
     if ended.returncode != 0:
         raise CollwiseError(f"{program}: {ended.problem}")
-
-
-def _program(name: str) -> str:
-    """Its path. Raises UsageError when there is no such program."""
-    found = shutil.which(name)
-    if found is None:
-        raise UsageError(f"PROGRAM: '{name}' is no file that can be run, nor a program on the path")
-    return str(Path(found).absolute())
 
 
 def _words(shape: Shape) -> str:

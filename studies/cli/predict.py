@@ -59,27 +59,20 @@ def predict(
     elapsed = time.perf_counter() - started
     if unknown := int(times.seconds.isna().sum()):
         note(f"{unknown} times are not deterministic, or beyond what was fitted")
-    message_bytes = times.message_bytes.unique().tolist()
     several_segments = segments is not None and len(segments) > 1
-    seconds = {
-        f"{name}, {format_size(segment)}" if several_segments and segment else name: one.seconds.to_numpy().reshape(
-            len(procs), -1
-        )
-        for (name, segment), one in times.groupby(["algorithm", "segment_bytes"], sort=False)
-    }
+    cut = times.segment_bytes.map(lambda size: f", {format_size(size)}" if several_segments and size else "")
+    labels = times.algorithm + cut
+    seconds = times.assign(label=labels).pivot(index=["procs", "message_bytes"], columns="label", values="seconds")
+    seconds = seconds[labels.unique()]
     predicted_by = times.attrs["model"]
     if as_json:
-        found = {label: values.tolist() for label, values in seconds.items()}
+        message_bytes = times.message_bytes.unique().tolist()
+        found = {label: one.to_numpy().reshape(len(procs), -1).tolist() for label, one in seconds.items()}
         print_json({"model": predicted_by, "procs": list(procs), "message_bytes": message_bytes, "seconds": found})
         return
     rows = [
-        (
-            count,
-            format_size(size),
-            *(format_seconds(one[i, j]) if np.isfinite(one[i, j]) else "-" for one in seconds.values()),
-        )
-        for i, count in enumerate(procs)
-        for j, size in enumerate(message_bytes)
+        (count, format_size(size), *(format_seconds(one) if np.isfinite(one) else "-" for one in row))
+        for (count, size), row in zip(seconds.index, seconds.to_numpy(), strict=True)
     ]
     title = f"{collective} on {times.attrs['platform']}, predicted by {predicted_by}"
     print_table(title, ["P", "m", *seconds], rows[:_MOST_ROWS], left=0, keys=2)

@@ -48,7 +48,7 @@ def session(
     engine: str = "smpi",
     simgrid: str | None = None,
     jobs: int | None = None,
-    progress: Callable[[str], AbstractContextManager[Progress]] | None = None,
+    progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext(),
 ) -> Iterator[SimulationContext]:
     """How and where several calls simulate, for their `context`; closes the store at the end.
 
@@ -64,12 +64,12 @@ def session(
     """
     from collwise.common.errors import unknown_name
     from collwise.simulator.store import Store
-    from collwise.simulator.sweeps.context import ENGINES, SimulationContext, no_progress
+    from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     with Store(store_path(store)) as opened:
-        yield SimulationContext(opened, engine, simgrid, jobs, progress or no_progress)
+        yield SimulationContext(opened, ENGINES[engine], simgrid, jobs, progress)
 
 
 def store_path(given: str | Path | None = None) -> Path:

@@ -11,9 +11,8 @@ import click
 
 import collwise
 from collwise import arguments
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, note
 from collwise.common.files import writable_folder
-from collwise.common.notices import note
 from collwise.common.units import format_size
 from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform

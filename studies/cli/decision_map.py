@@ -10,8 +10,7 @@ import click
 import numpy as np
 
 from collwise import arguments
-from collwise.common.errors import UsageError
-from collwise.common.notices import note
+from collwise.common.errors import UsageError, note
 from collwise.common.units import format_size
 from collwise.models.registry import MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform

@@ -8,8 +8,7 @@ from functools import partial
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError
-from collwise.common.notices import note
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point

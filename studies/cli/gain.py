@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 import collwise
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
-from collwise.common.notices import note
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext

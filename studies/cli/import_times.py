@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from collwise.common.errors import CollwiseError
-from collwise.common.notices import note
+from collwise.common.errors import CollwiseError, note
 from collwise.simulator.store import Store
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import PATH, argument, command, option

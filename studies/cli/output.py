@@ -22,8 +22,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from collwise.common.errors import CollwiseError
-from collwise.common.notices import note
+from collwise.common.errors import CollwiseError, note
 from collwise.simulator.sweeps.runner import Progress as SweepProgress
 from collwise.simulator.timing import Timing
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError
-from collwise.common.notices import note
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.units import format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example

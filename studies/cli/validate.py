@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from collwise.common.errors import UsageError
-from collwise.common.notices import note
+from collwise.common.errors import UsageError, note
 from collwise.common.units import format_seconds
 from collwise.simulator.store import Store
 from collwise.studies.cli import options

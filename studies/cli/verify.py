@@ -49,7 +49,8 @@ def verify(
         for result in results:
             if result.first_failure is not None:
                 click.echo(f"{result.name}: {result.first_failure}")
-        cases, skipped, failures = (sum(row[column] for row in rows) for column in (3, 4, 5))
+        counted = ("cases", "skipped", "failures")
+        cases, skipped, failures = (sum(getattr(result, name) for result in results) for name in counted)
         click.echo(f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable")
     if wrong := [result for result in results if not result.ok]:
         why = f"{wrong[0].name}: {wrong[0].first_failure or 'no case ran'}"

@@ -42,10 +42,6 @@ from collwise.validation.selection.decision_table import DecisionTable, decision
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 _MOST_ROWS = 200
-# Few enough processes for one machine; one short and one long message.
-_CHECKED_PROCS = 8
-_CHECKED_SIZES = {"bcast": (16384, 262144), "gather": (16384, 131072), "barrier": (0,)}
-_OTHER_CHECKED_SIZES = (1024, 65536)
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 
@@ -233,24 +229,15 @@ def export(
     )
     if "WARNING" in text:
         note("the file's head has a WARNING: read it")
-    if check and (wrong := wrong_rules(output, tables.tables)):
-        raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
+    if check:
+        from collwise.studies.cli.rules_check import check_all
 
-
-def wrong_rules(rules: Path, tables: Sequence[DecisionTable], indent: str = "") -> int:
-    """Prints for each table what ran for a short and a long message; returns how often the rules ask for another thing.
-
-    Raises UsageError or CollwiseError when Open MPI is missing or does not run.
-    """
-    from collwise.validation.openmpi.rules_check import check_rules
-
-    wrong = 0
-    for table in tables:
-        for size in _CHECKED_SIZES.get(table.collective, _OTHER_CHECKED_SIZES):
-            checked = check_rules(rules, table.collective, _CHECKED_PROCS, size)
-            click.echo(indent + checked.summary)
-            wrong += not checked.matches
-    return wrong
+        wrong = 0
+        for line, ok in check_all(output, tables.tables):
+            click.echo(line)
+            wrong += not ok
+        if wrong:
+            raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
 
 
 @command("report --platform gros --procs 16,32,64")
@@ -264,13 +251,14 @@ def report(
     simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it."""
-    from collwise.studies.reports.report import write_report
+    from collwise.studies.reports.report import write_report, write_rules
     from collwise.validation.selection.tuning import tune
 
     check_formulas(BY_PARTS, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with simulation.context() as context:
         tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments)
+    write_rules([tuning], output)
     page = write_report([tuning], output)
     click.echo(f"report: {page}")
     if tuning.failures:

@@ -11,9 +11,9 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
 from collwise.studies.cli import options
-from collwise.studies.cli.comparison import wrong_rules
 from collwise.studies.cli.declare import FOLDER, command, option
 from collwise.studies.cli.output import print_table, stdout_console
+from collwise.studies.cli.rules_check import check_all
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune
@@ -33,7 +33,7 @@ def demo(
     Simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open MPI's with
     the best, and writes a report, figures and rules files.
     """
-    from collwise.studies.reports.report import rules_path, write_report
+    from collwise.studies.reports.report import rules_path, write_report, write_rules
 
     console = stdout_console()
     tunings = []
@@ -42,10 +42,15 @@ def demo(
             tuning = tune(load(name), ("bcast", "gather"), procs, context, sizes=PAPER_SIZES)
             tunings.append(tuning)
             _show(console, tuning, SHOWN[name])
+    write_rules(tunings, output)
+    # Open MPI runs in processes of its own while the figures are drawn.
+    checks = check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values()))
     page = write_report(tunings, output)
     click.echo("Open MPI, run here with the rules of Grisou:")
-    rules = rules_path(output, tunings[0], "4.1")
-    wrong = wrong_rules(rules, list(tunings[0].decisions.values()), "  ")
+    wrong = 0
+    for line, ok in checks:
+        click.echo(f"  {line}")
+        wrong += not ok
     click.echo(f"\nreport with all tables and figures: {page}")
     for tuning in tunings:
         click.echo(f"rules for {tuning.platform.title}: {rules_path(output, tuning, '4.1')}")

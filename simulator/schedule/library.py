@@ -272,6 +272,32 @@ class Schedule:
         """The times on a network. Raises CollwiseError when processes wait for ever or messages do not match."""
         return self._play(network, None)
 
+    def rounds(self, every_send_waits: bool = False) -> int:
+        """How many messages follow from one another, at most: its depth.
+
+        With `every_send_waits` all sends are synchronous. Raises CollwiseError if the processes then wait for ever.
+        """
+        count = len(self.sizes)
+        nothing, ranks = np.zeros((1, count)), np.arange(self.procs)
+        one_second_each = NetworkTables(
+            node_of=ranks,
+            class_of=np.zeros_like(ranks),
+            send_seconds=nothing,
+            start_seconds=nothing,
+            receive_seconds=nothing,
+            reduce_seconds=nothing[0],
+            copy_seconds=nothing[0],
+            protocol=np.full(count, RENDEZVOUS if every_send_waits else EAGER),
+            handshake_seconds=nothing[None],
+            latency_seconds=np.ones((1, 1, count)),
+            transfer_seconds=nothing[None],
+            gap_seconds=nothing[None],
+            receive_gap_seconds=nothing,
+            local_latency_seconds=nothing,
+            local_transfer_seconds=nothing,
+        )
+        return round(self.play(one_second_each).seconds)
+
     def trace(self, network: NetworkTables) -> Trace:
         """What the time on a network is spent on. Raises what `play` raises."""
         trace = _Trace()

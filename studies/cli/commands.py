@@ -32,6 +32,7 @@ SECTIONS = {
         "demo": Command("The main job on two real clusters, in a few minutes.", needs="build smpi openmpi"),
         "algorithms": Command("Lists collectives and their algorithms.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
+        "schedule": Command("An algorithm's messages, and what decides its time.", needs="build"),
         "compare": Command(
             "The best algorithm beside a model's and Open MPI's picks.", needs="build smpi", where="comparison"
         ),

@@ -60,11 +60,6 @@ def flat_network(
     )
 
 
-def rounds(schedule: Schedule, protocol: int = EAGER) -> int:
-    """How many messages follow from one another: the time if each takes one second and nothing else takes any."""
-    return round(schedule.play(flat_network(schedule, latency_seconds=1.0, protocol=protocol)).seconds)
-
-
 @given(st.sampled_from(ALGORITHMS), st.integers(1, 257), st.integers(0, 5000), st.randoms(use_true_random=False))
 def test_every_send_meets_a_receive_of_its_size_whatever_the_protocol(
     algorithm: Algorithm, procs: int, message_bytes: int, chance: object
@@ -98,8 +93,8 @@ def test_trees_send_one_message_to_each_process_but_the_root(procs: int) -> None
 def test_messages_and_rounds_of_the_literature(procs: int) -> None:
     """Thakur, Rabenseifner & Gropp 2005, section 2, and Bruck et al. 1997: rounds and volumes of each process."""
     steps = (procs - 1).bit_length()
-    assert rounds(Schedule(Case("bcast", "chain", procs, 8))) == procs - 1
-    assert rounds(Schedule(Case("bcast", "binomial", procs, 8))) == procs.bit_length() - 1
+    assert Schedule(Case("bcast", "chain", procs, 8)).rounds() == procs - 1
+    assert Schedule(Case("bcast", "binomial", procs, 8)).rounds() == procs.bit_length() - 1
     for collective, name, depth, sent in (
         ("allgather", "ring", procs - 1, procs - 1),
         ("allgather", "bruck", steps, procs - 1),
@@ -108,7 +103,7 @@ def test_messages_and_rounds_of_the_literature(procs: int) -> None:
         ("barrier", "bruck", steps, 0),
     ):
         schedule = Schedule(Case(collective, name, procs, 8 if collective != "barrier" else 0))
-        assert rounds(schedule) == depth, name
+        assert schedule.rounds() == depth, name
         assert schedule.message_bytes == 8 * sent * procs, name
 
 
@@ -117,9 +112,9 @@ def test_allreduces_of_a_power_of_two(procs: int) -> None:
     """Thakur, Rabenseifner & Gropp 2005, section 2.4: log2 P rounds of m, and 2 log2 P rounds of 2 (P - 1) / P m."""
     steps, message_bytes = procs.bit_length() - 1, 8 * procs
     doubling = Schedule(Case("allreduce", "recursive_doubling", procs, message_bytes))
-    assert (rounds(doubling), doubling.message_bytes) == (steps, steps * procs * message_bytes)
+    assert (doubling.rounds(), doubling.message_bytes) == (steps, steps * procs * message_bytes)
     halving = Schedule(Case("allreduce", "rabenseifner", procs, message_bytes))
-    assert (rounds(halving), halving.message_bytes) == (2 * steps, 2 * (procs - 1) * message_bytes)
+    assert (halving.rounds(), halving.message_bytes) == (2 * steps, 2 * (procs - 1) * message_bytes)
 
 
 def test_processes_that_do_the_same_share_a_program() -> None:

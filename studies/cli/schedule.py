@@ -1,0 +1,92 @@
+"""collwise schedule: what an algorithm sends, what its time consists of, and a picture of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
+from collwise.simulator.timing import Case
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import NEW_FILE, SIZES, command, option
+from collwise.studies.cli.output import print_json, print_table
+from collwise.validation.selection.defaults import SEGMENT_BYTES
+
+_PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for its receive")
+
+
+@command("schedule --platform gros --collective bcast --algorithm binomial --procs 16 --size 8KiB")
+def schedule(
+    platform: HostPlatform = options.PLATFORM,
+    collective: str = options.COLLECTIVE,
+    algorithm: str = option("One name (see 'collwise algorithms').", required=True),
+    procs: int = option("The process count.", click.IntRange(2), required=True),
+    size: tuple[int, ...] = option("The message size.", SIZES, required=True),
+    segment: tuple[int, ...] | None = option("The segment size; 0: unsegmented. Default: 8 KiB.", SIZES),
+    root: int = option("The root's rank.", click.IntRange(0), 0),
+    ppn: int | None = options.PPN,
+    draw: Path | None = option("Draw processes and messages over time (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    as_json: bool = options.JSON,
+) -> None:
+    """Shows an algorithm's messages, its rounds, and what decides its time.
+
+    The schedule is recorded from the algorithm's own code and timed by the schedule engine (docs/engine.md). The parts
+    of the critical path are what the time consists of: with a part twice as slow, the whole takes that much longer, as
+    long as the same path decides.
+    """
+    from collwise.simulator.schedule.critical_path import path_parts
+    from collwise.simulator.schedule.library import Schedule
+    from collwise.simulator.schedule.networks import network_tables
+
+    for name, values in (("--size", size), ("--segment", segment or (0,))):
+        if len(values) != 1:
+            raise UsageError(f"{name} takes one size here, not {len(values)}")
+    entry = Catalogue.load().algorithm(collective, algorithm)
+    if objection := entry.objection(procs):
+        raise UsageError(f"{collective} {algorithm} {objection}: P = {procs}")
+    if root >= procs:
+        raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
+    cut = (segment[0] if segment else SEGMENT_BYTES) if entry.part_parameter == "segment_bytes" else 0
+    per_node = ppn or platform.default_processes_per_node
+    case = Case(collective, algorithm, procs, size[0], cut, processes_per_node=per_node, root=root)
+    recorded = Schedule(case)
+    network = network_tables(platform, procs, per_node, recorded.sizes)
+    played = recorded.play(network)
+    trace, parts = path_parts(recorded, network)
+    rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)
+    title = f"{collective} {algorithm}, P = {procs}, m = {format_size(size[0])}"
+    title += f", segments of {format_size(cut)}" if cut else ""
+    if draw is not None:
+        _draw(draw, trace, procs, f"{title}, on {platform.title}")
+    if as_json:
+        facts = {"messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds}
+        facts |= {"rounds_with_synchronous_sends": waiting, "seconds": played.seconds}
+        print_json({"case": vars(case), **facts, "critical_path": parts.reset_index().to_dict("records")})
+        return
+    click.echo(f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all")
+    click.echo(f"rounds, the most messages that follow from one another: {rounds} if {_PROTOCOLS[0]},")
+    click.echo(f"  {waiting} if {_PROTOCOLS[1]}; it never deadlocks")
+    rows = [
+        (part, row.count, format_size(int(row.bytes)), format_seconds(row.seconds), f"{100 * row.share:.1f} %")
+        for part, row in zip(parts.index, parts.itertuples(index=False), strict=True)
+        if row.seconds > 0
+    ]
+    heads = ("part", "how often", "bytes", "time", "share")
+    print_table(f"critical path on {platform.title}: {format_seconds(played.seconds)}", heads, rows)
+    if not network.send_seconds.any() and not network.receive_seconds.any():
+        click.echo("This platform has no overheads: messages cost the processors nothing, and small ones seem too cheap.")
+    if draw is not None:
+        click.echo(f"written: {draw}")
+
+
+def _draw(file: Path, trace: object, procs: int, title: str) -> None:
+    from collwise.studies.figures.schedule import MOST_PROCS, schedule_figure
+    from collwise.studies.figures.style import save
+
+    if procs > MOST_PROCS:
+        raise UsageError(f"--draw: {procs} processes cannot be told apart in a picture (valid: up to {MOST_PROCS})")
+    save(schedule_figure(trace, procs, title), file)

@@ -26,19 +26,18 @@ SMALL_LINEAR_PERCENT, HOCKNEY_LARGE_PERCENT = 300, 30
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says and where; `reason` explains why simulation disagrees, if it does."""
+    """What the paper says and where; `reason` explains why simulation disagrees, if it does; 'open': none is known."""
 
     where: str
     published: str
-    reason: str
+    reason: str = "open"
 
     @property
     def open(self) -> bool:
         """Whether no reason is known."""
-        return self.reason.startswith(_OPEN)
+        return self.reason.startswith("open")
 
 
-_OPEN = "open"
 _GAP = "open: the paper suspects a gap that shrinks with the number of receivers; the simulated one does not"
 _STRAIGHT = "the description has table 5's straight lines; of curves between them nothing is published"
 _LATENCY = (
@@ -47,16 +46,14 @@ _LATENCY = (
 )
 
 CLAIMS = {
-    "hockney-beta": Claim("6.2", "beyond 100 KB Hockney's beta is constant", _OPEN),
+    "hockney-beta": Claim("6.2", "beyond 100 KB Hockney's beta is constant"),
     "plogp-overheads": Claim(
         "6.2, figure 1",
         "PLogP's overheads do not grow evenly with the message",
         _STRAIGHT + "; only the protocol changes",
     ),
-    "barrier-hockney": Claim("6.2, figure 2", "Hockney largely overestimates the flat tree", _OPEN),
-    "barrier-slower": Claim(
-        "6.2, figure 2", "the flat tree takes slightly longer than Bruck and recursive doubling", _OPEN
-    ),
+    "barrier-hockney": Claim("6.2, figure 2", "Hockney largely overestimates the flat tree"),
+    "barrier-slower": Claim("6.2, figure 2", "the flat tree takes slightly longer than Bruck and recursive doubling"),
     "barrier-slope": Claim("6.2, figure 2", "the flat tree's time grows more slowly above about 16 nodes", _GAP),
     "barrier-order": Claim(
         "6.2, figure 2",
@@ -69,24 +66,24 @@ CLAIMS = {
         "the flat tree is nearer to the best case, in which reports arrive side by side",
         "SMPI charges the root a receive overhead for each report, one after another; the fitted gap has it in it",
     ),
-    "reduce-small": Claim("6.2, figure 3", "for small messages unsegmented binomial beats the pipeline", _OPEN),
-    "reduce-large": Claim("6.2, figure 3", "for large messages the segmented pipeline is the best", _OPEN),
-    "reduce-constant": Claim("6.2, figure 3", "the segmented pipeline's time does not depend on P in the end", _OPEN),
-    "reduce-40-ms": Claim("6.2, figure 3", "it takes around 4e4 us, on 8 and on 24 nodes", _OPEN),
+    "reduce-small": Claim("6.2, figure 3", "for small messages unsegmented binomial beats the pipeline"),
+    "reduce-large": Claim("6.2, figure 3", "for large messages the segmented pipeline is the best"),
+    "reduce-constant": Claim("6.2, figure 3", "the segmented pipeline's time does not depend on P in the end"),
+    "reduce-40-ms": Claim("6.2, figure 3", "it takes around 4e4 us, on 8 and on 24 nodes"),
     "reduce-cut-binomial": Claim(
         "6.2, figure 3",
         "segments of 1 KB make the binomial reduction faster",
         "as by the models, each segment adds its overheads; what the paper holds against it, buffers and the TCP "
         "window of 128 KB, is not in the simulation",
     ),
-    "reduce-cut-pipeline": Claim("6.2, figure 3", "segments of 1 KB make the pipeline faster", _OPEN),
-    "reduce-never": Claim("6.2, figure 3", "by all models segments never make the binomial reduction faster", _OPEN),
+    "reduce-cut-pipeline": Claim("6.2, figure 3", "segments of 1 KB make the pipeline faster"),
+    "reduce-never": Claim("6.2, figure 3", "by all models segments never make the binomial reduction faster"),
     "reduce-conditions": Claim(
         "6.2, figure 4",
         "Hockney's and fitted PLogP's conditions for segments never hold, measured PLogP's slightly",
         "g and the overheads are straight lines here that start above 0, so that segments sum to more than the whole",
     ),
-    "reduce-order": Claim("6.2, figure 3", "all models capture the order of the unsegmented algorithms", _OPEN),
+    "reduce-order": Claim("6.2, figure 3", "all models capture the order of the unsegmented algorithms"),
     "reduce-bend": Claim(
         "6.2, figure 3", "unsegmented times bend upwards from 1 to 10 KB, binomial's beyond 100 KB, too", _STRAIGHT
     ),
@@ -100,7 +97,7 @@ CLAIMS = {
         "Hockney significantly underestimates the pairwise exchange",
         "open: the paper suspects congestion; on the simulated switch rounds of pairs share no link",
     ),
-    "alltoall-others": Claim("6.2, figure 5", "LogGP and PLogP predict it with reasonable accuracy", _OPEN),
+    "alltoall-others": Claim("6.2, figure 5", "LogGP and PLogP predict it with reasonable accuracy"),
     "best-many": Claim("6.3, figure 6a", "small m, P > 16: unsegmented linear is the best", _GAP),
     "best-few": Claim(
         "6.3, figure 6a",
@@ -120,19 +117,19 @@ CLAIMS = {
     "best-large": Claim(
         "6.3, figure 6a", "large m: segmented pipelines", "with many processes their filling still counts at 128 KiB"
     ),
-    "best-switch": Claim("6.3, figure 6a", "for large m the switching points depend on P", _OPEN),
-    "hockney-small": Claim("6.3, figure 6b", "Hockney: binomial for small m at all P", _OPEN),
+    "best-switch": Claim("6.3, figure 6a", "for large m the switching points depend on P"),
+    "hockney-small": Claim("6.3, figure 6b", "Hockney: binomial for small m at all P"),
     "hockney-10-kb": Claim(
         "6.3, figure 6b", "Hockney: split-binary by 1 KB around 10 KB", "at its edges other methods take over, by P"
     ),
-    "hockney-large": Claim("6.3, figure 6b", "Hockney: split-binary or pipeline by 8 KB for larger m", _OPEN),
+    "hockney-large": Claim("6.3, figure 6b", "Hockney: split-binary or pipeline by 8 KB for larger m"),
     "loggp-small": Claim(
         "6.3, figure 6c",
         "LogGP: unsegmented linear, binomial and binary for small m",
         "as printed, binary has a second gap in every level; with one, as derived, it is picked, too",
     ),
-    "loggp-intermediate": Claim("6.3, figure 6c", "LogGP: then split-binary or pipeline by 1 KB", _OPEN),
-    "loggp-large": Claim("6.3, figure 6c", "LogGP: pipeline by 8 KB for really large m", _OPEN),
+    "loggp-intermediate": Claim("6.3, figure 6c", "LogGP: then split-binary or pipeline by 1 KB"),
+    "loggp-large": Claim("6.3, figure 6c", "LogGP: pipeline by 8 KB for really large m"),
     "loggp-early": Claim("6.3, figure 6c", "LogGP switches from 1 to 8 KB earlier than the best does", _LATENCY),
     "plogp-small": Claim(
         "6.3, figure 6d",
@@ -160,11 +157,7 @@ CLAIMS = {
         "PLogP switches from split-binary to pipeline earlier than LogGP",
         "as printed it never does: table 2's split-binary lacks the exchange of halves",
     ),
-    "penalty-linear": Claim(
-        "6.3, figure 7",
-        "small m, P from 16 on: more than 300 %, for not using linear",
-        _GAP,
-    ),
+    "penalty-linear": Claim("6.3, figure 7", "small m, P from 16 on: more than 300 %, for not using linear", _GAP),
     "penalty-few": Claim(
         "6.3, figure 7",
         "small m, small P but 5: 0 to 15 % with Hockney and PLogP",
@@ -183,7 +176,7 @@ CLAIMS = {
         "tree early, which is right here; with the derived formulas its penalty is the largest",
     ),
     "penalty-loggp": Claim("6.3, figure 7", "large m: at most 25 % with LogGP", _LATENCY),
-    "penalty-plogp": Claim("6.3, figure 7", "large m: at most 50 % with PLogP", _OPEN),
+    "penalty-plogp": Claim("6.3, figure 7", "large m: at most 50 % with PLogP"),
     "penalty-hockney-large": Claim(
         "6.3, figure 7", "Hockney's split-binary by 8 KB costs about 30 % against the pipeline by 1 KB", _LATENCY
     ),

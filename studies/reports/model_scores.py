@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+from collwise.studies.reports.markdown import percent
 from collwise.validation.fitting.recovery import Recovered
 from collwise.validation.selection.evaluation import Evaluation, Score
 
@@ -19,18 +19,18 @@ RECOVERED_COLUMNS = ("platform", "model", "procedure", "parameter", "true", "est
 
 def score_rows(scores: Sequence[Score]) -> list[tuple[object, ...]]:
     """Rows under SCORE_COLUMNS; none for a model without any formula for the collective."""
-    return [_score_cells(score) for score in scores if score.predictions or score.unpredicted]
-
-
-def _score_cells(score: Score) -> tuple[object, ...]:
-    points = f"{score.predictions} ({score.unpredicted} not)" if score.unpredicted else str(score.predictions)
-    return (
-        *(score.platform, score.collective, score.model, points),
-        *(_percent(score.mean_error), _percent(score.worst_error)),
-        f"{score.best_picks} of {score.picks}" if score.picks else "-",
-        *(_percent(score.mean_slowdown), _percent(score.worst_slowdown)),
-        score.worst_at if score.worst_slowdown > 0 else "-",
-    )
+    return [
+        (
+            *(score.platform, score.collective, score.model),
+            f"{score.predictions} ({score.unpredicted} not)" if score.unpredicted else str(score.predictions),
+            *(percent(score.mean_error), percent(score.worst_error)),
+            f"{score.best_picks} of {score.picks}" if score.picks else "-",
+            *(percent(score.mean_slowdown), percent(score.worst_slowdown)),
+            score.worst_at if score.worst_slowdown > 0 else "-",
+        )
+        for score in scores
+        if score.predictions or score.unpredicted
+    ]
 
 
 def remarks(result: Evaluation) -> list[str]:
@@ -51,17 +51,13 @@ def remarks(result: Evaluation) -> list[str]:
 
 
 def _best_line(result: Evaluation, collective: str) -> str:
-    best = result.best(collective)
+    best, where = result.best(collective), f"{result.platform}, {collective}"
     if best is None:
-        return f"{result.platform}, {collective}: no model predicts any of these points"
+        return f"{where}: no model predicts any of these points"
     return (
-        f"{result.platform}, {collective}: the picks of {best.model} have the least slowdown, "
-        f"{_percent(best.mean_slowdown)} on average, {_percent(best.worst_slowdown)} at worst"
+        f"{where}: the picks of {best.model} have the least slowdown, "
+        f"{percent(best.mean_slowdown)} on average, {percent(best.worst_slowdown)} at worst"
     )
-
-
-def _percent(part: float) -> str:
-    return "-" if math.isnan(part) else f"{part * 100:z.1f} %"
 
 
 def recovered_cells(row: Recovered) -> tuple[object, ...]:

@@ -35,14 +35,6 @@ def known_studies() -> dict[str, Path]:
     return {name: notebook for name, notebook in found.items() if notebook.is_file()}
 
 
-def notebook_of(name: str) -> Path:
-    """The notebook of a study. Raises UsageError for an unknown name."""
-    known = known_studies()
-    if name not in known:
-        raise unknown_name("study", name, known)
-    return known[name]
-
-
 def run(name: str, settings: Mapping[str, str], folder: Path, on_cell: OnCell) -> tuple[dict[str, Any], list[Path]]:
     """Executes a study's notebook and writes NAME.md, NAME.json, NAME.ipynb and the figures into a folder.
 
@@ -50,7 +42,10 @@ def run(name: str, settings: Mapping[str, str], folder: Path, on_cell: OnCell) -
     unknown study or an unwritable folder, CollwiseError when a cell fails; the notebook is then written as far as it
     got.
     """
-    notebook = notebook_of(name)
+    known = known_studies()
+    if name not in known:
+        raise unknown_name("study", name, known)
+    notebook = known[name]
     writable_folder(folder)
     document = jupytext.read(notebook)
     try:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from collwise.common.units import format_size
 from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
@@ -130,20 +129,6 @@ def slowdowns(tables: Sequence[FittedTable]) -> pd.DataFrame:
     )
 
 
-def costly_picks(tables: Sequence[FittedTable]) -> pd.DataFrame:
-    """The rows where the pick of the model as printed is not near optimal."""
-    rows = [
-        (
-            *(table.cluster.name, row.procs, format_size(row.message_bytes), row.best.choice.algorithm),
-            f"{row.model.choice.algorithm} ({percent(row.model.slowdown)})",
-        )
-        for table in tables
-        for row in table.by_model[AS_PRINTED].rows
-        if row.model.slowdown > NEAR_OPTIMAL
-    ]
-    return pd.DataFrame(rows, columns=["cluster", "P", "m", "best", "pick (%)"])
-
-
 # Figure 3, and what the published parameters are beside those fitted here.
 
 
@@ -228,13 +213,3 @@ def agreement_counts(rows: pd.DataFrame) -> pd.DataFrame:
         openmpi_same_way=("openmpi_same_way", "sum"),
         model_same_way=("model_same_way", "sum"),
     )
-
-
-def agreement_table(counts: pd.DataFrame) -> pd.DataFrame:
-    """`agreement_counts` for readers."""
-    shown = counts.assign(worst_slowdown_of_measured_best=counts.worst_slowdown_of_measured_best.map(percent))
-    columns = [
-        "table", "rows", "same best", "indistinguishable", "measured best in simulation, worst (%)",
-        "Open MPI the same way", "model's pick the same way",
-    ]  # fmt: skip
-    return shown.reset_index().set_axis(columns, axis=1)

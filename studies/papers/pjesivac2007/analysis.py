@@ -30,7 +30,7 @@ from collwise.studies.papers.pjesivac2007.tables import TABLE_5
 from collwise.validation.fitting.models_by_name import simulated_parameters
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.maps import DecisionMaps, MapSummary
+from collwise.validation.selection.maps import DecisionMaps
 from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
 
 KIB, MIB = 1024, 2**20
@@ -240,20 +240,6 @@ def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: floa
 
 
 # Figures 6 and 7.
-
-
-def penalties_table(summaries: Mapping[tuple[str, str], MapSummary]) -> pd.DataFrame:
-    """Penalties over whole maps, by the name of the set of models and the model."""
-    rows = [
-        (
-            *(name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_slowdown:.1f} %"),
-            f"{100 * one.worst_slowdown:.0f} %",
-            f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {one.worst_pick.label}",
-        )
-        for (name, model), one in summaries.items()
-    ]
-    columns = ["formulas and parameters", "model", "picks the best", "mean penalty", "worst", "at"]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def chain_steps(maps: DecisionMaps, loggp: LogGP) -> pd.DataFrame:

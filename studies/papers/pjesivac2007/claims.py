@@ -220,12 +220,6 @@ def exchanges(curves: Curves) -> list[Finding]:
     ]
 
 
-def count(found: Sequence[Finding]) -> dict[str, int]:
-    """How many findings have each verdict."""
-    verdicts = [finding.verdict for finding in found]
-    return {verdict: verdicts.count(verdict) for verdict in (YES, IN_PART, NO)}
-
-
 def findings_table(found: Sequence[Finding], derived: Sequence[Finding] = ()) -> pd.DataFrame:
     """The claims with what simulation shows, and the reason for those that do not hold.
 
@@ -233,7 +227,7 @@ def findings_table(found: Sequence[Finding], derived: Sequence[Finding] = ()) ->
     """
     rows = []
     for one, other in zip_longest(found, derived):
-        verdicts = (one.verdict, *((other.verdict,) if other else ()))
+        verdicts = [each.verdict for each in (one, other) if each]
         claim = one.published
         reason = claim.reason if set(verdicts) != {YES} else ""
         rows.append((claim.where, claim.published, one.here, *verdicts, reason))

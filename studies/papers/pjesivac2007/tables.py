@@ -72,7 +72,9 @@ _PUBLISHED = {
         "reduce-plogp": "PLogP estimates the segmented pipeline best",
     },
     "6.2, figure 4": {
-        "reduce-conditions": "Hockney's and fitted PLogP's conditions for segments never hold, measured PLogP's slightly",
+        "reduce-conditions": (
+            "Hockney's and fitted PLogP's conditions for segments never hold, measured PLogP's slightly"
+        ),
     },
     "6.2, figure 5": {
         "alltoall-hockney": "Hockney significantly underestimates the pairwise exchange",

@@ -12,7 +12,7 @@ import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.studies.cli.options import SimulationOptions
-from collwise.studies.papers.notebook import known_studies, notebook_of, run
+from collwise.studies.papers.notebook import known_studies, run
 from collwise.studies.papers.pjesivac2007.tables import CLAIMS
 from collwise.studies.papers.study import environment
 
@@ -20,9 +20,7 @@ COLLWISE = [sys.executable, "-m", "collwise.studies"]
 
 
 def test_known_studies() -> None:
-    for name in ("nuriyev2021", "oflynn2009", "pjesivac2007"):
-        assert name in known_studies()
-        assert notebook_of(name).is_file()
+    assert list(known_studies()) == ["nuriyev2021", "oflynn2009", "pjesivac2007"]
 
 
 def test_help_names_every_study() -> None:

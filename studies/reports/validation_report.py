@@ -30,8 +30,8 @@ OWN = "MPI's own choice"
 _ERROR_COLUMNS = ("cases", "median", "mean", "bias", "90 %", "worst")
 
 
-def write_validation(result: Validation, folder: Path, more: Sequence[Section] = ()) -> tuple[Path, Path]:
-    """Writes validation.html and validation.md with its figures; `more` sections come last. Returns both paths.
+def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
+    """Writes validation.html and validation.md with its figures; returns both paths.
 
     Raises UsageError when the folder cannot be written.
     """
@@ -44,8 +44,8 @@ def write_validation(result: Validation, folder: Path, more: Sequence[Section] =
     )
     main = result.main
     sections = [
-        *(_limits(result), _errors(main), _ranks(main), _slowdowns(main), _repeated(result), _causes(result)),
-        *(_others(result), _by_algorithm(main), _made(result), *more),
+        *(limits(result), _errors(main), _ranks(main), _slowdowns(main), _repeated(result), _causes(result)),
+        *(_others(result), _by_algorithm(main), _made(result)),
     ]
     return write_sections("Predicted, simulated, measured", intro, sections, folder, STEM)
 
@@ -59,7 +59,8 @@ def _testbed_title(name: str) -> str:
     return name.replace("testbed-", "test bed ")
 
 
-def _limits(result: Validation) -> Section:
+def limits(result: Validation) -> Section:
+    """The promised limits of errors and slowdowns, what was found, and why it is beyond them."""
     found = list(verdicts(result.main))
     rows = [
         (

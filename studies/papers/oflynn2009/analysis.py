@@ -21,7 +21,7 @@ from collwise.platforms.heterogeneous import HeterogeneousPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
-from collwise.studies.papers.oflynn2009.estimates import MODELS, PROCS, errors, shown
+from collwise.studies.papers.oflynn2009.estimates import PROCS, errors
 from collwise.studies.papers.oflynn2009.tables import KIB
 from collwise.validation.fitting.models_by_name import simulated_parameters
 from collwise.validation.fitting.recovery import recover
@@ -33,15 +33,11 @@ SIZES = (*range(KIB, 8 * KIB, KIB), *range(8 * KIB, 200 * KIB + 1, 4 * KIB))
 WIDE_BYTES_PER_SECOND = 1e13
 MAPPING_SIZES = (KIB, 4 * KIB, 16 * KIB, 64 * KIB)
 SERIES = {
-    series: Case(*series, PROCS, 0)
-    for series in (
-        ("scatter", "linear"),
-        ("scatter", "linear_nonblocking"),
-        ("scatter", "binomial"),
-        ("gather", "linear"),
-        ("gather", "binomial"),
-    )
-}
+    (collective, algorithm): Case(collective, algorithm, PROCS, 0)
+    for collective, algorithms in (("scatter", ("linear", "linear_nonblocking", "binomial")),
+                                   ("gather", ("linear", "binomial")))
+    for algorithm in algorithms
+}  # fmt: skip
 """What is simulated at all SIZES, by collective and algorithm."""
 SCATTER_BINOMIAL = ("scatter", "binomial")
 
@@ -94,20 +90,6 @@ def scores(models: Mapping[str, CollectiveModel], curves: Curves, eager: np.ndar
     )
 
 
-def scores_table(found: pd.DataFrame) -> pd.DataFrame:
-    """All errors, mean / worst in percent."""
-    table = shown(found).unstack(sort=False)
-    names = [
-        algorithm.removesuffix("_nonblocking") + f" {collective}"
-        + (", non-blocking sends" if algorithm.endswith("nonblocking") else "")
-        for collective, algorithm, _ in table.index
-    ]  # fmt: skip
-    table = table.set_axis(list(MODELS.values()), axis=1).rename_axis([None, None, "blocks"])
-    table = table.reset_index("blocks").reset_index(drop=True)
-    table.insert(0, "algorithm", names)
-    return table
-
-
 def choices(models: Mapping[str, CollectiveModel], curves: Curves, linear: str, where: np.ndarray) -> pd.DataFrame:
     """At how many sizes each model takes the `linear` scatter rather than the binomial one, and is `right`.
 
@@ -119,19 +101,6 @@ def choices(models: Mapping[str, CollectiveModel], curves: Curves, linear: str, 
         | {name: flat[name] < tree[name] for name in models}
     )[where]
     return pd.DataFrame({"linear": taken.sum(), "right": taken.eq(taken.simulation, axis=0).sum()})
-
-
-def choices_table(chosen: Mapping[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
-    """`choices` by linear algorithm and region of sizes; how often a model is right is in brackets."""
-    rows = [
-        (
-            "non-blocking sends" if kind == "linear_nonblocking" else "blocking sends",
-            *(region, counts.right["simulation"], counts.linear["simulation"]),
-            *(f"{counts.linear[name]} ({counts.right[name]})" for name in MODELS),
-        )
-        for (kind, region), counts in chosen.items()
-    ]
-    return pd.DataFrame(rows, columns=["linear scatter", "blocks", "sizes", "simulation", *MODELS.values()])
 
 
 def with_true_parameters(platform: HostPlatform) -> PointToPointModel:

@@ -220,10 +220,18 @@ def mean_error(algorithm: str, region: str, model: str, collective: str = "scatt
     return percent(scores["mean"][collective, algorithm, region, model])
 
 
+table = shown(scores).unstack(sort=False).set_axis(list(MODELS.values()), axis=1)
+table.index = pd.MultiIndex.from_tuples(
+    [
+        (f"{algorithm} {collective}".replace("_nonblocking scatter", " scatter, non-blocking sends"), region)
+        for collective, algorithm, region in table.index
+    ],
+    names=["algorithm", "blocks"],
+)
 here.table(
     f"Errors of predictions, mean / worst (%): blocks below the eager limit ({int(eager.sum())} sizes), from it on "
     f"({int((~eager).sum())}), and all",
-    thesis.scores_table(scores),
+    table.reset_index(),
 )
 
 # %%
@@ -335,10 +343,18 @@ chosen = {
     for kind in ("linear", "linear_nonblocking")
     for region, where in (("below the eager limit", eager), ("100 to 200 KB", between))
 }
+rows = [
+    (
+        "non-blocking sends" if kind == "linear_nonblocking" else "blocking sends",
+        *(region, counts.right["simulation"], counts.linear["simulation"]),
+        *(f"{counts.linear[name]} ({counts.right[name]})" for name in MODELS),
+    )
+    for (kind, region), counts in chosen.items()
+]
 here.table(
     "At how many sizes the linear scatter is the faster one, in simulation and by each model; in brackets, how often "
     "the choice is right",
-    thesis.choices_table(chosen),
+    pd.DataFrame(rows, columns=["linear scatter", "blocks", "sizes", "simulation", *MODELS.values()]),
 )
 
 # %% [markdown]

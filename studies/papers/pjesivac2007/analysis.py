@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from collwise.common.units import format_size
-from collwise.models.fitting.procedures import FitRequest, request
+from collwise.models.fitting.procedures import request
 from collwise.models.hockney import HockneyBySize
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import models_of
@@ -47,34 +47,26 @@ def _doubling(least: int, largest: int, by: int = 2) -> tuple[int, ...]:
 # Models.
 
 
-@dataclass(frozen=True)
-class ModelSet:
-    """Three models: the procedure that estimates each, and whether the formulas are the printed or the derived ones."""
-
-    name: str
-    requests: tuple[FitRequest, ...]
-    printed: bool
-
-    def on(self, platform: HostPlatform, context: SimulationContext) -> list[CollectiveModel]:
-        """The models estimated on a simulated platform: Hockney, LogGP, PLogP."""
-        fitted = [models_of(simulated_parameters(platform, one, context)) for one in self.requests]
-        return [model for models in fitted for name, model in models.items() if MODELS[name].printed == self.printed]
-
-
 PAPERS_PROCEDURES = (request("hockney_by_size", "roundtrips"), request("loggp", "fitted"), request("plogp", "fitted"))
 """Section 6.1: Hockney's parameters as functions of m, PLogP fitted to two collectives, LogGP made from it."""
 
 USUAL_PROCEDURES = (request("hockney"), request("loggp"), request("plogp"))
 
-AS_IN_THE_PAPER = ModelSet("as printed", PAPERS_PROCEDURES, printed=True)
-DERIVED = ModelSet("derived", USUAL_PROCEDURES, printed=False)
-MODEL_SETS = (
-    AS_IN_THE_PAPER,
-    ModelSet("derived formulas, the paper's procedures", PAPERS_PROCEDURES, printed=False),
-    ModelSet("printed formulas, usual procedures", USUAL_PROCEDURES, printed=True),
-    DERIVED,
-)
-"""Both kinds of formulas with both kinds of procedures, which tells their effects apart."""
+AS_PRINTED, DERIVED = "as printed", "derived"
+MODEL_SETS = {
+    AS_PRINTED: (PAPERS_PROCEDURES, True),
+    "derived formulas, the paper's procedures": (PAPERS_PROCEDURES, False),
+    "printed formulas, usual procedures": (USUAL_PROCEDURES, True),
+    DERIVED: (USUAL_PROCEDURES, False),
+}
+"""Both kinds of procedures with printed formulas (true) and with derived ones, which tells their effects apart."""
+
+
+def models_of_set(name: str, platform: HostPlatform, context: SimulationContext) -> list[CollectiveModel]:
+    """Hockney, LogGP and PLogP of one of MODEL_SETS, estimated on a simulated platform."""
+    requests, printed = MODEL_SETS[name]
+    fitted = [models_of(simulated_parameters(platform, one, context)) for one in requests]
+    return [model for models in fitted for name, model in models.items() if MODELS[name].printed == printed]
 
 
 def table_5(platform: HostPlatform, context: SimulationContext) -> dict[str, LogGP]:

@@ -101,7 +101,7 @@ show_findings("Figure 1", claims.parameters(parameters["boba"]))
 
 # %%
 with here.context() as context:
-    models = paper.AS_IN_THE_PAPER.on(boba, context)
+    models = paper.models_of_set(paper.AS_PRINTED, boba, context)
     barriers = paper.curves(boba, paper.BARRIERS, models, context)
 here.figure(
     draw.over_procs(barriers, "Barriers on Boba"), "figure-2", "Figure 2: barriers, simulated and predicted as printed."
@@ -155,13 +155,13 @@ show_findings("Figure 5", claims.exchanges(exchanges))
 # %%
 plan = paper.FEW_BROADCASTS if here.quick else paper.BROADCASTS
 with here.context() as context:
-    model_sets = {one.name: one.on(frodo, context) for one in paper.MODEL_SETS}
+    model_sets = {name: paper.models_of_set(name, frodo, context) for name in paper.MODEL_SETS}
     maps = {name: decision_maps(frodo, plan, models, context) for name, models in model_sets.items()}
 for made in maps.values():
     made.sweep.complete()
-printed, derived = maps[paper.AS_IN_THE_PAPER.name], maps[paper.DERIVED.name]
+printed, derived = maps[paper.AS_PRINTED], maps[paper.DERIVED]
 here.text(f"Simulated by {printed.sweep.configuration.maker}: {len(printed.sweep.timings)} times.")
-for name, made in ((paper.AS_IN_THE_PAPER.name, printed), (paper.DERIVED.name, derived)):
+for name, made in ((paper.AS_PRINTED, printed), (paper.DERIVED, derived)):
     stem = name.replace(" ", "-")
     here.figure(
         decision_figure(made, f"Best broadcast on Frodo; models {name}"),
@@ -220,7 +220,7 @@ here.text(
 
 # %%
 exact = replace(paper.BROADCASTS, procs=(4, 8, 16, 24, 32))
-switches = dict(sorted(select_by_model(model_sets[paper.DERIVED.name][1], exact).rules.items()))
+switches = dict(sorted(select_by_model(model_sets[paper.DERIVED][1], exact).rules.items()))
 texts = [(procs, "; ".join(f"{start}: {choice.label}" for start, choice in row)) for procs, row in switches.items()]
 here.table(
     "Where LogGP (derived, Culler's parameters) switches on Frodo: first message size in bytes and method",
@@ -256,7 +256,7 @@ here.conclude(
     f"and barrier by {100 * off['fitted']:.0f} %, both for reasons that are known."
 )
 best = {name: min(made.models, key=lambda model: made.summary(model).mean_slowdown) for name, made in maps.items()}
-for name in (paper.AS_IN_THE_PAPER.name, paper.DERIVED.name):
+for name in (paper.AS_PRINTED, paper.DERIVED):
     costs = [f"{model} {100 * summaries[name, model].mean_slowdown:.1f} %" for model in maps[name].models]
     here.conclude(
         f"Broadcast on Frodo, {name}: the mean penalties are {', '.join(costs)}; those of {best[name]} are "
@@ -265,8 +265,8 @@ for name in (paper.AS_IN_THE_PAPER.name, paper.DERIVED.name):
 chain = {name: map_claims.share_of_chain(maps[name], list(maps[name].models)[-1]) for name in maps}
 here.conclude(
     "Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken literally, PLogP picks a "
-    f"pipeline at {100 * chain[paper.AS_IN_THE_PAPER.name]:.0f} % of the points from 128 KiB on, with the exchange at "
-    f"{100 * chain[paper.DERIVED.name]:.0f} %. The paper's own map has pipelines there, so the authors' program seems "
+    f"pipeline at {100 * chain[paper.AS_PRINTED]:.0f} % of the points from 128 KiB on, with the exchange at "
+    f"{100 * chain[paper.DERIVED]:.0f} %. The paper's own map has pipelines there, so the authors' program seems "
     "to have had it."
 )
 here.publish({

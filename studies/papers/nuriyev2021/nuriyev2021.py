@@ -297,12 +297,11 @@ bcasts = agreements[agreements.collective == "bcast"]
 (by_formula,) = formulas.published_choices(gros, product).query("kib == 512").openmpi_slowdown
 here.text(
     f"**Chain on Gros.** At 512 KB the paper measures Open MPI's chain {at_512.openmpi_percent} % over the best; "
-    f"simulated, it is {percent(at_512.openmpi_slowdown)} % over. The published segment time of the "
-    f"chain is {ratio['published']:.1f} times that of the K-chain, though past the root both do the same; "
-    f"simulated, it is {ratio['fitted in simulation']:.2f} times. The published parameters themselves give "
-    f"{percent(by_formula)} %. Whatever slowed the chain on that cluster lies neither in its schedule nor in the "
-    "sharing of links, which is all that this simulation knows. The same holds for single rows such as Open MPI's "
-    "gather of 256 KB on Gros: "
+    f"simulated, it is {percent(at_512.openmpi_slowdown)} % over. The published segment time of the chain is "
+    f"{ratio['published']:.1f} times that of the K-chain, though past the root both do the same; simulated, it is "
+    f"{ratio['fitted in simulation']:.2f} times. The published parameters themselves give {percent(by_formula)} %. "
+    "Whatever slowed the chain on that cluster lies neither in its schedule nor in the sharing of links, which is all "
+    "that this simulation knows. The same holds for single rows such as Open MPI's gather of 256 KB on Gros: "
     f"{gather_gros[2]} % between {gather_gros[1]} and {gather_gros[3]}."
 )
 large = bcasts[(bcasts.kib >= 512) & (bcasts.model == "binary")]
@@ -312,16 +311,14 @@ step, half_roundtrip = (
     for one in (parameters.fits[BY_PARTS]["bcast"]["chain"].parameters["steady/eager"], parameters.hockney)
 )
 here.text(
-    "**Binary and split-binary.** From 512 KB on, the binary tree is at most "
-    f"{large.model_percent.max()} % over the best as measured, and {percent(large.model_slowdown.min())} to "
-    f"{percent(large.model_slowdown.max())} % as simulated. In SMPI, as run here, an eager message starts to flow when "
-    "its receive is posted, and a process posts a segment's receive after the one before, so each segment costs a "
-    f"whole latency: along the chain on Grisou {step} per segment, where half a roundtrip takes "
-    f"{half_roundtrip}. Split-binary gives "
-    "every process half as many segments, hence about half the time. On a real network eager segments are under way "
-    f"before they are asked for, which fits the published "
-    f"{format_seconds(segment_times.published['grisou', 'chain'])}. How much of the difference "
-    "this explains cannot be said without the paper's raw measurements."
+    f"**Binary and split-binary.** From 512 KB on, the binary tree is at most {large.model_percent.max()} % over the "
+    f"best as measured, and {percent(large.model_slowdown.min())} to {percent(large.model_slowdown.max())} % as "
+    "simulated. In SMPI, as run here, an eager message starts to flow when its receive is posted, and a process posts "
+    "a segment's receive after the one before, so each segment costs a whole latency: along the chain on Grisou "
+    f"{step} per segment, where half a roundtrip takes {half_roundtrip}. Split-binary gives every process half as many "
+    "segments, hence about half the time. On a real network eager segments are under way before they are asked for, "
+    f"which fits the published {format_seconds(segment_times.published['grisou', 'chain'])}. How much of the "
+    "difference this explains cannot be said without the paper's raw measurements."
 )
 differing = [
     f"{published.BCAST_CLUSTERS[row.cluster]} {row.kib} KB ({row.best} measured, {row.simulated_best} simulated, "
@@ -373,9 +370,8 @@ here.conclude(
     )
 )
 here.conclude(
-    "(c) Open MPI's choice is near optimal, or not, in simulation as in the paper in "
-    f"{counts.openmpi_same_way.sum()} of {len(agreements)} rows, the published model's choice in "
-    f"{counts.model_same_way.sum()}."
+    f"(c) Open MPI's choice is near optimal, or not, in simulation as in the paper in {counts.openmpi_same_way.sum()} "
+    f"of {len(agreements)} rows, the published model's choice in {counts.model_same_way.sum()}."
 )
 
 # %%

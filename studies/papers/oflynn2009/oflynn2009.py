@@ -40,6 +40,7 @@ from collwise.common.units import format_size
 from collwise.models.fitting.cost import with_effort
 from collwise.models.fitting.lmo import lmo_by_triplets
 from collwise.models.lmo import Thresholds
+from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load
 from collwise.platforms.truth import point_to_point
 from collwise.studies.papers.oflynn2009 import analysis as thesis
@@ -213,40 +214,34 @@ for collective, number in (("scatter", "5-3"), ("gather", "5-4")):
 # %%
 eager = sizes < fits["LMO"].eager_limit_bytes
 scores = thesis.scores(models, curves, eager)
-
-
-def mean_error(algorithm: str, region: str, model: str, collective: str = "scatter") -> str:
-    """'8.0': the mean error in percent."""
-    return percent(scores["mean"][collective, algorithm, region, model])
-
-
+# Mean errors in percent, by algorithm and region, then by model.
+scatter, gather = (scores["mean"].map(percent)[collective] for collective in ("scatter", "gather"))
 table = shown(scores).unstack(sort=False).set_axis(list(MODELS.values()), axis=1)
-table.index = pd.MultiIndex.from_tuples(
-    [
-        (f"{algorithm} {collective}".replace("_nonblocking scatter", " scatter, non-blocking sends"), region)
-        for collective, algorithm, region in table.index
-    ],
-    names=["algorithm", "blocks"],
-)
+names = [
+    f"{algorithm} {collective}".replace("_nonblocking scatter", " scatter, non-blocking sends")
+    for collective, algorithm, _ in table.index
+]
+table = table.droplevel([0, 1]).rename_axis("blocks").reset_index()
+table.insert(0, "algorithm", names)
 here.table(
     f"Errors of predictions, mean / worst (%): blocks below the eager limit ({int(eager.sum())} sizes), from it on "
     f"({int((~eager).sum())}), and all",
-    table.reset_index(),
+    table,
 )
 
 # %%
 described = thesis.errors_of({"": thesis.with_true_parameters(platform)}, curves, ("scatter", "linear"), eager)
-serial_lmo: Any = models["lmo_heterogeneous"]
 # (4.3) for every gather, as if M2 were 0.
-serial_lmo = replace(serial_lmo, parameters=replace(lmo, thresholds=Thresholds(gather_regular_from_bytes=0)))
+sum_of_messages = replace(lmo, thresholds=Thresholds(gather_regular_from_bytes=0))
+serial_lmo = PointToPointModel("lmo_heterogeneous", platform.name, sum_of_messages)
 serial_below, serial_above = (
     thesis.errors_of({"": serial_lmo}, curves, ("gather", "linear"), where)["mean"][""] for where in (eager, ~eager)
 )
 here.text(
     "**Linear scatter below the eager limit** is the case that LMO was made for, and it is the thesis's result: "
     "Hockney adds up whole messages although only the root's part is serial, and is "
-    f"{mean_error('linear', 'below', 'hockney_heterogeneous')} % off on average, LMO "
-    f"{mean_error('linear', 'below', 'lmo_heterogeneous')} %. It works because t_0 was estimated with the link's time "
+    f"{scatter['linear', 'below'].hockney_heterogeneous} % off on average, LMO "
+    f"{scatter['linear', 'below'].lmo_heterogeneous} %. It works because t_0 was estimated with the link's time "
     "in it: with the processor's own t_0, as the platform's description has it, (4.1) would be "
     f"{percent(described['mean'][''])} % off. LMO's worst, "
     f"{percent(scores.worst['scatter', 'linear', 'below', 'lmo_heterogeneous'])} %, is at the smallest block: "
@@ -254,24 +249,22 @@ here.text(
     "the processor prepares the next."
 )
 here.text(
-    f"**From the eager limit on** the simulated linear scatter is serial, and Hockney, a sum, is "
-    f"{mean_error('linear', 'above', 'hockney_heterogeneous')} % off, LMO "
-    f"{mean_error('linear', 'above', 'lmo_heterogeneous')} %. In the thesis the measured scatter leaps at 64 KB as "
-    "well, but the leaps repeat and converge to a line of the same slope (section 5.3.1), near which LMO stays. With "
-    f"non-blocking sends, the simulation follows such a line: Hockney "
-    f"{mean_error('linear_nonblocking', 'above', 'hockney_heterogeneous')} %, LMO "
-    f"{mean_error('linear_nonblocking', 'above', 'lmo_heterogeneous')} %."
+    "**From the eager limit on** the simulated linear scatter is serial, and Hockney, a sum, is "
+    f"{scatter['linear', 'above'].hockney_heterogeneous} % off, LMO {scatter['linear', 'above'].lmo_heterogeneous} %. "
+    "In the thesis the measured scatter leaps at 64 KB as well, but the leaps repeat and converge to a line of the "
+    "same slope (section 5.3.1), near which LMO stays. With non-blocking sends, the simulation follows such a line: "
+    f"Hockney {scatter['linear_nonblocking', 'above'].hockney_heterogeneous} %, LMO "
+    f"{scatter['linear_nonblocking', 'above'].lmo_heterogeneous} %."
 )
 here.text(
     "**Linear gather.** In SMPI it is a sum of whole messages at every size, for which heterogeneous Hockney has the "
-    f"formula ({mean_error('linear', 'below', 'hockney_heterogeneous', 'gather')} % and "
-    f"{mean_error('linear', 'above', 'hockney_heterogeneous', 'gather')} % below and above the limit). LMO's (4.2), "
-    f"with senders side by side, is {mean_error('linear', 'below', 'lmo_heterogeneous', 'gather')} % and "
-    f"{mean_error('linear', 'above', 'lmo_heterogeneous', 'gather')} % off; with (4.3), which is the sum, it would be "
-    f"{percent(serial_below)} % and {percent(serial_above)} %. (4.3) is for blocks above M2, and estimation finds no "
-    "M2: nothing in the simulated gather changes from one behaviour to the other. On the real cluster small messages "
-    "came in side by side, medium ones escalated and large ones came one after another; only the last is in the "
-    "simulation."
+    f"formula ({gather['linear', 'below'].hockney_heterogeneous} % and "
+    f"{gather['linear', 'above'].hockney_heterogeneous} % below and above the limit). LMO's (4.2), with senders side "
+    f"by side, is {gather['linear', 'below'].lmo_heterogeneous} % and {gather['linear', 'above'].lmo_heterogeneous} % "
+    f"off; with (4.3), which is the sum, it would be {percent(serial_below)} % and {percent(serial_above)} %. (4.3) is "
+    "for blocks above M2, and estimation finds no M2: nothing in the simulated gather changes from one behaviour to "
+    "the other. On the real cluster small messages came in side by side, medium ones escalated and large ones came one "
+    "after another; only the last is in the simulation."
 )
 
 # %% [markdown]
@@ -301,12 +294,12 @@ table.insert(1, "sizes", [where.sum() for where in pieces.values()])
 here.table("Binomial scatter: errors by how the root's messages are sent, mean / worst (%)", table)
 here.text(
     "**Heterogeneous against homogeneous Hockney.** Over all sizes the heterogeneous model is "
-    f"{mean_error('binomial', 'all', 'hockney_heterogeneous')} % off on average, the homogeneous one "
-    f"{mean_error('binomial', 'all', 'hockney')} %: as in the thesis. **Hockney against LMO.** They are "
-    f"{mean_error('binomial', 'all', 'hockney_heterogeneous')} % and "
-    f"{mean_error('binomial', 'all', 'lmo_heterogeneous')} % off. The regression has seen messages of both protocols, "
+    f"{scatter['binomial', 'all'].hockney_heterogeneous} % off on average, the homogeneous one "
+    f"{scatter['binomial', 'all'].hockney} %: as in the thesis. **Hockney against LMO.** They are "
+    f"{scatter['binomial', 'all'].hockney_heterogeneous} % and "
+    f"{scatter['binomial', 'all'].lmo_heterogeneous} % off. The regression has seen messages of both protocols, "
     "LMO eager ones only; Hockney from the same eager messages, by two sizes, is "
-    f"{mean_error('binomial', 'all', 'hockney_two_sizes')} % off. The largest errors are where all messages of the "
+    f"{scatter['binomial', 'all'].hockney_two_sizes} % off. The largest errors are where all messages of the "
     f"root are eager (LMO {split.lmo_heterogeneous['all eager']}, Hockney {split.hockney_heterogeneous['all eager']}): "
     "both models let the largest message go first at full speed, while in simulation the later and smaller ones share "
     "the link with it and delay the largest subtree. That is the cause of LMO's error here: on the same cluster with "
@@ -502,9 +495,9 @@ here.conclude(
 )
 here.conclude(
     "(b) With Hockney from eager messages only (two sizes), as LMO is, the mean errors over all sizes are "
-    f"{mean_error('linear', 'all', 'hockney_two_sizes')} % (linear) and "
-    f"{mean_error('binomial', 'all', 'hockney_two_sizes')} % (binomial) against LMO's "
-    f"{mean_error('linear', 'all', 'lmo_heterogeneous')} % and {mean_error('binomial', 'all', 'lmo_heterogeneous')} %."
+    f"{scatter['linear', 'all'].hockney_two_sizes} % (linear) and "
+    f"{scatter['binomial', 'all'].hockney_two_sizes} % (binomial) against LMO's "
+    f"{scatter['linear', 'all'].lmo_heterogeneous} % and {scatter['binomial', 'all'].lmo_heterogeneous} %."
 )
 for kind, what in (("linear", "blocking"), ("linear_nonblocking", "non-blocking")):
     counts = chosen[kind, "100 to 200 KB"]
@@ -515,10 +508,9 @@ for kind, what in (("linear", "blocking"), ("linear_nonblocking", "non-blocking"
         "wrong, LMO right)."
     )
 here.conclude(
-    "(b) The linear gather is serial in SMPI: LMO's (4.2) is "
-    f"{mean_error('linear', 'below', 'lmo_heterogeneous', 'gather')} % off below the eager limit, a sum of whole "
-    f"messages (Hockney) {mean_error('linear', 'below', 'hockney_heterogeneous', 'gather')} %. The parallel small "
-    "gather and the escalations that the thesis saw cannot be judged here."
+    f"(b) The linear gather is serial in SMPI: LMO's (4.2) is {gather['linear', 'below'].lmo_heterogeneous} % off "
+    f"below the eager limit, a sum of whole messages (Hockney) {gather['linear', 'below'].hockney_heterogeneous} %. "
+    "The parallel small gather and the escalations that the thesis saw cannot be judged here."
 )
 here.conclude(
     f"(c) LMO_Scatter saves {percent(1 - scatter_ratio.mean())} % on average from S on; LMO_Gather costs "

@@ -37,8 +37,13 @@ def remarks(result: Evaluation) -> list[str]:
     """For each collective the model with the least mean slowdown, and the algorithms that models, or all, left out."""
     lines = []
     for collective, names in result.covered_by_none.items():
-        lines.append(_best_line(result, collective))
-        where = f"{result.platform}, {collective}"
+        best, where = result.best(collective), f"{result.platform}, {collective}"
+        lines.append(
+            f"{where}: no model predicts any of these points"
+            if best is None
+            else f"{where}: the picks of {best.model} have the least slowdown, "
+            f"{percent(best.mean_slowdown)} on average, {percent(best.worst_slowdown)} at worst"
+        )
         models: dict[tuple[str, ...], list[str]] = {}
         for score in result.scores:
             if score.collective == collective and score.left_out:
@@ -48,16 +53,6 @@ def remarks(result: Evaluation) -> list[str]:
         if names:
             lines.append(f"{where}: no model here has a formula for {', '.join(names)}; left out")
     return lines
-
-
-def _best_line(result: Evaluation, collective: str) -> str:
-    best, where = result.best(collective), f"{result.platform}, {collective}"
-    if best is None:
-        return f"{where}: no model predicts any of these points"
-    return (
-        f"{where}: the picks of {best.model} have the least slowdown, "
-        f"{percent(best.mean_slowdown)} on average, {percent(best.worst_slowdown)} at worst"
-    )
 
 
 def recovered_cells(row: Recovered) -> tuple[object, ...]:

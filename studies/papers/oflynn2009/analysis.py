@@ -17,7 +17,7 @@ from collwise.models.loading import models_of
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform, load
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import HeterogeneousPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case

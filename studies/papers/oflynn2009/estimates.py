@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Laboratory, Measurement
-from collwise.models.fitting import cost
-from collwise.models.fitting.cost import with_effort
 from collwise.models.fitting.hockney import hockney_by_regression
 from collwise.models.fitting.procedures import request
-from collwise.models.hockney import Hockney, mean_of_pairs
+from collwise.models.fitting.rounds import with_effort
+from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import models_of
 from collwise.models.parameter_file import FittedParameters
@@ -139,7 +139,8 @@ def homogeneous_hockneys(regression: Hockney, two_sizes: Hockney) -> pd.DataFram
     """alpha (seconds) and beta (seconds per byte) of every candidate for the homogeneous model, by its name."""
 
     def mean(model: Hockney) -> tuple[float, float]:
-        return mean_of_pairs(model.alpha_seconds), mean_of_pairs(model.beta_seconds_per_byte)
+        means = model.homogeneous()
+        return float(means.alpha_seconds), float(means.beta_seconds_per_byte)
 
     of_table = np.mean([TABLE_7_1_MICROSECONDS[pair] for pair in combinations(TYPES_OF_NODES, 2)], axis=0) * 1e-6
     models = {
@@ -186,8 +187,8 @@ def side_by_side(platform: HostPlatform, context: SimulationContext) -> tuple[Ef
 def table_5_1(efforts: pd.DataFrame) -> pd.DataFrame:
     """The measurements and seconds of each model's estimation beside the thesis's formulas and seconds."""
     by_formula = {
-        "Hockney": cost.hockney_measurements(PROCS, HOCKNEY_SIZES),
-        "LMO": cost.lmo_measurements(PROCS, 1, 1, 2),
+        "Hockney": HOCKNEY_SIZES * comb(PROCS, 2),
+        "LMO": 2 * comb(PROCS, 2) + 3 * 2 * comb(PROCS, 3),
     }
     return pd.DataFrame({
         "model": efforts.index,

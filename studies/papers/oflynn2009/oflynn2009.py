@@ -37,8 +37,8 @@ import numpy as np
 import pandas as pd
 
 from collwise.common.units import format_size
-from collwise.models.fitting.cost import with_effort
 from collwise.models.fitting.lmo import lmo_by_triplets
+from collwise.models.fitting.rounds import with_effort
 from collwise.models.lmo import Thresholds
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load

@@ -16,7 +16,7 @@ from collwise.models.hockney import Hockney
 from collwise.models.lmo import Thresholds
 from collwise.models.piecewise import Array
 from collwise.platforms import load
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import HeterogeneousPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import MODELS
 from collwise.studies.figures import three_way as draw
+from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.measurement.repeatability import WANTED
 from collwise.validation.three_way.conditions import CONDITIONS
-from collwise.validation.three_way.disagreements import LIMIT, Diagnosis, Disagreement
+from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.scores import Errors, RankAgreement, errors_by, errors_of, rank_agreement
 from collwise.validation.three_way.slowdowns import PickSlowdown, pick_summary, slowdowns_of_builtin, slowdowns_of_picks
@@ -29,13 +30,8 @@ OWN = "MPI's own choice"
 _ERROR_COLUMNS = ("cases", "median", "mean", "bias", "90 %", "worst")
 
 
-def percent(part: float, sign: bool = False) -> str:
-    """'12.3 %', with a sign if asked for; '-' for nan."""
-    return "-" if math.isnan(part) else f"{part * 100:{'+' if sign else 'z'}.1f} %"
-
-
-def write_validation(result: Validation, folder: Path, more: Sequence[Section] = ()) -> tuple[Path, Path]:
-    """Writes validation.html and validation.md with its figures; `more` sections come last. Returns both paths.
+def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
+    """Writes validation.html and validation.md with its figures; returns both paths.
 
     Raises UsageError when the folder cannot be written.
     """
@@ -46,23 +42,12 @@ def write_validation(result: Validation, folder: Path, more: Sequence[Section] =
         "relative to measured times; slowdowns compare the measured time of a pick with that of the best of all "
         "measured algorithms." + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
     )
-    return write_sections("Predicted, simulated, measured", intro, [*sections(result), *more], folder, STEM)
-
-
-def sections(result: Validation) -> list[Section]:
-    """All sections, in reading order."""
     main = result.main
-    return [
-        _limits(result),
-        _errors(main),
-        _ranks(main),
-        _slowdowns(main),
-        _repeated(result),
-        _causes(result),
-        _others(result),
-        _by_algorithm(main),
-        _made(result),
+    sections = [
+        *(limits(result), _errors(main), _ranks(main), _slowdowns(main), _repeated(result), _causes(result)),
+        *(_others(result), _by_algorithm(main), _made(result)),
     ]
+    return write_sections("Predicted, simulated, measured", intro, sections, folder, STEM)
 
 
 def _shown(by_source: Mapping[str, T]) -> dict[str, T]:
@@ -74,7 +59,8 @@ def _testbed_title(name: str) -> str:
     return name.replace("testbed-", "test bed ")
 
 
-def _limits(result: Validation) -> Section:
+def limits(result: Validation) -> Section:
+    """The promised limits of errors and slowdowns, what was found, and why it is beyond them."""
     found = list(verdicts(result.main))
     rows = [
         (
@@ -107,16 +93,24 @@ def _why(result: Validation, collective: str) -> str:
     return ", ".join(f"{cause} ({count})" for cause, count in causes.most_common())
 
 
+def _groups(table: ThreeWayTable) -> Iterator[tuple[str, list[MeasuredRow]]]:
+    """The rows of all collectives together, then of each."""
+    for name in (ALL, *table.collectives):
+        yield name, [row for row in table.rows if name in (ALL, row.point.collective)]
+
+
+def all_errors(table: ThreeWayTable) -> dict[tuple[str, str], Errors]:
+    """Relative errors by source and collective, all together first; sources without any prediction are left out."""
+    found = {
+        (source, name): errors_of(row.error(source) for row in rows)
+        for source in table.sources
+        for name, rows in _groups(table)
+    }
+    return {key: errors for key, errors in found.items() if errors is not None}
+
+
 def _errors(table: ThreeWayTable) -> Section:
-    rows = []
-    for source in table.sources:
-        everything = errors_of(row.error(source) for row in table.rows)
-        if everything is not None:
-            rows.append((source, ALL, *_error_cells(everything)))
-        rows += [
-            (source, name, *_error_cells(found))
-            for name, found in errors_by(table.rows, source, lambda row: row.point.collective).items()
-        ]
+    rows = [(*key, *_error_cells(errors)) for key, errors in all_errors(table).items()]
     sizes = errors_by(
         sorted(table.rows, key=lambda r: r.point.message_bytes), SIMULATED, lambda r: r.point.message_bytes
     )
@@ -148,12 +142,8 @@ def _error_cells(found: Errors) -> tuple[object, ...]:
 
 def agreements(table: ThreeWayTable) -> dict[str, dict[str, RankAgreement]]:
     """Rank agreement by collective, all together first, and by source that predicts two algorithms at least."""
-    found: dict[str, dict[str, RankAgreement]] = {}
-    for name in (ALL, *table.collectives):
-        rows = [row for row in table.rows if name in (ALL, row.point.collective)]
-        by_source = {source: rank_agreement(rows, source) for source in table.sources}
-        found[name] = {source: one for source, one in by_source.items() if one.points}
-    return found
+    found = {name: {source: rank_agreement(rows, source) for source in table.sources} for name, rows in _groups(table)}
+    return {name: {source: one for source, one in of.items() if one.points} for name, of in found.items()}
 
 
 def _ranks(table: ThreeWayTable) -> Section:
@@ -261,12 +251,19 @@ def _causes(result: Validation) -> Section:
         "and with one condition changed at a time. The cause is the change that closes the gap |ln(simulated / "
         "measured)| most, by half at least; otherwise the cause is 'not found'.",
     ]
+
+    def gap_text(pair: Pair) -> str:
+        return f"{math.expm1(pair.gap) * 100:.0f} %"
+
+    def by_gap(item: tuple[str, Pair]) -> float:
+        return item[1].gap
+
     causes = [
         (
             *_group_cells(one.disagreement),
             one.cause,
-            _gap(one),
-            "; ".join(f"{name} {math.expm1(pair.gap) * 100:.0f} %" for name, pair in _closest(one)),
+            "-" if one.unchanged is None else gap_text(one.unchanged),
+            "; ".join(f"{name} {gap_text(pair)}" for name, pair in sorted(one.under.items(), key=by_gap)[:2]),
             "-" if one.counted is None else f"{one.counted.sent_again}, {one.counted.drops}",
         )
         for one in result.diagnoses
@@ -280,14 +277,6 @@ def _causes(result: Validation) -> Section:
     return Section("Where simulation and measurement differ", text, tables)
 
 
-def _gap(one: Diagnosis) -> str:
-    return "-" if one.unchanged is None else f"{math.expm1(one.unchanged.gap) * 100:.0f} %"
-
-
-def _closest(one: Diagnosis) -> list[tuple[str, Any]]:
-    return sorted(one.under.items(), key=lambda item: item[1].gap)[:2]
-
-
 def _group_cells(one: Disagreement) -> tuple[object, ...]:
     worst = one.worst
     sizes = [row.point.message_bytes for row in one.rows]
@@ -297,32 +286,23 @@ def _group_cells(one: Disagreement) -> tuple[object, ...]:
 
 
 def _others(result: Validation) -> Section:
+    title, targets = "Other process counts, rates and transport", result.table.targets
+    if len(targets) < 2:
+        return Section(title, ["None were measured."])
     rows = []
-    for testbed in result.table.targets:
-        table = result.table.at(testbed)
-        found = {(one.collective, one.quantity): one for one in verdicts(table)}
-        for name in (ALL, *table.collectives):
-            mine = [one for key, one in found.items() if key[0] == name]
+    for table in map(result.table.at, targets):
+        found = verdicts(table)
+        for name, of_name in _groups(table):
+            mine = [percent(one.found) for one in found if one.collective == name]
             if mine:
-                ranks = rank_agreement(_of(table.rows, name), SIMULATED)
-                rows.append((_testbed_title(testbed), name, *(percent(one.found) for one in mine), f"{ranks.tau:.2f}"))
-    columns = ("where", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
-    return (
-        Section(
-            "Other process counts, rates and transport",
-            [
-                "Simulation on each test bed. The other test beds have fewer sizes. '-default' is the test bed with "
-                "Open MPI's default transport: puts, and send buffers that grow (docs/testbed.md)."
-            ],
-            [TextTable(columns, rows, 2)],
-        )
-        if len(result.table.targets) > 1
-        else Section("Other process counts, rates and transport", ["None were measured."])
+                tau = rank_agreement(of_name, SIMULATED).tau
+                rows.append((_testbed_title(table.targets[0]), name, *mine, f"{tau:.2f}"))
+    text = (
+        "Simulation on each test bed. The other test beds have fewer sizes. '-default' is the test bed with Open MPI's "
+        "default transport: puts, and send buffers that grow (docs/testbed.md)."
     )
-
-
-def _of(rows: Iterable[MeasuredRow], name: str) -> list[MeasuredRow]:
-    return [row for row in rows if name in (ALL, row.point.collective)]
+    columns = ("where", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
+    return Section(title, [text], [TextTable(columns, rows, 2)])
 
 
 def _by_algorithm(table: ThreeWayTable) -> Section:
@@ -370,9 +350,7 @@ def document(result: Validation) -> dict[str, Any]:
         ],
         "errors": [
             {"source": source, "collective": name, **asdict(found)}
-            for source in main.sources
-            for name in (ALL, *main.collectives)
-            if (found := errors_of(row.error(source) for row in _of(main.rows, name))) is not None
+            for (source, name), found in all_errors(main).items()
         ],
         "ranks": [
             {"collective": name, "source": source, **asdict(one)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,9 @@ from collwise.models.piecewise import Array
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
-from collwise.simulator.sweeps.mpi_runner import MpiRunner, measure_records
-from collwise.simulator.timing import Case, Timing
+from collwise.simulator.sweeps.mpi_runner import MpiRunner
+from collwise.simulator.sweeps.runner import run_cases
+from collwise.simulator.timing import Case
 from collwise.validation.testbed.tcp_counters import TcpCounts
 
 # LMO gather with half the bound, beside the catalogue's algorithms: pieces just below M1 nearly overflow the buffer.
@@ -59,6 +59,7 @@ class RegionsPlan:
     rounds: int = 5
     finest_bytes: int = 1024
     timeout_seconds: float = 600.0
+    """The limit of one round of a series."""
 
     def __post_init__(self) -> None:
         if self.procs < 3:
@@ -159,12 +160,17 @@ def find_regions(
     CollwiseError when a run ends early.
     """
     measurements = _Measurements(target, plan, store, run, counters)
-    scatter = measurements.series("scatter", "linear", plan.sizes)
-    gather = measurements.series("gather", "linear", plan.sizes)
-    thresholds = thresholds_of(
-        gather, scatter, lambda sizes: measurements.times("gather", "linear", sizes).max(axis=0), plan.finest_bytes
-    )
-    compared = tuple(measurements.compared(name, thresholds) for name in ALGORITHMS)
+    scatter = measurements.series("scatter", "linear", {"all": plan.sizes})
+    gather = measurements.series("gather", "linear", {"all": plan.sizes})
+
+    def finer(sizes: Sequence[int]) -> Array:
+        return np.asarray(measurements.series("gather", "linear", {"finer": sizes}).seconds.max(axis=0))
+
+    thresholds = thresholds_of(gather, scatter, finer, plan.finest_bytes)
+    # A run of its own, so that linear gather is measured anew, too.
+    comparison = replace(measurements, run=f"{run} comparison".strip())
+    by_part = parts(plan.compared_bytes, thresholds)
+    compared = tuple(comparison.series("gather", name, by_part, thresholds) for name in ALGORITHMS)
     return Regions(target.name, variant, plan.procs, gather, scatter, thresholds, compared)
 
 
@@ -193,73 +199,55 @@ def thresholds_of(
     return Thresholds(scatter_leap(scatter.message_bytes, list(np.median(scatter.seconds, axis=0))), first, last)
 
 
+@dataclass(frozen=True)
 class _Measurements:
-    """Single repetitions, and what TCP counted meanwhile."""
+    """Series of single repetitions, with what TCP counted meanwhile."""
 
-    def __init__(
-        self, target: ExecutionTarget, plan: RegionsPlan, store: Store, run: str, counters: Counters | None
-    ) -> None:
-        self.target, self.plan, self.store, self.run, self.counters = target, plan, store, run, counters
+    target: ExecutionTarget
+    plan: RegionsPlan
+    store: Store
+    run: str
+    counters: Counters | None
 
-    def case(self, collective: str, algorithm: str, size: int) -> Case:
-        procs = self.plan.procs
-        per_node = self.target.processes_per_node(procs)
-        segment = _SYNC_FIRST_PART_BYTES if algorithm == "linear_sync" else 0
-        return Case(collective, algorithm, procs, size, segment, processes_per_node=per_node)
-
-    def times(self, collective: str, algorithm: str, sizes: Sequence[int]) -> Array:
-        return self.single_repetitions([self.case(collective, algorithm, size) for size in sizes])
-
-    def series(self, collective: str, algorithm: str, sizes: Sequence[int]) -> Series:
-        before = self.count()
-        seconds = self.times(collective, algorithm, sizes)
-        return Series(collective, algorithm, tuple(sizes), seconds, self.counts("all", before))
-
-    def compared(self, algorithm: str, thresholds: Thresholds) -> Series:
-        name = "lmo" if algorithm == HALF_BOUND else algorithm
-        bound, limit = thresholds.gather_irregular_from_bytes or 0, (thresholds.gather_regular_from_bytes or 1) - 1
-        bound //= 2 if algorithm == HALF_BOUND else 1
+    def series(
+        self,
+        collective: str,
+        algorithm: str,
+        sizes_by_part: Mapping[str, Sequence[int]],
+        thresholds: Thresholds | None = None,
+    ) -> Series:
+        """A series over all parts; algorithms that take thresholds as bounds take these."""
         seconds, counts = [], dict[str, TcpCounts]()
-        for part, sizes in parts(self.plan.compared_bytes, thresholds).items():
-            cases = [self.case("gather", name, size) for size in sizes]
-            if name == "lmo":
-                cases = [replace(case, segment_bytes=bound, limit_bytes=limit) for case in cases]
-            before = self.count()
-            seconds.append(self.single_repetitions(cases))
-            counts |= self.counts(part, before)
-        return Series("gather", algorithm, self.plan.compared_bytes, np.concatenate(seconds, axis=1), counts)
+        for part, sizes in sizes_by_part.items():
+            before = self.counters() if self.counters else None
+            cases = [self._case(collective, algorithm, size, thresholds or Thresholds()) for size in sizes]
+            seconds.append(self._rounds(cases, f"{self.run} {collective} {algorithm} {part}".strip()))
+            if self.counters and before is not None:
+                counts[part] = self.counters() - before
+        every_size = tuple(size for sizes in sizes_by_part.values() for size in sizes)
+        return Series(collective, algorithm, every_size, np.concatenate(seconds, axis=1), counts)
 
-    def count(self) -> TcpCounts | None:
-        return None if self.counters is None else self.counters()
+    def _case(self, collective: str, algorithm: str, size: int, thresholds: Thresholds) -> Case:
+        procs = self.plan.procs
+        case = Case(collective, algorithm, procs, size, processes_per_node=self.target.processes_per_node(procs))
+        if algorithm == "linear_sync":
+            return replace(case, segment_bytes=_SYNC_FIRST_PART_BYTES)
+        if algorithm not in ("lmo", HALF_BOUND):
+            return case
+        bound = (thresholds.gather_irregular_from_bytes or 0) // (2 if algorithm == HALF_BOUND else 1)
+        limit = (thresholds.gather_regular_from_bytes or 1) - 1
+        return replace(case, algorithm="lmo", segment_bytes=bound, limit_bytes=limit)
 
-    def counts(self, part: str, before: TcpCounts | None) -> dict[str, TcpCounts]:
-        now = self.count()
-        return {} if now is None or before is None else {part: now - before}
-
-    def single_repetitions(self, cases: Sequence[Case]) -> Array:
-        """Times of shape (rounds, cases), each after one untimed call."""
-        rounds, found = self.plan.rounds, dict[int, float]()
-
-        def keep(record: Mapping[str, Any]) -> None:
-            if "error" in record:
-                raise UsageError(str(record["error"]))
-            found[record["id"]] = record["seconds"]
-
-        limit = self.plan.timeout_seconds
-        try:
-            measure_records(self.target, [*cases] * rounds, _ONCE, keep, timeout_seconds=limit, what="times")
-        finally:
-            self._store_rounds(cases, found)
-        return np.array([found[number] for number in range(rounds * len(cases))]).reshape(rounds, len(cases))
-
-    def _store_rounds(self, cases: Sequence[Case], found: Mapping[int, float]) -> None:
-        for number in range(self.plan.rounds):
-            rows = [
-                Timing(case, found[position], half_width_seconds=math.inf)
-                for position, case in enumerate(cases, start=number * len(cases))
-                if position in found
-            ]
-            self.store.add(MpiRunner(self.target, _ONCE, run=f"{self.run} round {number + 1}").configuration, rows)
+    def _rounds(self, cases: Sequence[Case], run: str) -> Array:
+        """Times of shape (rounds, cases), each round an execution of MPI and each time after one untimed call."""
+        rounds = []
+        for number in range(1, self.plan.rounds + 1):
+            runner = MpiRunner(
+                self.target, _ONCE, run=f"{run}, round {number}", timeout_seconds=self.plan.timeout_seconds
+            )
+            timings = run_cases(runner, cases, self.store).complete().timings
+            rounds.append([timings[case].seconds for case in cases])
+        return np.array(rounds)
 
 
 def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, ...]]:

@@ -9,7 +9,7 @@ from collwise.validation.selection.choice import Choice
 _SMALL_BYTES = 2048
 _INTERMEDIATE_BYTES = 370728
 # Lines a * m + b that bound the process count, the segment size of the pipeline below each, largest first.
-_PIPELINES = ((1.6134e-6, 2.1102, 131072), (2.3679e-6, 1.1787, 65536), (3.2118e-6, 8.7936, 16384))
+PIPELINES = ((1.6134e-6, 2.1102, 131072), (2.3679e-6, 1.1787, 65536), (3.2118e-6, 8.7936, 16384))
 _LAST_PIPELINE_SEGMENT_BYTES = 8192
 # Open MPI 3.1 has one more branch than Listing 1 shows: few processes, long messages.
 _FEW_PROCS = 13
@@ -47,10 +47,10 @@ def _decide_bcast(procs: int, message_bytes: int, count_is_one: bool) -> Choice:
         return Choice("binomial")
     if message_bytes < _INTERMEDIATE_BYTES:
         return Choice("split_binary", 1024)
-    for slope, intercept, segment_bytes in _PIPELINES:
+    for slope, intercept, segment_bytes in PIPELINES:
         if procs < slope * message_bytes + intercept:
             return Choice("chain", segment_bytes)
-        if segment_bytes == _PIPELINES[0][2] and procs < _FEW_PROCS:
+        if segment_bytes == PIPELINES[0][2] and procs < _FEW_PROCS:
             return Choice("split_binary", 8192)
     return Choice("chain", _LAST_PIPELINE_SEGMENT_BYTES)
 

@@ -131,6 +131,16 @@ def down(name: str = USUAL_NAME) -> int:
         return _remove(name)
 
 
+@contextlib.contextmanager
+def temporarily_up(shape: Shape, name: str) -> Iterator[Bed]:
+    """A test bed that is taken down at the end; after kill -9 the next one made does that. Raises what `up` raises."""
+    bed = up(shape, name, temporary=True)
+    try:
+        yield bed
+    finally:
+        down(name)
+
+
 def running(name: str = USUAL_NAME) -> Bed:
     """The test bed of that name. Raises UsageError when it is not up."""
     state = _state(_check_name(name))

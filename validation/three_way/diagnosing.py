@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import groupby
 
+import pandas as pd
+
 from collwise.platforms import Platform
 from collwise.simulator.execution.targets import ModifiedTarget
 from collwise.simulator.store import Store
@@ -18,7 +20,6 @@ from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
 from collwise.validation.three_way.conditions import CONDITIONS, Condition
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, Pair, cause_of
-from collwise.validation.three_way.table import MeasuredRow
 
 BedOf = Callable[[Shape], AbstractContextManager[TestBed]]
 """Brings up a test bed of a shape for the duration of the context."""
@@ -94,8 +95,7 @@ def _pair(simulated: Timing, measured: Timing) -> Pair:
     return Pair(simulated.seconds, measured.seconds, measured.half_width_seconds)
 
 
-def case_of(row: MeasuredRow, cases: Sequence[Case]) -> Case:
+def case_of(row: pd.Series, cases: Sequence[Case]) -> Case:
     """The case that a row was measured from."""
-    point = row.point
-    wanted = (point.collective, row.algorithm, point.procs, point.message_bytes)
+    wanted = (row.collective, row.algorithm, row.procs, row.message_bytes)
     return next(case for case in cases if (case.collective, case.algorithm, case.procs, case.message_bytes) == wanted)

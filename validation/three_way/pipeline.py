@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import pandas as pd
 
 from collwise.common.errors import CollwiseError
 from collwise.common.files import write_text
@@ -22,18 +24,19 @@ from collwise.validation.calibration.plan import QUICK, USUAL
 from collwise.validation.calibration.points import CalibrationPoint
 from collwise.validation.fitting.models_by_name import measured_models
 from collwise.validation.measurement.repeatability import Repeatability, repeatability
+from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.check import Check, check
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
-from collwise.validation.three_way.beds import NAME, temporary_bed
 from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
-from collwise.validation.three_way.sources import joined, predictions, table_of
-from collwise.validation.three_way.table import ThreeWayTable
+from collwise.validation.three_way.table import ours, table_of
 
 METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
+USUAL_NAME = "validate"
+"""The name of the test beds."""
 MAIN_METHOD = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=2, launches=3)
 """The method of the main scenario. Times differ more between launches than within one."""
 _TIMEOUT_SECONDS = 900.0
@@ -53,7 +56,7 @@ class Validation:
     """The result: the table, what it was made from, and what did not run."""
 
     plan: ThreeWayPlan
-    table: ThreeWayTable
+    table: pd.DataFrame
     platforms: dict[str, Platform]
     """The calibrated platforms that were simulated, by name of the test bed."""
     models: tuple[str, ...]
@@ -69,9 +72,9 @@ class Validation:
     stages: list[Stage] = field(default_factory=list)
 
     @property
-    def main(self) -> ThreeWayTable:
+    def main(self) -> pd.DataFrame:
         """The table of the main scenario."""
-        return self.table.at(self.table.targets[0])
+        return self.table[self.table.target == self.table.target.iloc[0]]
 
 
 OnStage = Callable[[str, float | None], None]
@@ -90,7 +93,7 @@ class ThreeWayComparison:
         store: Store,
         folder: Path,
         on_stage: OnStage = lambda name, seconds: None,
-        name: str = NAME,
+        name: str = USUAL_NAME,
     ) -> None:
         self._plan, self._store, self._folder = plan, store, folder
         self._on_stage, self._name = on_stage, name
@@ -104,7 +107,7 @@ class ThreeWayComparison:
 
         Raises UsageError where test beds cannot be made and CollwiseError when a run of the MPI program fails.
         """
-        main, shape = self._plan.main, self._shape(self._plan.main)
+        main, shape = self._plan.main, self._plan.main.shape
         with self._bed(shape) as bed:
             platforms = {bed.name: self._calibrated(bed, shape)}
             isolated = alone_platform(self._points(bed, shape), simulated_platform(shape))
@@ -112,17 +115,14 @@ class ThreeWayComparison:
             tables = [self._compared(bed, main, platforms[bed.name], models)]
             repeated = self._repeated(bed, main)
             checked = self._checked(bed)
-        at_main = tables[0].rows
         for scenario in self._plan.scenarios[1:]:
             alike = (scenario.bits_per_second, scenario.transport) == (main.bits_per_second, main.transport)
-            with self._bed(self._shape(scenario)) as bed:
+            with self._bed(scenario.shape) as bed:
                 known = next(iter(platforms.values()))
-                platform = (
-                    self._resized(known, scenario.nodes) if alike else self._calibrated(bed, self._shape(scenario))
-                )
+                platform = replace(known, nodes=scenario.nodes) if alike else self._calibrated(bed, scenario.shape)
                 platforms[bed.name] = platform
                 tables.append(self._compared(bed, scenario, platform, models if alike else []))
-        found = disagreements(at_main)
+        found = disagreements(ours(tables[0]))
         with self._stage(f"causes of {min(len(found), self._plan.diagnosed)} of {len(found)} disagreements"):
             diagnoser = Diagnoser(shape, next(iter(platforms.values())), isolated, self._bed, self._store, METHOD)
             chosen = spread(found, self._plan.diagnosed)
@@ -130,7 +130,7 @@ class ThreeWayComparison:
             diagnoses = diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in chosen])
         return Validation(
             plan=self._plan,
-            table=joined(tables),
+            table=pd.concat(tables, ignore_index=True),
             platforms=platforms,
             models=tuple(model.name for model in models),
             repeated=repeated,
@@ -151,16 +151,10 @@ class ThreeWayComparison:
         self._stages.append(Stage(name, time.monotonic() - started))
         self._on_stage(name, self._stages[-1].seconds)
 
-    def _bed(self, shape: Shape) -> AbstractContextManager[TestBed]:
-        return temporary_bed(shape, self._name)
-
-    @staticmethod
-    def _shape(scenario: Scenario) -> Shape:
-        return Shape(scenario.nodes, scenario.bits_per_second, transport=scenario.transport)
-
-    @staticmethod
-    def _resized(platform: Platform, nodes: int) -> Platform:
-        return replace(platform, nodes=nodes)
+    @contextmanager
+    def _bed(self, shape: Shape) -> Iterator[TestBed]:
+        with temporarily_up(shape, self._name) as bed:
+            yield TestBed(bed)
 
     def _calibrated(self, bed: TestBed, shape: Shape) -> Platform:
         with self._stage(f"{bed.name}: calibrated"):
@@ -192,7 +186,7 @@ class ThreeWayComparison:
 
     def _compared(
         self, bed: TestBed, scenario: Scenario, platform: Platform, models: Sequence[CollectiveModel]
-    ) -> ThreeWayTable:
+    ) -> pd.DataFrame:
         cases = scenario.cases()
         with self._stage(f"{bed.name}: {len(cases)} cases measured"):
             measured = self._measured(bed, cases, self._method(scenario))
@@ -201,8 +195,7 @@ class ThreeWayComparison:
         with self._stage(f"{bed.name}: simulated and predicted"):
             swept = SimulationContext(self._store).simulate(platform, cases)
             self._failed += swept.failed
-            predicted = predictions(models, cases)
-        return table_of(bed.name, measured, swept.timings, predicted, builtin)
+            return table_of(bed.name, measured, swept.timings, models, builtin)
 
     def _method(self, scenario: Scenario) -> Method:
         return MAIN_METHOD if scenario is self._plan.main else METHOD

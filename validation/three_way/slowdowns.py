@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from collwise.validation.selection.slowdown import slowdown
-from collwise.validation.three_way.table import BuiltinTime, MeasuredPoint, MeasuredRow, by_point, distinguishable
+from collwise.validation.three_way.table import MeasuredPoint, by_point, distinguishable, ours, own, predicted_by
 
 
 @dataclass(frozen=True)
@@ -40,29 +42,31 @@ class PickSummary:
     mean_candidates: float
 
 
-def slowdowns_of_picks(rows: Iterable[MeasuredRow], source: str) -> list[PickSlowdown]:
+def slowdowns_of_picks(rows: pd.DataFrame, source: str) -> list[PickSlowdown]:
     """At every point where the source predicts anything it picks its fastest, the first of equal ones."""
-    found = []
-    for point, here in by_point(rows).items():
-        candidates = [row for row in here if source in row.predicted]
-        if candidates:
-            pick = min(candidates, key=lambda row: row.predicted[source])
-            found.append(_slowdown(point, pick, here, pick.algorithm, len(candidates)))
-    return found
+    return [
+        _slowdown(point, candidates.loc[candidates[source].idxmin()], here, len(candidates))
+        for point, here in by_point(rows)
+        if len(candidates := predicted_by(source, here))
+    ]
 
 
-def slowdowns_of_builtin(rows: Iterable[MeasuredRow], builtin: Iterable[BuiltinTime]) -> list[PickSlowdown]:
+def slowdowns_of_builtin(table: pd.DataFrame) -> list[PickSlowdown]:
     """The MPI library's own collectives against the best of ours, where both were measured."""
-    points = by_point(rows)
-    return [_slowdown(one.point, one, points[one.point], "", 0) for one in builtin if one.point in points]
+    return [
+        _slowdown(point, mine, ours(here), 0)
+        for point, here in by_point(table)
+        for mine in own(here).itertuples()
+        if len(here) > 1
+    ]
 
 
-def _slowdown(
-    point: MeasuredPoint, pick: MeasuredRow | BuiltinTime, rows: Sequence[MeasuredRow], name: str, candidates: int
-) -> PickSlowdown:
-    best = min(rows, key=lambda row: row.seconds)
+def _slowdown(point: MeasuredPoint, pick: Any, rows: pd.DataFrame, candidates: int) -> PickSlowdown:
+    best = rows.loc[rows.seconds.idxmin()]
     found = float(slowdown(pick.seconds, best.seconds))
-    return PickSlowdown(point, name, best.algorithm, found, distinguishable(pick, best), candidates, len(rows))
+    return PickSlowdown(
+        point, pick.algorithm, best.algorithm, found, distinguishable(pick, best), candidates, len(rows)
+    )
 
 
 def pick_summary(found: Sequence[PickSlowdown]) -> PickSummary | None:

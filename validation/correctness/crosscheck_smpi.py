@@ -95,10 +95,12 @@ def compare_with_smpi(
             SmpiRow(
                 *(algorithm.collective, algorithm.name, algorithm.smpi),
                 *(case.procs, case.message_bytes, case.segment_bytes, case.fanout),
-                *(seconds for seconds, _ in both),
-                problem="; ".join(problem for seconds, problem in both if math.isnan(seconds)),
+                *(our_seconds, their_seconds),
+                problem="; ".join(problem for problem in (our_problem, their_problem) if problem is not None),
             )
-            for case, *both in zip(ours, our_times, their_times, strict=True)
+            for case, (our_seconds, our_problem), (their_seconds, their_problem) in zip(
+                ours, our_times, their_times, strict=True
+            )
         ]
     return rows
 
@@ -118,8 +120,8 @@ def without_reduction_costs(platform: HostPlatform) -> HostPlatform:
 
 def _times(
     cases: Sequence[Case], platform: HostPlatform, simgrid: str | None, options: Sequence[str]
-) -> list[tuple[float, str]]:
-    """The simulated seconds of each case, or nan and what went wrong."""
+) -> list[tuple[float, str | None]]:
+    """The simulated seconds of each case; where there are none nan, and what went wrong."""
     records: list[dict[str, Any]] = []
     with worklist(case_lines(cases), records.append) as work:
         run = run_program(
@@ -135,7 +137,7 @@ def _times(
         )
     problem = next((record["error"] for record in records if "error" in record), run.problem)
     seconds = {int(record["id"]): float(record["seconds"]) for record in records if "seconds" in record}
-    return [(seconds.get(number, math.nan), problem) for number in range(len(cases))]
+    return [(seconds[n], None) if n in seconds else (math.nan, problem) for n in range(len(cases))]
 
 
 def _smpi_choices(algorithm: Algorithm, procs: int, message_bytes: int) -> tuple[Choice]:

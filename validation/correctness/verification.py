@@ -103,9 +103,17 @@ def _verify_under(
                 on_progress(f"{library} {version}: {call}")
 
     def result(record: Mapping[str, Any]) -> VerificationResult:
-        names = (record.get("collective", ""), record.get("algorithm", ""))
-        counts = (record.get(counted, 0) for counted in ("cases", "skipped", "failures"))
-        return VerificationResult(library, version, *names, *counts, record.get("first_failure"), procs)
+        return VerificationResult(
+            engine=library,
+            version=version,
+            collective=record.get("collective", ""),
+            algorithm=record.get("algorithm", ""),
+            cases=record.get("cases", 0),
+            skipped=record.get("skipped", 0),
+            failures=record.get("failures", 0),
+            first_failure=record.get("first_failure"),
+            procs=procs,
+        )
 
     results: list[VerificationResult] = []
     while True:

@@ -47,11 +47,8 @@ def verdicts(table: pd.DataFrame) -> list[Verdict]:
     Empty where nothing was simulated.
     """
     rows = ours(table)
-    groups = {
-        ALL: rows,
-        LARGE: rows[rows.message_bytes >= LARGE_BYTES],
-        **dict(iter(rows.groupby("collective", sort=False))),
-    }
+    groups = {ALL: rows, LARGE: rows[rows.message_bytes >= LARGE_BYTES]}
+    groups |= iter(rows.groupby("collective", sort=False))
     found: list[Verdict] = []
     for name, group in groups.items():
         errors, picks = errors_of(group, SIMULATED), pick_summary(slowdowns_of_picks(group, SIMULATED))

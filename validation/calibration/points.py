@@ -7,7 +7,7 @@ import io
 import math
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collwise.common import experiments
@@ -124,8 +124,8 @@ def write_points(path: Path, points: Iterable[CalibrationPoint]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for point in points:
-        pair = (point.first, point.second, point.pairs)
-        fixed = (point.kind, *pair, int(point.within_node), point.message_bytes, point.count)
+        pair = (point.first, point.second, point.pairs, int(point.within_node))
+        fixed = (point.kind, *pair, point.message_bytes, point.count)
         writer.writerows((*fixed, number, repr(seconds)) for number, seconds in enumerate(point.seconds))
     write_text(path, text.getvalue())
 
@@ -143,17 +143,18 @@ def read_points(path: Path) -> list[CalibrationPoint]:
     header = next(lines, [])
     if tuple(header[: len(_COLUMNS)]) != _COLUMNS:
         raise UsageError(f"{path}:1: columns '{','.join(header)[:80]}'; valid: {','.join(_COLUMNS)}")
-    gathered: dict[tuple[str, int, int, int, bool, int, int], list[float]] = {}
+    gathered: dict[CalibrationPoint, list[float]] = {}
     for row in lines:
         if row:
-            key, seconds = _row(f"{path}:{lines.line_num}", header, row)
-            gathered.setdefault(key, []).append(seconds)
+            point = _row(f"{path}:{lines.line_num}", header, row)
+            gathered.setdefault(replace(point, seconds=()), []).extend(point.seconds)
     if not gathered:
         raise UsageError(f"{path}: no points; valid: a line for each repetition below the line of columns")
-    return [CalibrationPoint(*key, tuple(seconds)) for key, seconds in gathered.items()]
+    return [replace(point, seconds=tuple(seconds)) for point, seconds in gathered.items()]
 
 
-def _row(where: str, header: list[str], row: list[str]) -> tuple[tuple[str, int, int, int, bool, int, int], float]:
+def _row(where: str, header: list[str], row: list[str]) -> CalibrationPoint:
+    """The point that a line would be by itself."""
     if len(row) != len(header):
         raise UsageError(f"{where}: {len(row)} fields; valid: {len(header)}, {','.join(header)}")
     values = dict(zip(header, row, strict=True))
@@ -161,7 +162,7 @@ def _row(where: str, header: list[str], row: list[str]) -> tuple[tuple[str, int,
     if kind not in KINDS:
         raise UsageError(f"{where}: {unknown_name('kind', kind, KINDS)}")
     whole = {}
-    for name in ("first", "second", "pairs", "within_node", "message_bytes", "count", "repetition"):
+    for name in _COLUMNS[1:-1]:
         most = 1 if name == "within_node" else 2**31 - 1
         if not values[name].isascii() or not values[name].isdigit() or int(values[name]) > most:
             raise UsageError(f"{where}: {name} '{values[name]}'; valid: a whole number from 0 to {most}")
@@ -172,5 +173,5 @@ def _row(where: str, header: list[str], row: list[str]) -> tuple[tuple[str, int,
         seconds = math.nan
     if not 0 <= seconds < math.inf:
         raise UsageError(f"{where}: seconds '{values['seconds']}'; valid: a number of seconds, 0 or more")
-    pair = (whole["first"], whole["second"], whole["pairs"])
-    return (kind, *pair, bool(whole["within_node"]), whole["message_bytes"], whole["count"]), seconds
+    pair = (whole["first"], whole["second"], whole["pairs"], bool(whole["within_node"]))
+    return CalibrationPoint(kind, *pair, whole["message_bytes"], whole["count"], (seconds,))

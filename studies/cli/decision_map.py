@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import UsageError
 from collwise.common.files import writable_folder
 from collwise.common.units import format_size
 from collwise.models.registry import MODEL_NAMES, check_formulas
@@ -109,8 +109,7 @@ def decision_map(
         _print(made, platform)
         if figures is not None:
             click.echo(f"figures: {figures}")
-    if made.sweep.failed:
-        raise CollwiseError(f"{len(made.sweep.failed)} cases failed; first: {made.sweep.failed[0].error}")
+    made.sweep.complete()
 
 
 def _files(models: Sequence[str], parameters: Sequence[str] | None) -> list[Path]:

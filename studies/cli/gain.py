@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import UsageError
 from collwise.common.files import writable_file, write_text
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
@@ -123,8 +123,7 @@ def _simulated(
     platform: HostPlatform, grids: Sequence[CaseGrid], context: SimulationContext
 ) -> dict[str, DecisionTable]:
     tables, sweep = simulate_and_select(platform, grids, context)
-    if sweep.failed:
-        raise CollwiseError(f"{len(sweep.failed)} simulated cases failed; first: {sweep.failed[0].error}")
+    sweep.complete()
     return {table.collective: table for table in tables}
 
 

@@ -22,13 +22,13 @@ _LARGE_COMMUNICATOR = 60
 _SMALL_COMMUNICATOR = 10
 
 
-def decide(collective: str, procs: int, message_bytes: int, *, count_is_one: bool = False) -> Choice:
+def decide(collective: str, procs: int, message_bytes: int) -> Choice:
     """The choice that Open MPI 3.1 makes untuned, with its own segment sizes, by the catalogue's names.
 
     Raises UsageError for a collective whose decision is not here.
     """
     if collective == "bcast":
-        return _decide_bcast(procs, message_bytes, count_is_one)
+        return _decide_bcast(procs, message_bytes)
     if collective == "gather":
         return _decide_gather(procs, message_bytes)
     raise UsageError(f"no fixed decision of Open MPI for collective '{collective}'; valid: bcast, gather")
@@ -42,8 +42,8 @@ def decide_as_listed(collective: str, procs: int, message_bytes: int) -> str:
     return choice.algorithm
 
 
-def _decide_bcast(procs: int, message_bytes: int, count_is_one: bool) -> Choice:
-    if message_bytes < _SMALL_BYTES or count_is_one:
+def _decide_bcast(procs: int, message_bytes: int) -> Choice:
+    if message_bytes < _SMALL_BYTES:
         return Choice("binomial")
     if message_bytes < _INTERMEDIATE_BYTES:
         return Choice("split_binary", 1024)

@@ -73,20 +73,20 @@ def gap(simulated_seconds: Any, seconds: Any) -> Any:
     return abs(np.log(simulated_seconds / seconds))
 
 
-def disagreements(rows: pd.DataFrame, limit: float = LIMIT) -> list[Disagreement]:
+def disagreements(rows: pd.DataFrame) -> list[Disagreement]:
     """All disagreements, worst first. Neighbours have no other row of their algorithm, target and P between."""
     found = []
     simulated = predicted_by(SIMULATED, rows)
     for _, line in simulated.groupby(["target", "collective", "procs", "algorithm"], sort=False):
         ascending = line.sort_values("message_bytes", kind="stable")
         errors = relative_errors(ascending, SIMULATED)
-        side = np.sign(errors).where(errors.abs() > limit, 0.0)
+        side = np.sign(errors).where(errors.abs() > LIMIT, 0.0)
         runs = ascending.groupby((side != side.shift()).cumsum())
         found += [Disagreement(together) for _, together in runs if side[together.index[0]] != 0]
     return sorted(found, key=lambda one: -gap(one.worst[SIMULATED], one.worst.seconds))
 
 
-def cause_of(worst: pd.Series, unchanged: Pair | None, under: Mapping[str, Pair], limit: float = LIMIT) -> str:
+def cause_of(worst: pd.Series, unchanged: Pair | None, under: Mapping[str, Pair]) -> str:
     """The condition under which the smallest gap is left, if that is at most half of the gap.
 
     `unchanged` is the worst case run again. Conditions are not considered where the gap is smaller than the
@@ -96,7 +96,7 @@ def cause_of(worst: pd.Series, unchanged: Pair | None, under: Mapping[str, Pair]
         return WITHIN_INTERVAL
     if unchanged is None:
         return NOT_FOUND
-    if abs(unchanged.simulated_seconds / unchanged.seconds - 1) <= limit:
+    if abs(unchanged.simulated_seconds / unchanged.seconds - 1) <= LIMIT:
         return NOT_SEEN_AGAIN
     best = min(under, key=lambda name: under[name].gap, default=None)
     if best is None or under[best].gap > _LEFT_AT_MOST * unchanged.gap:

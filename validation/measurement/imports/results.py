@@ -50,8 +50,7 @@ def read(lines: Lines) -> tuple[list[tuple[Configuration, list[Timing]]], int]:
         "mapping": f"{'by blocks' if mapped_by_blocks(hosts, per_node) else 'not by blocks'}, {per_node} per node",
         "launcher": "script",
     }
-    platform = header["platform"] or common_name(hosts)
-    configuration = measured_configuration(platform, _maker(library), method, facts, run=header["run"])
+    configuration = measured_configuration(common_name(hosts), _maker(library), method, facts)
     placed = [
         replace(timing, case=replace(timing.case, processes_per_node=min(timing.case.procs, per_node)))
         for _, timing in sorted(timings.items())
@@ -95,7 +94,7 @@ def _object(lines: Lines, number: int) -> dict[str, Any]:
 
 def _header(lines: Lines) -> tuple[dict[str, Any], list[Case], Method]:
     header = _object(lines, 1)
-    wanted = {"cases", "method", "platform", "run", "sources_digest"}
+    wanted = {"cases", "method", "sources_digest"}
     if not wanted <= set(header):
         raise lines.objection(1, f"the first line of a script's results, with {', '.join(sorted(wanted))}")
     try:

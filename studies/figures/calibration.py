@@ -36,10 +36,8 @@ def figure_of(result: CalibrationResult, kind: str) -> Figure:
     limit = result.platform.calibration.eager_limit_bytes
     if kind in (SEND, RECEIVE):
         points = [point for point in points if point.message_bytes < limit]
-    simulated = sorted(
-        (one for one in result.residuals if one.kind == kind and not one.within_node),
-        key=lambda one: one.message_bytes,
-    )
+    ascending = result.residuals.sort_values("message_bytes", kind="stable")
+    simulated = ascending[(ascending.kind == kind) & ~ascending.within_node]
     figure, axes = plt.subplots(2, 1, figsize=(7, 6), sharex=True, height_ratios=(3, 1.3))
     halved = 2 if kind == PING_PONG else 1
     sizes = np.array([point.message_bytes for point in points])
@@ -47,8 +45,7 @@ def figure_of(result: CalibrationResult, kind: str) -> Figure:
     errors = np.abs(spread[:, [0, 2]] - spread[:, [1]]).T
     axes[0].errorbar(sizes, spread[:, 1], errors, fmt="o", ms=3.5, lw=0.8, color=_POINTS, label="measured, 10 to 90 %")
     if kind == PING_PONG:
-        both = [(one.message_bytes, one.simulated_seconds / 2) for one in simulated]
-        axes[0].plot(*zip(*both, strict=True), color=_LINES, lw=1.4, label="simulated")
+        axes[0].plot(simulated.message_bytes, simulated.simulated_seconds / 2, color=_LINES, lw=1.4, label="simulated")
         _starts(axes, result.segments[kind])
     else:
         _segments(axes[0], result.segments[kind], float(sizes.max()) if kind == ISEND else min(limit, sizes.max()))

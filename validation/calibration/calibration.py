@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import pandas as pd
 
 from collwise.platforms import Platform
 from collwise.simulator.execution.targets import ExecutionTarget
@@ -39,32 +40,18 @@ _COMPARED = (PING_PONG, SEND, ISEND, ROW, EXCHANGE)
 
 
 @dataclass(frozen=True)
-class Residual:
-    """A measured time (the median, less the time of reading the clock) and the simulated one."""
-
-    kind: str
-    within_node: bool
-    message_bytes: int
-    measured_seconds: float
-    simulated_seconds: float
-
-    @property
-    def relative_error(self) -> float:
-        """(simulated - measured) / measured."""
-        return self.simulated_seconds / self.measured_seconds - 1
-
-
-@dataclass(frozen=True)
 class CalibrationResult:
     """The calibrated platform, its points, the fitted segments by kind, and the simulated times beside the points.
 
-    Segments of kind 'ping_pong' are the one-way time in the network by message and envelope, without os and or.
+    Segments of kind 'ping_pong' are the one-way time in the network by message and envelope, without os and or. A row
+    of `residuals` has kind, within_node, message_bytes, measured_seconds (the median, less the time of reading the
+    clock), simulated_seconds, and relative_error, (simulated - measured) / measured.
     """
 
     platform: Platform
     points: tuple[CalibrationPoint, ...]
     segments: Segments
-    residuals: tuple[Residual, ...]
+    residuals: pd.DataFrame
 
     def errors_of(self, kind: str) -> list[tuple[int, float]]:
         """(message bytes, relative error) of simulated times between nodes; for receives the error of their segments.
@@ -73,11 +60,9 @@ class CalibrationResult:
         """
         limit, clock = self.platform.calibration.eager_limit_bytes, clock_seconds(self.points)
         if kind != RECEIVE:
-            return [
-                (one.message_bytes, one.relative_error)
-                for one in self.residuals
-                if one.kind == kind and not one.within_node and (kind != SEND or one.message_bytes < limit)
-            ]
+            rows = self.residuals[(self.residuals.kind == kind) & ~self.residuals.within_node]
+            rows = rows[rows.message_bytes < limit] if kind == SEND else rows
+            return list(zip(rows.message_bytes, rows.relative_error, strict=True))
         return [
             (
                 point.message_bytes,
@@ -89,12 +74,8 @@ class CalibrationResult:
 
     def median_error(self, kind: str, *, within_node: bool = False) -> float:
         """Median absolute relative error of a kind; nan if it has no points."""
-        errors = [
-            abs(one.relative_error)
-            for one in self.residuals
-            if one.kind == kind and one.within_node == within_node and one.simulated_seconds > 0
-        ]
-        return statistics.median(errors) if errors else float("nan")
+        rows = self.residuals[(self.residuals.kind == kind) & (self.residuals.within_node == within_node)]
+        return float(rows[rows.simulated_seconds > 0].relative_error.abs().median())
 
 
 def measure_points(
@@ -122,7 +103,7 @@ def measure_points(
 def refit(points: Sequence[CalibrationPoint], nominal: Platform, context: SimulationContext) -> CalibrationResult:
     """A platform of the nominal one's name fitted to the points. Raises UsageError when a kind has too few."""
     platform, segments = fit_platform(points, nominal)
-    return CalibrationResult(platform, tuple(points), segments, tuple(_residuals(platform, points, context)))
+    return CalibrationResult(platform, tuple(points), segments, _residuals(platform, points, context))
 
 
 def alone_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> Platform:
@@ -131,7 +112,7 @@ def alone_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> Pla
     return fit_platform([point for point in points if point.kind != ROW], unbounded)[0]
 
 
-def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: SimulationContext) -> list[Residual]:
+def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: SimulationContext) -> pd.DataFrame:
     """Every measured message beside the same one simulated, between two nodes or within one."""
     chosen = [point for point in points if point.kind in _COMPARED]
     clock = clock_seconds(points)
@@ -140,13 +121,10 @@ def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: 
         for point in chosen
     ]
     simulated = simulate_plan(platform, 4, 2, cases, context)
-    return [
-        Residual(
-            one.kind,
-            one.within_node,
-            one.message_bytes,
-            max(one.median_seconds - clock, 1e-9),
-            other.median_seconds,
-        )
+    rows = [
+        (one.kind, one.within_node, one.message_bytes, max(one.median_seconds - clock, 1e-9), other.median_seconds)
         for one, other in zip(chosen, simulated, strict=True)
     ]
+    columns = ["kind", "within_node", "message_bytes", "measured_seconds", "simulated_seconds"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(relative_error=table.simulated_seconds / table.measured_seconds - 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from collwise.common.units import format_size
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
 from collwise.validation.three_way.scores import RankAgreement
-from collwise.validation.three_way.slowdowns import PickSlowdown
 from collwise.validation.three_way.table import SIMULATED, ours, own, predicted_by
 from collwise.validation.three_way.verdict import LIMITS, MEDIAN_ERROR
 
@@ -88,17 +87,16 @@ def _bars(rows: pd.DataFrame) -> list[pd.Series]:
     return [np.minimum(widths, 0.9 * rows.seconds), widths]
 
 
-def slowdown_maps(slowdowns: Mapping[str, Sequence[PickSlowdown]], title: str) -> Figure:
+def slowdown_maps(slowdowns: Mapping[str, pd.DataFrame], title: str) -> Figure:
     """The slowdown of each source's picks in percent, one panel per source; white: no pick."""
-    points = [one.point for found in slowdowns.values() for one in found]
-    collectives = list(dict.fromkeys(point.collective for point in points))
-    sizes = sorted({point.message_bytes for point in points})
+    every = pd.concat(slowdowns.values())
+    collectives, sizes = list(every.collective.unique()), sorted(set(every.message_bytes))
     figure, axes = _grid(len(slowdowns), 0.36 * len(collectives) + 1.1, columns=3, width=0.42 * len(sizes) + 1.6)
     shown = None
     for axis, (source, found) in zip(axes, slowdowns.items(), strict=True):
         cells = np.full((len(collectives), len(sizes)), np.nan)
-        for one in found:
-            cells[collectives.index(one.point.collective), sizes.index(one.point.message_bytes)] = one.slowdown * 100
+        for one in found.itertuples():
+            cells[collectives.index(one.collective), sizes.index(one.message_bytes)] = one.slowdown * 100
         shown = axis.imshow(cells, cmap="viridis_r", vmin=0, vmax=_DARKEST_PERCENT, aspect="auto")
         for (i, j), value in np.ndenumerate(cells):
             if np.isfinite(value):

@@ -21,8 +21,8 @@ from collwise.validation.three_way.conditions import CONDITIONS
 from collwise.validation.three_way.disagreements import LIMIT, Diagnosis, Disagreement
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.scores import Errors, RankAgreement, errors_by, errors_of, rank_agreement
-from collwise.validation.three_way.slowdowns import PickSlowdown, pick_summary, slowdowns_of_builtin, slowdowns_of_picks
-from collwise.validation.three_way.table import SIMULATED, ours, own, records, sources
+from collwise.validation.three_way.slowdowns import slowdowns_of_builtin, slowdowns_of_picks
+from collwise.validation.three_way.table import SIMULATED, ours, own, records, sources, with_points
 from collwise.validation.three_way.verdict import ALL, LARGE, LARGE_BYTES, verdicts
 
 STEM = "validation"
@@ -173,20 +173,20 @@ def _ranks(table: pd.DataFrame) -> Section:
     return Section("Rank agreement", [text], [TextTable(columns, rows, 2)], pictures)
 
 
-def all_slowdowns(table: pd.DataFrame) -> dict[str, list[PickSlowdown]]:
+def all_slowdowns(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The slowdowns of each source's picks, the MPI library's own last; sources that pick nothing are left out."""
     found = {source: slowdowns_of_picks(ours(table), source) for source in sources(table)}
     found[OWN] = slowdowns_of_builtin(table)
-    return {source: picks for source, picks in found.items() if picks}
+    return {source: picks for source, picks in found.items() if len(picks)}
 
 
 def _slowdowns(table: pd.DataFrame) -> Section:
     found = all_slowdowns(table)
     rows = [
-        cells
+        _slowdown_cells(name, source, mine)
         for name in (ALL, *table.collective.unique())
         for source, picks in found.items()
-        if (cells := _slowdown_cells(name, source, [one for one in picks if name in (ALL, one.point.collective)]))
+        if len(mine := picks if name == ALL else picks[picks.collective == name])
     ]
     columns = ("collective", "picked by", "points", "mean slowdown", "worst slowdown", "worst at", "best picked",
                "beyond intervals", "candidates")  # fmt: skip
@@ -207,19 +207,15 @@ def _slowdowns(table: pd.DataFrame) -> Section:
     return Section("Slowdown of picks", [text], [TextTable(columns, rows, 2)], pictures)
 
 
-def _slowdown_cells(name: str, source: str, picks: Sequence[PickSlowdown]) -> tuple[object, ...]:
-    found = pick_summary(picks)
-    if found is None:
-        return ()
-    worst, own = found.worst, source == OWN
-    at = f"P = {worst.point.procs}, {format_size(worst.point.message_bytes)}"
-    picked = f"{worst.point.collective} {worst.pick or 'its own'} for {worst.best}, {at}"
-    measured = sum(one.measured for one in picks) / len(picks)
+def _slowdown_cells(name: str, source: str, picks: pd.DataFrame) -> tuple[object, ...]:
+    worst, points = picks.loc[picks.slowdown.idxmax()], len(picks)
+    at = f"P = {worst.procs}, {format_size(worst.message_bytes)}"
+    picked = f"{worst.collective} {worst.pick or 'its own'} for {worst.best}, {at}"
     return (
-        *(name, source, found.points, percent(found.mean), percent(worst.slowdown), picked),
-        "-" if own else f"{found.best_picked} of {found.points}",
-        f"{found.certain} of {found.points}",
-        "-" if own else f"{found.mean_candidates:.1f} of {measured:.1f}",
+        *(name, source, points, percent(picks.slowdown.to_numpy().mean()), percent(worst.slowdown), picked),
+        "-" if source == OWN else f"{(picks.pick == picks.best).sum()} of {points}",
+        f"{picks.certain.sum()} of {points}",
+        "-" if source == OWN else f"{picks.candidates.mean():.1f} of {picks.measured.mean():.1f}",
     )
 
 
@@ -380,7 +376,7 @@ def document(result: Validation) -> dict[str, Any]:
             for source, one in by_source.items()
         ],
         "slowdowns": [
-            {"source": source, **asdict(one)} for source, picks in all_slowdowns(main).items() for one in picks
+            {"source": source, **one} for source, picks in all_slowdowns(main).items() for one in with_points(picks)
         ],
         "repeated": asdict(result.repeated),
         "checked": None if result.checked is None else result.checked.as_json(),

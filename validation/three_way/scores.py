@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from collwise.models.switch_points import TIE
-from collwise.validation.three_way.table import by_point, distinguishable, predicted_by
+from collwise.validation.three_way.table import POINT, distinguishable, predicted_by
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def rank_agreement(rows: pd.DataFrame, source: str) -> RankAgreement:
     from scipy import stats
 
     taus, pair_taus, shares = [], [], []
-    for _, here in by_point(predicted_by(source, rows)):
+    for _, here in predicted_by(source, rows).groupby(POINT, sort=False):
         if len(here) < 2:
             continue
         taus.append(stats.kendalltau(here.seconds, here[source]).statistic)

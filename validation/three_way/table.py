@@ -8,8 +8,7 @@ whose algorithm is empty are of the MPI library's own collectives.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,17 +20,8 @@ from collwise.simulator.timing import Case, Timing
 SIMULATED = "simulated"
 """The source of simulated times; the other sources are models, by their names."""
 POINT = ["target", "collective", "procs", "message_bytes"]
+"""The columns of a point at which algorithms compete."""
 _MEASURED = [*POINT, "algorithm", "seconds", "half_width_seconds"]
-
-
-@dataclass(frozen=True)
-class MeasuredPoint:
-    """A point at which algorithms compete: an execution target, a collective, P and m in bytes."""
-
-    target: str
-    collective: str
-    procs: int
-    message_bytes: int
 
 
 def table_of(
@@ -84,25 +74,20 @@ def predicted_by(source: str, rows: pd.DataFrame) -> pd.DataFrame:
     return rows.dropna(subset=[source]) if source in rows else rows[:0]
 
 
-def by_point(rows: pd.DataFrame) -> Iterator[tuple[MeasuredPoint, pd.DataFrame]]:
-    """The rows at each point, in their order."""
-    for (target, collective, procs, size), here in rows.groupby(POINT, sort=False):
-        yield MeasuredPoint(target, collective, int(procs), int(size)), here
+def distinguishable(a: Any, b: Any) -> Any:
+    """Whether the means of two rows, or tables, differ by more than their intervals: |a - b| > sqrt(h_a^2 + h_b^2)."""
+    return abs(a.seconds - b.seconds) > np.hypot(a.half_width_seconds, b.half_width_seconds)
 
 
-def distinguishable(a: Any, b: Any) -> bool:
-    """Whether the means of two rows differ by more than their intervals: |a - b| > sqrt(h_a^2 + h_b^2)."""
-    return bool(abs(a.seconds - b.seconds) > math.hypot(a.half_width_seconds, b.half_width_seconds))
+def with_points(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain data, their points apart."""
+    return [{"point": {name: row.pop(name) for name in POINT}, **row} for row in table.to_dict("records")]
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows of our algorithms as plain data."""
+    """Rows as plain data, the points and what each source predicts apart."""
     names = [name for name in table.columns if name not in _MEASURED]
-    return [
-        {
-            "point": {name: row[name] for name in POINT},
-            **{name: row[name] for name in _MEASURED if name not in POINT},
-            "predicted": {name: row[name] for name in names if not math.isnan(row[name])},
-        }
-        for row in table.to_dict("records")
-    ]
+    found = with_points(table)
+    for row in found:
+        row["predicted"] = {name: value for name in names if not math.isnan(value := row.pop(name))}
+    return found

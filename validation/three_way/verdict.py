@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from collwise.validation.three_way.scores import errors_of
-from collwise.validation.three_way.slowdowns import pick_summary, slowdowns_of_picks
+from collwise.validation.three_way.slowdowns import slowdowns_of_picks
 from collwise.validation.three_way.table import SIMULATED, ours
 
 ALL = "all"
@@ -51,9 +51,14 @@ def verdicts(table: pd.DataFrame) -> list[Verdict]:
     groups |= iter(rows.groupby("collective", sort=False))
     found: list[Verdict] = []
     for name, group in groups.items():
-        errors, picks = errors_of(group, SIMULATED), pick_summary(slowdowns_of_picks(group, SIMULATED))
-        if errors is None or picks is None:
+        errors = errors_of(group, SIMULATED)
+        if errors is None:
             continue
-        values = {MEDIAN_ERROR: errors.median, MEAN_SLOWDOWN: picks.mean, WORST_SLOWDOWN: picks.worst.slowdown}
+        slowdowns = slowdowns_of_picks(group, SIMULATED).slowdown.to_numpy()
+        values = {
+            MEDIAN_ERROR: errors.median,
+            MEAN_SLOWDOWN: float(slowdowns.mean()),
+            WORST_SLOWDOWN: float(slowdowns.max()),
+        }
         found += [Verdict(name, quantity, value, LIMITS[quantity]) for quantity, value in values.items()]
     return found

@@ -52,11 +52,12 @@ class LogGP:
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
         """Seconds of a message, at every size: L + o_s + o_r + (m - 1) G."""
         sizes = np.maximum(np.asarray(message_bytes, dtype=float) - 1, 0)
-        overheads = _of_processor(self.send_overhead_seconds, sender)
-        overheads += _of_processor(self.receive_overhead_seconds, receiver)
+        overheads = of_processor(self.send_overhead_seconds, sender)
+        overheads += of_processor(self.receive_overhead_seconds, receiver)
         gap = of_pair(self.gap_seconds_per_byte, sender, receiver)
         return np.asarray(of_pair(self.latency_seconds, sender, receiver) + overheads + sizes * gap)
 
 
-def _of_processor(value: float | Array, processor: int) -> float:
+def of_processor(value: float | Array, processor: int) -> float:
+    """The value itself, or the processor's entry of an array."""
     return float(value) if np.ndim(value) == 0 else float(np.asarray(value)[processor])

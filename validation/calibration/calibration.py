@@ -21,22 +21,12 @@ from collwise.validation.calibration.plan import (
     simulate_plan,
     size_plan,
 )
-from collwise.validation.calibration.points import (
-    EXCHANGE,
-    ISEND,
-    PING_PONG,
-    RECEIVE,
-    ROW,
-    SEND,
-    CalibrationPoint,
-    case_of_kind,
-    of_kind,
-)
+from collwise.validation.calibration.points import CalibrationPoint, Kind, case_of_kind, of_kind
 from collwise.validation.calibration.segmented_regression import value_at
 from collwise.validation.calibration.smpi_parameters import Segments, clock_seconds, eager_limit, fit_platform
 
 # Receives are not among them: in simulation a message sets out only when its receive is posted.
-_COMPARED = (PING_PONG, SEND, ISEND, ROW, EXCHANGE)
+_COMPARED = (Kind.PING_PONG, Kind.SEND, Kind.ISEND, Kind.ROW, Kind.EXCHANGE)
 
 
 @dataclass(frozen=True)
@@ -53,15 +43,15 @@ class CalibrationResult:
     segments: Segments
     residuals: pd.DataFrame
 
-    def errors_of(self, kind: str) -> list[tuple[int, float]]:
+    def errors_of(self, kind: Kind) -> list[tuple[int, float]]:
         """(message bytes, relative error) of simulated times between nodes; for receives the error of their segments.
 
         Sends and receives are those below the eager limit, where os and or are charged.
         """
         limit, clock = self.platform.calibration.eager_limit_bytes, clock_seconds(self.points)
-        if kind != RECEIVE:
+        if kind != Kind.RECEIVE:
             rows = self.residuals[(self.residuals.kind == kind) & ~self.residuals.within_node]
-            rows = rows[rows.message_bytes < limit] if kind == SEND else rows
+            rows = rows[rows.message_bytes < limit] if kind == Kind.SEND else rows
             return list(zip(rows.message_bytes, rows.relative_error, strict=True))
         return [
             (
@@ -72,7 +62,7 @@ class CalibrationResult:
             if point.message_bytes < limit
         ]
 
-    def median_error(self, kind: str, *, within_node: bool = False) -> float:
+    def median_error(self, kind: Kind, *, within_node: bool = False) -> float:
         """Median absolute relative error of a kind; nan if it has no points."""
         rows = self.residuals[(self.residuals.kind == kind) & (self.residuals.within_node == within_node)]
         return float(rows[rows.simulated_seconds > 0].relative_error.abs().median())
@@ -109,7 +99,7 @@ def refit(points: Sequence[CalibrationPoint], nominal: Platform, context: Simula
 def alone_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> Platform:
     """The platform fitted to single messages, however quick they are, regardless of messages in a row."""
     unbounded = replace(nominal, link_bytes_per_second=math.inf)
-    return fit_platform([point for point in points if point.kind != ROW], unbounded)[0]
+    return fit_platform([point for point in points if point.kind != Kind.ROW], unbounded)[0]
 
 
 def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: SimulationContext) -> pd.DataFrame:

@@ -23,19 +23,7 @@ from collwise.validation.calibration.latency_and_bandwidth import (
     between,
     fit_network,
 )
-from collwise.validation.calibration.points import (
-    CLOCK,
-    EAGER,
-    EXCHANGE,
-    ISEND,
-    PING_PONG,
-    RECEIVE,
-    REDUCE,
-    ROW,
-    SEND,
-    CalibrationPoint,
-    of_kind,
-)
+from collwise.validation.calibration.points import CalibrationPoint, Kind, of_kind
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments, value_at
 
 CROSSTRAFFIC = 0.05
@@ -77,15 +65,15 @@ class _Overheads:
 
 def eager_limit(points: Sequence[CalibrationPoint]) -> int:
     """The eager limit that was found, in bytes; if no send waits, one more than any size. UsageError if missing."""
-    found = [point for point in points if point.kind == EAGER]
+    found = [point for point in points if point.kind == Kind.EAGER]
     if not found:
-        raise UsageError(f"no measurement of kind '{EAGER}'; valid: points of a whole calibration")
+        raise UsageError(f"no measurement of kind '{Kind.EAGER}'; valid: points of a whole calibration")
     return found[-1].message_bytes or max(point.message_bytes for point in points) + 1
 
 
 def clock_seconds(points: Sequence[CalibrationPoint]) -> float:
     """The time of reading the clock once, which every other time includes."""
-    read = [point.median_seconds for point in points if point.kind == CLOCK]
+    read = [point.median_seconds for point in points if point.kind == Kind.CLOCK]
     return statistics.median(read) if read else 0.0
 
 
@@ -96,27 +84,36 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     """
     limit, clock = eager_limit(points), clock_seconds(points)
 
-    def times(kind: str, *, within_node: bool = False) -> list[MessageTime]:
+    def times(kind: Kind, *, within_node: bool = False) -> list[MessageTime]:
         """Times of a message one way, less the clock's; of a row the share of each message."""
         return [
             MessageTime(
                 point.message_bytes,
-                max(point.median_seconds - clock, 1e-9) / {PING_PONG: 2, ROW: point.count}.get(kind, 1),
+                max(point.median_seconds - clock, 1e-9) / {Kind.PING_PONG: 2, Kind.ROW: point.count}.get(kind, 1),
                 point.relative_error,
             )
             for point in of_kind(points, kind, within_node=within_node)
         ]
 
-    alone, rows = times(PING_PONG), times(ROW)
-    overheads = _fit_overheads(alone, times(SEND), times(ISEND), times(RECEIVE), limit)
-    exchanges = [point for point in of_kind(points, EXCHANGE) if limit / 4 <= point.message_bytes < limit]
+    alone, rows = times(Kind.PING_PONG), times(Kind.ROW)
+    overheads = _fit_overheads(alone, times(Kind.SEND), times(Kind.ISEND), times(Kind.RECEIVE), limit)
+    exchanges = [point for point in of_kind(points, Kind.EXCHANGE) if limit / 4 <= point.message_bytes < limit]
     link_bytes_per_second = nominal.link_bytes_per_second * nominal.links_per_node
     network = fit_network(alone, rows, overheads.blocking, limit, link_bytes_per_second)
     platform = _platform(
-        nominal, network, overheads, _crosstraffic(exchanges, alone, overheads), _reduce_seconds_per_byte(times(REDUCE))
+        nominal,
+        network,
+        overheads,
+        _crosstraffic(exchanges, alone, overheads),
+        _reduce_seconds_per_byte(times(Kind.REDUCE)),
     )
-    segments = {SEND: overheads.os, ISEND: overheads.ois, RECEIVE: overheads.or_, PING_PONG: network}
-    return _with_loopback(platform, times(PING_PONG, within_node=True), overheads), segments
+    segments = {
+        Kind.SEND: overheads.os,
+        Kind.ISEND: overheads.ois,
+        Kind.RECEIVE: overheads.or_,
+        Kind.PING_PONG: network,
+    }
+    return _with_loopback(platform, times(Kind.PING_PONG, within_node=True), overheads), segments
 
 
 def _fit_overheads(
@@ -132,15 +129,15 @@ def _fit_overheads(
     at most twice the time of MPI_Isend, which never waits. Messages of such sizes do not fit into the buffers on the
     way and have not arrived as a whole when their receive begins: these receives are left out.
     """
-    _enough(alone, PING_PONG)
-    _enough(isends, ISEND)
-    ois = _overhead_segments(_enough([one for one in isends if one.message_bytes < limit], ISEND))
+    _enough(alone, Kind.PING_PONG)
+    _enough(isends, Kind.ISEND)
+    ois = _overhead_segments(_enough([one for one in isends if one.message_bytes < limit], Kind.ISEND))
     longest = _scaled(ois, _SEND_OVER_ISEND)
-    sends = _enough([one for one in sends if one.message_bytes < limit], SEND)
+    sends = _enough([one for one in sends if one.message_bytes < limit], Kind.SEND)
     quick = (one.message_bytes for one in sends if one.seconds <= value_at(longest, one.message_bytes))
     buffered = max(quick, default=limit)
     os = _overhead_segments(sends, most=longest)
-    or_ = _overhead_segments(_enough([one for one in receives if one.message_bytes <= buffered], RECEIVE))
+    or_ = _overhead_segments(_enough([one for one in receives if one.message_bytes <= buffered], Kind.RECEIVE))
     room = [
         (1 - _NETWORK_SHARE) * one.seconds
         / (value_at(os, one.message_bytes) + value_at(or_, one.message_bytes) + 1e-12)
@@ -251,7 +248,7 @@ def _reduce_seconds_per_byte(times: Sequence[MessageTime]) -> float:
     return statistics.median(each) if each else 0.0
 
 
-def _enough(times: list[MessageTime], kind: str) -> list[MessageTime]:
+def _enough(times: list[MessageTime], kind: Kind) -> list[MessageTime]:
     if len(times) < _LEAST_POINTS:
         raise UsageError(f"{len(times)} measurements of kind '{kind}'; valid: {_LEAST_POINTS} sizes and more")
     return times

@@ -27,7 +27,7 @@ from collwise.validation.calibration.plan import (
     simulate_plan,
     size_plan,
 )
-from collwise.validation.calibration.points import EAGER, PING_PONG, CalibrationPoint, case_of_kind, write_points
+from collwise.validation.calibration.points import CalibrationPoint, Kind, case_of_kind, write_points
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
 from tests.needs import need, needs
@@ -118,7 +118,7 @@ def test_messages_alone_can_be_had_as_they_are(context: SimulationContext) -> No
     points = behind_a_token_bucket(1500, context)
     found = refit(points, NOMINAL, context).platform, alone_platform(points, NOMINAL)
     sizes = [point.message_bytes for point in points if point.kind == "ping_pong" and not point.within_node]
-    cases = [case_of_kind(PING_PONG, (0, 2), 2, size) for size in sizes if 2000 < size < 32768]
+    cases = [case_of_kind(Kind.PING_PONG, (0, 2), 2, size) for size in sizes if 2000 < size < 32768]
     measured = {point.message_bytes: point.median_seconds for point in points if point.kind == "ping_pong"}
     held, free = (
         [one.median_seconds / measured[one.message_bytes] - 1 for one in simulate_plan(platform, 4, 2, cases, context)]
@@ -150,7 +150,7 @@ def test_what_cannot_be_calibrated_is_refused(context: SimulationContext) -> Non
     with pytest.raises(UsageError, match="kind 'eager'"):
         refit([], NOMINAL, context)
     with pytest.raises(UsageError, match="measurements of kind 'ping_pong'"):
-        refit([CalibrationPoint(EAGER, 0, 1, 1, False, 100, 1, (0.0,))], NOMINAL, context)
+        refit([CalibrationPoint(Kind.EAGER, 0, 1, 1, False, 100, 1, (0.0,))], NOMINAL, context)
     with pytest.raises(UsageError, match="ascending"):
         CalibrationGrid(least_bytes=10, most_bytes=5)
 
@@ -159,7 +159,7 @@ def test_dahu_simulates_a_large_ping_pong_as_published(context: SimulationContex
     dahu = load("dahu")
     assert isinstance(dahu, Platform)
     size = 2**20
-    (point,) = simulate_plan(dahu, 4, 2, [case_of_kind(PING_PONG, (0, 2), 2, size)], context)
+    (point,) = simulate_plan(dahu, 4, 2, [case_of_kind(Kind.PING_PONG, (0, 2), 2, size)], context)
     # Intercept and coefficient of one way, of SimGrid's network calibration tutorial.
     assert point.median_seconds / 2 == pytest.approx(1.31058e-5 + 8.04963e-11 * size, rel=0.003)
 
@@ -218,8 +218,8 @@ def test_a_stopped_calibration_resumes(context: SimulationContext) -> None:
     whole = 2 + 6 + 4 + 4 + 4 + 4 + 4 + 4 + 8
     points = measure_points(TwoNodes(whole - before), nominal, grid, context.store)
     assert len(points) == len(list(context.store.rows())) == whole
-    assert {point.within_node for point in points if point.kind == PING_PONG} == {True, False}
-    assert all(2 <= len(point.seconds) <= 15 for point in points if point.kind != EAGER)
+    assert {point.within_node for point in points if point.kind == Kind.PING_PONG} == {True, False}
+    assert all(2 <= len(point.seconds) <= 15 for point in points if point.kind != Kind.EAGER)
     assert measure_points(TwoNodes(0), nominal, grid, context.store) == points
 
 

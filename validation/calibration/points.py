@@ -33,7 +33,7 @@ class Kind(StrEnum):
     EAGER = "eager"
 
 
-KINDS: dict[str, str] = {
+KINDS = {
     Kind.CLOCK: experiments.CLOCK,
     Kind.SEND: experiments.SEND,
     Kind.ISEND: experiments.ISEND,
@@ -165,9 +165,8 @@ def _row(where: str, header: list[str], row: list[str]) -> CalibrationPoint:
     if len(row) != len(header):
         raise UsageError(f"{where}: {len(row)} fields; valid: {len(header)}, {','.join(header)}")
     values = dict(zip(header, row, strict=True))
-    kind = values["kind"]
-    if kind not in KINDS:
-        raise UsageError(f"{where}: {unknown_name('kind', kind, KINDS)}")
+    if values["kind"] not in KINDS:
+        raise UsageError(f"{where}: {unknown_name('kind', values['kind'], KINDS)}")
     whole = {}
     for name in _COLUMNS[1:-1]:
         most = 1 if name == "within_node" else 2**31 - 1
@@ -181,4 +180,4 @@ def _row(where: str, header: list[str], row: list[str]) -> CalibrationPoint:
     if not 0 <= seconds < math.inf:
         raise UsageError(f"{where}: seconds '{values['seconds']}'; valid: a number of seconds, 0 or more")
     pair = (whole["first"], whole["second"], whole["pairs"], bool(whole["within_node"]))
-    return CalibrationPoint(kind, *pair, whole["message_bytes"], whole["count"], (seconds,))
+    return CalibrationPoint(Kind(values["kind"]), *pair, whole["message_bytes"], whole["count"], (seconds,))

@@ -39,7 +39,7 @@ _NETWORK_SHARE = 0.1
 _REDUCE_BYTES = 4096
 _DIGITS = 6
 
-Segments = dict[str, list[Segment]]
+Segments = dict[Kind, list[Segment]]
 
 
 @dataclass(frozen=True)
@@ -100,19 +100,10 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     exchanges = [point for point in of_kind(points, Kind.EXCHANGE) if limit / 4 <= point.message_bytes < limit]
     link_bytes_per_second = nominal.link_bytes_per_second * nominal.links_per_node
     network = fit_network(alone, rows, overheads.blocking, limit, link_bytes_per_second)
-    platform = _platform(
-        nominal,
-        network,
-        overheads,
-        _crosstraffic(exchanges, alone, overheads),
-        _reduce_seconds_per_byte(times(Kind.REDUCE)),
-    )
-    segments = {
-        Kind.SEND: overheads.os,
-        Kind.ISEND: overheads.ois,
-        Kind.RECEIVE: overheads.or_,
-        Kind.PING_PONG: network,
-    }
+    crosstraffic = _crosstraffic(exchanges, alone, overheads)
+    platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(times(Kind.REDUCE)))
+    segments = {Kind.SEND: overheads.os, Kind.ISEND: overheads.ois, Kind.RECEIVE: overheads.or_}
+    segments[Kind.PING_PONG] = network
     return _with_loopback(platform, times(Kind.PING_PONG, within_node=True), overheads), segments
 
 

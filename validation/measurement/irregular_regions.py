@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.sweeps.runner import run_cases
 from collwise.simulator.timing import Case
 from collwise.validation.testbed.tcp_counters import TcpCounts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # LMO gather with half the bound, beside the catalogue's algorithms: pieces just below M1 nearly overflow the buffer.
 HALF_BOUND = "lmo at M1/2"
@@ -115,21 +119,6 @@ class Regions:
     scatter: Series
     thresholds: Thresholds
     compared: tuple[Series, ...]
-
-
-@dataclass(frozen=True)
-class RegionTime:
-    """Gather by one algorithm, over the repetitions in one part of the sizes.
-
-    Slowdowns are against linear gather without escalation; `escalated` is the share of repetitions with a time-out.
-    """
-
-    algorithm: str
-    part: str
-    mean_slowdown: float
-    worst_slowdown: float
-    escalated: float
-    counts: TcpCounts | None
 
 
 def escalated(seconds: Array) -> NDArray[np.bool_]:
@@ -264,8 +253,14 @@ def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, 
     return {part: some for part, some in found.items() if some}
 
 
-def region_times(regions: Regions) -> list[RegionTime]:
-    """Each algorithm in each part of the sizes, relative to linear gather's least times there."""
+def region_times(regions: Regions) -> pd.DataFrame:
+    """Gather by each algorithm, over the repetitions in each part of the sizes.
+
+    Mean and worst slowdowns are against linear gather without escalation, its least times there; `escalated` is the
+    share of repetitions with a time-out, `counts` what TCP counted, if anything.
+    """
+    import pandas as pd
+
     linear = next(series for series in regions.compared if series.algorithm == "linear")
     floor = least_times(linear.seconds)
     rows = []
@@ -274,13 +269,10 @@ def region_times(regions: Regions) -> list[RegionTime]:
         for part, sizes in parts(series.message_bytes, regions.thresholds).items():
             here = [series.message_bytes.index(size) for size in sizes]
             ratios = series.seconds[:, here] / floor[here]
-            rows.append(
-                RegionTime(
-                    series.algorithm, part, float(ratios.mean()), float(ratios.max()),
-                    float(late[:, here].mean()), series.counts.get(part),
-                )
-            )  # fmt: skip
-    return rows
+            slowdowns = (ratios.mean(), ratios.max())
+            rows.append((series.algorithm, part, *slowdowns, late[:, here].mean(), series.counts.get(part)))
+    columns = ["algorithm", "part", "mean_slowdown", "worst_slowdown", "escalated", "counts"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def verdict(regions: Regions) -> str:
@@ -288,19 +280,18 @@ def verdict(regions: Regions) -> str:
     if regions.thresholds.gather_irregular_from_bytes is None:
         part = regions.gather.escalated.mean()
         return f"no tenfold escalation of linear gather; {part:.0%} of its repetitions had a time-out"
-    rows = {row.algorithm: row for row in region_times(regions) if row.part == "medium"}
-    if not rows:
+    rows = region_times(regions).query("part == 'medium'").set_index("algorithm")
+    if rows.empty:
         return "linear gather escalates, but between the sizes compared"
-    linear = rows["linear"]
-    best = min(rows.values(), key=lambda row: row.mean_slowdown)
+    linear = rows.loc["linear"]
     tried = [
-        f"{row.algorithm} {_effect(row.escalated, linear.escalated)} ({row.escalated:.0%} with a time-out, "
-        f"{row.mean_slowdown / linear.mean_slowdown:.2f} of the mean time)"
-        for row in (rows["lmo"], rows[HALF_BOUND])
+        f"{name} {_effect(rows.escalated[name], linear.escalated)} ({rows.escalated[name]:.0%} with a time-out, "
+        f"{rows.mean_slowdown[name] / linear.mean_slowdown:.2f} of the mean time)"
+        for name in ("lmo", HALF_BOUND)
     ]
     return (
         f"of linear gather's medium blocks {linear.escalated:.0%} have a time-out; {'; '.join(tried)}; "
-        f"the fastest there is {best.algorithm}"
+        f"the fastest there is {rows.mean_slowdown.idxmin()}"
     )
 
 

@@ -123,7 +123,8 @@ def test_the_verdict_says_which_bound_avoids_the_escalation() -> None:
     found = regions(escalating(8 * KIB, 64 * KIB, seed=2), smooth, thresholds)
     assert "lmo does not avoid them" in verdict(found)
     assert f"{HALF_BOUND} avoids them (0% with a time-out" in verdict(found)
-    linear_row = next(row for row in region_times(found) if (row.algorithm, row.part) == ("linear", "medium"))
+    times = region_times(found).set_index(["algorithm", "part"])
+    linear_row = times.loc[("linear", "medium")]
     assert 0.3 < linear_row.escalated < 0.7
     # The smallest medium block of all takes least, and one time-out.
     assert linear_row.worst_slowdown == pytest.approx(1 + 0.2 / linear([8 * KIB])[0], rel=0.05)

@@ -137,11 +137,5 @@ def _collective(name: str, entry: dict[str, Any]) -> Collective:
     for item in entry["algorithm"]:
         fields = {**item, "parameters": tuple(item["parameters"]), "requires": tuple(item["requires"])}
         algorithms[item["name"]] = Algorithm(collective=name, **fields)
-    return Collective(
-        name=name,
-        title=entry["title"],
-        message_bytes=entry["message_bytes"],
-        openmpi_collective=entry["openmpi_collective"],
-        openmpi_message=entry["openmpi_message"],
-        algorithms=algorithms,
-    )
+    described = {field: entry[field] for field in ("title", "message_bytes", "openmpi_collective", "openmpi_message")}
+    return Collective(name=name, algorithms=algorithms, **described)

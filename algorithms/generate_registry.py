@@ -13,20 +13,16 @@ NEEDS = {
 }
 
 
-PART_PARAMETERS = ("segment_bytes", "first_bytes", "bound_bytes")
-COUNT_PARAMETERS = ("chains", "radix", "max_requests")
-
-
 def parameters(algorithm: dict) -> str:
     """The initialisers that say which parameters an algorithm has, and what its number's default is."""
     text = ""
     for name in algorithm["parameters"]:
-        if name in PART_PARAMETERS:
-            text += f'.part_parameter = "{name}", '
-        elif name in COUNT_PARAMETERS:
+        if name == "limit_bytes":
+            text += ".has_limit = 1, "
+        elif name in algorithm.get("defaults", {}):
             text += f'.count_parameter = "{name}", .default_count = {algorithm["defaults"][name]}, '
         else:
-            text += ".has_limit = 1, "
+            text += f'.part_parameter = "{name}", '
     return text
 
 

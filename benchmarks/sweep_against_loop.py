@@ -18,8 +18,8 @@ from pathlib import Path
 from collwise.platforms import load
 from collwise.simulator.execution.installations import REPOSITORY, smpi_installation
 from collwise.simulator.execution.smpirun import smpi_files, smpirun_command
+from collwise.simulator.execution.worklist import case_lines
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import CaseGrid

@@ -1,9 +1,11 @@
-"""Errors that the command line prints as one line on stderr, each with its exit code."""
+"""Errors that the command line prints as one line on stderr, each with its exit code, and warnings."""
 
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
+from functools import cache
 
 
 class CollwiseError(Exception):
@@ -33,3 +35,9 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
     """'; did you mean X or Y?' with the valid names that resemble the given one, or '' where none does."""
     near = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.5)
     return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+@cache
+def warn(message: str) -> None:
+    """Prints a warning on stderr, once for each message."""
+    print(f"collwise: warning: {message}", file=sys.stderr)

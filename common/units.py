@@ -69,26 +69,24 @@ def _parse_series(text: str, kind: str) -> list[int]:
         bounds = part.split(":")
         if len(bounds) == 1:
             values.add(_parse_value(part, kind))
-        elif len(bounds) == 3:
-            values.update(_expand_range(part, bounds[0], bounds[1], bounds[2], kind))
         else:
-            raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP[kind]}")
+            values.update(_expand_range(part, bounds, kind))
     return sorted(values)
 
 
-def _expand_range(part: str, first: str, last: str, step: str, kind: str) -> list[int]:
-    low, high = _parse_value(first, kind), _parse_value(last, kind)
-    step = step.strip()
-    if step[:1] not in ("x", "+"):
+def _expand_range(part: str, bounds: list[str], kind: str) -> list[int]:
+    step = bounds[-1].strip()
+    if len(bounds) != 3 or step[:1] not in ("x", "+"):
         raise UsageError(f"malformed {kind} range '{part}': {_RANGE_HELP[kind]}")
+    value, last = _parse_value(bounds[0], kind), _parse_value(bounds[1], kind)
     multiplies = step[0] == "x"
     by = _parse_value(step[1:], "factor" if multiplies else kind)
-    if by < (2 if multiplies else 1) or high < low or (multiplies and low == 0):
+    if by < (2 if multiplies else 1) or last < value or (multiplies and value == 0):
         raise UsageError(f"{kind} range '{part}' never ends or is empty: {_RANGE_HELP[kind]}")
     values = []
-    while low <= high:
-        values.append(low)
-        low = low * by if multiplies else low + by
+    while value <= last:
+        values.append(value)
+        value = value * by if multiplies else value + by
         if len(values) > _MOST_VALUES:
             raise UsageError(f"{kind} range '{part}' has more than {_MOST_VALUES} values")
     return values

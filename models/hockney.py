@@ -8,28 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from collwise.models.interface import Homogeneous, PairParameters, entry
 from collwise.models.piecewise import Array, PiecewiseLinear
 
 
 @dataclass(frozen=True)
-class Hockney:
+class Hockney(PairParameters):
     """alpha (seconds) and beta (seconds per byte): floats, or arrays (n, n) over sender and receiver."""
+
+    DIMENSIONS = MappingProxyType({"alpha_seconds": 2, "beta_seconds_per_byte": 2})
 
     alpha_seconds: float | Array
     beta_seconds_per_byte: float | Array
-
-    @property
-    def heterogeneous(self) -> bool:
-        """Whether every pair has its own parameters."""
-        return np.ndim(self.alpha_seconds) == 2
-
-    def homogeneous(self) -> Hockney:
-        """The mean over all pairs."""
-        return Hockney(mean_of_pairs(self.alpha_seconds), mean_of_pairs(self.beta_seconds_per_byte))
 
     def alpha(self, message_bytes: ArrayLike) -> Array:
         """Seconds, the same at every size. Homogeneous only."""
@@ -41,27 +36,16 @@ class Hockney:
 
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
         """Seconds of a message, at every size; the processors matter to the heterogeneous form only."""
-        alpha, beta = (
-            of_pair(self.alpha_seconds, sender, receiver),
-            of_pair(self.beta_seconds_per_byte, sender, receiver),
-        )
+        alpha = entry(self.alpha_seconds, sender, receiver)
+        beta = entry(self.beta_seconds_per_byte, sender, receiver)
         return np.asarray(alpha + beta * np.asarray(message_bytes, dtype=float))
 
 
 @dataclass(frozen=True)
-class HockneyBySize:
-    """alpha and beta as functions of m: those of the straight line on which the time of m lies. Homogeneous."""
+class HockneyBySize(Homogeneous):
+    """alpha and beta as functions of m: those of the straight line on which the time of m lies."""
 
     time: PiecewiseLinear
-
-    @property
-    def heterogeneous(self) -> bool:
-        """False: this form is for equal pairs."""
-        return False
-
-    def homogeneous(self) -> HockneyBySize:
-        """The model itself."""
-        return self
 
     @classmethod
     def through(cls, message_bytes: Sequence[float], seconds: Sequence[float]) -> HockneyBySize:
@@ -79,16 +63,3 @@ class HockneyBySize:
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
         """Seconds of a message, at every size."""
         return self.time(message_bytes)
-
-
-def of_pair(value: float | Array, sender: int, receiver: int) -> float:
-    """The value itself, or the pair's entry of an array."""
-    return float(value) if np.ndim(value) == 0 else float(np.asarray(value)[sender, receiver])
-
-
-def mean_of_pairs(value: float | Array) -> float:
-    """The value itself, or the mean off the diagonal."""
-    if np.ndim(value) == 0:
-        return float(value)
-    matrix = np.asarray(value, dtype=float)
-    return float(np.mean(matrix[~np.eye(len(matrix), dtype=bool)]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,46 @@ from collwise.models.piecewise import Array
 
 DEFAULT_FANOUT = 4
 DEFAULT_EAGER_LIMIT_BYTES = 65536
+
+
+class Homogeneous:
+    """Parameters that are the same for all pairs of processors."""
+
+    heterogeneous = False
+
+    def homogeneous(self) -> Self:
+        """The parameters themselves."""
+        return self
+
+
+class PairParameters:
+    """Parameters of processors and of pairs: arrays where these differ, else floats.
+
+    `DIMENSIONS` says which have one value per processor, 1, and which one per pair, 2: (n, n) over sender and receiver.
+    """
+
+    DIMENSIONS: ClassVar[Mapping[str, int]]
+
+    @property
+    def heterogeneous(self) -> bool:
+        """Whether processors and pairs have parameters of their own."""
+        return any(np.ndim(getattr(self, name)) > 0 for name in self.DIMENSIONS)
+
+    def homogeneous(self) -> Self:
+        """The means over processors and pairs."""
+        means = {name: _mean(getattr(self, name)) for name in self.DIMENSIONS}
+        return type(self)(**{**vars(self), **means})
+
+
+def _mean(value: float | Array) -> float:
+    """The value itself, or the mean over processors, or over pairs: off the diagonal."""
+    array = np.asarray(value, dtype=float)
+    return float(np.mean(array[~np.eye(len(array), dtype=bool)] if array.ndim == 2 else array))
+
+
+def entry(value: float | Array, *index: int) -> float:
+    """The value itself, or the entry of an array for a processor or a pair."""
+    return float(value) if np.ndim(value) == 0 else float(np.asarray(value)[index])
 
 
 class CollectiveModel(Protocol):

@@ -7,11 +7,13 @@ where the time of linear scatter leaps (S) and where linear gather is not determ
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.models.hockney import Hockney, mean_of_pairs, of_pair
+from collwise.models.hockney import Hockney
+from collwise.models.interface import PairParameters, entry
 from collwise.models.piecewise import Array
 
 
@@ -44,32 +46,26 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class LMO:
+class LMO(PairParameters):
     """C (seconds), t (seconds per byte), L (seconds) and 1 / beta (seconds per byte).
 
     Heterogeneous: C and t arrays (n,) over processors, L and 1 / beta symmetric arrays (n, n) over pairs; else floats.
     """
+
+    DIMENSIONS = MappingProxyType(
+        {
+            "processor_seconds": 1,
+            "processor_seconds_per_byte": 1,
+            "latency_seconds": 2,
+            "network_seconds_per_byte": 2,
+        }
+    )
 
     processor_seconds: float | Array
     processor_seconds_per_byte: float | Array
     latency_seconds: float | Array
     network_seconds_per_byte: float | Array
     thresholds: Thresholds = Thresholds()
-
-    @property
-    def heterogeneous(self) -> bool:
-        """Whether processors and pairs have parameters of their own."""
-        return np.ndim(self.latency_seconds) == 2
-
-    def homogeneous(self) -> LMO:
-        """The means over processors and pairs."""
-        return LMO(
-            float(np.mean(self.processor_seconds)),
-            float(np.mean(self.processor_seconds_per_byte)),
-            mean_of_pairs(self.latency_seconds),
-            mean_of_pairs(self.network_seconds_per_byte),
-            self.thresholds,
-        )
 
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
         """Seconds of a message, at every size."""
@@ -80,8 +76,8 @@ class LMO:
         constant, per_byte = self.processor_seconds, self.processor_seconds_per_byte
         if not self.heterogeneous:
             return Hockney(
-                2 * float(constant) + of_pair(self.latency_seconds, 0, 1),
-                2 * float(per_byte) + of_pair(self.network_seconds_per_byte, 0, 1),
+                2 * float(constant) + entry(self.latency_seconds, 0, 1),
+                2 * float(per_byte) + entry(self.network_seconds_per_byte, 0, 1),
             )
         constants, rates = np.asarray(constant), np.asarray(per_byte)
         return Hockney(

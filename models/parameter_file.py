@@ -12,18 +12,17 @@ import numpy as np
 import tomli_w
 
 from collwise.common.errors import UsageError, unknown_name
-from collwise.common.files import write_text
 from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_reading import Keys, read_document
+from collwise.models.parameter_reading import Keys, ParameterFile, read_document
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 
 FORMAT = 2
 
 Parameters = Hockney | HockneyBySize | LogGP | PLogP | HeterogeneousPLogP | LMO
-FAMILIES: Mapping[str, type] = MappingProxyType(
+FAMILIES: Mapping[str, Any] = MappingProxyType(
     {
         "hockney": Hockney,
         "hockney_by_size": HockneyBySize,
@@ -35,29 +34,12 @@ FAMILIES: Mapping[str, type] = MappingProxyType(
 )
 """The class of each family's parameters, means over pairs; heterogeneous PLogP has a class of its own."""
 
-# The dimensions of each parameter where nodes differ: 1 for one value per processor, 2 for one per pair.
-_DIMENSIONS: Mapping[type, Mapping[str, int]] = {
-    Hockney: {"alpha_seconds": 2, "beta_seconds_per_byte": 2},
-    LogGP: {
-        "latency_seconds": 2,
-        "send_overhead_seconds": 1,
-        "receive_overhead_seconds": 1,
-        "gap_seconds": 2,
-        "gap_seconds_per_byte": 2,
-    },
-    LMO: {
-        "processor_seconds": 1,
-        "processor_seconds_per_byte": 1,
-        "latency_seconds": 2,
-        "network_seconds_per_byte": 2,
-    },
-}
 _THRESHOLDS = tuple(one.name for one in fields(Thresholds))
 _PLOGP_FUNCTIONS = ("send_overhead", "receive_overhead", "gap")
 
 
 @dataclass(frozen=True)
-class FittedParameters:
+class FittedParameters(ParameterFile):
     """The parameters of a family of models on a platform and their origin. Times in seconds, sizes in bytes.
 
     `procs` processes took part in the experiments, which were `measurements` with repetitions and took `seconds` on the
@@ -75,10 +57,6 @@ class FittedParameters:
     measurements: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-
-    def save(self, path: str | Path) -> None:
-        """Writes the TOML file. Raises UsageError when it cannot be written."""
-        write_text(Path(path), tomli_w.dumps(self.as_document()))
 
     def as_document(self) -> dict[str, Any]:
         """The file's content as plain dictionaries and lists."""
@@ -101,13 +79,8 @@ class FittedParameters:
         return document
 
     @classmethod
-    def load(cls, path: str | Path) -> FittedParameters:
-        """Reads a file that `save` wrote. Raises UsageError, naming the file and what is wrong."""
-        return cls.from_document(read_document(path), path)
-
-    @classmethod
     def from_document(cls, document: Mapping[str, Any], path: str | Path) -> FittedParameters:
-        """The same from what `read_document` gave. Raises UsageError."""
+        """The parameters in what `read_document` gave. Raises UsageError."""
         if document.get("format") != FORMAT:
             raise UsageError(f"{path}: not a parameter file; make one with: collwise fit --model NAME")
         keys = Keys(path, document)
@@ -141,7 +114,7 @@ def _parameters_document(parameters: Parameters) -> dict[str, Any]:
     if isinstance(parameters, HeterogeneousPLogP):
         rows = [[{} if pair is None else _plogp_document(pair) for pair in row] for row in parameters.pairs]
         return {"pairs": rows}
-    names = _DIMENSIONS[type(parameters)]
+    names = parameters.DIMENSIONS
     return {name: np.asarray(getattr(parameters, name), dtype=float).tolist() for name in names}
 
 
@@ -162,7 +135,7 @@ def _parameters_from(keys: Keys, family: str, procs: int) -> Parameters:
         return HockneyBySize(values.function("time"))
     if wanted is PLogP:
         return _plogp_pairs(values, procs) if "pairs" in values else _plogp_from(values)
-    dimensions = _DIMENSIONS[wanted]
+    dimensions = wanted.DIMENSIONS
     # All are single numbers or all are arrays, as the first one is.
     if isinstance(values.get(next(iter(dimensions))), list):
         found: dict[str, Any] = {name: values.array(name, procs, count) for name, count in dimensions.items()}

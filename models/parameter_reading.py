@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import tomllib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import tomli_w
 
 from collwise.common.errors import UsageError
+from collwise.common.files import write_text
 from collwise.models.piecewise import Array, PiecewiseLinear
 
 _MOST_SHOWN = 40
@@ -25,6 +28,28 @@ def read_document(path: str | Path) -> dict[str, Any]:
         raise UsageError(f"cannot read {path}: {problem.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise UsageError(f"{path}: broken TOML: {problem}") from None
+
+
+class ParameterFile(ABC):
+    """Parameters that are kept in a TOML file."""
+
+    @abstractmethod
+    def as_document(self) -> dict[str, Any]:
+        """The file's content as plain dictionaries and lists."""
+
+    @classmethod
+    @abstractmethod
+    def from_document(cls, document: Mapping[str, Any], path: str | Path) -> Self:
+        """The parameters in what `read_document` gave. Raises UsageError, naming the file and what is wrong."""
+
+    def save(self, path: str | Path) -> None:
+        """Writes the file. Raises UsageError when it cannot be written."""
+        write_text(Path(path), tomli_w.dumps(self.as_document()))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Reads a file that `save` wrote. Raises UsageError, naming the file and what is wrong."""
+        return cls.from_document(read_document(path), path)
 
 
 class Keys:

@@ -26,11 +26,6 @@ class PiecewiseLinear:
         if not self.message_bytes or len(self.message_bytes) != len(self.seconds) or not ascending:
             raise ValueError("knots: as many seconds as sizes, at least one, sizes ascending")
 
-    @classmethod
-    def constant(cls, seconds: float) -> PiecewiseLinear:
-        """The same at every size."""
-        return cls((0.0,), (seconds,))
-
     def __call__(self, message_bytes: ArrayLike) -> Array:
         """Seconds at every size."""
         m = np.asarray(message_bytes, dtype=float)

@@ -5,17 +5,19 @@ Kielmann et al. 2000, as in Pješivac-Grbović et al. 2007, section 3.1, and O'F
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from collwise.models.interface import Homogeneous
 from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
 
 
 @dataclass(frozen=True)
-class PLogP:
+class PLogP(Homogeneous):
     """End-to-end latency L (seconds) and the functions o_s(m), o_r(m), g(m), all between two processors."""
 
     latency_seconds: float
@@ -23,37 +25,33 @@ class PLogP:
     receive_overhead: PiecewiseLinear
     gap: PiecewiseLinear
 
-    @property
-    def heterogeneous(self) -> bool:
-        """False: see HeterogeneousPLogP."""
-        return False
-
-    def homogeneous(self) -> PLogP:
-        """The model itself."""
-        return self
+    @classmethod
+    def mean(cls, pairs: Sequence[PLogP]) -> PLogP:
+        """The mean over pairs."""
+        return cls(
+            float(np.mean([pair.latency_seconds for pair in pairs])),
+            PiecewiseLinear.mean([pair.send_overhead for pair in pairs]),
+            PiecewiseLinear.mean([pair.receive_overhead for pair in pairs]),
+            PiecewiseLinear.mean([pair.gap for pair in pairs]),
+        )
 
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
         """Seconds of a message, at every size: L + g(m)."""
         return np.asarray(self.latency_seconds + self.gap(message_bytes))
 
-    def as_loggp(self, least_bytes: int = 1, large_bytes: int | None = None) -> LogGP:
+    def as_loggp(self, least_bytes: int = 1) -> LogGP:
         """LogGP as Kielmann et al. derive it: o_s, o_r and g of the smallest message, L' = L + g(1) - o_s(1) - o_r(1).
 
         Their G is g(m) / m for a large m, in which g(1) / m is left over. Here it is (g(m) - g(1)) / (m - 1), the same
         in the limit, so that a series of messages of m bytes, g + (m - 1) G each, keeps its gap; and, unlike the slope
-        between two large sizes, it does not magnify errors of measurement. m is the last knot of g unless given.
-        Raises ValueError if m is not larger than the smallest message.
+        between two large sizes, it does not magnify errors of measurement. m is the last knot of g.
         """
-        smallest = float(least_bytes)
+        smallest, large = float(least_bytes), self.gap.message_bytes[-1]
         send, receive = float(self.send_overhead(smallest)), float(self.receive_overhead(smallest))
         gap = float(self.gap(smallest))
         latency = self.latency_seconds + gap - send - receive
-        if large_bytes is None and len(self.gap.message_bytes) == 1:
-            return LogGP(latency, send, receive, gap)
-        large = self.gap.message_bytes[-1] if large_bytes is None else float(large_bytes)
-        if large <= smallest:
-            raise ValueError(f"G needs a message of more than {least_bytes} bytes, not of {large:g}")
-        return LogGP(latency, send, receive, gap, (float(self.gap(large)) - gap) / (large - smallest))
+        per_byte = (float(self.gap(large)) - gap) / (large - smallest) if large > smallest else 0.0
+        return LogGP(latency, send, receive, gap, per_byte)
 
 
 @dataclass(frozen=True)
@@ -65,20 +63,11 @@ class HeterogeneousPLogP:
 
     pairs: tuple[tuple[PLogP | None, ...], ...]
 
-    @property
-    def heterogeneous(self) -> bool:
-        """True."""
-        return True
+    heterogeneous = True
 
     def homogeneous(self) -> PLogP:
         """The mean over all pairs."""
-        all_pairs = [pair for row in self.pairs for pair in row if pair is not None]
-        return PLogP(
-            float(np.mean([pair.latency_seconds for pair in all_pairs])),
-            PiecewiseLinear.mean([pair.send_overhead for pair in all_pairs]),
-            PiecewiseLinear.mean([pair.receive_overhead for pair in all_pairs]),
-            PiecewiseLinear.mean([pair.gap for pair in all_pairs]),
-        )
+        return PLogP.mean([pair for row in self.pairs for pair in row if pair is not None])
 
     def predict(self, message_bytes: ArrayLike, sender: int = 0, receiver: int = 1) -> Array:
         """Seconds of a message, at every size. Raises ValueError for a processor and itself."""

@@ -8,18 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import unknown_name
 from collwise.models.hockney import Hockney
 from collwise.models.interface import Points
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
 from collwise.models.parameter_file import FAMILIES, Parameters
 from collwise.models.piecewise import Array
-from collwise.models.registry import ModelKind
+from collwise.models.registry import RegisteredModel
 
 
 @dataclass(frozen=True)
-class PointToPointModel:
+class PointToPointModel(RegisteredModel):
     """A point-to-point model of the registry with parameters of its family.
 
     `reduce_seconds_per_byte` is gamma. LogP takes LogGP's parameters and has G = 0. Raises ValueError for parameters
@@ -37,15 +36,6 @@ class PointToPointModel:
             form = "heterogeneous" if heterogeneous else "homogeneous"
             raise ValueError(f"model {self.name} takes {form} parameters of class {wanted.__name__}")
 
-    @property
-    def kind(self) -> ModelKind:
-        """The registry's entry."""
-        return ModelKind.parse(self.name)
-
-    def algorithms(self, collective: str) -> tuple[str, ...]:
-        """The algorithms with a formula; none for a collective without any."""
-        return self.kind.algorithms(collective)
-
     def predict(
         self,
         collective: str,
@@ -61,8 +51,7 @@ class PointToPointModel:
         nan where linear gather's time is not deterministic (LMO), and beyond the processors of a heterogeneous model.
         Raises UsageError for an algorithm without a formula.
         """
-        if algorithm not in self.algorithms(collective):
-            raise unknown_name(f"{collective} algorithm", algorithm, self.algorithms(collective))
+        formula = self.formula(collective, algorithm)
         entry = Catalogue.load().algorithm(collective, algorithm)
         points = Points.of(
             procs,
@@ -74,7 +63,7 @@ class PointToPointModel:
         known = (points.procs > 1) & (points.procs <= self._most_procs)
         # Formulas hold for two processes and more, and have parameters for `_most_procs` of them.
         safe = replace(points, procs=np.where(known, points.procs, 2.0))
-        seconds = self.kind.formulas[collective][algorithm](safe, self._formula_parameters)
+        seconds = formula(safe, self._formula_parameters)
         return np.where(known, seconds, np.where(points.procs > 1, np.nan, 0.0))
 
     @property

@@ -63,7 +63,7 @@ class ModelKind:
         if self.family == IMPLEMENTATION_AWARE:
             return (IMPLEMENTATION_AWARE,)
         known = PROCEDURES[self.family].items()
-        return tuple(name for name, procedure in known if procedure.fit_pairs or not self.heterogeneous)
+        return tuple(name for name, procedure in known if not (procedure.means_only and self.heterogeneous))
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """The algorithms with a formula; none for a collective without any."""
@@ -107,32 +107,36 @@ _BY_PARTS: Formulas = {
 _AS_PRINTED: Formulas = {"bcast": bcast_parts.AS_PRINTED, "gather": gather_parts.AS_PRINTED}
 _TRADITIONAL: Formulas = {"bcast": bcast_parts.TRADITIONAL}
 
-_IN_TURN = {"linear": partial(_with_steps, alltoall.linear_in_turn)}
-_PRINTED_HOCKNEY: Formulas = {
-    "barrier": {"linear": printed.barrier_linear_hockney},
-    "bcast": {"binary": printed.bcast_binary_hockney, "split_binary": printed.bcast_split_binary_hockney},
-    "alltoall": _IN_TURN,
-}
-_PRINTED_LOGGP: Formulas = {
-    "bcast": {"binary": printed.bcast_binary_loggp, "split_binary": printed.bcast_split_binary_loggp},
-    "reduce": {
-        "linear": printed.reduce_linear_loggp,
-        "pipeline": printed.reduce_pipeline_loggp,
-        "binary": printed.reduce_binary_loggp,
-        "binomial": printed.reduce_binomial_loggp,
-    },
-    "alltoall": _IN_TURN,
-}
-_PRINTED_PLOGP: Formulas = {
-    "bcast": {"split_binary": printed.bcast_split_binary_plogp},
-    "reduce": {
-        "linear": printed.reduce_linear_plogp,
-        "pipeline": printed.reduce_pipeline_plogp,
-        "binary": printed.reduce_binary_plogp,
-        "binomial": printed.reduce_binomial_plogp,
-    },
-    "alltoall": _IN_TURN,
-}
+
+def _as_printed(*formulas: Callable[[Points, Any], Array]) -> Formulas:
+    """The formulas, named COLLECTIVE_ALGORITHM_FAMILY, by collective and algorithm; and the alltoall of all papers."""
+    found: dict[str, dict[str, Callable[..., Any]]] = {
+        "alltoall": {"linear": partial(_with_steps, alltoall.linear_in_turn)}
+    }
+    for formula in formulas:
+        collective, _, rest = formula.__name__.partition("_")
+        found.setdefault(collective, {})[rest.rpartition("_")[0]] = formula
+    return found
+
+
+_PRINTED_HOCKNEY = _as_printed(
+    printed.barrier_linear_hockney, printed.bcast_binary_hockney, printed.bcast_split_binary_hockney
+)
+_PRINTED_LOGGP = _as_printed(
+    printed.bcast_binary_loggp,
+    printed.bcast_split_binary_loggp,
+    printed.reduce_linear_loggp,
+    printed.reduce_pipeline_loggp,
+    printed.reduce_binary_loggp,
+    printed.reduce_binomial_loggp,
+)
+_PRINTED_PLOGP = _as_printed(
+    printed.bcast_split_binary_plogp,
+    printed.reduce_linear_plogp,
+    printed.reduce_pipeline_plogp,
+    printed.reduce_binary_plogp,
+    printed.reduce_binomial_plogp,
+)
 
 _NURIYEV = "Nuriyev & Lastovetsky 2021"
 _PJESIVAC = "Pješivac-Grbović et al. 2007"
@@ -180,6 +184,27 @@ def _kinds() -> Iterable[ModelKind]:
 MODELS: Mapping[str, ModelKind] = MappingProxyType({str(kind): kind for kind in _kinds()})
 """Every model of collectives by name, as on the command line."""
 MODEL_NAMES = tuple(MODELS)
+
+
+class RegisteredModel:
+    """What all models of collectives have in common: a name in the registry."""
+
+    name: str
+
+    @property
+    def kind(self) -> ModelKind:
+        """The registry's entry."""
+        return ModelKind.parse(self.name)
+
+    def algorithms(self, collective: str) -> tuple[str, ...]:
+        """The algorithms with a formula; none for a collective without any."""
+        return self.kind.algorithms(collective)
+
+    def formula(self, collective: str, algorithm: str) -> Callable[..., Any]:
+        """The formula of an algorithm. Raises UsageError for one without."""
+        if algorithm not in self.algorithms(collective):
+            raise unknown_name(f"{collective} algorithm", algorithm, self.algorithms(collective))
+        return self.kind.formulas[collective][algorithm]
 
 
 def models_of_family(family: str) -> tuple[ModelKind, ...]:

@@ -11,7 +11,6 @@ a doubling are not evaluated there again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,54 +59,33 @@ def switch_points(
     jump at each multiple of `segment_bytes` and at the byte behind it.
     """
     counts = np.array(procs, dtype=np.int64)
-    steps = _within(least_bytes, largest_bytes, _steps(largest_bytes))
-    starts = _within(least_bytes, largest_bytes, steps, *_behind_multiples(largest_bytes, segment_bytes))
-    wide = _Ranges.of(counts, steps, largest_bytes, np.arange(len(counts) * len(steps)))
-    home = np.searchsorted(steps, starts, side="right") - 1
-    narrow = _Ranges.of(
-        counts, starts, largest_bytes, (np.arange(len(counts))[:, None] * len(steps) + home[None, :]).ravel()
-    )
+    doublings = np.arange(0, np.log2(max(largest_bytes, 1)) + 1, 1 / _RANGES_A_DOUBLING)
+    steps = _within(least_bytes, largest_bytes, np.exp2(doublings).astype(np.int64))
+    behind = [np.arange(1, largest_bytes + 1, size, dtype=np.int64) for size in segment_bytes if size > 0]
+    starts = _within(least_bytes, largest_bytes, steps, *behind)
+    wide = _ranges(counts, steps, largest_bytes, np.arange(len(steps)))
+    narrow = _ranges(counts, starts, largest_bytes, np.searchsorted(steps, starts, side="right") - 1)
     found = _settled(candidates, narrow, _near(candidates, wide, narrow))
     return _merged(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
-@dataclass(frozen=True)
-class _Ranges:
-    """Ranges of sizes, arrays of one length: P, first and last size, and the wide range that they are part of."""
-
-    procs: Indices
-    starts: Indices
-    ends: Indices
-    home: Indices
-
-    @classmethod
-    def of(cls, counts: Indices, starts: Indices, largest: int, home: Indices) -> _Ranges:
-        """The same ranges for each P, one after the other; `home` is theirs."""
-        ends = np.append(starts[1:] - 1, largest)
-        return cls(np.repeat(counts, len(starts)), np.tile(starts, len(counts)), np.tile(ends, len(counts)), home)
-
-    def some(self, which: slice | NDArray[np.bool_]) -> _Ranges:
-        """The ranges of an index or mask."""
-        return _Ranges(self.procs[which], self.starts[which], self.ends[which], self.home[which])
-
-    def parts(self, candidates: int) -> Iterator[_Ranges]:
-        """Batches of the size whose times memory is to hold."""
-        at_once = max(1, _MOST_TIMES // (len(_PROBES) * candidates))
-        for first in range(0, len(self.starts), at_once):
-            yield self.some(slice(first, first + at_once))
-
-    def halves(self) -> tuple[_Ranges, _Ranges]:
-        """The lower and the upper half of each."""
-        middle = (self.starts + self.ends) // 2
-        return replace(self, ends=middle), replace(self, starts=middle + 1)
+# Ranges of sizes are the columns of an array; its rows are P, the first and the last size, and the index of the wide
+# range that they are part of.
 
 
-def _steps(largest: int) -> Indices:
-    return np.exp2(np.arange(0, np.log2(max(largest, 1)) + 1, 1 / _RANGES_A_DOUBLING)).astype(np.int64)
+def _ranges(counts: Indices, starts: Indices, largest: int, home: Indices) -> Indices:
+    """The same ranges for each P, one after the other; `home` counts the wide ranges of one P."""
+    ends = np.append(starts[1:] - 1, largest)
+    each = np.repeat(counts, len(starts)), *(np.tile(row, len(counts)) for row in (starts, ends))
+    homes = np.arange(len(counts))[:, None] * (home[-1] + 1) + home[None, :]
+    return np.stack([*each, homes.ravel()])
 
 
-def _behind_multiples(largest: int, segments: Sequence[int]) -> list[Indices]:
-    return [np.arange(1, largest + 1, size, dtype=np.int64) for size in segments if size > 0]
+def _batches(ranges: Indices, candidates: int) -> Iterator[Indices]:
+    """Ranges at a time, as many as memory is to hold the times of."""
+    at_once = max(1, _MOST_TIMES // (len(_PROBES) * candidates))
+    for first in range(0, ranges.shape[1], at_once):
+        yield ranges[:, first : first + at_once]
 
 
 def _within(least: int, largest: int, *sizes: Indices) -> Indices:
@@ -116,27 +94,27 @@ def _within(least: int, largest: int, *sizes: Indices) -> Indices:
     return np.unique(every[(every >= least) & (every <= largest)])
 
 
-def _near(candidates: Sequence[Times], wide: _Ranges, narrow: _Ranges) -> NDArray[np.bool_]:
+def _near(candidates: Sequence[Times], wide: Indices, narrow: Indices) -> NDArray[np.bool_]:
     """Which candidates may be the fastest somewhere in a wide range, shape (candidates, ranges).
 
     Looked at are its probes, and both ends of the narrow ranges in it: where all segments are full, or one more has
     made them short, times may leap for a single byte.
     """
-    found = np.zeros((len(candidates), len(wide.starts)), dtype=bool)
-    for part in wide.parts(len(candidates)):
-        seconds = _evaluated(candidates, part, _probes(part.starts, part.ends))
+    found = np.zeros((len(candidates), wide.shape[1]), dtype=bool)
+    for procs, starts, ends, home in _batches(wide, len(candidates)):
+        seconds = _evaluated(candidates, procs, _probes(starts, ends))
         slowest_best = np.max(np.min(seconds, axis=0), axis=1)
-        found[:, part.home] = np.min(seconds, axis=2) <= _FAR * slowest_best
-    for part in narrow.parts(len(candidates)):
-        seconds = _evaluated(candidates, part, np.stack([part.starts, part.ends], axis=1))
+        found[:, home] = np.min(seconds, axis=2) <= _FAR * slowest_best
+    for procs, starts, ends, home in _batches(narrow, len(candidates)):
+        seconds = _evaluated(candidates, procs, np.stack([starts, ends], axis=1))
         near = np.any(seconds <= _FAR * np.min(seconds, axis=0), axis=2)
         for mine, here in zip(found, near, strict=True):
-            mine[part.home[here]] = True
+            mine[home[here]] = True
     return found
 
 
 def _evaluated(
-    candidates: Sequence[Times], ranges: _Ranges, probes: Indices, wanted: NDArray[np.bool_] | None = None
+    candidates: Sequence[Times], procs: Indices, probes: Indices, wanted: NDArray[np.bool_] | None = None
 ) -> Array:
     """Seconds at the probes, shape (candidates, ranges, probes); infinite for nan and where they are not wanted."""
     seconds = np.full((len(candidates), *probes.shape), np.inf)
@@ -144,31 +122,31 @@ def _evaluated(
         here = np.ones(len(probes), dtype=bool) if wanted is None else wanted[index]
         if here.any():
             points = probes[here]
-            procs = np.broadcast_to(ranges.procs[here, None], points.shape)
-            found = times(procs.ravel().astype(float), points.ravel().astype(float))
+            counts = np.broadcast_to(procs[here, None], points.shape)
+            found = times(counts.ravel().astype(float), points.ravel().astype(float))
             seconds[index, here] = np.where(np.isnan(found), np.inf, found).reshape(points.shape)
     return seconds
 
 
 def _settled(
-    candidates: Sequence[Times], ranges: _Ranges, near: NDArray[np.bool_]
+    candidates: Sequence[Times], ranges: Indices, near: NDArray[np.bool_]
 ) -> Iterator[tuple[Indices, Indices, Indices]]:
     """P, first size and fastest candidate of ranges in which that does not change."""
-    while len(ranges.starts):
-        halved: list[_Ranges] = []
-        for part in ranges.parts(len(candidates)):
-            probes = _probes(part.starts, part.ends)
-            wanted = near[:, part.home]
-            seconds = _evaluated(candidates, part, probes, wanted)
+    while ranges.size:
+        halves: list[Indices] = []
+        for part in _batches(ranges, len(candidates)):
+            procs, starts, ends, home = part
+            probes, wanted = _probes(starts, ends), near[:, home]
+            seconds = _evaluated(candidates, procs, probes, wanted)
             winners = fastest(seconds)
             one = _one_winner(seconds, wanted, winners, probes)
-            yield part.procs[one], part.starts[one], winners[one, 0]
-            known = ~one & (part.ends - part.starts < len(_PROBES))
-            yield np.repeat(part.procs[known], len(_PROBES)), probes[known].ravel(), winners[known].ravel()
-            halved += part.some(~one & ~known).halves()
-        ranges = _Ranges(
-            *(np.concatenate([getattr(half, name) for half in halved]) for name in ("procs", "starts", "ends", "home"))
-        )
+            yield procs[one], starts[one], winners[one, 0]
+            known = ~one & (ends - starts < len(_PROBES))
+            yield np.repeat(procs[known], len(_PROBES)), probes[known].ravel(), winners[known].ravel()
+            procs, starts, ends, home = part[:, ~one & ~known]
+            middle = (starts + ends) // 2
+            halves += [np.stack([procs, starts, middle, home]), np.stack([procs, middle + 1, ends, home])]
+        ranges = np.concatenate(halves, axis=1)
 
 
 def _probes(starts: Indices, ends: Indices) -> Indices:

@@ -1,8 +1,7 @@
 """Platforms: cluster descriptions in TOML, the SimGrid platform XML generated from them, and checks of both."""
 
 from collwise.platforms.check import CheckReport, check_file
-from collwise.platforms.description import Calibration, Platform, Source
-from collwise.platforms.heterogeneous import HeterogeneousPlatform, NodeType, Wire
+from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeType, Platform, Source, Wire
 from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
 from collwise.platforms.loader import known, load, load_description
 from collwise.platforms.writer import write_description

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError, nearest_names
-from collwise.platforms.description import Platform
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
 from collwise.platforms.reader import Problem, line_of, read_description
 from collwise.platforms.smpi import FACTOR_OPTIONS, KNOWN_OPTIONS, OVERHEAD_OPTIONS, list_problems
 from collwise.platforms.xml_file import (
@@ -44,7 +44,6 @@ _QUANTITIES = (
 class CheckReport:
     """Result of a check: one line for each problem (FILE:LINE: what (valid: ...)), and the hosts found."""
 
-    path: Path
     problems: tuple[str, ...]
     hosts: tuple[str, ...]
 
@@ -62,7 +61,7 @@ def check_file(path: str | Path) -> CheckReport:
     path = Path(path)
     text = read_text(path)
     problems, hosts = _check_toml(text) if path.suffix == ".toml" else read_xml(text)[:2]
-    return CheckReport(path, tuple(f"{path}:{problem.line}: {problem.what}" for problem in problems), tuple(hosts))
+    return CheckReport(tuple(f"{path}:{problem.line}: {problem.what}" for problem in problems), tuple(hosts))
 
 
 def read_text(path: Path) -> str:
@@ -110,27 +109,20 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
     return sorted(problems), list(platform.hosts)
 
 
-def _links_and_routes(
-    platform: Platform | HeterogeneousPlatform,
-) -> tuple[list[tuple[str, float]], list[tuple[str, float, float]]]:
+def _links_and_routes(platform: Description) -> tuple[list[tuple[str, float]], list[tuple[str, float, float]]]:
     """Links as (key, bytes per second) and routes between nodes as (key of the latency, latency, bandwidth)."""
     if isinstance(platform, Platform):
-        latency = 2 * platform.link_latency_seconds + platform.backbone_latency_seconds
-        bandwidth = platform.link_bytes_per_second * platform.links_per_node
-        if platform.backbone_bytes_per_second is not None:
-            bandwidth = min(bandwidth, platform.backbone_bytes_per_second)
         link = ("network.link_bytes_per_second", platform.link_bytes_per_second)
-        return [link], [("network.link_latency_seconds", latency, bandwidth)]
+        return [link], [("network.link_latency_seconds", *platform.route)]
+    assert isinstance(platform, HeterogeneousPlatform)
+    kinds = {kind.name: kind for kind in platform.node_types}
     links, routes = [], []
     for number, kind in enumerate(platform.node_types, start=1):
         links.append((f"node_types[{number}].link_bytes_per_second", kind.link_bytes_per_second))
-    kinds = {kind.name: kind for kind in platform.node_types}
     for number, wire in enumerate(platform.wires, start=1):
-        key, ends = f"network.wires[{number}]", (kinds[wire.one], kinds[wire.other])
+        key = f"network.wires[{number}]"
         links.append((f"{key}.bytes_per_second", wire.bytes_per_second))
-        latency = wire.latency_seconds + sum(kind.link_latency_seconds for kind in ends)
-        bandwidth = min(wire.bytes_per_second, *(kind.link_bytes_per_second for kind in ends))
-        routes.append((f"{key}.latency_seconds", latency, bandwidth))
+        routes.append((f"{key}.latency_seconds", *platform.route(kinds[wire.one], kinds[wire.other])))
     return links, routes
 
 
@@ -199,18 +191,11 @@ def _quantity_problems(element: Element) -> list[Problem]:
             given = element.attributes.get(name, "")
             # Wi-Fi links and hosts with several speeds have lists of values.
             for part in given.replace(";", ",").split(",") if given else ():
-                if not _fits(part, units, zero_allowed=units is TIME_UNITS):
+                value = quantity(part, units)
+                if not (0 < value < math.inf or (value == 0 and units is TIME_UNITS)):
                     what = f"{name} of <{element.tag}> is '{part.strip()}' (valid: {valid})"
                     problems.append(Problem(element.line, what))
     return problems
-
-
-def _fits(text: str, units: dict[str, float], *, zero_allowed: bool) -> bool:
-    try:
-        value = quantity(text, units)
-    except ValueError:
-        return False
-    return value > 0 or (zero_allowed and value == 0)
 
 
 def _option_problems(option: Element) -> list[Problem]:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.platforms.check import read_text, read_xml
-from collwise.platforms.description import Platform
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.reader import Problem, read_description
 from collwise.platforms.xml_file import XmlPlatform, config_options
@@ -49,7 +48,7 @@ def _find(name_or_path: str | Path) -> Path:
     return _FOLDER / f"{name_or_path}.toml"
 
 
-def _from_toml(path: Path) -> Platform | HeterogeneousPlatform:
+def _from_toml(path: Path) -> Description:
     platform, problems = read_description(read_text(path))
     if platform is None:
         raise _refusal(path, problems)
@@ -63,7 +62,7 @@ def _from_xml(path: Path) -> XmlPlatform:
         raise _refusal(path, problems)
     options = {option.attributes["id"]: option.attributes["value"] for option in config_options(elements)}
     smpi_options = tuple((name, value) for name, value in options.items() if name.startswith(("smpi/", "network/")))
-    return XmlPlatform(path.stem, f"platform XML {path.name}", path, text, tuple(hosts), smpi_options)
+    return XmlPlatform(path.stem, f"platform XML {path.name}", text, tuple(hosts), smpi_options)
 
 
 def _refusal(path: Path, problems: list[Problem]) -> UsageError:

@@ -11,8 +11,16 @@ from typing import Any
 
 from collwise.common.errors import nearest_names
 from collwise.platforms import schema
-from collwise.platforms.description import Calibration, Platform, Source
-from collwise.platforms.heterogeneous import HeterogeneousPlatform, NodeType, Wire, needed_wires
+from collwise.platforms.description import (
+    Calibration,
+    Description,
+    HeterogeneousPlatform,
+    NodeType,
+    Platform,
+    Source,
+    Wire,
+    needed_wires,
+)
 from collwise.platforms.smpi import MOST_ROWS
 
 _HEADER = re.compile(r"""\s*(\[\[?)([\w."' -]+)\]\]?\s*(?:#.*)?$""")
@@ -21,8 +29,6 @@ _ROW = re.compile(r"\s*\{")
 _TABLES = ("cluster", "network", "calibration", "published", "sources")
 _TYPES = "node_types"
 _WIRES = "one for every two types, and one within each type of several nodes"
-
-Description = Platform | HeterogeneousPlatform
 
 
 @dataclass(frozen=True, order=True)
@@ -83,16 +89,14 @@ class _Reader:
         types = self._rows(document, _TYPES, schema.NODE_TYPE, "")
         network = document.get("network")
         wires = self._rows(network, "wires", schema.WIRE, "network") if isinstance(network, dict) else []
-        if not self.problems:
-            self._check_types(types)
+        if self.problems or types is None or wires is None:
+            return {}
+        self._check_types(types)
         if not self.problems:
             self._check_wires(types, wires)
         if self.problems:
             return {}
-        return {
-            "node_types": tuple(NodeType(**row) for row in types),
-            "wires": tuple(Wire(**row) for row in wires),
-        }
+        return {"node_types": tuple(NodeType(**row) for row in types), "wires": tuple(Wire(**row) for row in wires)}
 
     def _check_types(self, types: list[dict[str, Any]]) -> None:
         if not types:
@@ -186,20 +190,21 @@ class _Reader:
 
     def _rows(
         self, table: Mapping[str, Any], name: str, columns: Mapping[str, schema.Key], where: str
-    ) -> list[dict[str, Any]]:
+    ) -> list[dict[str, Any]] | None:
+        """The tables in a list; None if there are problems in them."""
         rows = table.get(name, [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             self._misfit(where, name, rows, f"a list of tables with {', '.join(columns)}")
-            return []
-        path = f"{where}.{name}" if where else name
-        return [self._table(row, columns, f"{path}[{number}]") for number, row in enumerate(rows, start=1)]
+            return None
+        path, before = f"{where}.{name}" if where else name, len(self.problems)
+        found = [self._table(row, columns, f"{path}[{number}]") for number, row in enumerate(rows, start=1)]
+        return found if len(self.problems) == before else None
 
     def _ascending(
         self, table: Mapping[str, Any], name: str, columns: Mapping[str, schema.Key]
     ) -> tuple[tuple[Any, ...], ...]:
-        before = len(self.problems)
         rows = self._rows(table, name, columns, "calibration")
-        if len(self.problems) > before:
+        if rows is None:
             return ()
         sizes = [row["from_bytes"] for row in rows]
         if sizes[:1] != [0] or any(low >= high for low, high in pairwise(sizes)):
@@ -210,9 +215,7 @@ class _Reader:
         return tuple(tuple(row[column] for column in columns) for row in rows)
 
     def _sources(self, table: Mapping[str, Any], where: str) -> tuple[Source, ...]:
-        before = len(self.problems)
-        rows = self._rows(table, "sources", schema.SOURCE_COLUMNS, where)
-        return () if len(self.problems) > before else tuple(Source(**row) for row in rows)
+        return tuple(Source(**row) for row in self._rows(table, "sources", schema.SOURCE_COLUMNS, where) or ())
 
     def _published(self, table: object, where: str) -> dict[str, Any]:
         if not isinstance(table, dict):

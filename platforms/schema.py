@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from collwise.platforms.hosts import MOST_HOSTS
@@ -27,87 +27,87 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _number(least: float = 0.0, *, above: bool = False, required: bool = True) -> Key:
-    valid = f"a number above {least:g}" if above else f"a number of at least {least:g}"
-    return Key(valid, lambda v: is_number(v) and (v > least if above else v >= least), float, required)
-
-
-def _whole(least: int, most: int | None = None, *, required: bool = True) -> Key:
+def _whole(least: int, most: int | None = None) -> Key:
     valid = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
     return Key(
         valid,
         lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= least and (most is None or v <= most),
         int,
-        required,
     )
 
 
-def _text(pattern: str, valid: str, *, required: bool = True) -> Key:
-    return Key(valid, lambda v: isinstance(v, str) and re.fullmatch(pattern, v, re.DOTALL) is not None, str, required)
+def _text(pattern: str, valid: str) -> Key:
+    return Key(valid, lambda v: isinstance(v, str) and re.fullmatch(pattern, v, re.DOTALL) is not None, str)
 
 
 MOST_DIFFERENT_NODES = 1000
 """Limit for heterogeneous clusters, whose platform XML has a route for every two nodes."""
 
-_ANY_TEXT = _text(r".*", "text", required=False)
-_HOST_PART = r"[A-Za-z0-9._-]*"
-FACTOR_COLUMNS = {"from_bytes": _whole(0, LARGEST_BYTES), "factor": _number(above=True)}
-OVERHEAD_COLUMNS = {"from_bytes": _whole(0, LARGEST_BYTES), "base_seconds": _number(), "seconds_per_byte": _number()}
-SOURCE_COLUMNS = {"what": _text(r".+", "text"), "where": _text(r".+", "text")}
+_TRUTH = Key("true or false", lambda v: isinstance(v, bool), bool)
+_POSITIVE = Key("a number above 0", lambda v: is_number(v) and v > 0, float)
+_AMOUNT = Key("a number of at least 0", lambda v: is_number(v) and v >= 0, float)
+_SIZE = _whole(0, LARGEST_BYTES)
+_SOME_TEXT = _text(r".+", "text")
+_HOST_PART = _text(r"[A-Za-z0-9._-]*", "letters, digits, dots, - and _")
 
-TOP = {
-    "name": _text(r"[a-z0-9][a-z0-9_-]*", "lower-case letters, digits, - and _"),
-    "title": _text(r".+", "text"),
-    "site": _text(r"[A-Za-z0-9._-]+", "letters, digits, dots, - and _"),
+# The valid values of keys by the end of their names, which tells their unit.
+_BY_UNIT = {
+    "bytes_per_second": _POSITIVE,
+    "flops": _POSITIVE,
+    "seconds": _AMOUNT,
+    "seconds_per_byte": _AMOUNT,
+    "per_node": _whole(1),
+    "bytes": _SIZE,
 }
-CLUSTER = {
-    "nodes": _whole(1, MOST_HOSTS),
-    "host_prefix": _text(_HOST_PART, "letters, digits, dots, - and _"),
-    "host_suffix": _text(_HOST_PART, "letters, digits, dots, - and _"),
-    "first_host": _whole(0, 1_000_000, required=False),
-    "cpus_per_node": _whole(1),
-    "cores_per_node": _whole(1),
-    "core_flops": _number(above=True),
-    "processes_per_node": _whole(1, required=False),
-}
-NETWORK = {
-    "link_bytes_per_second": _number(above=True),
-    "link_latency_seconds": _number(),
-    "links_per_node": _whole(1, required=False),
-    "loopback_bytes_per_second": _number(above=True),
-    "loopback_latency_seconds": _number(),
-    "backbone_bytes_per_second": _number(above=True, required=False),
-    "backbone_latency_seconds": _number(required=False),
-}
-NODE_TYPE = {
-    "name": _text(_HOST_PART.replace("*", "+"), "letters, digits, dots, - and _"),
-    "nodes": _whole(1, MOST_DIFFERENT_NODES),
-    "cpus_per_node": _whole(1),
-    "cores_per_node": _whole(1),
-    "core_flops": _number(above=True),
-    "send_base_seconds": _number(),
-    "send_seconds_per_byte": _number(),
-    "receive_base_seconds": _number(),
-    "receive_seconds_per_byte": _number(),
-    "link_bytes_per_second": _number(above=True),
-    "link_latency_seconds": _number(),
-}
-WIRE = {
-    "one": _text(r".+", "the name of a node type"),
-    "other": _text(r".+", "the name of a node type"),
-    "latency_seconds": _number(),
-    "bytes_per_second": _number(above=True),
-}
+
+
+def _keys(names: str, **others: Key) -> dict[str, Key]:
+    """Keys by name, in that order; those with a question mark may be missing. `others` have no unit."""
+    found = {}
+    for word in names.split():
+        name = word.rstrip("?")
+        key = others.get(name) or next(key for unit, key in _BY_UNIT.items() if name.endswith(unit))
+        found[name] = replace(key, required=word == name)
+    return found
+
+
+FACTOR_COLUMNS = _keys("from_bytes factor", factor=_POSITIVE)
+OVERHEAD_COLUMNS = _keys("from_bytes base_seconds seconds_per_byte")
+SOURCE_COLUMNS = _keys("what where", what=_SOME_TEXT, where=_SOME_TEXT)
+TOP = _keys(
+    "name title site",
+    name=_text(r"[a-z0-9][a-z0-9_-]*", "lower-case letters, digits, - and _"),
+    title=_SOME_TEXT,
+    site=_text(r"[A-Za-z0-9._-]+", "letters, digits, dots, - and _"),
+)
+CLUSTER = _keys(
+    "nodes host_prefix host_suffix first_host? cpus_per_node cores_per_node core_flops processes_per_node?",
+    nodes=_whole(1, MOST_HOSTS),
+    host_prefix=_HOST_PART,
+    host_suffix=_HOST_PART,
+    first_host=_whole(0, 1_000_000),
+)
+NETWORK = _keys(
+    "link_bytes_per_second link_latency_seconds links_per_node? loopback_bytes_per_second loopback_latency_seconds "
+    "backbone_bytes_per_second? backbone_latency_seconds?"
+)
+NODE_TYPE = _keys(
+    "name nodes cpus_per_node cores_per_node core_flops send_base_seconds send_seconds_per_byte receive_base_seconds "
+    "receive_seconds_per_byte link_bytes_per_second link_latency_seconds",
+    name=TOP["site"],
+    nodes=_whole(1, MOST_DIFFERENT_NODES),
+)
+_NODE_TYPE_NAME = _text(r".+", "the name of a node type")
+WIRE = _keys("one other latency_seconds bytes_per_second", one=_NODE_TYPE_NAME, other=_NODE_TYPE_NAME)
 HETEROGENEOUS_CLUSTER = {
     key: CLUSTER[key] for key in ("host_prefix", "host_suffix", "first_host", "processes_per_node")
 }
 HETEROGENEOUS_NETWORK = {key: NETWORK[key] for key in ("loopback_bytes_per_second", "loopback_latency_seconds")}
-CALIBRATION = {
-    "eager_limit_bytes": _whole(0, LARGEST_BYTES, required=False),
-    "crosstraffic": Key("true or false", lambda v: isinstance(v, bool), bool, required=False),
-    "reduce_seconds_per_byte": _number(required=False),
-    "tcp_window": Key("true or false", lambda v: isinstance(v, bool), bool, required=False),
-    "note": _ANY_TEXT,
-}
+CALIBRATION = _keys(
+    "eager_limit_bytes? crosstraffic? reduce_seconds_per_byte? tcp_window? note?",
+    crosstraffic=_TRUTH,
+    tcp_window=_TRUTH,
+    note=_text(r".*", "text"),
+)
 FACTOR_LISTS = ("latency_factor", "bandwidth_factor")
 OVERHEAD_LISTS = ("os", "or", "ois")

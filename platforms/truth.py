@@ -5,14 +5,14 @@ Estimation procedures are tested against them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from collwise.common.errors import UsageError
-from collwise.platforms.description import Calibration, Platform
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform, ReorderedPlatform
 from collwise.platforms.smpi import ENVELOPE_BYTES
 
@@ -85,12 +85,10 @@ def _homogeneous(platform: Platform) -> PointToPoint:
     if len(calibration.os) > 1 or len(calibration.or_) > 1:
         raise _not_linear(platform)
     (_, send, send_per_byte), (_, receive, receive_per_byte) = calibration.os[0], calibration.or_[0]
-    bandwidth = platform.link_bytes_per_second * platform.links_per_node
-    bandwidth = min(bandwidth, platform.backbone_bytes_per_second or bandwidth)
-    latency = 2 * platform.link_latency_seconds + platform.backbone_latency_seconds
+    latency, bandwidth = platform.route
     between = ~np.eye(n, dtype=bool)
     overheads = [np.full(n, value) for value in (send, send_per_byte, receive, receive_per_byte)]
-    return _with_factors(platform, calibration, overheads, latency * between, between / bandwidth)
+    return _with_factors(platform, overheads, latency * between, between / bandwidth)
 
 
 def _heterogeneous(platform: HeterogeneousPlatform) -> PointToPoint:
@@ -100,19 +98,17 @@ def _heterogeneous(platform: HeterogeneousPlatform) -> PointToPoint:
     for i, one in enumerate(kinds):
         for j, other in enumerate(kinds):
             if i != j:
-                wire = platform.wire(one, other)
-                latency[i, j] = one.link_latency_seconds + wire.latency_seconds + other.link_latency_seconds
-                rate[i, j] = 1 / min(wire.bytes_per_second, one.link_bytes_per_second, other.link_bytes_per_second)
+                latency[i, j], bandwidth = platform.route(one, other)
+                rate[i, j] = 1 / bandwidth
     overheads = [
         np.array([getattr(kind, name) for kind in kinds])
         for name in ("send_base_seconds", "send_seconds_per_byte", "receive_base_seconds", "receive_seconds_per_byte")
     ]
-    return _with_factors(platform, platform.calibration, overheads, latency, rate)
+    return _with_factors(platform, overheads, latency, rate)
 
 
-def _with_factors(
-    platform: HostPlatform, calibration: Calibration, overheads: list[Array], latency: Array, rate: Array
-) -> PointToPoint:
+def _with_factors(platform: Description, overheads: list[Array], latency: Array, rate: Array) -> PointToPoint:
+    calibration = platform.calibration
     if len(calibration.latency_factor) > 1 or len(calibration.bandwidth_factor) > 1:
         raise _not_linear(platform)
     rate = rate / calibration.bandwidth_factor[0][1]
@@ -122,16 +118,11 @@ def _with_factors(
 
 
 def _reordered(truth: PointToPoint, order: NDArray[np.intp]) -> PointToPoint:
-    pairs = np.ix_(order, order)
-    return PointToPoint(
-        truth.send_seconds[order],
-        truth.send_seconds_per_byte[order],
-        truth.receive_seconds[order],
-        truth.receive_seconds_per_byte[order],
-        truth.latency_seconds[pairs],
-        truth.network_seconds_per_byte[pairs],
-        truth.eager_limit_bytes,
-    )
+    changed: dict[str, Any] = {}
+    for name, value in vars(truth).items():
+        if isinstance(value, np.ndarray):
+            changed[name] = value[order] if value.ndim == 1 else value[np.ix_(order, order)]
+    return replace(truth, **changed)
 
 
 def _not_linear(platform: HostPlatform) -> UsageError:

@@ -7,36 +7,26 @@ from typing import Any
 
 import tomli_w
 
-from collwise.platforms.description import Calibration, Platform, Source
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
-from collwise.platforms.schema import (
-    CLUSTER,
-    FACTOR_COLUMNS,
-    HETEROGENEOUS_CLUSTER,
-    HETEROGENEOUS_NETWORK,
-    NETWORK,
-    NODE_TYPE,
-    OVERHEAD_COLUMNS,
-    OVERHEAD_LISTS,
-    TOP,
-    WIRE,
-    Key,
-)
+from collwise.platforms import schema
+from collwise.platforms.description import Calibration, Description, HeterogeneousPlatform, Source
 
 
-def write_description(platform: Platform | HeterogeneousPlatform) -> str:
+def write_description(platform: Description) -> str:
     """TOML text from which `read_description` makes an equal platform."""
-    heterogeneous = isinstance(platform, HeterogeneousPlatform)
-    document = _values(platform, TOP)
-    document["cluster"] = _values(platform, HETEROGENEOUS_CLUSTER if heterogeneous else CLUSTER)
-    document["network"] = _values(platform, HETEROGENEOUS_NETWORK if heterogeneous else NETWORK)
-    document["calibration"] = _calibration(platform.calibration)
+    document = _values(platform, schema.TOP)
+    calibration = _calibration(platform.calibration)
     if isinstance(platform, HeterogeneousPlatform):
-        for name in OVERHEAD_LISTS:
-            del document["calibration"][name]
-        document["node_types"] = [_values(kind, NODE_TYPE) for kind in platform.node_types]
-        document["network"]["wires"] = [_values(wire, WIRE) for wire in platform.wires]
-    elif platform.backbone_bytes_per_second is None:
+        cluster, network = schema.HETEROGENEOUS_CLUSTER, schema.HETEROGENEOUS_NETWORK
+        for name in schema.OVERHEAD_LISTS:
+            del calibration[name]
+    else:
+        cluster, network = schema.CLUSTER, schema.NETWORK
+    document["cluster"], document["network"] = _values(platform, cluster), _values(platform, network)
+    document["calibration"] = calibration
+    if isinstance(platform, HeterogeneousPlatform):
+        document["node_types"] = [_values(kind, schema.NODE_TYPE) for kind in platform.node_types]
+        document["network"]["wires"] = [_values(wire, schema.WIRE) for wire in platform.wires]
+    elif "backbone_bytes_per_second" not in document["network"]:
         del document["network"]["backbone_latency_seconds"]
     if platform.published:
         document["published"] = platform.published
@@ -52,11 +42,11 @@ def _calibration(calibration: Calibration) -> dict[str, Any]:
             "crosstraffic": calibration.crosstraffic,
             "reduce_seconds_per_byte": calibration.reduce_seconds_per_byte,
             "tcp_window": None if calibration.tcp_window else False,
-            "latency_factor": _rows(FACTOR_COLUMNS, calibration.latency_factor),
-            "bandwidth_factor": _rows(FACTOR_COLUMNS, calibration.bandwidth_factor),
-            "os": _rows(OVERHEAD_COLUMNS, calibration.os),
-            "or": _rows(OVERHEAD_COLUMNS, calibration.or_),
-            "ois": _rows(OVERHEAD_COLUMNS, calibration.ois),
+            "latency_factor": _rows(schema.FACTOR_COLUMNS, calibration.latency_factor),
+            "bandwidth_factor": _rows(schema.FACTOR_COLUMNS, calibration.bandwidth_factor),
+            "os": _rows(schema.OVERHEAD_COLUMNS, calibration.os),
+            "or": _rows(schema.OVERHEAD_COLUMNS, calibration.or_),
+            "ois": _rows(schema.OVERHEAD_COLUMNS, calibration.ois),
             "sources": _sources(calibration.sources),
         }
     )
@@ -70,7 +60,7 @@ def _sources(sources: Sequence[Source]) -> list[dict[str, str]] | None:
     return [{"what": source.what, "where": source.where} for source in sources] or None
 
 
-def _values(described: object, keys: Mapping[str, Key]) -> dict[str, Any]:
+def _values(described: object, keys: Mapping[str, schema.Key]) -> dict[str, Any]:
     return _given({key: getattr(described, key) for key in keys})
 
 

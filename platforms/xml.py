@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from collwise.platforms.smpi import overhead_list
 
 if TYPE_CHECKING:
-    from collwise.platforms.description import Platform
-    from collwise.platforms.heterogeneous import HeterogeneousPlatform, NodeType
+    from collwise.platforms.description import HeterogeneousPlatform, NodeType, Platform
 
 _HEAD = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from xml.parsers import expat
 
 from collwise.platforms.hosts import HostPlatform, parse_radical
 
-_QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?\d+)?)\s*([A-Za-z]*)\s*")
+_QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
 _DECIMAL = {prefix: 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P", "E", "Z", "Y"))}
 _BINARY = {f"{prefix}i": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P", "E", "Z", "Y"), 1)}
 _LONG = {
@@ -104,26 +103,17 @@ def config_options(elements: list[Element]) -> list[Element]:
 
 
 def quantity(text: str, units: dict[str, float]) -> float:
-    """Converts a number with a unit to the unit whose scale is 1. Raises ValueError for malformed text."""
+    """A number with a unit, in the unit whose scale is 1; nan for malformed text."""
     match = _QUANTITY.fullmatch(text)
-    if match is None or match.group(2) not in units:
-        raise ValueError(text)
-    value = float(match.group(1)) * units[match.group(2)]
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
+    return float(match.group(1)) * units[match.group(2)] if match and match.group(2) in units else math.nan
 
 
 @dataclass(frozen=True, repr=False)
 class XmlPlatform(HostPlatform):
-    """A platform XML file from the user, simulated unchanged.
-
-    Files that it refers to (profiles, traces) are relative to the folder of `path`.
-    """
+    """A platform XML file from the user, simulated unchanged."""
 
     name: str
     title: str
-    path: Path
     text: str
     host_list: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()

@@ -123,28 +123,20 @@ class Store:
 
         Raises UsageError when the file cannot be written.
         """
+        key, source, platform, maker = configuration.key, *astuple(configuration)[:3]
+        details = json.dumps(dict(configuration.details), sort_keys=True)
+        columns = ("configuration", *_CASE_COLUMNS, "nodes", *_VALUE_COLUMNS)
+        rows = [(key, *astuple(row.case), row.case.nodes, *_values(row)) for row in timings]
+        insert = f"insert or replace into timings ({', '.join(columns)}) values ({', '.join('?' * len(columns))})"
         try:
-            self._add(configuration, timings)
+            with self._lock, self._connection as connection:
+                connection.execute(
+                    "insert or ignore into configurations values (?, ?, ?, ?, ?)",
+                    (key, source, platform, maker, details),
+                )
+                connection.executemany(insert, rows)
         except sqlite3.DatabaseError as problem:
             raise UsageError(self._complaint(problem)) from None
-
-    def _add(self, configuration: Configuration, timings: Iterable[Timing]) -> None:
-        with self._lock, self._connection:
-            self._connection.execute(
-                "insert or ignore into configurations values (?, ?, ?, ?, ?)",
-                (
-                    configuration.key,
-                    configuration.source,
-                    configuration.platform,
-                    configuration.maker,
-                    json.dumps(dict(configuration.details), sort_keys=True),
-                ),
-            )
-            columns = ("configuration", *_CASE_COLUMNS, "nodes", *_VALUE_COLUMNS)
-            self._connection.executemany(
-                f"insert or replace into timings ({', '.join(columns)}) values ({', '.join('?' * len(columns))})",
-                [(configuration.key, *astuple(row.case), row.case.nodes, *_values(row)) for row in timings],
-            )
 
     def timings(self, configuration: Configuration) -> dict[Case, Timing]:
         """All rows of a configuration, by case."""

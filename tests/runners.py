@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import SMPI, SimulationContext
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
 
@@ -39,7 +40,7 @@ class FunctionRunner:
 
 def context_with(store: Store, seconds: Callable[[Case], float | None], error: str = "failed") -> SimulationContext:
     """A context whose simulated times come from a function of the case."""
-    return SimulationContext(store, make_runner=lambda *_: FunctionRunner(seconds, error))
+    return SimulationContext(store, replace(SMPI, collectives=lambda *_: FunctionRunner(seconds, error)))
 
 
 def never(case: Case) -> float:

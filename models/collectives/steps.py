@@ -8,7 +8,7 @@ m bytes (arrays).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,76 +22,52 @@ from collwise.models.plogp import PLogP
 EMPTY_BYTES = 1.0
 
 
-class Steps(Protocol):
-    """The terms of one model."""
+@dataclass(frozen=True)
+class Steps:
+    """The terms of one model; here Hockney's, where a message waits for the whole of the one before."""
+
+    model: Any
 
     def message(self, message_bytes: ArrayLike) -> Array:
-        """The time from the start of sending until the receiver has the message."""
+        """The time from the start of sending until the receiver has the message.
+
+        alpha + m beta; L + 2 o + (m - 1) G under LogGP, L + g(m) under PLogP.
+        """
+        return np.asarray(self.model.predict(message_bytes))
 
     def gap(self, message_bytes: ArrayLike) -> Array:
-        """The time between two messages that one process sends, or receives, in a row."""
+        """The time between two messages that one process sends, or receives, in a row: alpha + m beta."""
+        return self.message(message_bytes)
 
     def receiving(self, message_bytes: ArrayLike) -> Array:
-        """The receiver's time for one more message when all have arrived."""
+        """The receiver's time for one more message when all have arrived: alpha + m beta."""
+        return self.message(message_bytes)
 
     def round(self, message_bytes: ArrayLike) -> Array:
-        """A step in which every process sends one message and waits for one."""
+        """A step in which every process sends one message and waits for one: the network is full-duplex."""
+        return self.message(message_bytes)
 
     def fork(self, message_bytes: ArrayLike) -> Array:
         """The time between two segments at a process that receives each and sends it to two others."""
+        return 2 * self.gap(message_bytes)
 
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
         """The time between two messages at a process that receives one after another and combines each, at `per_byte`.
 
-        `sends` is 1 where it sends a message of that size after each, else 0.
+        `sends` is 1 where it sends a message of that size after each, else 0. alpha + m beta + m gamma: it sends
+        meanwhile.
         """
-
-
-@dataclass(frozen=True)
-class HockneySteps:
-    """Hockney: every term is made of alpha(m) + m beta(m), since a message waits for the whole of the one before."""
-
-    model: Hockney | HockneyBySize
-
-    def message(self, message_bytes: ArrayLike) -> Array:
-        """alpha + m beta."""
-        return self.model.predict(message_bytes)
-
-    def gap(self, message_bytes: ArrayLike) -> Array:
-        """alpha + m beta."""
-        return self.message(message_bytes)
-
-    def receiving(self, message_bytes: ArrayLike) -> Array:
-        """alpha + m beta."""
-        return self.message(message_bytes)
-
-    def round(self, message_bytes: ArrayLike) -> Array:
-        """alpha + m beta: the network is full-duplex."""
-        return self.message(message_bytes)
-
-    def fork(self, message_bytes: ArrayLike) -> Array:
-        """2 (alpha + m beta)."""
-        return 2 * self.message(message_bytes)
-
-    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
-        """alpha + m beta + m gamma: it sends meanwhile."""
         return np.asarray(self.message(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float))
 
 
 @dataclass(frozen=True)
-class LogGPSteps:
+class LogGPSteps(Steps):
     """LogGP; LogP where G = 0."""
-
-    model: LogGP
 
     def _transmission(self, message_bytes: ArrayLike) -> Array:
         return np.asarray(
             np.maximum(np.asarray(message_bytes, dtype=float) - 1, 0) * self.model.gap_seconds_per_byte, dtype=float
         )
-
-    def message(self, message_bytes: ArrayLike) -> Array:
-        """L + 2 o + (m - 1) G."""
-        return self.model.predict(message_bytes)
 
     def gap(self, message_bytes: ArrayLike) -> Array:
         """g + (m - 1) G."""
@@ -105,10 +81,6 @@ class LogGPSteps:
         """L + o + g + (m - 1) G: the paper lets the gap stand for the receiver's overhead, in tables 1 and 4."""
         return np.asarray(self.model.latency_seconds + self.model.overhead_seconds + self.gap(message_bytes))
 
-    def fork(self, message_bytes: ArrayLike) -> Array:
-        """2 (g + (m - 1) G)."""
-        return 2 * self.gap(message_bytes)
-
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
         """(m - 1) G + max{g, (1 + s) o + m gamma}: as in table 3, work overlaps with the gap only."""
         busy = (1 + np.asarray(sends)) * self.model.overhead_seconds + per_byte * np.asarray(message_bytes, dtype=float)
@@ -116,36 +88,27 @@ class LogGPSteps:
 
 
 @dataclass(frozen=True)
-class PLogPSteps:
+class PLogPSteps(Steps):
     """PLogP."""
-
-    model: PLogP
-
-    def message(self, message_bytes: ArrayLike) -> Array:
-        """L + g(m)."""
-        return self.model.predict(message_bytes)
 
     def gap(self, message_bytes: ArrayLike) -> Array:
         """g(m)."""
-        return self.model.gap(message_bytes)
+        return np.asarray(self.model.gap(message_bytes))
 
     def receiving(self, message_bytes: ArrayLike) -> Array:
         """o_r(m)."""
-        return self.model.receive_overhead(message_bytes)
-
-    def round(self, message_bytes: ArrayLike) -> Array:
-        """L + g(m)."""
-        return self.message(message_bytes)
+        return np.asarray(self.model.receive_overhead(message_bytes))
 
     def fork(self, message_bytes: ArrayLike) -> Array:
         """max{2 g, o_r + g + o_s}."""
-        busy = self.model.receive_overhead(message_bytes) + self.model.send_overhead(message_bytes)
-        return self.gap(message_bytes) + np.maximum(self.gap(message_bytes), busy)
+        busy = self.receiving(message_bytes) + self.model.send_overhead(message_bytes)
+        return np.asarray(self.gap(message_bytes) + np.maximum(self.gap(message_bytes), busy))
 
     def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
         """max{g, o_r + m gamma + s o_s}."""
-        busy = self.model.receive_overhead(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float)
-        return np.maximum(self.gap(message_bytes), busy + np.asarray(sends) * self.model.send_overhead(message_bytes))
+        busy = self.receiving(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float)
+        busy = busy + np.asarray(sends) * self.model.send_overhead(message_bytes)
+        return np.asarray(np.maximum(self.gap(message_bytes), busy))
 
 
 def steps_of(model: Hockney | HockneyBySize | LogGP | PLogP) -> Steps:
@@ -154,4 +117,4 @@ def steps_of(model: Hockney | HockneyBySize | LogGP | PLogP) -> Steps:
         return LogGPSteps(model)
     if isinstance(model, PLogP):
         return PLogPSteps(model)
-    return HockneySteps(model)
+    return Steps(model)

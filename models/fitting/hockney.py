@@ -12,8 +12,8 @@ import numpy as np
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP, Experiment, Laboratory
-from collwise.models.fitting.regression import Predictor, Sizes, from_all, from_last_two, line
-from collwise.models.fitting.rounds import Pair, Procedure, chosen_pairs, symmetric, together
+from collwise.models.fitting.regression import SIZES, Predictor, Sizes, from_all, from_last_two, line
+from collwise.models.fitting.rounds import Pair, Procedure, of_pairs, symmetric
 from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.piecewise import PiecewiseLinear
 
@@ -52,13 +52,11 @@ def hockney_by_regression(
     return _model(lab, procedure, pairs, heterogeneous)
 
 
-def hockney_by_size(lab: Laboratory, sizes: Sizes | None = None, pairs: Sequence[Pair] | None = None) -> HockneyBySize:
+def hockney_by_size(lab: Laboratory, sizes: Sizes = SIZES, pairs: Sequence[Pair] | None = None) -> HockneyBySize:
     """alpha and beta as functions of the size, from one-way times at sizes that are closer where the time bends."""
-    chosen = sizes or Sizes()
-    pairs = chosen_pairs(lab, pairs, heterogeneous=False)
-    times = together(lab, [_one_way(lab, pair, chosen, from_last_two) for pair in pairs])
+    found = of_pairs(lab, lambda pair: _one_way(lab, pair, sizes, from_last_two), pairs).values()
     return HockneyBySize(
-        PiecewiseLinear.mean([HockneyBySize.through(list(of), list(of.values())).time for of in times])
+        PiecewiseLinear.mean([HockneyBySize.through(list(times), list(times.values())).time for times in found])
     )
 
 
@@ -76,13 +74,11 @@ def _model(
     pairs: Sequence[Pair] | None,
     heterogeneous: bool,
 ) -> Hockney:
-    measured = chosen_pairs(lab, pairs, heterogeneous)
-    lines = together(lab, [procedure(pair) for pair in measured])
+    lines = of_pairs(lab, procedure, pairs, heterogeneous)
     if not heterogeneous:
-        alpha, beta = np.mean(lines, axis=0)
+        alpha, beta = np.mean(list(lines.values()), axis=0)
         return Hockney(float(alpha), float(beta))
-    alphas, betas = zip(*lines, strict=True)
     return Hockney(
-        symmetric(lab.procs, dict(zip(measured, alphas, strict=True))),
-        symmetric(lab.procs, dict(zip(measured, betas, strict=True))),
+        symmetric(lab.procs, {pair: alpha for pair, (alpha, _) in lines.items()}),
+        symmetric(lab.procs, {pair: beta for pair, (_, beta) in lines.items()}),
     )

@@ -25,17 +25,11 @@ BELOW_THRESHOLD = 15 / 16
 LARGEST_MESSAGE_BYTES = 65536
 
 
-def lmo_by_triplets(
-    lab: Laboratory,
-    thresholds: Thresholds = NO_THRESHOLDS,
-    message_bytes: int | None = None,
-    triplets_each: int | None = None,
-    in_parallel: bool = True,
-) -> LMO:
+def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS, triplets_each: int | None = None) -> LMO:
     """Heterogeneous LMO by formulas (4.4) to (4.10), with `thresholds` passed on.
 
-    `message_bytes` M: None for `message_size`. `triplets_each`: the least number of triplets that every processor is
-    in; None for all up to PROCS_WITH_ALL_TRIPLETS processes and TRIPLETS_EACH beyond.
+    `triplets_each`: the least number of triplets that every processor is in; None for all up to PROCS_WITH_ALL_TRIPLETS
+    processes and TRIPLETS_EACH beyond. The large message has M = `message_size` bytes.
 
     An empty message is one of `lab.least_bytes` here, e. It is taken into account: with
     D(m) = T_ijk(m) - max_x (T_ix(e) + T_ix(m)) / 2 = 2 C_i + (m + e) t_i, (4.8) gives t_i = (D(M) - D(e)) / (M - e) and
@@ -61,7 +55,7 @@ def lmo_by_triplets(
     Raises UsageError for fewer than three processes or an M that is not larger than an empty message.
     """
     procs, least = lab.procs, lab.least_bytes
-    large = message_size(lab, thresholds) if message_bytes is None else message_bytes
+    large = message_size(lab, thresholds)
     if procs < 3:
         raise UsageError(f"LMO is estimated on triplets of processes: there are {procs}, at least 3 are needed")
     if large <= least:
@@ -69,11 +63,11 @@ def lmo_by_triplets(
     if triplets_each is None:
         triplets_each = comb(procs - 1, 2) if procs <= PROCS_WITH_ALL_TRIPLETS else TRIPLETS_EACH
 
-    empty_trips, large_trips = _roundtrips(lab, (least, large), in_parallel)
+    empty_trips, large_trips = _roundtrips(lab, (least, large))
     chosen = triplets(procs, triplets_each)
     # A large message with an empty reply takes half of each roundtrip, (4.8).
     trips = {least: empty_trips, large: (empty_trips + large_trips) / 2}
-    excess = _one_to_two_excess(lab, chosen, trips, in_parallel)
+    excess = _one_to_two_excess(lab, chosen, trips)
     empty_trips, large_trips = empty_trips[0], large_trips[0]
     rates = (excess[large] - excess[least]) / (large - least)
     constants = excess[least] / 2 - least * rates
@@ -118,14 +112,14 @@ def triplets(procs: int, each: int) -> NDArray[np.intp]:
     return np.array(list(chosen), dtype=np.intp)
 
 
-def _roundtrips(lab: Laboratory, sizes: tuple[int, int], in_parallel: bool) -> tuple[Array, Array]:
+def _roundtrips(lab: Laboratory, sizes: tuple[int, int]) -> tuple[Array, Array]:
     """For each size: roundtrips with it both ways, seconds and their confidence intervals' half-widths, (2, n, n).
 
     Symmetric, nought on the diagonal.
     """
     pairs = list(combinations(range(lab.procs), 2))
     experiments = [Experiment(ROUNDTRIP, pair, size, size) for size in sizes for pair in pairs]
-    measured = [(found.seconds, found.half_width_seconds) for found in lab.run(experiments, in_parallel)]
+    measured = [(found.seconds, found.half_width_seconds) for found in lab.run(experiments)]
     upper, lower = np.triu_indices(lab.procs, 1)
     matrices = np.zeros((len(sizes), 2, lab.procs, lab.procs))
     values = np.array(measured).reshape(len(sizes), len(pairs), 2).swapaxes(1, 2)
@@ -133,9 +127,7 @@ def _roundtrips(lab: Laboratory, sizes: tuple[int, int], in_parallel: bool) -> t
     return matrices[0], matrices[1]
 
 
-def _one_to_two_excess(
-    lab: Laboratory, chosen: NDArray[np.intp], trips: dict[int, Array], in_parallel: bool
-) -> dict[int, Array]:
+def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[int, Array]) -> dict[int, Array]:
     """By size m: D(m), seconds (triplets, 3), the excess over the roundtrip with the slower partner, each being i."""
     generator = np.random.default_rng(lab.procs)
     experiments, slower = [], []
@@ -147,7 +139,7 @@ def _one_to_two_excess(
                     j, k = k, j
                 experiments.append(Experiment(ONE_TO_TWO, (i, j, k), size, lab.least_bytes))
                 slower.append(seconds[i, k])
-    measured = [measurement.seconds for measurement in lab.run(experiments, in_parallel)]
+    measured = [measurement.seconds for measurement in lab.run(experiments)]
     excess = (np.array(measured) - np.array(slower)).reshape(len(trips), len(chosen), 3)
     return dict(zip(trips, excess, strict=True))
 

@@ -1,39 +1,134 @@
-"""The common part of Culler's and Hoefler's procedures: from the times of pairs to a model."""
+"""Estimation of LogP and LogGP, with saturation (Culler) or without it (Hoefler).
+
+`pairs` are the pairs of processes measured, (0, 1) unless given, and results are their mean; heterogeneous models take
+every pair. All raise UsageError for what does not fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from collwise.common.experiments import Laboratory
-from collwise.models.fitting.rounds import Pair, by_processor, symmetric
+from collwise.common.errors import UsageError
+from collwise.common.experiments import PRTT, RECEIVE, ROUNDTRIP, SATURATION, SEND, Experiment, Laboratory
+from collwise.models.fitting.regression import line
+from collwise.models.fitting.rounds import Pair, Procedure, by_processor, of_pairs, symmetric
 from collwise.models.loggp import LogGP
 
 # An answer takes about a roundtrip; a process that is busy for twice that finds it arrived.
 DELAY_ROUNDTRIPS = 2.0
 LARGE_BYTES = 65536
+# Messages in a row of Hoefler's procedure.
+_ROW = 16
 
 
 @dataclass(frozen=True)
-class PairTimes:
+class Doubling:
+    """How many messages in a row: `first`, doubled until the gap changes by less than `change`.
+
+    Not beyond `most` messages, nor `most_bytes` in all of them.
+    """
+
+    first: int = 100
+    change: float = 0.01
+    most: int = 6400
+    most_bytes: int = 1 << 28
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.first <= self.most or self.change <= 0:
+            raise UsageError(
+                f"saturation with {self.first} to {self.most} messages, change {self.change}: "
+                "at least 2 messages and a change above 0 are valid"
+            )
+
+
+DOUBLING = Doubling()
+
+
+@dataclass(frozen=True)
+class _PairTimes:
     """Times of the pair (i, j) in seconds, with the overheads of i alone, or of i and j."""
 
     roundtrip_seconds: float
-    send_overheads: tuple[float, ...]
-    receive_overheads: tuple[float, ...]
+    send_overheads: Sequence[float]
+    receive_overheads: Sequence[float]
     gap_seconds: float
-    gap_seconds_per_byte: float = 0.0
+    gap_seconds_per_byte: float
 
 
-def largest_eager(lab: Laboratory) -> int:
-    """The default size of large messages: 64 KiB, or the largest that is sent without a handshake.
+def culler_loggp(
+    lab: Laboratory,
+    pairs: Sequence[Pair] | None = None,
+    heterogeneous: bool = False,
+    doubling: Doubling = DOUBLING,
+    large_messages: bool = True,
+) -> LogGP:
+    """LogGP by saturation: Culler et al. 1996, as in O'Flynn 2009, sections 2.2.2, 2.2.3 and table 2.1.
 
-    With a handshake in between, messages do not follow one another after g + (m - 1) G.
+    o_s is the time of sending; o_r that of completing a receive after a delay within which the message has arrived;
+    L = RTT / 2 - o_s - o_r; g by saturation with the least message, and G by saturation with large messages, which
+    follow one another after g + (m - 1) G; without `large_messages` G = 0, which is LogP.
     """
-    largest = min(LARGE_BYTES, lab.eager_limit_bytes - 1)
-    return largest if largest > lab.least_bytes else LARGE_BYTES
+    least, large = lab.least_bytes, _largest_eager(lab)
+
+    def procedure(pair: Pair) -> Procedure[_PairTimes]:
+        ways = directions(pair, both=heterogeneous)
+        roundtrip, *sends = yield [
+            Experiment(ROUNDTRIP, pair, least, least),
+            *(Experiment(SEND, way, least, least) for way in ways),
+        ]
+        delay = DELAY_ROUNDTRIPS * roundtrip
+        receives = yield [Experiment(RECEIVE, way, least, least, delay_seconds=delay) for way in ways]
+        gap = yield from saturated_gap(pair, least, least, roundtrip, doubling)
+        per_byte = 0.0
+        if large_messages:
+            (single,) = yield [Experiment(ROUNDTRIP, pair, large, least)]
+            large_gap = yield from saturated_gap(pair, large, least, single, doubling)
+            per_byte = (large_gap - gap) / (large - least)
+        return _PairTimes(roundtrip, sends, receives, gap, per_byte)
+
+    return _loggp(lab, procedure, pairs, heterogeneous)
+
+
+culler_logp = partial(culler_loggp, large_messages=False)
+"""LogP, which is LogGP with G = 0."""
+
+
+def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False) -> LogGP:
+    """LogGP without saturation, from messages in a row, of the least size and up to the largest eager one.
+
+    Hoefler, Lichei, Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks", 2007.
+    PRTT(n, d, s) is the time of n messages of s bytes, d seconds of other work between two of them, and a reply of s
+    bytes:
+    - PRTT(1, 0, s) = 2 (L + 2 o + (s - 1) G);
+    - without a delay each further message adds its gap, (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1) = g + (s - 1) G,
+      which over several s gives g and G by least squares;
+    - with a delay of a gap or longer it adds the delay and o: o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d.
+    All times are the sender's, so this o is the overhead of sending; o_r cannot be distinguished from L and is assumed
+    to be the same. L = PRTT(1, 0, 1) / 2 - 2 o, so that L + o_s + o_r is right even where the two overheads differ and
+    L is not. The delay is PRTT(1, 0, 1), or the gap if that is longer; delayed times are mostly delay, so that a small
+    error in them is a large one in o.
+    """
+    least, most = lab.least_bytes, _largest_eager(lab)
+    larger = {size for size in (most // 64, most // 16, most // 4, most // 2, most) if size > least}
+    sizes = sorted({least, *larger})
+
+    def procedure(pair: Pair) -> Procedure[_PairTimes]:
+        seconds = yield [Experiment(PRTT, pair, size, size, n) for size in sizes for n in (1, _ROW)]
+        singles, rows = seconds[::2], seconds[1::2]
+        gaps = [(row - single) / (_ROW - 1) for single, row in zip(singles, rows, strict=True)]
+        gap, per_byte = line([max(size - 1, 0) for size in sizes], gaps)
+        delay = max(singles[0], gaps[0])
+        delayed = yield [
+            Experiment(PRTT, way, least, least, _ROW, delay) for way in directions(pair, both=heterogeneous)
+        ]
+        overheads = [(row - singles[0]) / (_ROW - 1) - delay for row in delayed]
+        return _PairTimes(singles[0], overheads, overheads, gap, per_byte)
+
+    return _loggp(lab, procedure, pairs, heterogeneous)
 
 
 def directions(pair: Pair, both: bool) -> list[Pair]:
@@ -41,28 +136,66 @@ def directions(pair: Pair, both: bool) -> list[Pair]:
     return [pair, (pair[1], pair[0])] if both else [pair]
 
 
-def loggp(procs: int, pairs: Sequence[Pair], times: Sequence[PairTimes], heterogeneous: bool) -> LogGP:
+def _largest_eager(lab: Laboratory) -> int:
+    """The size of large messages: 64 KiB, or the largest that is sent without a handshake.
+
+    With a handshake in between, messages do not follow one another after g + (m - 1) G.
+    """
+    largest = min(LARGE_BYTES, lab.eager_limit_bytes - 1)
+    return largest if largest > lab.least_bytes else LARGE_BYTES
+
+
+def _loggp(
+    lab: Laboratory,
+    procedure: Callable[[Pair], Procedure[_PairTimes]],
+    pairs: Sequence[Pair] | None,
+    heterogeneous: bool,
+) -> LogGP:
     """The means over the pairs; or one value per pair, and overheads averaged over the pairs that a processor is in.
 
     L = RTT / 2 - o_s - o_r; between unlike processors, RTT = 2 L + the four overheads.
     """
+    times = of_pairs(lab, procedure, pairs, heterogeneous)
     if not heterogeneous:
-        sends, receives = [of.send_overheads[0] for of in times], [of.receive_overheads[0] for of in times]
-        latencies = [
-            of.roundtrip_seconds / 2 - send - receive for of, send, receive in zip(times, sends, receives, strict=True)
+        rows = [
+            (of.roundtrip_seconds / 2 - send - receive, send, receive, of.gap_seconds, of.gap_seconds_per_byte)
+            for of in times.values()
+            for send, receive in zip(of.send_overheads, of.receive_overheads, strict=True)
         ]
-        gaps, per_byte = [of.gap_seconds for of in times], [of.gap_seconds_per_byte for of in times]
-        return LogGP(*(float(np.mean(values)) for values in (latencies, sends, receives, gaps, per_byte)))
-    measured = list(zip(pairs, times, strict=True))
-    send = by_processor(procs, [each for pair, of in measured for each in zip(pair, of.send_overheads, strict=True)])
-    receive = by_processor(
-        procs, [each for pair, of in measured for each in zip(pair, of.receive_overheads, strict=True)]
-    )
+        return LogGP(*(float(np.mean(values)) for values in zip(*rows, strict=True)))
+
+    def of_processors(overheads: Mapping[Pair, Sequence[float]]) -> np.ndarray:
+        each = (one for pair, values in overheads.items() for one in zip(pair, values, strict=True))
+        return by_processor(lab.procs, each)
+
+    send = of_processors({pair: of.send_overheads for pair, of in times.items()})
+    receive = of_processors({pair: of.receive_overheads for pair, of in times.items()})
     busy = send + receive
     return LogGP(
-        symmetric(procs, {(i, j): (of.roundtrip_seconds - busy[i] - busy[j]) / 2 for (i, j), of in measured}),
+        symmetric(lab.procs, {(i, j): (of.roundtrip_seconds - busy[i] - busy[j]) / 2 for (i, j), of in times.items()}),
         send,
         receive,
-        symmetric(procs, {pair: of.gap_seconds for pair, of in measured}),
-        symmetric(procs, {pair: of.gap_seconds_per_byte for pair, of in measured}),
+        symmetric(lab.procs, {pair: of.gap_seconds for pair, of in times.items()}),
+        symmetric(lab.procs, {pair: of.gap_seconds_per_byte for pair, of in times.items()}),
     )
+
+
+def saturated_gap(
+    pair: Pair, message_bytes: int, reply_bytes: int, single_seconds: float, doubling: Doubling
+) -> Procedure[float]:
+    """Seconds from one message of that size to the next: ever more in a row, until their number does not matter.
+
+    O'Flynn 2009, sections 2.2.2 and 2.2.4, takes the whole time over the number of messages, T(s) / s, which still
+    holds 1 / s of a roundtrip: eight hundred messages for 1 %. Here that roundtrip, T(1), is taken off,
+    (T(s) - T(1)) / (s - 1), as Hoefler et al. 2007 do; the same in the limit, and exact at once where nothing but the
+    gap holds messages up.
+    `single_seconds` is the roundtrip of one message and the reply. Without a gap that settles, the last one is it.
+    """
+    count, before = doubling.first, None
+    while True:
+        (seconds,) = yield [Experiment(SATURATION, pair, message_bytes, reply_bytes, count)]
+        gap = (seconds - single_seconds) / (count - 1)
+        settled = before is not None and abs(gap - before) <= doubling.change * abs(gap)
+        if settled or 2 * count > doubling.most or 2 * count * message_bytes > doubling.most_bytes:
+            return gap
+        count, before = 2 * count, gap

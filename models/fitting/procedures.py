@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.experiments import Laboratory
-from collwise.models.fitting.cost import with_effort
-from collwise.models.fitting.culler import culler_loggp, culler_logp
-from collwise.models.fitting.fitted_plogp import fitted_plogp
 from collwise.models.fitting.hockney import (
     REGRESSION_SIZES,
     hockney_by_regression,
     hockney_by_size,
     hockney_by_two_sizes,
 )
-from collwise.models.fitting.hoefler import hoefler_loggp
-from collwise.models.fitting.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.lmo import lmo_by_triplets
-from collwise.models.fitting.regression import Sizes
-from collwise.models.fitting.rounds import Pair
-from collwise.models.fitting.saturation import Doubling
+from collwise.models.fitting.loggp import DOUBLING, LARGE_BYTES, Doubling, culler_loggp, culler_logp, hoefler_loggp
+from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.fitting.regression import SIZES, Sizes
+from collwise.models.fitting.rounds import Pair, with_effort
 from collwise.models.fitting.thresholds import STRIDE_BYTES, fit_thresholds
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
@@ -34,7 +31,6 @@ from collwise.models.plogp import PLogP
 HOMOGENEOUS_PROCS = 6
 # With more processes than these, each is paired with its successor only.
 _ALL_PAIRS_PROCS = 4
-_LARGE_BYTES = 65536
 
 
 @dataclass(frozen=True)
@@ -45,9 +41,9 @@ class Detail:
     `stride_bytes` and `finest_stride_bytes` belong to the search for LMO's thresholds.
     """
 
-    sizes: Sizes = field(default_factory=Sizes)
+    sizes: Sizes = SIZES
     line_sizes: Sizes = REGRESSION_SIZES
-    doubling: Doubling = field(default_factory=Doubling)
+    doubling: Doubling = DOUBLING
     stride_bytes: int = STRIDE_BYTES
     finest_stride_bytes: int = 1
 
@@ -76,105 +72,109 @@ class FitRequest:
 
 @dataclass(frozen=True)
 class FitProcedure:
-    """A way to fit a family: `fit_means` gives means over pairs, `fit_pairs` the parameters of every pair."""
+    """A way to fit a family.
+
+    `run` takes a laboratory, the detail and either `pairs`, to give the means over these, or `heterogeneous=True`, to
+    give the parameters of every pair, unless `means_only`.
+    """
 
     what: str
-    fit_means: Callable[[Laboratory, Sequence[Pair], Detail], Parameters]
-    fit_pairs: Callable[[Laboratory, Detail], Parameters] | None = None
+    run: Callable[..., Parameters]
+    means_only: bool = False
     notes: tuple[str, ...] = ()
 
     def fit(self, lab: Laboratory, detail: Detail = CLOSE, heterogeneous: bool = False) -> Parameters:
         """The parameters, from experiments in the laboratory. Raises UsageError without a heterogeneous form."""
         if not heterogeneous:
-            return self.fit_means(lab, sample_pairs(lab.procs), detail)
-        if self.fit_pairs is None:
+            return self.run(lab, detail, pairs=sample_pairs(lab.procs))
+        if self.means_only:
             raise UsageError(f"the procedure has no heterogeneous form: {self.what}")
-        return self.fit_pairs(lab, detail)
+        return self.run(lab, detail, heterogeneous=True)
 
 
-def _fitted_plogp(lab: Laboratory, pairs: Sequence[Pair], detail: Detail) -> PLogP:
-    return fitted_plogp(lab, kielmann_plogp(lab, detail.sizes, pairs, detail.doubling))
+def _kielmann(lab: Laboratory, detail: Detail, pairs: Sequence[Pair], saturate: bool = False) -> PLogP:
+    return kielmann_plogp(lab, detail.sizes, pairs, detail.doubling, saturate)
 
 
-def _lmo(lab: Laboratory, detail: Detail) -> LMO:
-    thresholds = fit_thresholds(lab, detail.stride_bytes, finest_stride_bytes=detail.finest_stride_bytes)
-    return lmo_by_triplets(lab, thresholds)
+def _plogp(
+    lab: Laboratory,
+    detail: Detail,
+    pairs: Sequence[Pair] = (),
+    heterogeneous: bool = False,
+    saturate: bool = False,
+) -> Parameters:
+    if heterogeneous:
+        return kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling, saturate)
+    return _kielmann(lab, detail, pairs, saturate)
+
+
+def _fitted_plogp(lab: Laboratory, detail: Detail, pairs: Sequence[Pair]) -> PLogP:
+    return fitted_plogp(lab, _kielmann(lab, detail, pairs))
+
+
+def _lmo(lab: Laboratory, detail: Detail, pairs: Sequence[Pair] = (), heterogeneous: bool = False) -> LMO:
+    parameters = lmo_by_triplets(lab, fit_thresholds(lab, detail.stride_bytes, detail.finest_stride_bytes))
+    return parameters if heterogeneous else parameters.homogeneous()
 
 
 def _large_bytes(lab: Laboratory) -> int:
     """64 KiB, or half of the eager limit where that is less, so that experiments use one protocol only."""
-    return max(lab.least_bytes + 1, min(_LARGE_BYTES, lab.eager_limit_bytes // 2))
+    return max(lab.least_bytes + 1, min(LARGE_BYTES, lab.eager_limit_bytes // 2))
 
 
 PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
     "hockney": {
         "regression": FitProcedure(
             "least squares over roundtrips of adaptively chosen sizes",
-            lambda lab, pairs, detail: hockney_by_regression(lab, detail.line_sizes, pairs),
-            lambda lab, detail: hockney_by_regression(lab, detail.line_sizes, heterogeneous=True),
+            lambda lab, detail, **pairs: hockney_by_regression(lab, detail.line_sizes, **pairs),
         ),
         "two-sizes": FitProcedure(
             "roundtrips with empty and with large messages",
-            lambda lab, pairs, detail: hockney_by_two_sizes(lab, _large_bytes(lab), pairs),
-            lambda lab, detail: hockney_by_two_sizes(lab, _large_bytes(lab), heterogeneous=True),
+            lambda lab, detail, **pairs: hockney_by_two_sizes(lab, _large_bytes(lab), **pairs),
         ),
     },
     "hockney_by_size": {
         "roundtrips": FitProcedure(
             "alpha and beta of the line between neighbouring sizes",
-            lambda lab, pairs, detail: hockney_by_size(lab, detail.sizes, pairs),
+            lambda lab, detail, pairs: hockney_by_size(lab, detail.sizes, pairs),
+            means_only=True,
         )
     },
     "logp": {
         "culler": FitProcedure(
             "send time, delayed receive, saturation",
-            lambda lab, pairs, detail: culler_logp(lab, pairs=pairs, doubling=detail.doubling),
-            lambda lab, detail: culler_logp(lab, heterogeneous=True, doubling=detail.doubling),
+            lambda lab, detail, **pairs: culler_logp(lab, doubling=detail.doubling, **pairs),
         )
     },
     "loggp": {
         "culler": FitProcedure(
             "send time, delayed receive, saturation with small and large messages",
-            lambda lab, pairs, detail: culler_loggp(lab, pairs=pairs, doubling=detail.doubling),
-            lambda lab, detail: culler_loggp(lab, heterogeneous=True, doubling=detail.doubling),
+            lambda lab, detail, **pairs: culler_loggp(lab, doubling=detail.doubling, **pairs),
         ),
         "hoefler": FitProcedure(
             "parametrised roundtrips PRTT(n, d, m)",
-            lambda lab, pairs, detail: hoefler_loggp(lab, pairs=pairs),
-            lambda lab, detail: hoefler_loggp(lab, heterogeneous=True),
-            ("one overhead for sending and receiving: the procedure cannot tell them apart",),
+            lambda lab, detail, **pairs: hoefler_loggp(lab, **pairs),
+            notes=("one overhead for sending and receiving: the procedure cannot tell them apart",),
         ),
         "kielmann": FitProcedure(
             "from PLogP as Kielmann measures it",
-            lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling).as_loggp(
-                lab.least_bytes
-            ),
+            lambda lab, detail, pairs: _kielmann(lab, detail, pairs).as_loggp(lab.least_bytes),
+            means_only=True,
         ),
         "fitted": FitProcedure(
             "from PLogP as fitted to the chain broadcast and the linear barrier",
-            lambda lab, pairs, detail: _fitted_plogp(lab, pairs, detail).as_loggp(lab.least_bytes),
+            lambda lab, detail, pairs: _fitted_plogp(lab, detail, pairs).as_loggp(lab.least_bytes),
+            means_only=True,
         ),
     },
     "plogp": {
-        "kielmann": FitProcedure(
-            "one saturation, then two roundtrips per size, sizes chosen adaptively",
-            lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling),
-            lambda lab, detail: kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling),
+        "kielmann": FitProcedure("one saturation, then two roundtrips per size, sizes chosen adaptively", _plogp),
+        "saturation": FitProcedure("the same with the gap of every size by saturation", partial(_plogp, saturate=True)),
+        "fitted": FitProcedure(
+            "gap and latency fitted to the chain broadcast and the linear barrier", _fitted_plogp, means_only=True
         ),
-        "saturation": FitProcedure(
-            "the same with the gap of every size by saturation",
-            lambda lab, pairs, detail: kielmann_plogp(lab, detail.sizes, pairs, detail.doubling, saturate=True),
-            lambda lab, detail: kielmann_heterogeneous_plogp(lab, detail.sizes, detail.doubling, saturate=True),
-        ),
-        "fitted": FitProcedure("gap and latency fitted to the chain broadcast and the linear barrier", _fitted_plogp),
     },
-    "lmo": {
-        "triplets": FitProcedure(
-            "roundtrips, one-to-two experiments, scatter and gather series",
-            lambda lab, pairs, detail: _lmo(lab, detail).homogeneous(),
-            _lmo,
-        )
-    },
+    "lmo": {"triplets": FitProcedure("roundtrips, one-to-two experiments, scatter and gather series", _lmo)},
 }
 """The procedures by family and name; the first of a family is its default."""
 
@@ -195,9 +195,9 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
     name = procedure or default
     if name not in PROCEDURES[family]:
         raise unknown_name(f"procedure for {family}", name, PROCEDURES[family])
-    can = PROCEDURES[family][name].fit_pairs is not None
+    can = not PROCEDURES[family][name].means_only
     if heterogeneous and not can:
-        others = [f"{family} by {other}" for other, one in PROCEDURES[family].items() if one.fit_pairs]
+        others = [f"{family} by {other}" for other, one in PROCEDURES[family].items() if not one.means_only]
         valid = f"valid: {', '.join(others)}" if others else "leave --heterogeneous away"
         raise UsageError(f"{family} by {name} has no heterogeneous form; {valid}")
     return FitRequest(family, name, can if heterogeneous is None else heterogeneous)

@@ -106,3 +106,6 @@ class Sizes:
             else:
                 settled.append(waiting.pop(0))
         return {size: known[size] for size in settled}
+
+
+SIZES = Sizes()

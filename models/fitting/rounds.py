@@ -6,14 +6,14 @@ result. The next experiments of all of them are one call of the laboratory, whic
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
 
 from collwise.common.errors import UsageError
-from collwise.common.experiments import Experiment, Laboratory
+from collwise.common.experiments import Effort, Experiment, Laboratory
 from collwise.models.piecewise import Array
 
 Result = TypeVar("Result")
@@ -53,25 +53,35 @@ def together(lab: Laboratory, procedures: Sequence[Procedure[Result]]) -> list[R
         return list(end.value)
 
 
-def chosen_pairs(lab: Laboratory, pairs: Sequence[Pair] | None, heterogeneous: bool) -> list[Pair]:
-    """The pairs to measure: those given, else (0, 1); for a heterogeneous model, every i < j.
+def of_pairs(
+    lab: Laboratory,
+    procedure: Callable[[Pair], Procedure[Result]],
+    pairs: Sequence[Pair] | None = None,
+    heterogeneous: bool = False,
+) -> dict[Pair, Result]:
+    """The procedure's result for each of the `pairs`, (0, 1) unless given; for a heterogeneous model, every i < j.
 
     Raises UsageError for fewer than two processes, for an invalid pair, and for pairs with a heterogeneous model.
     """
     if lab.procs < 2:
         raise UsageError(f"estimation takes at least 2 processes, each on its own node; there are {lab.procs}")
-    if heterogeneous:
-        if pairs is not None:
-            raise UsageError("a heterogeneous model takes all pairs of processes: give no pairs")
-        return list(combinations(range(lab.procs), 2))
+    if heterogeneous and pairs is not None:
+        raise UsageError("a heterogeneous model takes all pairs of processes: give no pairs")
     if pairs is None:
-        return [(0, 1)]
+        pairs = list(combinations(range(lab.procs), 2)) if heterogeneous else [(0, 1)]
     if not pairs:
         raise UsageError("no pair of processes to measure: give at least one, or none for (0, 1)")
     for i, j in pairs:
         if i == j or not (0 <= i < lab.procs and 0 <= j < lab.procs):
             raise UsageError(f"pair ({i}, {j}): two different processes from 0 to {lab.procs - 1} are valid")
-    return list(pairs)
+    return dict(zip(pairs, together(lab, [procedure(pair) for pair in pairs]), strict=True))
+
+
+def with_effort(lab: Laboratory, procedure: Callable[[], Result]) -> tuple[Result, Effort]:
+    """The procedure's result, and the measurements and seconds that it took in that laboratory."""
+    measurements, seconds = lab.effort.measurements, lab.effort.seconds
+    result = procedure()
+    return result, Effort(lab.effort.measurements - measurements, lab.effort.seconds - seconds)
 
 
 def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:

@@ -155,28 +155,18 @@ def escalations(seconds: Sequence[float]) -> NDArray[np.bool_]:
     return np.asarray(times >= ESCALATION * np.minimum.accumulate(times[::-1])[::-1])
 
 
-def fit_thresholds(
-    lab: Laboratory,
-    stride_bytes: int = STRIDE_BYTES,
-    largest_bytes: int = LARGEST_BYTES,
-    finest_stride_bytes: int = 1,
-) -> Thresholds:
+def fit_thresholds(lab: Laboratory, stride_bytes: int = STRIDE_BYTES, finest_stride_bytes: int = 1) -> Thresholds:
     """S, M1 and M2 of linear scatter and gather from rank 0 on all processes, every `stride_bytes` up to the largest.
 
-    The search for M1 measures nothing more where there are no escalations. Raises UsageError for a stride or a largest
-    size that make fewer than two lines' points.
+    The search for M1 measures nothing more where there are no escalations.
     """
-    if not 0 < stride_bytes <= largest_bytes // (2 * LEAST_POINTS):
-        raise UsageError(
-            f"a stride of {stride_bytes} bytes up to {largest_bytes}: thresholds need {2 * LEAST_POINTS} sizes or more"
-        )
 
     def measure(kind: str, sizes: Sequence[int]) -> list[float]:
         processes = tuple(range(lab.procs))
         found = lab.run([Experiment(kind, processes, size) for size in sizes])
         return [measurement.seconds for measurement in found]
 
-    sizes = list(range(stride_bytes, largest_bytes + 1, stride_bytes))
+    sizes = list(range(stride_bytes, LARGEST_BYTES + 1, stride_bytes))
     scatter, gather = measure(SCATTER, sizes), measure(GATHER, sizes)
     return Thresholds(
         scatter_leap(sizes, scatter),

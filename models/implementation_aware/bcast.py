@@ -28,7 +28,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import Formula, Gamma, Part, ceil_log2, floor_log2
+from collwise.models.implementation_aware.parts import Gamma, Part, by_algorithm, ceil_log2, floor_log2
 from collwise.models.implementation_aware.trees import (
     binary_subtrees,
     binomial_subtrees,
@@ -242,25 +242,16 @@ def traditional_binary(points: Points, gamma: Gamma) -> Sequence[Part]:
     return [Part("main", 2 * (ceil_log2(points.procs + 1) - 1), points.message_bytes)]
 
 
-AS_PRINTED: dict[str, Formula] = {
-    "linear": linear_as_printed,
-    "chain": chain_as_printed,
-    "k_chain": k_chain_as_printed,
-    "binary": binary_as_printed,
-    "split_binary": split_binary_as_printed,
-    "binomial": binomial_as_printed,
-}
-BY_PARTS: dict[str, Formula] = {
-    "linear": linear,
-    "linear_nonblocking": linear_nonblocking,
-    "chain": chain,
-    "k_chain": k_chain,
-    "binary": binary,
-    "split_binary": split_binary,
-    "binomial": binomial,
-    "knomial": knomial,
-    "scatter_allgather": scatter_allgather,
-    "scatter_ring_allgather": scatter_ring_allgather,
-    "two_tree": two_tree,
-}
-TRADITIONAL: dict[str, Formula] = {"binomial": traditional_binomial, "binary": traditional_binary}
+AS_PRINTED = by_algorithm(
+    linear_as_printed,
+    chain_as_printed,
+    k_chain_as_printed,
+    binary_as_printed,
+    split_binary_as_printed,
+    binomial_as_printed,
+)
+BY_PARTS = by_algorithm(
+    *(linear, linear_nonblocking, chain, k_chain, binary, split_binary, binomial, knomial),
+    *(scatter_allgather, scatter_ring_allgather, two_tree),
+)
+TRADITIONAL = by_algorithm(traditional_binomial, traditional_binary)

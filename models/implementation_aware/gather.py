@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import Formula, Gamma, Part, ceil_log2
+from collwise.models.implementation_aware.parts import Gamma, Part, by_algorithm, ceil_log2
 from collwise.models.interface import Points
 
 
@@ -59,9 +59,5 @@ def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
     return [Part("main", steps, (points.procs - 1) * points.message_bytes / np.maximum(steps, 1))]
 
 
-AS_PRINTED: dict[str, Formula] = {
-    "linear": linear,
-    "linear_sync": linear_sync_as_printed,
-    "binomial": binomial_as_printed,
-}
-BY_PARTS: dict[str, Formula] = {"linear": linear, "linear_sync": linear_sync, "binomial": binomial}
+AS_PRINTED = by_algorithm(linear, linear_sync_as_printed, binomial_as_printed)
+BY_PARTS = by_algorithm(linear, linear_sync, binomial)

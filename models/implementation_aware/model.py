@@ -8,17 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from collwise.common.errors import unknown_name
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Part
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
-from collwise.models.registry import BY_PARTS, TRADITIONAL, ModelKind
+from collwise.models.registry import BY_PARTS, TRADITIONAL, RegisteredModel
 
 
 @dataclass(frozen=True)
-class ImplementationAware:
+class ImplementationAware(RegisteredModel):
     """One of the models that a parameter file serves: 'by_parts', 'as_printed' or 'traditional'."""
 
     parameters: ModelParameters
@@ -28,11 +27,6 @@ class ImplementationAware:
     def platform(self) -> str:
         """The platform that the parameters were fitted on."""
         return self.parameters.platform
-
-    @property
-    def kind(self) -> ModelKind:
-        """The registry's entry."""
-        return ModelKind.parse(self.name)
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """The algorithms with a formula and parameters; none for a collective without any."""
@@ -50,12 +44,11 @@ class ImplementationAware:
         fanout: int = 0,
     ) -> Array:
         """Seconds at every (P, m); nan where a part was never fitted. Raises UsageError without a formula."""
-        if algorithm not in self.algorithms(collective):
-            raise unknown_name(f"{collective} algorithm", algorithm, self.algorithms(collective))
+        formula = self.formula(collective, algorithm)
         known = self.parameters
         limit = known.eager_limit_bytes
         points = Points.of(procs, message_bytes, segment_bytes, fanout, eager_limit_bytes=limit)
-        parts: Sequence[Part] = self.kind.formulas[collective][algorithm](points, known.gamma)
+        parts: Sequence[Part] = formula(points, known.gamma)
         seconds = np.zeros(points.procs.shape)
         if self.name == TRADITIONAL:
             for part in parts:

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tomli_w
 
 from collwise.common.errors import UsageError
-from collwise.common.files import write_text
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parts import Gamma
-from collwise.models.parameter_reading import Keys, read_document
+from collwise.models.parameter_reading import Keys, ParameterFile
 from collwise.models.registry import AS_PRINTED, BY_PARTS
 
 _FORMAT = 1
@@ -80,7 +78,7 @@ class AlgorithmFit:
 
 
 @dataclass(frozen=True)
-class ModelParameters:
+class ModelParameters(ParameterFile):
     """The parameters of all implementation-aware models on a platform. Times in seconds, sizes in bytes.
 
     `fits[model][collective][algorithm]`; `hockney` is from roundtrips and serves the traditional formulas;
@@ -96,10 +94,6 @@ class ModelParameters:
     hockney: Hockney
     fits: Mapping[str, Mapping[str, Mapping[str, AlgorithmFit]]]
     observations: Mapping[str, Mapping[str, Sequence[Observation]]] = field(default_factory=dict)
-
-    def save(self, path: str | Path) -> None:
-        """Writes the TOML file. Raises UsageError when it cannot be written."""
-        write_text(Path(path), tomli_w.dumps(self.as_document()))
 
     def as_document(self) -> dict[str, Any]:
         """The file's content as plain dictionaries and lists."""
@@ -129,13 +123,8 @@ class ModelParameters:
         return document
 
     @classmethod
-    def load(cls, path: str | Path) -> ModelParameters:
-        """Reads a file that `save` wrote. Raises UsageError, naming the file and what is wrong."""
-        return cls.from_document(read_document(path), path)
-
-    @classmethod
     def from_document(cls, document: Mapping[str, Any], path: str | Path) -> ModelParameters:
-        """The parameters in what `read_document` returned. Raises UsageError."""
+        """The parameters in what `read_document` gave. Raises UsageError."""
         if document.get("format") != _FORMAT:
             raise UsageError(f"{path}: not a parameter file; make one with: collwise fit")
         keys = Keys(path, document)

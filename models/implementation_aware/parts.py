@@ -80,6 +80,11 @@ def _extended(procs: Array, positions: Array, known: Array, slope: float) -> Arr
 Formula = Callable[[Points, Gamma], Sequence[Part]]
 
 
+def by_algorithm(*formulas: Callable[..., Sequence[Part]]) -> dict[str, Formula]:
+    """The formulas by the algorithms that they are named after."""
+    return {one.__name__.removesuffix("_as_printed").removeprefix("traditional_"): one for one in formulas}
+
+
 def floor_log2(value: Array) -> Array:
     """floor(log2 value), exact for whole numbers (frexp reads the exponent)."""
     return np.frexp(value)[1].astype(float) - 1.0

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import Formula, Gamma, Part, ceil_log2, floor_log2
+from collwise.models.implementation_aware.parts import Gamma, Part, by_algorithm, ceil_log2, floor_log2
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 
@@ -55,10 +55,4 @@ def _parts(points: Points, fill: Array, inflow: Array, steady: Array, whole: boo
     ]
 
 
-BY_PARTS: dict[str, Formula] = {
-    "linear": linear,
-    "chain": chain,
-    "pipeline": pipeline,
-    "binary": binary,
-    "binomial": binomial,
-}
+BY_PARTS = by_algorithm(linear, chain, pipeline, binary, binomial)

@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from collwise.models.implementation_aware.bcast import linear
-from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Formula, Gamma, Part
+from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Gamma, Part, by_algorithm
 from collwise.models.interface import Points
 
-
-@dataclass(frozen=True)
-class _Way:
-    """The messages and blocks that a process waits for, separately for eager and rendezvous messages."""
-
-    eager_messages: int = 0
-    eager_blocks: int = 0
-    rendezvous_messages: int = 0
-    rendezvous_blocks: int = 0
-
-    def then(self, other: _Way) -> _Way:
-        """The way that continues with the other."""
-        return _Way(*(mine + its for mine, its in zip(_values(self), _values(other), strict=True)))
-
-    @property
-    def length(self) -> tuple[int, int]:
-        """The order of ways by time: more blocks, then more messages, take longer."""
-        return self.eager_blocks + self.rendezvous_blocks, self.eager_messages + self.rendezvous_messages
-
-
-def _values(way: _Way) -> tuple[int, int, int, int]:
-    return way.eager_messages, way.eager_blocks, way.rendezvous_messages, way.rendezvous_blocks
+# What a process waits for: eager messages and the blocks in them, rendezvous messages and the blocks in them.
+_Way = tuple[int, int, int, int]
 
 
 def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
@@ -48,7 +27,7 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     bytes_a_block = np.maximum(points.message_bytes, 1.0)
     least = np.minimum(np.ceil(points.eager_limit_bytes / bytes_a_block), points.procs)
     kinds, which = np.unique(np.stack([points.procs.ravel(), least.ravel()]), axis=1, return_inverse=True)
-    ways = np.array([_values(_slowest(int(procs), int(rendezvous_from))) for procs, rendezvous_from in kinds.T])
+    ways = np.array([_slowest(int(procs), int(rendezvous_from)) for procs, rendezvous_from in kinds.T])
     values = ways.T[:, which.ravel()].reshape(4, *points.procs.shape)
     parts = []
     for protocol, messages, blocks in ((EAGER, values[0], values[1]), (RENDEZVOUS, values[2], values[3])):
@@ -62,15 +41,19 @@ def _slowest(size: int, rendezvous_from: int) -> _Way:
     """The slowest way through a subtree of that size; messages of `rendezvous_from` blocks and more use rendezvous."""
     children = [min(1 << power, size - (1 << power)) for power in reversed(range((size - 1).bit_length()))]
     eager = [blocks for blocks in children if blocks < rendezvous_from]
-    before, ways = _Way(), []
+    rendezvous_messages = rendezvous_blocks = 0
+    ways: list[_Way] = []
     for blocks in children:
+        eager_messages = eager_blocks = 0
         if blocks >= rendezvous_from:
-            before = before.then(_Way(rendezvous_messages=1, rendezvous_blocks=blocks))
-            arrival = before
+            rendezvous_messages, rendezvous_blocks = rendezvous_messages + 1, rendezvous_blocks + blocks
         else:
-            arrival = before.then(_Way(eager_messages=1, eager_blocks=sum(min(blocks, other) for other in eager)))
-        ways.append(arrival.then(_slowest(blocks, rendezvous_from)))
-    return max(ways, key=lambda way: way.length, default=_Way())
+            eager_messages, eager_blocks = 1, sum(min(blocks, other) for other in eager)
+        arrival = (eager_messages, eager_blocks, rendezvous_messages, rendezvous_blocks)
+        a, b, c, d = (here + below for here, below in zip(arrival, _slowest(blocks, rendezvous_from), strict=True))
+        ways.append((a, b, c, d))
+    # More blocks, then more messages, take longer.
+    return max(ways, key=lambda way: (way[1] + way[3], way[0] + way[2]), default=(0, 0, 0, 0))
 
 
-BY_PARTS: dict[str, Formula] = {"linear": linear, "binomial": binomial}
+BY_PARTS = by_algorithm(linear, binomial)

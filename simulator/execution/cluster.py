@@ -16,8 +16,8 @@ from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.simulator.execution.host_lists import Slots
-from collwise.simulator.execution.installations import MPI_LIBRARIES, find_installation
-from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, run_command
+from collwise.simulator.execution.installations import find_installation
+from collwise.simulator.execution.processes import LauncherCommand, ProgramRun
 from collwise.simulator.execution.targets import EAGER_LIMITS, TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
 
 TRANSPORTS = ("default", "tcp")
@@ -52,8 +52,6 @@ class LaunchOptions:
     reach_seconds: float = REACH_SECONDS
 
     def __post_init__(self) -> None:
-        if self.library not in MPI_LIBRARIES:
-            raise unknown_name("MPI library", self.library, MPI_LIBRARIES)
         if self.transport not in TRANSPORTS:
             raise unknown_name("transport", self.transport, TRANSPORTS)
         if self.transport == "tcp" and self.library != "openmpi":
@@ -119,15 +117,7 @@ class ClusterTarget(ExecutionTarget):
         self.processes_per_node(request.procs)
         with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
             command = self.launcher_command(request, Path(directory, "hosts"))
-            run = run_command(
-                [*command.words, str(self.installation.program(request.program)), *request.args],
-                timeout_seconds=request.timeout_seconds,
-                on_line=request.on_line,
-                environment=command.environment,
-                grace_seconds=_GRACE_SECONDS,
-            )
-        run.version = self.installation.version
-        return run
+            return self.execute(request, command, grace_seconds=_GRACE_SECONDS)
 
     def _find_hosts(self) -> tuple[list[str], str]:
         """The host of each process, by rank, and the library's version, as the processes report them."""
@@ -183,8 +173,8 @@ def common_name(hosts: Sequence[str]) -> str:
     short = list(dict.fromkeys(host.split(".")[0] for host in hosts))
     if len(short) == 1:
         return short[0]
-    same = [letters[0] for letters in itertools.takewhile(lambda some: len(set(some)) == 1, zip(*short, strict=False))]
-    return "".join(same).rstrip("0123456789-_") or short[0]
+    same = itertools.takewhile(lambda some: len(set(some)) == 1, zip(*short, strict=False))
+    return "".join(letters[0] for letters in same).rstrip("0123456789-_") or short[0]
 
 
 def split_arguments(text: str, option: str) -> tuple[str, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import hostlist
 
@@ -14,6 +15,7 @@ _HOST = re.compile(r"[A-Za-z0-9_.:-]+")
 _ENTRY = re.compile(r"(?P<host>[A-Za-z0-9_.-]+)(?::(?P<count>\d+))?(?:\s+slots\s*=\s*(?P<slots>\d+))?(?:\s+max.*)?")
 _MOST_SLOTS = 100_000
 
+Item = TypeVar("Item")
 Slots = Mapping[str, int]
 """Processes that each host takes, in the order of the hosts."""
 
@@ -65,21 +67,21 @@ def expand_node_list(text: str) -> list[str]:
 
     Raises UsageError, naming SLURM_JOB_NODELIST, for any other text.
     """
-    try:
-        names: list[str] = hostlist.expand_hostlist(text.strip())
-    except hostlist.BadHostlist:
-        names = []
-    if not names or not all(_HOST.fullmatch(name) for name in names):
-        raise UsageError(f"SLURM_JOB_NODELIST: '{text}' is not a list such as n[01-04,7]")
-    return names
+    return _expanded(hostlist.expand_hostlist, text, _HOST.fullmatch, "SLURM_JOB_NODELIST", "n[01-04,7]")
 
 
 def expand_task_counts(text: str) -> list[int]:
     """The counts in SLURM's tasks per node: '2(x3),1' is 2, 2, 2, 1. Raises UsageError, naming SLURM_TASKS_PER_NODE."""
+    return _expanded(hostlist.parse_slurm_tasks_per_node, text, lambda n: n > 0, "SLURM_TASKS_PER_NODE", "2(x3),1")
+
+
+def _expanded(
+    expand: Callable[[str], list[Item]], text: str, fits: Callable[[Item], object], variable: str, example: str
+) -> list[Item]:
     try:
-        counts: list[int] = hostlist.parse_slurm_tasks_per_node(text.strip())
+        found = expand(text.strip())
     except hostlist.BadHostlist:
-        counts = []
-    if not counts or min(counts) < 1:
-        raise UsageError(f"SLURM_TASKS_PER_NODE: '{text}' is not a list such as 2(x3),1")
-    return counts
+        found = []
+    if not found or not all(map(fits, found)):
+        raise UsageError(f"{variable}: '{text}' is not a list such as {example}")
+    return found

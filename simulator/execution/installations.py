@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MPI_LIBRARIES = ("openmpi", "mpich")
@@ -57,25 +57,21 @@ def _version(command: list[str], pattern: str) -> str:
     return match.group(1)
 
 
-def _smpi(launcher: Path, build_directory: Path) -> Installation:
-    version = _version([str(launcher), "-version"], r"SimGrid version (\d+\.\d+)")
-    return Installation("smpi", version, launcher, build_directory)
-
-
 def _system_smpi() -> Installation | None:
     found = shutil.which("smpirun")
-    return _smpi(Path(found), REPOSITORY / "build" / "smpi-system") if found else None
+    if found is None:
+        return None
+    version = _version([found, "-version"], r"SimGrid version (\d+\.\d+)")
+    return Installation("smpi", version, Path(found), REPOSITORY / "build" / "smpi-system")
 
 
 def _built_smpi() -> dict[str, Installation]:
-    found = {}
-    for marker in sorted(simgrid_directory().glob("simgrid-*/.complete")):
-        prefix = marker.parent
-        version = prefix.name.removeprefix("simgrid-")
-        found[version] = Installation(
-            "smpi", version, prefix / "bin" / "smpirun", REPOSITORY / "build" / f"smpi-{version}"
-        )
-    return found
+    prefixes = [marker.parent for marker in sorted(simgrid_directory().glob("simgrid-*/.complete"))]
+    versions = {prefix.name.removeprefix("simgrid-"): prefix / "bin" / "smpirun" for prefix in prefixes}
+    return {
+        version: Installation("smpi", version, launcher, REPOSITORY / "build" / f"smpi-{version}")
+        for version, launcher in versions.items()
+    }
 
 
 def smpi_installation(version: str | None = None, procs: int = 1) -> Installation:
@@ -85,9 +81,7 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
     Raises UsageError when there is none, or not that version.
     """
     system, built = _system_smpi(), _built_smpi()
-    known = dict(built)
-    if system is not None:
-        known.setdefault(system.version, system)
+    known = ({system.version: system} if system is not None else {}) | built
     if not known:
         raise UsageError(
             "smpirun not found on PATH; install SimGrid (apt-get install libsimgrid-dev) "
@@ -110,7 +104,9 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
 
 
 def mpi_installation(library: str) -> Installation:
-    """Open MPI or MPICH as installed. Raises UsageError when its mpirun is missing."""
+    """Open MPI or MPICH as installed. Raises UsageError for another library, and when its mpirun is missing."""
+    if library not in MPI_LIBRARIES:
+        raise unknown_name("MPI library", library, MPI_LIBRARIES)
     launcher = shutil.which(f"mpirun.{library}")
     if launcher is None:
         raise UsageError(f"mpirun.{library} not found on PATH; install it (./collwise does, through apt)")

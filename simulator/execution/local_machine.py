@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import platform as machine
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from collwise.common.errors import unknown_name
-from collwise.common.notices import warn
+from collwise.common.errors import warn
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.installations import MPI_LIBRARIES, find_installation
+from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.mpirun import mpirun_command
-from collwise.simulator.execution.processes import ProgramRun, run_command
+from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import EAGER_LIMITS, ExecutionTarget, LaunchRequest
 
@@ -29,8 +29,6 @@ class LocalMachine(ExecutionTarget):
     """
 
     def __init__(self, library: str) -> None:
-        if library not in MPI_LIBRARIES:
-            raise unknown_name("MPI library", library, MPI_LIBRARIES)
         self.installation = find_installation(library)
         self.name = machine.node()
         self.eager_limit_bytes = EAGER_LIMITS[library]
@@ -50,14 +48,7 @@ class LocalMachine(ExecutionTarget):
         command = mpirun_command(
             self.installation, request.procs, environment=request.environment, launcher_args=request.launcher_args
         )
-        run = run_command(
-            [*command.words, str(self.installation.program(request.program)), *request.args],
-            timeout_seconds=request.timeout_seconds,
-            on_line=request.on_line,
-            environment=command.environment,
-        )
-        run.version = self.installation.version
-        return run
+        return self.execute(request, command)
 
 
 def warn_if_crowded(procs: int) -> None:
@@ -74,30 +65,16 @@ def run_program(
     args: Sequence[str] = (),
     *,
     platform: HostPlatform | None = None,
-    processes_per_node: int = 1,
     simgrid: str | None = None,
-    timeout_seconds: float | None = None,
-    on_line: Callable[[str], None] | None = None,
-    launcher_args: Sequence[str] = (),
+    **others: Any,
 ) -> ProgramRun:
     """Runs one of our programs under 'smpi' (needs `platform`), 'openmpi' or 'mpich' on this machine.
 
-    Raises UsageError when the library is missing or the platform is too small.
+    `others` are `timeout_seconds`, `on_line` and `launcher_args` of a LaunchRequest. Raises UsageError when the library
+    is missing or the platform is too small.
     """
     if library != "smpi":
-        return LocalMachine(library)._launch(
-            LaunchRequest(program, procs, args, timeout_seconds, on_line, launcher_args=launcher_args)
-        )
+        return LocalMachine(library)._launch(LaunchRequest(program, procs, args, **others))
     if platform is None:
         raise ValueError("running under SMPI needs a platform")
-    return run_smpi(
-        find_installation(library, simgrid, procs),
-        platform,
-        program,
-        procs,
-        args,
-        processes_per_node=processes_per_node,
-        launcher_args=launcher_args,
-        timeout_seconds=timeout_seconds,
-        on_line=on_line,
-    )
+    return run_smpi(find_installation(library, simgrid, procs), platform, program, procs, args, **others)

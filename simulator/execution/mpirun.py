@@ -1,7 +1,8 @@
-"""Builds the command lines of mpirun, Open MPI's or MPICH's (Hydra), and runs programs by it on named hosts."""
+"""Builds the command lines of mpirun, Open MPI's or MPICH's (Hydra), and runs programs by it on hosts."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.cluster import TCP_PARAMETERS, ClusterTarget, LaunchOptions
-from collwise.simulator.execution.host_lists import Slots
+from collwise.simulator.execution.host_lists import Slots, read_host_file
 from collwise.simulator.execution.installations import Installation
 from collwise.simulator.execution.processes import LauncherCommand
 from collwise.simulator.execution.targets import LaunchRequest
@@ -107,3 +108,20 @@ class Mpirun(ClusterTarget):
             parameters=TCP_PARAMETERS if self.options.transport == "tcp" else {},
             launcher_args=[*self.options.extra_args, *request.launcher_args],
         )
+
+
+def slots_of_reservation(environment: Mapping[str, str]) -> Slots:
+    """The hosts of OAR's node file, which has a line per core. Raises UsageError outside of a reservation."""
+    file = environment.get("OAR_NODEFILE") or environment.get("OAR_NODE_FILE")
+    if not file:
+        raise UsageError("--launcher oar: OAR_NODEFILE is not set; run within a reservation (oarsub)")
+    return read_host_file(Path(file))
+
+
+class Oar(Mpirun):
+    """The hosts of the OAR reservation that this runs in, as on Grid'5000, with oarsh in place of ssh."""
+
+    launcher = "oar"
+
+    def __init__(self, options: LaunchOptions, remote_shell: str = "") -> None:
+        super().__init__(slots_of_reservation(os.environ), options, remote_shell or "oarsh")

@@ -42,7 +42,6 @@ class ProgramRun:
     returncode: int | None
     output_lines: list[str] = field(default_factory=list)
     error_text: str = ""
-    version: str = ""
     reason: str = ""
 
     @property

@@ -43,11 +43,6 @@ def installation_prefix(version: str) -> Path:
     return simgrid_directory() / f"simgrid-{version}"
 
 
-def is_installed(version: str) -> bool:
-    """Whether that version is installed completely: its marker is written last."""
-    return _marker(version).exists()
-
-
 def install_simgrid(version: str, jobs: int | None = None) -> Path:
     """Downloads, builds and installs SimGrid `version` unless it is installed; returns its prefix.
 
@@ -62,11 +57,15 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
         raise UsageError(f"jobs is {jobs}: at least one compiler has to run")
     console = Console(stderr=True, highlight=False)
     prefix = installation_prefix(version)
+    # It is written last: a prefix without it does not count.
+    marker = prefix / ".complete"
     with _lock(version, console):
-        if is_installed(version):
+        if marker.exists():
             console.print(f"SimGrid {version} is already in {prefix}", soft_wrap=True)
             return prefix
-        _require_tools()
+        missing = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
+        if missing:
+            raise UsageError(f"building SimGrid needs these packages: {' '.join(missing)} libboost-dev")
         log, work = simgrid_directory() / f"simgrid-{version}.log", simgrid_directory() / f"build-simgrid-{version}"
         log.write_bytes(b"")
         if not (work / "source").exists():
@@ -76,7 +75,7 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
         configure(version, work, log)
         console.print(f"building into {prefix} (output in {log})", soft_wrap=True)
         _build(version, work, log, jobs or _default_jobs(), console)
-        _marker(version).touch()
+        marker.touch()
         shutil.rmtree(work)
         console.print(f"SimGrid {version} is ready in {prefix}", soft_wrap=True)
     return prefix
@@ -182,16 +181,6 @@ def _lock(version: str, console: Console) -> Iterator[None]:
         yield
 
 
-def _require_tools() -> None:
-    missing = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
-    if missing:
-        raise UsageError(f"building SimGrid needs these packages: {' '.join(missing)} libboost-dev")
-
-
 def _default_jobs() -> int:
     memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return max(1, min(len(os.sched_getaffinity(0)), int(memory_bytes / _BYTES_PER_COMPILER)))
-
-
-def _marker(version: str) -> Path:
-    return installation_prefix(version) / ".complete"

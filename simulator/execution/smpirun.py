@@ -100,12 +100,10 @@ def run_smpi(
     """Simulates one of our programs on a platform. Raises UsageError when the platform is too small."""
     binary = smpi.program(program)
     with smpi_files(platform, procs, processes_per_node) as files:
-        run = run_command(
+        return run_command(
             [*smpirun_command(smpi, files, procs, binary, launcher_args=launcher_args), *args],
             timeout_seconds=timeout_seconds,
             on_line=on_line,
             environment=smpirun_environment(smpi),
             stop=stop,
         )
-    run.version = smpi.version
-    return run

@@ -8,9 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from collwise.simulator.execution.installations import Installation
-from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, run_command
 
 EAGER_LIMITS = {"openmpi": 4096, "mpich": 8192}
 """Bytes, between processes of one machine: Open MPI's btl_vader_eager_limit, and about what MPICH's UCX uses."""
@@ -66,18 +67,19 @@ class ExecutionTarget(ABC):
     def launch(self, request: LaunchRequest) -> ProgramRun:
         """Runs the program; none of its processes is left when this returns."""
 
-    def run(
-        self,
-        program: str,
-        procs: int,
-        args: Sequence[str] = (),
-        *,
-        timeout_seconds: float | None = None,
-        on_line: Callable[[str], None] | None = None,
-        environment: Mapping[str, str] | None = None,
-    ) -> ProgramRun:
-        """Launches a request with these values."""
-        return self.launch(LaunchRequest(program, procs, args, timeout_seconds, on_line, environment or {}))
+    def execute(self, request: LaunchRequest, command: LauncherCommand, **options: Any) -> ProgramRun:
+        """Runs the request's program by a launcher; `options` are those of `run_command`."""
+        return run_command(
+            [*command.words, str(self.installation.program(request.program)), *request.args],
+            timeout_seconds=request.timeout_seconds,
+            on_line=request.on_line,
+            environment=command.environment,
+            **options,
+        )
+
+    def run(self, program: str, procs: int, args: Sequence[str] = (), **others: Any) -> ProgramRun:
+        """Launches a LaunchRequest with these values."""
+        return self.launch(LaunchRequest(program, procs, args, **others))
 
 
 class ModifiedTarget(ExecutionTarget):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from collwise.simulator.timing import Case
 
 
 @dataclass
@@ -40,3 +42,12 @@ def worklist(
         file = Path(directory, "list")
         file.write_text(text, encoding="utf-8")
         yield Worklist(str(file), keep)
+
+
+def case_lines(cases: Sequence[Case]) -> str:
+    """The cases as programs/benchmark.c reads them: ids are positions."""
+    return "".join(
+        f"{number} {case.experiment} {case.collective} {case.algorithm} {case.procs} {case.root} "
+        f"{case.message_bytes} {case.segment_bytes} {case.fanout} {case.gather_bytes} {case.limit_bytes}\n"
+        for number, case in enumerate(cases)
+    )

@@ -2,51 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import SimulatedExperiments
+from collwise.simulator.sweeps.experiment_runner import simulated_experiments
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.runner import Progress, Runner, RunResult, run_cases
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
 
-RunnerFactory = Callable[[HostPlatform, int, "SimulationContext"], Runner]
-"""Makes the runner for a platform, the largest process count and a context."""
+CollectiveRunners = Callable[[HostPlatform, int, "SimulationContext"], Runner]
+"""Makes the runner of collectives for a platform, the largest process count and a context."""
+
+ExperimentRunners = Callable[[HostPlatform, int, int, bool, "SimulationContext"], Runner]
+"""Makes the runner of experiments for a platform, the number of processes, how many of them are on each node, whether
+experiments on disjoint processes run side by side, and a context."""
 
 
-def _smpi(platform: HostPlatform, procs: int, context: SimulationContext) -> Runner:
-    return SmpiRunner(platform, procs, context.simgrid, context.jobs)
+@dataclass(frozen=True)
+class Engine:
+    """What simulates. `experiments` is None where it has no experiments between a few processes."""
+
+    name: str
+    collectives: CollectiveRunners
+    experiments: ExperimentRunners | None = None
 
 
-@contextmanager
-def no_progress(label: str) -> Iterator[Progress]:
-    """Shows nothing."""
-    yield lambda timing, fraction: None
-
-
-ENGINES: Mapping[str, RunnerFactory] = {"smpi": _smpi}
-"""What simulates, by the name that --engine takes."""
+SMPI = Engine(
+    "smpi",
+    lambda platform, procs, context: SmpiRunner(platform, procs, context.simgrid, context.jobs),
+    lambda platform, procs, per_node, in_parallel, context: simulated_experiments(
+        platform,
+        procs,
+        processes_per_node=per_node,
+        simgrid=context.simgrid,
+        jobs=context.jobs,
+        in_parallel=in_parallel,
+    ),
+)
+ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI,)}
+"""The engines, by the names that --engine takes."""
 
 
 @dataclass(frozen=True)
 class SimulationContext:
     """How simulated times are made, and the store that holds them.
 
-    `engine` is a name of ENGINES; `simgrid` a version of SimGrid, by default the system's; `jobs` how many simulations
-    run side by side, by default one per core. `progress` shows how far a simulation with a label is. `make_runner`
-    replaces the engine's own runner, for instance in a test.
+    `simgrid` is a version of SimGrid, by default the system's; `jobs` how many simulations run side by side, by default
+    one per core. `progress` shows how far a simulation with a label is.
     """
 
     store: Store
-    engine: str = "smpi"
+    engine: Engine = SMPI
     simgrid: str | None = None
     jobs: int | None = None
-    progress: Callable[[str], AbstractContextManager[Progress]] = no_progress
-    make_runner: RunnerFactory | None = None
+    progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext()
 
     def simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str = "") -> RunResult:
         """Times of all cases; simulates those that the store does not have. `label` is shown with the progress.
@@ -54,18 +68,16 @@ class SimulationContext:
         Raises UsageError when the engine is missing or a case does not fit on the platform.
         """
         procs = max((case.procs for case in cases), default=1)
-        runner = (self.make_runner or ENGINES[self.engine])(platform, procs, self)
+        runner = self.engine.collectives(platform, procs, self)
         with self.progress(label or platform.name) as advance:
             return run_cases(runner, cases, self.store, advance)
 
     def simulate_experiments(
-        self, platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case], label: str = ""
+        self, platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case]
     ) -> RunResult:
         """Times of experiments among `procs` processes, each made alone; otherwise as `simulate`."""
-        runner = SimulatedExperiments(
-            platform, procs, processes_per_node=processes_per_node, simgrid=self.simgrid, jobs=self.jobs
-        )
-        with self.progress(label or platform.name) as advance:
+        runner = self._experiments(platform, procs, processes_per_node, in_parallel=False)
+        with self.progress(platform.name) as advance:
             return run_cases(runner, cases, self.store, advance)
 
     def laboratory(
@@ -73,13 +85,22 @@ class SimulationContext:
     ) -> ExperimentLaboratory:
         """A laboratory of the first `procs` processes on a platform, by default one on each node.
 
-        Raises UsageError when the engine is missing or the nodes do not suffice.
+        Raises UsageError when the engine is missing or has no experiments, or the nodes do not suffice.
         """
-        return ExperimentLaboratory.simulated(
-            platform,
+        count = len(platform.hosts) if procs is None else procs
+        return ExperimentLaboratory(
+            {how: self._experiments(platform, count, processes_per_node, how) for how in (True, False)},
             self.store,
-            procs=procs,
+            count,
+            eager_limit_bytes=platform.eager_limit_bytes,
+            least_bytes=1,
             processes_per_node=processes_per_node,
-            simgrid=self.simgrid,
-            jobs=self.jobs,
         )
+
+    def _experiments(self, platform: HostPlatform, procs: int, processes_per_node: int, in_parallel: bool) -> Runner:
+        if self.engine.experiments is None:
+            others = ", ".join(engine.name for engine in ENGINES.values() if engine.experiments)
+            raise UsageError(
+                f"engine {self.engine.name} has no experiments between a few processes; valid here: {others}"
+            )
+        return self.engine.experiments(platform, procs, processes_per_node, in_parallel, self)

@@ -6,12 +6,13 @@ import math
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from collwise.common.errors import CollwiseError
 from collwise.common.experiments import EAGER_LIMIT, ON_MANY, Experiment
@@ -22,8 +23,7 @@ from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.sweeps.method import Precision
-from collwise.simulator.sweeps.rounds import plan_rounds
-from collwise.simulator.sweeps.runner import Keep
+from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
 
@@ -61,151 +61,171 @@ def experiment_of(case: Case) -> Experiment:
     return Experiment(case.experiment, ranks, case.message_bytes, case.reply_bytes, case.count, case.delay_seconds)
 
 
-class ExperimentRunner(ABC):
-    """A Runner of experiments, which are made in rounds on disjoint processes if `in_parallel`, else one by one.
+RunProgram = Callable[[str, Callable[[str], None], threading.Event], ProgramRun]
+"""Runs the program over a file of experiments, passing on its lines of output, until the event asks it to stop."""
+
+
+class ExperimentRunner(Runner):
+    """Makes experiments, which are made in rounds on disjoint processes if `in_parallel`, else one by one.
 
     `repetitions` holds exact numbers of repetitions, by case; other cases are repeated as the engine sees fit. With
-    `jobs` above 1 several executions of the program share the rounds.
+    `jobs` above 1 several executions of the program share the rounds. `folder` makes a directory that all processes can
+    read; by default any of this machine is.
     """
 
     def __init__(
         self,
         configuration: Configuration,
+        run_program: RunProgram,
         *,
         in_parallel: bool,
         jobs: int = 1,
         repetitions: Mapping[Case, int] | None = None,
+        folder: Callable[[], AbstractContextManager[Path] | None] = lambda: None,
     ) -> None:
-        self.configuration = configuration
-        self.processes_started = 0
+        self._configuration = configuration
+        self._run_program, self._folder = run_program, folder
         self._in_parallel, self._jobs = in_parallel, jobs
         self._repetitions = {experiment_of(case): number for case, number in (repetitions or {}).items()}
         self._stop = threading.Event()
 
-    def weight(self, case: Case) -> float:
-        """1: experiments are short."""
-        return 1.0
+    @property
+    def configuration(self) -> Configuration:
+        """What the times depend on besides the experiment."""
+        return self._configuration
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
         """Makes the experiments. Raises CollwiseError when the program ends before all are made."""
         by_experiment = {experiment_of(case): case for case in cases}
         rounds = plan_rounds(list(by_experiment), self._in_parallel)
         jobs = min(self._jobs, -(-len(rounds) // _ROUNDS_PER_PROCESS))
-        self._stop.clear()
-        with ThreadPoolExecutor(max_workers=jobs) as pool:
-            try:
-                shares = [pool.submit(self._make_share, rounds[job::jobs], by_experiment, keep) for job in range(jobs)]
-                for share in shares:
-                    share.result()
-            except BaseException:
-                self._stop.set()
-                raise
+        shares = [partial(self._make_share, rounds[job::jobs], by_experiment, keep) for job in range(jobs)]
+        run_concurrently(shares, jobs, self._stop)
 
     def _make_share(self, rounds: _Rounds, by_experiment: Mapping[Experiment, Case], keep: Keep) -> None:
-        experiments = [one for together in rounds for one in together]
+        asked = [by_experiment[one] for together in rounds for one in together]
         self.processes_started += 1
-
-        def keep_record(record: dict[str, Any]) -> None:
-            keep(_timing(by_experiment[experiments[record["id"]]], record))
-
-        with worklist(experiment_lines(rounds, self._repetitions), keep_record, self._folder()) as work:
-            run = self._run_program(work.file_name, work.take)
-        if work.done < len(experiments):
+        lines = experiment_lines(rounds, self._repetitions)
+        with worklist(lines, lambda record: keep(_timing(asked[record["id"]], record)), self._folder()) as work:
+            run = self._run_program(work.file_name, work.take, self._stop)
+        if work.done < len(asked):
             raise CollwiseError(
-                f"{self.configuration.maker}: {run.problem}; {work.done} of {len(experiments)} experiments were made "
+                f"{self.configuration.maker}: {run.problem}; {work.done} of {len(asked)} experiments were made "
                 "and are in the store"
             )
 
-    @abstractmethod
-    def _run_program(self, file_name: str, on_line: Callable[[str], None]) -> ProgramRun:
-        """Runs the program over a file of experiments."""
 
-    def _folder(self) -> AbstractContextManager[Path] | None:
-        """A directory that all processes can read; None: any of this machine."""
-        return None
-
-
-class SimulatedExperiments(ExperimentRunner):
-    """Experiments on the first `procs` processes of a platform, simulated once each.
+def simulated_experiments(
+    platform: HostPlatform,
+    procs: int,
+    *,
+    processes_per_node: int = 1,
+    simgrid: str | None = None,
+    jobs: int | None = None,
+    in_parallel: bool = False,
+) -> ExperimentRunner:
+    """A runner of experiments on the first `procs` processes of a platform, simulated once each.
 
     Raises UsageError when the engine is missing or the platform does not hold the processes.
     """
+    platform.hosts_for(procs, processes_per_node)
+    installation, side_by_side = smpi_installation(simgrid, procs), "yes" if in_parallel else "no"
 
-    def __init__(
-        self,
-        platform: HostPlatform,
-        procs: int,
-        *,
-        processes_per_node: int = 1,
-        simgrid: str | None = None,
-        jobs: int | None = None,
-        in_parallel: bool = False,
-    ) -> None:
-        platform.hosts_for(procs, processes_per_node)
-        self._platform, self._procs, self._per_node = platform, procs, processes_per_node
-        self._installation = smpi_installation(simgrid, procs)
-        super().__init__(
-            simulated_configuration(
-                platform, self._installation, "experiments", side_by_side="yes" if in_parallel else "no"
-            ),
-            in_parallel=in_parallel,
-            jobs=jobs or os.cpu_count() or 1,
-        )
-
-    def _run_program(self, file_name: str, on_line: Callable[[str], None]) -> ProgramRun:
+    def run_program(file_name: str, on_line: Callable[[str], None], stop: threading.Event) -> ProgramRun:
         return run_smpi(
-            self._installation,
-            self._platform,
+            installation,
+            platform,
             "experiments",
-            self._procs,
+            procs,
             [file_name],
-            processes_per_node=self._per_node,
+            processes_per_node=processes_per_node,
             on_line=on_line,
-            stop=self._stop,
+            stop=stop,
         )
 
+    return ExperimentRunner(
+        simulated_configuration(platform, installation, "experiments", side_by_side=side_by_side),
+        run_program,
+        in_parallel=in_parallel,
+        jobs=jobs or os.cpu_count() or 1,
+    )
 
-class MeasuredExperiments(ExperimentRunner):
-    """Experiments among `procs` processes on a target, under its real MPI library.
+
+def measured_experiments(
+    target: ExecutionTarget,
+    procs: int,
+    precision: Precision,
+    *,
+    in_parallel: bool = False,
+    repetitions: Mapping[Case, int] | None = None,
+    limit_seconds: float = TIME_LIMIT_SECONDS,
+) -> ExperimentRunner:
+    """A runner of experiments among `procs` processes on a target, under its real MPI library.
 
     Cases without a number in `repetitions` are repeated until they are precise; with any such number all samples are
     in the timings. Whatever still runs `limit_seconds` after the runner was made is stopped.
     """
+    deadline = time.monotonic() + limit_seconds
+    options = [*precision.options(), *(["--samples"] if repetitions else [])]
+    details = {
+        "program_digest": file_digest(target.installation.program("experiments")),
+        "side_by_side": "yes" if in_parallel else "no",
+        **target.facts,
+        "procs": str(procs),
+        **precision.details(),
+        **({"samples": "kept"} if repetitions else {}),
+    }
 
-    def __init__(
-        self,
-        target: ExecutionTarget,
-        procs: int,
-        precision: Precision,
-        *,
-        in_parallel: bool = False,
-        repetitions: Mapping[Case, int] | None = None,
-        limit_seconds: float = TIME_LIMIT_SECONDS,
-    ) -> None:
-        self._target, self._procs = target, procs
-        self._options = [*precision.options(), *(["--samples"] if repetitions else [])]
-        self._deadline = time.monotonic() + limit_seconds
-        details = {
-            "program_digest": file_digest(target.installation.program("experiments")),
-            "side_by_side": "yes" if in_parallel else "no",
-            **target.facts,
-            "procs": str(procs),
-            **precision.details(),
-            **({"samples": "kept"} if repetitions else {}),
-        }
-        super().__init__(
-            Configuration("measured", target.name, target.installation.label, tuple(sorted(details.items()))),
-            in_parallel=in_parallel,
-            repetitions=repetitions,
-        )
+    def run_program(file_name: str, on_line: Callable[[str], None], stop: threading.Event) -> ProgramRun:
+        left = max(0.0, deadline - time.monotonic())
+        return target.run("experiments", procs, [file_name, *options], timeout_seconds=left, on_line=on_line)
 
-    def _run_program(self, file_name: str, on_line: Callable[[str], None]) -> ProgramRun:
-        left = max(0.0, self._deadline - time.monotonic())
-        arguments = [file_name, *self._options]
-        return self._target.run("experiments", self._procs, arguments, timeout_seconds=left, on_line=on_line)
+    return ExperimentRunner(
+        Configuration("measured", target.name, target.installation.label, tuple(sorted(details.items()))),
+        run_program,
+        in_parallel=in_parallel,
+        repetitions=repetitions,
+        folder=target.shared_directory,
+    )
 
-    def _folder(self) -> AbstractContextManager[Path]:
-        return self._target.shared_directory()
+
+def plan_rounds(experiments: Sequence[Experiment], in_parallel: bool) -> list[list[Experiment]]:
+    """The experiments by rounds; one per round unless `in_parallel`.
+
+    In a round all are of one kind and about one size, so that none waits long for another.
+    """
+    if not in_parallel:
+        return [[experiment] for experiment in experiments]
+    alike: dict[object, list[Experiment]] = {}
+    for one in experiments:
+        size = (one.message_bytes + one.reply_bytes).bit_length()
+        alike.setdefault((one.kind, one.count, one.delay_seconds, size), []).append(one)
+    return [made for group in alike.values() for made in _pack(group)]
+
+
+def _pack(experiments: list[Experiment]) -> list[list[Experiment]]:
+    """Fills round after round, always with the experiment whose processes have most left to do.
+
+    Among equals the sum of ranks modulo P decides: pairs of one sum are disjoint, so that all pairs take P rounds or
+    P - 1.
+    """
+    procs = 1 + max(rank for one in experiments for rank in one.processes)
+    experiments = sorted(experiments, key=lambda one: sum(one.processes) % procs)
+    takes = np.zeros((len(experiments), procs), dtype=bool)
+    for number, one in enumerate(experiments):
+        takes[number, list(one.processes)] = True
+    left = np.ones(len(experiments), dtype=bool)
+    rounds: list[list[Experiment]] = []
+    while left.any():
+        busiest = takes @ takes[left].sum(axis=0)
+        free = left.copy()
+        rounds.append([])
+        while free.any():
+            chosen = int(np.argmax(np.where(free, busiest, -1)))
+            rounds[-1].append(experiments[chosen])
+            left[chosen] = False
+            free &= ~takes[:, takes[chosen]].any(axis=1)
+    return rounds
 
 
 def _timing(case: Case, record: Mapping[str, Any]) -> Timing:

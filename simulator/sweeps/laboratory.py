@@ -18,17 +18,15 @@ from collwise.common.experiments import (
     Experiment,
     Measurement,
 )
-from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import (
     TIME_LIMIT_SECONDS,
-    MeasuredExperiments,
-    SimulatedExperiments,
     case_of,
+    measured_experiments,
+    plan_rounds,
 )
 from collwise.simulator.sweeps.method import Precision
-from collwise.simulator.sweeps.rounds import plan_rounds
 from collwise.simulator.sweeps.runner import Runner, run_cases, successful_timings
 from collwise.simulator.timing import Case, Configuration, Timing
 
@@ -69,7 +67,7 @@ def check(experiment: Experiment, procs: int) -> None:
 
 
 class ExperimentLaboratory:
-    """A common.experiments.Laboratory whose times are rows of the timing table; made by `simulated` or `measured`.
+    """A common.experiments.Laboratory whose times are rows of the timing table.
 
     Attributes: `procs`, `least_bytes`, `eager_limit_bytes` and `effort` as in Laboratory; `label` names what makes the
     times. Experiments asked for again count as effort again, though the store answers.
@@ -93,42 +91,6 @@ class ExperimentLaboratory:
         self._known: dict[bool, dict[Case, Timing]] = {}
 
     @classmethod
-    def simulated(
-        cls,
-        platform: HostPlatform,
-        store: Store,
-        *,
-        procs: int | None = None,
-        processes_per_node: int = 1,
-        simgrid: str | None = None,
-        jobs: int | None = None,
-    ) -> ExperimentLaboratory:
-        """A laboratory of the first `procs` processes on a platform, by default one on each node.
-
-        Raises UsageError when the engine is missing or the nodes do not suffice.
-        """
-        count = len(platform.hosts) if procs is None else procs
-        runners = {
-            in_parallel: SimulatedExperiments(
-                platform,
-                count,
-                processes_per_node=processes_per_node,
-                simgrid=simgrid,
-                jobs=jobs,
-                in_parallel=in_parallel,
-            )
-            for in_parallel in (True, False)
-        }
-        return cls(
-            runners,
-            store,
-            count,
-            eager_limit_bytes=platform.eager_limit_bytes,
-            least_bytes=1,
-            processes_per_node=processes_per_node,
-        )
-
-    @classmethod
     def measured(
         cls,
         target: ExecutionTarget,
@@ -145,7 +107,7 @@ class ExperimentLaboratory:
         if procs < 1:
             raise UsageError(f"{procs} processes; the least is 1")
         runners = {
-            in_parallel: MeasuredExperiments(
+            in_parallel: measured_experiments(
                 target, procs, precision or Precision(), in_parallel=in_parallel, limit_seconds=limit_seconds
             )
             for in_parallel in (True, False)

@@ -10,17 +10,16 @@ from collwise.common.errors import CollwiseError
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.sweeps.method import USUAL_METHOD, Method, combine
-from collwise.simulator.sweeps.runner import Keep, Progress, run_cases
+from collwise.simulator.sweeps.runner import Keep, Progress, Runner, run_cases
 from collwise.simulator.timing import Case, Configuration, Timing
 
 
-class MpiRunner:
-    """A Runner: one execution of MPI over all cases, on an execution target.
+class MpiRunner(Runner):
+    """One execution of MPI over all cases, on an execution target.
 
     `run` distinguishes repeated measurements, `launch` the executions of one measurement. `timeout_seconds` is the time
     limit of the execution; by default what the method's own limits add up to.
@@ -36,7 +35,6 @@ class MpiRunner:
         timeout_seconds: float | None = None,
     ) -> None:
         self.target, self.method = target, method
-        self.processes_started = 0
         self._run, self._launch, self._timeout_seconds = run, launch, timeout_seconds
 
     @property
@@ -51,10 +49,6 @@ class MpiRunner:
             run=self._run,
             launch=self._launch,
         )
-
-    def weight(self, case: Case) -> float:
-        """1: measured cases take about equally long, whatever their size."""
-        return 1.0
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
         """Measures the cases. Raises CollwiseError when the execution ends before all are done."""
@@ -111,20 +105,11 @@ def measure(
     target: ExecutionTarget,
     cases: Sequence[Case],
     store: Store,
-    *,
     method: Method = USUAL_METHOD,
-    run: str = "",
-    timeout_seconds: float | None = None,
-    on_progress: Progress | None = None,
+    **options: Any,
 ) -> list[Timing]:
-    """Times of all cases, in their order; measures those that the store does not have, and stores each at once.
-
-    The launches of the method are combined (`combine`); the store has each of them. `timeout_seconds` is the limit of
-    one launch. Raises CollwiseError when a launch ends before all cases are done.
-    """
-    each = measure_launches(
-        target, cases, store, method=method, run=run, timeout_seconds=timeout_seconds, on_progress=on_progress
-    )
+    """The times of all cases as `measure_launches` makes them, those of several launches combined (`combine`)."""
+    each = measure_launches(target, cases, store, method, **options)
     return [combine(timings, method.precision.confidence) for timings in zip(*each, strict=True)]
 
 
@@ -132,13 +117,17 @@ def measure_launches(
     target: ExecutionTarget,
     cases: Sequence[Case],
     store: Store,
-    *,
     method: Method = USUAL_METHOD,
+    *,
     run: str = "",
     timeout_seconds: float | None = None,
     on_progress: Progress | None = None,
 ) -> list[list[Timing]]:
-    """The times of all cases for each launch of the method; otherwise as `measure`."""
+    """Times of all cases, in their order, for each launch of the method; measures those that the store does not have.
+
+    Each is stored at once. `timeout_seconds` is the limit of one launch. Raises CollwiseError when a launch ends before
+    all cases are done.
+    """
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     runners = [
         MpiRunner(target, method, run=run, launch=launch, timeout_seconds=timeout_seconds)
@@ -160,19 +149,17 @@ def timing_from_record(case: Case, record: Mapping[str, Any]) -> Timing:
         return Timing(case, math.nan, error=record["error"], precise=False)
     return Timing(
         case,
-        record["seconds"],
         half_width_seconds=math.inf if record["half_width_seconds"] is None else record["half_width_seconds"],
-        repetitions=record["repetitions"],
-        median_seconds=record["median_seconds"],
-        least_seconds=record["least_seconds"],
-        greatest_seconds=record["greatest_seconds"],
-        late_starts=record["late_starts"],
-        clock_resolution_seconds=record["clock_resolution_seconds"],
-        precise=record["precise"],
         samples=tuple(record["samples"]) if "samples" in record else None,
+        **{name: record[name] for name in _RECORDED},
     )
 
 
+# The fields of a Timing that a record has under the same names and in the same form.
+_RECORDED = (
+    *("seconds", "repetitions", "median_seconds", "least_seconds", "greatest_seconds", "late_starts"),
+    *("clock_resolution_seconds", "precise"),
+)
 _CSV_CASE = ("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "fanout", "root")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -20,9 +21,9 @@ Progress = Callable[[Timing, float], None]
 
 
 class Runner(Protocol):
-    """Makes times: SMPI, a real MPI library somewhere, or the records of a run elsewhere."""
+    """Makes times: SMPI, or a real MPI library somewhere."""
 
-    processes_started: int
+    processes_started: int = 0
     """How many simulations or executions of MPI `make` has started so far."""
 
     @property
@@ -30,7 +31,8 @@ class Runner(Protocol):
         """What the times depend on besides the case."""
 
     def weight(self, case: Case) -> float:
-        """The relative effort of a case, for honest progress."""
+        """The relative effort of a case, for honest progress; 1 where cases take about equally long."""
+        return 1.0
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
         """Times the cases in any order and passes each timing to `keep`; that of a failed case has an error.
@@ -38,6 +40,19 @@ class Runner(Protocol):
         Stops as soon as possible when `keep` raises. Raises CollwiseError when the runner cannot continue; timings that
         `keep` has received stay valid.
         """
+
+
+def run_concurrently(tasks: Sequence[Callable[[], None]], jobs: int, stop: threading.Event) -> None:
+    """Runs all tasks, `jobs` at a time. When one raises, `stop` asks the others to end, and the error is raised."""
+    stop.clear()
+    with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
+        try:
+            for future in concurrent.futures.as_completed([pool.submit(task) for task in tasks]):
+                future.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 @dataclass(frozen=True)

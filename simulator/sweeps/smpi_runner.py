@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import heapq
 import json
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from functools import cache, partial
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, run_smpi
-from collwise.simulator.execution.worklist import worklist
+from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_simulated_sizes
-from collwise.simulator.sweeps.case_file import case_lines
-from collwise.simulator.sweeps.message_counts import cost_of
-from collwise.simulator.sweeps.runner import Keep
+from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.timing import Case, Configuration, Timing
 
 # A batch worth starting a process of its own for, in messages: a few times as long as the start takes, and short enough
 # that the cores finish together.
 _BATCH_MESSAGES = 40_000
+# The cost of a case besides its messages (agreeing on its start), in messages per process.
+_FIXED_MESSAGES_PER_PROCESS = 8
+
+# Topologies (as in the catalogue) by the number of messages: the edges of a tree carry one message each; partners at
+# doubling distances exchange ceil(log2 P) times; around a ring, and between all pairs, each process sends P - 1.
+_TREES = {
+    *("flat", "chain", "k_chain", "binary", "binomial", "knomial", "two_tree"),
+    *("in_order_binary", "in_order_binomial"),
+}
+_DOUBLING = {"dissemination", "hypercube", "butterfly", "recursive_doubling", "recursive_halving"}
+
+# Collectives that take two turns on trees: up and down. On other topologies only an allreduce does.
+_UP_AND_DOWN = {"allreduce", "allgather", "allgatherv", "barrier", "reduce_scatter", "reduce_scatter_block"}
 
 
 def simulated_configuration(
@@ -60,8 +72,8 @@ def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
     return sorted(batches, key=lambda batch: -sum(map(cost_of, batch)))
 
 
-class SmpiRunner:
-    """A Runner: simulations on a platform, `jobs` side by side.
+class SmpiRunner(Runner):
+    """Simulations on a platform, `jobs` side by side.
 
     When the simulator fails, the case it failed in gets a timing with an error, and the others are simulated.
     Raises UsageError when that version of SimGrid is missing.
@@ -73,7 +85,6 @@ class SmpiRunner:
         """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred."""
         self.platform = platform
         self.installation: Installation = smpi_installation(simgrid, procs)
-        self.processes_started = 0
         self._jobs = jobs or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -92,16 +103,8 @@ class SmpiRunner:
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
         check_simulated_sizes(cases)
-        self._stop.clear()
-        with concurrent.futures.ThreadPoolExecutor(max_workers=self._jobs) as pool:
-            try:
-                futures = [pool.submit(self._run_batch, batch, keep) for batch in plan_batches(cases, self._jobs)]
-                for future in concurrent.futures.as_completed(futures):
-                    future.result()
-            except BaseException:
-                self._stop.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
+        tasks = [partial(self._run_batch, batch, keep) for batch in plan_batches(cases, self._jobs)]
+        run_concurrently(tasks, self._jobs, self._stop)
 
     def _run_batch(self, batch: Sequence[Case], keep: Keep) -> None:
         left = list(batch)
@@ -153,3 +156,31 @@ def _timing(cases: Sequence[Case], record: dict[str, float | str]) -> Timing:
     if "error" in record:
         return Timing(case, float("nan"), error=str(record["error"]))
     return Timing(case, float(record["seconds"]), float(record["root_seconds"]))
+
+
+def cost_of(case: Case) -> float:
+    """The approximate number of messages; an upper bound where the topology is unknown or one of several."""
+    others = case.procs - 1
+    is_cut = case.segment_bytes and not 0 < case.limit_bytes < case.message_bytes
+    segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
+    topologies = _topologies(case.collective, case.algorithm)
+    if case.experiment != "collective" or topologies <= _TREES:
+        messages = others * segments
+    elif topologies <= _TREES | _DOUBLING:
+        messages = case.procs * others.bit_length() * segments
+    else:
+        # Blocks are what is cut here, each of a P-th of the message.
+        messages = case.procs * (others + segments - 1)
+    if case.collective == "allreduce" or (case.collective in _UP_AND_DOWN and topologies <= _TREES):
+        messages *= 2
+    if case.collective == "gather" or case.experiment == "bcast_gather":
+        messages += 3 * case.procs
+    return messages + _FIXED_MESSAGES_PER_PROCESS * case.procs
+
+
+@cache
+def _topologies(collective: str, algorithm: str) -> frozenset[str]:
+    """The topologies that the catalogue names for an algorithm."""
+    known = Catalogue.load().collectives.get(collective)
+    named = known.algorithms[algorithm].topology if known is not None and algorithm in known.algorithms else "unknown"
+    return frozenset(named.split(", "))

@@ -65,7 +65,7 @@ def session(
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     with Store(store_path(store)) as opened:
-        yield SimulationContext(opened, engine, simgrid, jobs)
+        yield SimulationContext(opened, ENGINES[engine], simgrid, jobs)
 
 
 def store_path(given: str | Path | None = None) -> Path:

@@ -12,9 +12,8 @@ import pandas as pd
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, unknown_name, warn
 from collwise.common.files import write_text
-from collwise.common.notices import warn
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads

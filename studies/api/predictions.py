@@ -14,8 +14,7 @@ import pandas as pd
 from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, unknown_name
-from collwise.common.notices import warn
+from collwise.common.errors import UsageError, unknown_name, warn
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel

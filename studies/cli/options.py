@@ -195,7 +195,7 @@ class SimulationOptions:
     def context(self) -> Iterator[SimulationContext]:
         """The context of all simulations of a command, with its store open and progress on stderr."""
         with Store(self.store) as opened:
-            yield SimulationContext(opened, self.engine, self.simgrid, self.jobs, sweep_progress)
+            yield SimulationContext(opened, ENGINES[self.engine], self.simgrid, self.jobs, sweep_progress)
 
 
 def simulation_options(function: F) -> F:

@@ -10,8 +10,7 @@ import click
 import numpy as np
 
 import collwise
-from collwise.common.errors import UsageError
-from collwise.common.notices import warn
+from collwise.common.errors import UsageError, warn
 from collwise.common.units import format_seconds, format_size
 from collwise.models.piecewise import Array
 from collwise.models.registry import MODEL_NAMES

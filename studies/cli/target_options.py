@@ -16,8 +16,7 @@ from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, Laun
 from collwise.simulator.execution.host_lists import read_hosts
 from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.execution.local_machine import LocalMachine
-from collwise.simulator.execution.mpirun import Mpirun
-from collwise.simulator.execution.oar import Oar
+from collwise.simulator.execution.mpirun import Mpirun, Oar
 from collwise.simulator.execution.srun import Srun
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.studies.cli.options import SIZE, FiniteRange, NamedChoice, file_option

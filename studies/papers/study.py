@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Store, default_store_path
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.studies.cli.options import sweep_progress
 from collwise.studies.figures.style import png
 from collwise.studies.reports.markdown import markdown_table
@@ -78,7 +78,7 @@ class Study:
         """The context of the study's simulations, with its store open."""
         of = self._settings
         with Store(of.store) as store:
-            yield SimulationContext(store, of.engine, of.simgrid, of.jobs, sweep_progress)
+            yield SimulationContext(store, ENGINES[of.engine], of.simgrid, of.jobs, sweep_progress)
 
     def text(self, markdown: str) -> None:
         """Shows a paragraph."""

@@ -12,7 +12,7 @@ from collwise.common.experiments import ROUNDTRIP, Experiment
 from collwise.models.fitting.procedures import PROCEDURES, FitProcedure, default_procedure
 from collwise.platforms import load
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+from collwise.simulator.sweeps.context import SimulationContext
 from tests.needs import needs
 
 pytestmark = needs("smpi")
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.mark.parametrize("family", ["hockney", "hockney_by_size", "loggp", "plogp"])
 def test_homogeneous(family: str, store: Store) -> None:
-    lab = ExperimentLaboratory.simulated(load("exact-sender"), store, procs=3)
+    lab = SimulationContext(store).laboratory(load("exact-sender"), 3)
     fitted = default(family).fit(lab)
     times = lab.run([Experiment(ROUNDTRIP, (0, 1), size, size) for size in SIZES])
     assert not fitted.heterogeneous
@@ -41,7 +41,7 @@ def test_homogeneous(family: str, store: Store) -> None:
 
 @pytest.mark.parametrize("family", ["hockney", "lmo"])
 def test_heterogeneous(family: str, store: Store) -> None:
-    lab = ExperimentLaboratory.simulated(load("exact-heterogeneous"), store, procs=4)
+    lab = SimulationContext(store).laboratory(load("exact-heterogeneous"), 4)
     fitted = default(family).fit(lab, heterogeneous=True)
     assert fitted.heterogeneous
     for pair in ((0, 1), (3, 2)):
@@ -51,7 +51,7 @@ def test_heterogeneous(family: str, store: Store) -> None:
 
 def test_loggp_and_plogp_of_pairs(store: Store) -> None:
     """Of one byte, which is all that these say of platforms where several parts grow with the message."""
-    lab = ExperimentLaboratory.simulated(load("exact-heterogeneous"), store, procs=3)
+    lab = SimulationContext(store).laboratory(load("exact-heterogeneous"), 3)
     (time,) = lab.run([Experiment(ROUNDTRIP, (0, 2), 1, 1)])
     for family in ("loggp", "plogp"):
         fitted = default(family).fit(lab, heterogeneous=True)

@@ -229,7 +229,8 @@ def test_each_host_of_a_heterogeneous_platform_has_its_overheads() -> None:
     kind = NodeType("a", 1, 1, 1, 1e9, 1e-6, 2e-9, 3e-6, 4e-9, 1e9, 0.0)
     slow = replace(kind, name="b", send_base_seconds=5e-6)
     platform = HeterogeneousPlatform(
-        "two", "two", "lab", "n", "", 1e9, 0.0, (kind, slow), (Wire("b", "a", 1e-5, 1e8),),
+        name="two", title="two", site="lab", host_prefix="n", host_suffix="", loopback_bytes_per_second=1e9,
+        loopback_latency_seconds=0.0, node_types=(kind, slow), wires=(Wire("b", "a", 1e-5, 1e8),),
         calibration=Calibration(eager_limit_bytes=4096),
     )  # fmt: skip
     head, _, second = platform.xml_text().partition('<host id="n2"')

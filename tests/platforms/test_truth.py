@@ -188,13 +188,13 @@ def test_truth_moves_with_the_order() -> None:
     assert moved.processor_seconds[1] == truth.processor_seconds[0]
 
 
-def test_what_changes_with_the_size_or_is_not_described_has_no_truth(tmp_path: Path) -> None:
+def test_what_changes_with_the_size_or_is_not_described_has_no_truth() -> None:
     gros = load_description("gros")
     bent = replace(gros, calibration=Calibration(os=((0, 1e-6, 0.0), (9, 2e-6, 0.0))))
     for platform in (gros, bent):
         with pytest.raises(UsageError, match=r"^platform 'gros': factors or overheads that change with the message"):
             point_to_point(platform)
-    own = XmlPlatform("own", "own", tmp_path / "own.xml", "", ("a", "b"))
+    own = XmlPlatform("own", "own", "", ("a", "b"))
     with pytest.raises(UsageError, match=r"^platform 'own' is platform XML"):
         point_to_point(own)
 

@@ -11,8 +11,7 @@ from typing import Any
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
 from collwise.simulator.execution.local_machine import run_program
-from collwise.simulator.execution.worklist import worklist
-from collwise.simulator.sweeps.case_file import case_lines
+from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.timing import Case
 from collwise.validation.openmpi.builtin_decisions import PIPELINES
 from collwise.validation.selection.cases import BUILTIN, cases

@@ -13,9 +13,10 @@ from itertools import permutations
 import numpy as np
 
 from collwise.models.fitting.procedures import PROCEDURES, FitRequest
-from collwise.models.hockney import Hockney, HockneyBySize, of_pair
+from collwise.models.hockney import Hockney, HockneyBySize
+from collwise.models.interface import entry
 from collwise.models.lmo import LMO
-from collwise.models.loggp import LogGP, of_processor
+from collwise.models.loggp import LogGP
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from collwise.platforms import HostPlatform
@@ -91,7 +92,7 @@ def requests(heterogeneous: bool) -> list[FitRequest]:
         FitRequest(family, name, heterogeneous)
         for family, procedures in PROCEDURES.items()
         for name, procedure in procedures.items()
-        if not heterogeneous or procedure.fit_pairs is not None
+        if not heterogeneous or not procedure.means_only
     ]
 
 
@@ -137,17 +138,17 @@ def _named(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict[str
         parameters = parameters.pairs[i][j]
     if isinstance(parameters, Hockney):
         return {
-            "alpha": of_pair(parameters.alpha_seconds, i, j),
-            "beta": of_pair(parameters.beta_seconds_per_byte, i, j),
+            "alpha": entry(parameters.alpha_seconds, i, j),
+            "beta": entry(parameters.beta_seconds_per_byte, i, j),
         }
     if isinstance(parameters, HockneyBySize):
         return {f"T({size} B)": float(parameters.predict(size)) for size in sizes}
     if isinstance(parameters, LMO):
         return {
-            "C": of_processor(parameters.processor_seconds, i),
-            "t": of_processor(parameters.processor_seconds_per_byte, i),
-            "L": of_pair(parameters.latency_seconds, i, j),
-            "1/beta": of_pair(parameters.network_seconds_per_byte, i, j),
+            "C": entry(parameters.processor_seconds, i),
+            "t": entry(parameters.processor_seconds_per_byte, i),
+            "L": entry(parameters.latency_seconds, i, j),
+            "1/beta": entry(parameters.network_seconds_per_byte, i, j),
         }
     if isinstance(parameters, PLogP):
         found = {"L": parameters.latency_seconds}
@@ -157,15 +158,15 @@ def _named(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict[str
             found[f"g({size} B)"] = float(parameters.gap(size))
         return found
     assert isinstance(parameters, LogGP)
-    send = of_processor(parameters.send_overhead_seconds, i)
-    receive = of_processor(parameters.receive_overhead_seconds, j)
+    send = entry(parameters.send_overhead_seconds, i)
+    receive = entry(parameters.receive_overhead_seconds, j)
     return {
-        "L": of_pair(parameters.latency_seconds, i, j),
+        "L": entry(parameters.latency_seconds, i, j),
         "o_s": send,
         "o_r": receive,
         "o": (send + receive) / 2,
-        "g": of_pair(parameters.gap_seconds, i, j),
-        "G": of_pair(parameters.gap_seconds_per_byte, i, j),
+        "g": entry(parameters.gap_seconds, i, j),
+        "G": entry(parameters.gap_seconds_per_byte, i, j),
     }
 
 

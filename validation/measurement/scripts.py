@@ -22,8 +22,8 @@ from collwise.algorithms.generate_registry import registry_source
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.simulator.execution.installations import REPOSITORY
+from collwise.simulator.execution.worklist import case_lines
 from collwise.simulator.limits import check_measured_sizes
-from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import in_program_order
 from collwise.simulator.timing import Case

@@ -116,7 +116,7 @@ def observe(
     if seen.run.returncode != 0:
         raise CollwiseError(f"{collective} of {message_bytes} bytes on {procs} processes failed: {seen.run.problem}")
     if seen.counted != procs:
-        raise CollwiseError(f"Open MPI {seen.run.version} wrote {seen.counted} of {procs} message counts")
+        raise CollwiseError(f"{find_installation('openmpi').label} wrote {seen.counted} of {procs} message counts")
     return seen.by_collectives
 
 

@@ -17,7 +17,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
-from collwise.models.rank_mapping import Mapping, default_mapping, heaviest_to_fastest, optimal_mapping
+from collwise.models.rank_mapping import Mapping, heaviest_to_fastest, optimal_mapping
 from collwise.models.registry import MODELS as KNOWN_MODELS
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
@@ -99,7 +99,7 @@ def mapping_gains(
     Raises UsageError where the platform has fewer nodes, and CollwiseError when a case fails.
     """
     parameters = _parameters(model, procs)
-    default = default_mapping(procs)
+    default = tuple(range(procs))
 
     def simulated(mapping: Mapping, sizes: Sequence[int]) -> dict[int, float]:
         others = [node for node in range(len(platform.hosts)) if node not in mapping]
@@ -146,7 +146,7 @@ def _seconds(parameters: Hockney | LMO, collective: str, mapping: Mapping, size:
 
 def _best(parameters: Hockney | LMO, collective: str, procs: int, sizes: Sequence[int]) -> Mapping:
     blocks, gather = np.asarray(sizes, dtype=float), collective == "gather"
-    default: Array = binomial_seconds(parameters, default_mapping(procs), blocks, gather)
+    default: Array = binomial_seconds(parameters, tuple(range(procs)), blocks, gather)
 
     def cost(mapping: Mapping) -> float:
         return float(np.sum(binomial_seconds(parameters, mapping, blocks, gather) / default))

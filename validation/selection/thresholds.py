@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
-from collwise.common.errors import UsageError
-from collwise.common.notices import warn
+from collwise.common.errors import UsageError, warn
 from collwise.validation.selection.choice import Choice
 
 if TYPE_CHECKING:

@@ -101,7 +101,7 @@ class TestBed(ExecutionTarget):
             # A run that was killed may have left processes behind.
             self._end_processes()
             if silent := unreachable_nodes(bed, nodes):
-                return ProgramRun(returncode=1, reason=_no_answer(bed, silent), version=self.installation.version)
+                return ProgramRun(returncode=1, reason=_no_answer(bed, silent))
             launcher = self._mpirun(request, nodes)
             program = [str(self.installation.program(request.program)), *request.args]
             try:
@@ -118,7 +118,6 @@ class TestBed(ExecutionTarget):
                 run.reason = _no_answer(bed, silent)
             elif run.returncode is None:
                 run.reason = f"not done within {request.timeout_seconds:g} s"
-        run.version = self.installation.version
         return run
 
     def _mpirun(self, request: LaunchRequest, nodes: range) -> LauncherCommand:

@@ -12,14 +12,13 @@ import pandas as pd
 from collwise.common.units import format_size
 from collwise.models.collectives.scatter import lmo_parts
 from collwise.models.fitting.procedures import request
-from collwise.models.hockney import of_pair
-from collwise.models.interface import CollectiveModel
+from collwise.models.interface import CollectiveModel, entry
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loading import models_of
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform, load
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import HeterogeneousPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
@@ -231,7 +230,7 @@ def negative_networks(found: Estimates) -> tuple[int, int]:
     """How many pairs have a negative 1 / beta, and how many pairs there are."""
     assert isinstance(found.lmo.parameters, LMO)
     matrix = found.lmo.parameters.network_seconds_per_byte
-    pairs = [of_pair(matrix, i, j) for i, j in combinations(range(PROCS), 2)]
+    pairs = [entry(matrix, i, j) for i, j in combinations(range(PROCS), 2)]
     return sum(value < 0 for value in pairs), len(pairs)
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 
 import numpy as np
 import pandas as pd
 
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Laboratory, Measurement
-from collwise.models.fitting import cost
-from collwise.models.fitting.cost import with_effort
 from collwise.models.fitting.hockney import hockney_by_regression
 from collwise.models.fitting.lmo import lmo_by_triplets
 from collwise.models.fitting.procedures import request
-from collwise.models.hockney import Hockney, mean_of_pairs
+from collwise.models.fitting.rounds import with_effort
+from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loading import models_of
@@ -220,7 +220,8 @@ def homogeneous_table(models: Mapping[str, tuple[float, float]]) -> pd.DataFrame
 
 def mean_of(model: Hockney) -> tuple[float, float]:
     """alpha and beta, or their means over pairs."""
-    return mean_of_pairs(model.alpha_seconds), mean_of_pairs(model.beta_seconds_per_byte)
+    means = model.homogeneous()
+    return float(means.alpha_seconds), float(means.beta_seconds_per_byte)
 
 
 def cells_like_the_homogeneous_model() -> list[str]:
@@ -296,8 +297,8 @@ def efforts(found: Estimates, lmo_alone: Effort) -> dict[str, Effort]:
 def table_5_1(found: Mapping[str, Effort]) -> pd.DataFrame:
     """`efforts` beside the thesis's formulas and seconds."""
     by_formula = {
-        "Hockney": cost.hockney_measurements(PROCS, HOCKNEY_SIZES),
-        "LMO": cost.lmo_measurements(PROCS, 1, 1, 2),
+        "Hockney": HOCKNEY_SIZES * comb(PROCS, 2),
+        "LMO": 2 * comb(PROCS, 2) + 3 * 2 * comb(PROCS, 3),
     }
     rows = [
         (

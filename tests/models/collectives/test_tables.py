@@ -299,7 +299,7 @@ def test_printed_hockney_trees() -> None:
 
 def test_printed_plogp_reductions_add_the_overheads() -> None:
     points = Points.of(7, 4000, 1000, reduce_seconds_per_byte=1e-6)
-    model = PLogP(1e-3, *(PiecewiseLinear.constant(s) for s in (1e-4, 2e-4, 3e-4)))
+    model = PLogP(1e-3, *(PiecewiseLinear((0.0,), (s,)) for s in (1e-4, 2e-4, 3e-4)))
     assert printed.reduce_linear_plogp(points, model) == pytest.approx(1e-3 + 24 * 12e-4)
     assert printed.reduce_pipeline_plogp(points, model) == pytest.approx(6 * 22e-4 + 3 * 13e-4)
     assert printed.reduce_binomial_plogp(points, model) == pytest.approx(3 * (1e-3 + 4 * 13e-4))

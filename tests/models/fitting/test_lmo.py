@@ -35,11 +35,11 @@ def worst_error(estimated: LMO, machine: LMO) -> dict[str, float]:
     seed=st.integers(0, 2**32 - 1),
     spread=st.floats(0, 0.9),
     least=st.integers(0, 2),
-    message=st.integers(2000, 60000),
+    limit=st.integers(2000, 60000),
 )
-def test_any_machine_comes_back_exactly(procs: int, seed: int, spread: float, least: int, message: int) -> None:
+def test_any_machine_comes_back_exactly(procs: int, seed: int, spread: float, least: int, limit: int) -> None:
     machine = random_machine(procs, seed, spread)
-    estimated = lmo.lmo_by_triplets(LMOLaboratory(machine, least_bytes=least), message_bytes=message)
+    estimated = lmo.lmo_by_triplets(LMOLaboratory(machine, least_bytes=least, eager_limit_bytes=limit))
     assert max(worst_error(estimated, machine).values()) < 1e-9
 
 
@@ -156,4 +156,4 @@ def test_bad_input() -> None:
     with pytest.raises(UsageError, match="at least 3"):
         lmo.lmo_by_triplets(LMOLaboratory(random_machine(2, 0)))
     with pytest.raises(UsageError, match="larger than the empty one"):
-        lmo.lmo_by_triplets(LMOLaboratory(random_machine(3, 0)), message_bytes=1)
+        lmo.lmo_by_triplets(LMOLaboratory(random_machine(3, 0), eager_limit_bytes=2))

@@ -6,10 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.fitting.culler import culler_loggp, culler_logp
-from collwise.models.fitting.hoefler import hoefler_loggp
-from collwise.models.fitting.kielmann import kielmann_plogp
-from collwise.models.fitting.saturation import Doubling
+from collwise.models.fitting.loggp import Doubling, culler_loggp, culler_logp, hoefler_loggp
+from collwise.models.fitting.plogp import kielmann_plogp
 from collwise.models.loggp import LogGP
 from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
 
@@ -31,12 +29,6 @@ def values(model: LogGP) -> list[float]:
 def test_culler_recovers_parameters_that_all_differ() -> None:
     assert values(culler_loggp(LogGPLaboratory(MACHINE))) == pytest.approx(values(TRUE), rel=EXACT)
     assert values(culler_logp(LogGPLaboratory(MACHINE))) == pytest.approx([*values(TRUE)[:4], 0.0], rel=EXACT)
-
-
-def test_logp_of_other_messages_has_their_gap() -> None:
-    model = culler_logp(LogGPLaboratory(MACHINE), message_bytes=1001)
-    assert model.gap_seconds == pytest.approx(12e-6 + 1000 * 9e-9, rel=EXACT)
-    assert model.latency_seconds == pytest.approx(30e-6 + 1000 * 9e-9, rel=EXACT)
 
 
 def test_hoefler_sees_the_sending_overhead_only() -> None:
@@ -148,8 +140,8 @@ def test_saturation_stops_at_the_most() -> None:
 
 
 def test_saturation_stops_at_the_most_bytes() -> None:
-    lab = LogGPLaboratory(MACHINE, noise=0.5)
-    culler_loggp(lab, large_bytes=1000, doubling=Doubling(first=2, change=1e-12, most=16, most_bytes=8999))
+    lab = LogGPLaboratory(MACHINE, noise=0.5, eager_limit_bytes=1001)
+    culler_loggp(lab, doubling=Doubling(first=2, change=1e-12, most=16, most_bytes=8999))
     assert [one.count for one in lab.asked if one.kind == "saturation"] == [2, 4, 8, 16, 2, 4, 8]
 
 
@@ -165,15 +157,10 @@ def test_all_pairs_of_a_step_are_one_run() -> None:
     ("call", "message"),
     [
         (lambda lab: culler_loggp(LogGPLaboratory(MACHINE, procs=1)), "at least 2 processes"),
-        (lambda lab: culler_loggp(lab, large_bytes=1), "large messages of 1 bytes: more than 1"),
-        (lambda lab: culler_logp(lab, message_bytes=0), "messages of 0 bytes: at least 1"),
         (lambda lab: culler_loggp(lab, pairs=[(0, 2)]), r"pair \(0, 2\): .* 0 to 1"),
         (lambda lab: culler_loggp(lab, pairs=[(1, 1)]), "two different processes"),
         (lambda lab: culler_loggp(lab, pairs=[]), "no pair"),
         (lambda lab: culler_loggp(lab, pairs=[(0, 1)], heterogeneous=True), "takes all pairs"),
-        (lambda lab: hoefler_loggp(lab, count=1), "1 messages in a row"),
-        (lambda lab: hoefler_loggp(lab, larger_bytes=[]), "larger messages of no bytes"),
-        (lambda lab: hoefler_loggp(lab, larger_bytes=[1, 5]), "larger messages of 1, 5 bytes"),
         (lambda lab: Doubling(first=1), "1 to 6400 messages"),
     ],
 )

@@ -9,15 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collwise.models.fitting.culler import culler_loggp
-from collwise.models.fitting.fitted_plogp import fitted_plogp
 from collwise.models.fitting.hockney import hockney_by_regression, hockney_by_size, hockney_by_two_sizes
-from collwise.models.fitting.hoefler import hoefler_loggp
-from collwise.models.fitting.kielmann import kielmann_heterogeneous_plogp, kielmann_plogp
+from collwise.models.fitting.loggp import culler_loggp, hoefler_loggp
+from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.regression import Sizes
 from collwise.models.loggp import LogGP
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from tests.needs import needs
 
@@ -47,7 +46,7 @@ SIZES = np.array([1, 1024, 10000, 65536, 1 << 20])
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[ExperimentLaboratory]:
     with Store(tmp_path / "timings.sqlite") as store:
-        yield ExperimentLaboratory.simulated(PLATFORM, store, procs=4)
+        yield SimulationContext(store).laboratory(PLATFORM, 4)
 
 
 def assert_loggp(model: LogGP, latency: float, receive: float, gap: float) -> None:

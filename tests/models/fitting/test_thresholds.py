@@ -158,5 +158,3 @@ def test_bad_input() -> None:
         thresholds.lines([2, 1], [1.0, 1.0])
     with pytest.raises(UsageError, match="above 0"):
         thresholds.lines([1, 2], [1.0, 0.0])
-    with pytest.raises(UsageError, match="12 sizes or more"):
-        thresholds.fit_thresholds(LMOLaboratory(random_machine(3, 0)), stride_bytes=8 * KIB, largest_bytes=64 * KIB)

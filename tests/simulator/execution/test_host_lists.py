@@ -7,7 +7,7 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.cluster import common_name
 from collwise.simulator.execution.host_lists import expand_node_list, expand_task_counts, read_hosts
-from collwise.simulator.execution.oar import slots_of_reservation
+from collwise.simulator.execution.mpirun import slots_of_reservation
 from collwise.simulator.execution.srun import slots_of_job
 
 

@@ -12,8 +12,7 @@ import pytest
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.cluster import LaunchOptions
 from collwise.simulator.execution.local_machine import LocalMachine
-from collwise.simulator.execution.mpirun import Mpirun
-from collwise.simulator.execution.oar import Oar
+from collwise.simulator.execution.mpirun import Mpirun, Oar
 from collwise.simulator.execution.srun import Srun
 from tests.needs import each, needs
 from tests.simulator.execution.stand_ins import OARSH, SRUN, stand_in

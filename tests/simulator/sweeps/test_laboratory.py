@@ -24,12 +24,13 @@ from collwise.simulator.execution.installations import MPI_LIBRARIES, REPOSITORY
 from collwise.simulator.execution.local_machine import LocalMachine, run_program
 from collwise.simulator.execution.processes import run_command
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import MeasuredExperiments, case_of, experiment_lines
+from collwise.simulator.sweeps.context import SMPI, Engine, SimulationContext
+from collwise.simulator.sweeps.experiment_runner import case_of, experiment_lines, measured_experiments, plan_rounds
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
-from collwise.simulator.sweeps.rounds import plan_rounds
 from collwise.simulator.sweeps.runner import run_cases
 from tests.needs import each, needs
+from tests.runners import FunctionRunner
 
 SEND, RECEIVE, PER_BYTE = 1e-3, 2e-3, 1e-7
 LATENCY, BANDWIDTH, ENVELOPE_BYTES = 5e-4, 1e8, 16
@@ -119,7 +120,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def simulated(store: Store, version: str | None = None) -> ExperimentLaboratory:
-    return ExperimentLaboratory.simulated(PLATFORM, store, procs=PROCS, simgrid=version, jobs=2)
+    return SimulationContext(store, simgrid=version, jobs=2).laboratory(PLATFORM, PROCS)
 
 
 @needs("smpi")
@@ -139,7 +140,7 @@ def test_one_to_two_with_equal_overheads_takes_what_lmo_says(store: Store) -> No
     """4 C + 2 L + 2 C: two sends and two receives of the replies at i, a receive and a send at k."""
     overhead = ((0, SEND, 0.0),)
     platform = replace(PLATFORM, calibration=Calibration(crosstraffic=False, os=overhead, or_=overhead))
-    runner = ExperimentLaboratory.simulated(platform, store, procs=3)
+    runner = SimulationContext(store).laboratory(platform, 3)
     (measurement,) = runner.run([Experiment("one_to_two", (0, 1, 2), 1, 1)])
     assert measurement.seconds == pytest.approx(6 * SEND + 2 * wire(1), rel=1e-8)
 
@@ -150,7 +151,7 @@ def test_side_by_side_takes_no_longer(store: Store) -> None:
     pairs = list(itertools.combinations(range(8), 2))
     asked = [Experiment("roundtrip", pair, size, size) for size in (1, 100_000) for pair in pairs]
     grisou = load_description("grisou")
-    parallel, serial = (ExperimentLaboratory.simulated(grisou, store, procs=8) for _ in range(2))
+    parallel, serial = (SimulationContext(store).laboratory(grisou, 8) for _ in range(2))
     together, alone = parallel.run(asked), serial.run(asked, in_parallel=False)
     for one, other in zip(together, alone, strict=True):
         assert one.seconds == pytest.approx(other.seconds, rel=0, abs=1e-9)
@@ -191,7 +192,7 @@ def test_nothing_is_made_twice(store: Store, monkeypatch: pytest.MonkeyPatch) ->
 @needs("smpi")
 def test_other_ways_of_making_are_other_times(store: Store) -> None:
     keys = {simulated(store).configuration(in_parallel).key for in_parallel in (True, False)}
-    other = ExperimentLaboratory.simulated(replace(PLATFORM, link_latency_seconds=1e-6), store, procs=PROCS)
+    other = SimulationContext(store).laboratory(replace(PLATFORM, link_latency_seconds=1e-6), PROCS)
     keys.add(other.configuration().key)
     assert len(keys) == 3
 
@@ -201,7 +202,7 @@ RUN_SCRIPT = """
 import os, signal, sys
 from collwise.common.experiments import Experiment
 from collwise.platforms import load_description
-from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.store import Store
 
 add, left = Store.add, [int(sys.argv[2])]
@@ -215,7 +216,7 @@ def add_one_by_one(store, configuration, timings):
 
 Store.add = add_one_by_one
 with Store(sys.argv[1]) as store:
-    runner = ExperimentLaboratory.simulated(load_description("grisou"), store, procs=3, jobs=1)
+    runner = SimulationContext(store, jobs=1).laboratory(load_description("grisou"), 3)
     runner.run([Experiment("saturation", (0, 1), size, 1, 10) for size in range(1000, 1012)])
     print(runner.effort.measurements)
 """
@@ -330,9 +331,24 @@ def test_precision_that_makes_no_sense_is_refused() -> None:
 @needs("smpi")
 def test_a_platform_that_is_too_small_and_an_unknown_library_are_refused(store: Store) -> None:
     with pytest.raises(UsageError, match="cannot hold P = 9"):
-        ExperimentLaboratory.simulated(PLATFORM, store, procs=9)
+        SimulationContext(store).laboratory(PLATFORM, 9)
     with pytest.raises(UsageError, match="unknown MPI library 'openmp'; did you mean openmpi"):
         LocalMachine("openmp")
+
+
+def test_the_runner_of_experiments_is_the_engines(store: Store) -> None:
+    made = FunctionRunner(lambda case: 1.0 + case.message_bytes)
+    lab = SimulationContext(store, Engine("test", SMPI.collectives, lambda *_: made)).laboratory(PLATFORM, 2)
+    (measurement,) = lab.run([Experiment("roundtrip", (0, 1), 7)])
+    assert (measurement.seconds, made.processes_started) == (8.0, 1)
+
+
+def test_an_engine_without_experiments_says_so(store: Store) -> None:
+    context = SimulationContext(store, replace(SMPI, name="other", experiments=None))
+    with pytest.raises(UsageError, match="engine other has no experiments between a few processes; valid here: smpi"):
+        context.laboratory(PLATFORM, 2)
+    with pytest.raises(UsageError, match="engine other has no experiments"):
+        context.simulate_experiments(PLATFORM, 2, 1, [])
 
 
 @needs("smpi")
@@ -437,7 +453,7 @@ def test_pairs_side_by_side_give_all_samples_of_the_first(store: Store, library:
         case_of(Experiment("roundtrip", (2, 3), 10, 10), 4): 2,
         case_of(Experiment("eager_limit", (2, 1), 2**20, count=1, delay_seconds=2e-2), 4): 1,
     }
-    runner = MeasuredExperiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases)
+    runner = measured_experiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases)
     found = run_cases(runner, list(cases), store).timings
     *pairs, limit = [found[case] for case in cases]
     for timing, repetitions in zip(pairs, cases.values(), strict=False):
@@ -449,7 +465,7 @@ def test_pairs_side_by_side_give_all_samples_of_the_first(store: Store, library:
     assert 0 <= limit.samples[0] <= 2**20
     assert math.isnan(limit.seconds)
     again = run_cases(
-        MeasuredExperiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases), list(cases), store
+        measured_experiments(LocalMachine(library), 4, Precision(2, 5), repetitions=cases), list(cases), store
     )
     assert (again.reused, again.processes_started) == (3, 0)
     assert repr(again.timings) == repr(found)

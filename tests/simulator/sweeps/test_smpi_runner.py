@@ -20,13 +20,12 @@ from collwise.common.errors import UsageError
 from collwise.platforms import load_description
 from collwise.simulator.execution.installations import smpi_installation
 from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.worklist import case_lines
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps import smpi_runner as sweeps
-from collwise.simulator.sweeps.case_file import case_lines
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.message_counts import cost_of
 from collwise.simulator.sweeps.runner import Progress, RunResult
-from collwise.simulator.sweeps.smpi_runner import plan_batches, simulated_configuration
+from collwise.simulator.sweeps.smpi_runner import cost_of, plan_batches, simulated_configuration
 from collwise.simulator.timing import Case, Timing
 from tests.needs import needs
 from tests.waiting import wait_for

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.common.notices import warn
+from collwise.common.errors import warn
 from collwise.models.lmo import Thresholds
 from collwise.validation.selection.thresholds import with_bounds
 from tests.needs import needs

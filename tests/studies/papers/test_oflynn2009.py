@@ -17,7 +17,7 @@ from collwise.models.lmo import LMO, Thresholds
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load
-from collwise.platforms.heterogeneous import HeterogeneousPlatform
+from collwise.platforms.description import HeterogeneousPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis

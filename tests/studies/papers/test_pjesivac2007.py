@@ -77,7 +77,9 @@ def test_condition_of_plogp() -> None:
     assert one.whole == pytest.approx([max(40, 60 + 4.096)])
     assert one.segmented == pytest.approx([max(4 * 10, 4 * 4 + 4.096)])
     assert one.share == 1
-    even = replace(plogp, send_overhead=PiecewiseLinear.constant(2.0), receive_overhead=PiecewiseLinear.constant(2.0))
+    even = replace(
+        plogp, send_overhead=PiecewiseLinear((0.0,), (2.0,)), receive_overhead=PiecewiseLinear((0.0,), (2.0,))
+    )
     assert paper.segmentation_by_plogp(even, [4096], per_byte=0.001).share == 0
 
 
@@ -115,7 +117,7 @@ def verdicts(found: list[claims.Finding]) -> dict[str, str]:
 def barrier_world(as_published: bool) -> list[claims.Finding]:
     procs = np.array(paper.BARRIERS.procs, dtype=float)
     measured = PLogP(
-        100.0, PiecewiseLinear.constant(1.0), PiecewiseLinear.constant(15.0), PiecewiseLinear.constant(20.0)
+        100.0, PiecewiseLinear((0.0,), (1.0,)), PiecewiseLinear((0.0,), (15.0,)), PiecewiseLinear((0.0,), (20.0,))
     )
     if as_published:
         linear = 200 + 20 * np.minimum(procs, 16) + 10 * np.maximum(procs - 16, 0)
@@ -179,7 +181,7 @@ def alltoall_world(as_published: bool) -> list[claims.Finding]:
 
 def parameter_world(as_published: bool) -> list[claims.Finding]:
     sizes = (1.0, 1024.0, 65536.0, 131072.0, 262144.0, 524288.0)
-    bent, even = PiecewiseLinear(sizes, (1, 2, 50, 200, 400, 800)), PiecewiseLinear.constant(3.0)
+    bent, even = PiecewiseLinear(sizes, (1, 2, 50, 200, 400, 800)), PiecewiseLinear((0.0,), (3.0,))
     overhead = bent if as_published else even
     hockney = HockneyBySize(PiecewiseLinear(sizes, (1, 2, 60, 130, 260, 520) if as_published else (1, 2, 3, 4, 9, 99)))
     plogp = PLogP(1.0, overhead, overhead, even)

@@ -33,7 +33,20 @@ from collwise.validation.testbed.target import TestBed
 from tests.needs import need, needs
 
 NOMINAL = Platform(
-    "known", "Known", "site", 4, "n", "", 1, 1, 1e9, 12.5e6, 2e-5, 2e9, 1e-6, calibration=Calibration(tcp_window=False)
+    name="known",
+    title="Known",
+    site="site",
+    nodes=4,
+    host_prefix="n",
+    host_suffix="",
+    cpus_per_node=1,
+    cores_per_node=1,
+    core_flops=1e9,
+    link_bytes_per_second=12.5e6,
+    link_latency_seconds=2e-5,
+    loopback_bytes_per_second=2e9,
+    loopback_latency_seconds=1e-6,
+    calibration=Calibration(tcp_window=False),
 )
 TRUE = replace(
     NOMINAL,

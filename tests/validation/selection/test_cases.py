@@ -11,7 +11,7 @@ import pytest
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import parse_sizes
-from collwise.simulator.sweeps.context import ENGINES
+from collwise.simulator.sweeps.context import ENGINES, Engine
 from collwise.simulator.timing import Case
 from collwise.studies.cli.main import main
 from collwise.validation.openmpi.builtin_decisions import decide, decide_as_listed
@@ -94,7 +94,7 @@ def test_defaults_fit_each_other() -> None:
 def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FunctionRunner:
     """Takes SMPI's place in the commands; the working directory is empty."""
     made = FunctionRunner(lambda case: case.procs * (case.message_bytes + 1.0) + case.segment_bytes)
-    monkeypatch.setitem(ENGINES, "smpi", lambda *_: made)  # type: ignore[arg-type]
+    monkeypatch.setitem(ENGINES, "smpi", Engine("smpi", lambda *_: made))  # type: ignore[arg-type]
     monkeypatch.chdir(tmp_path)
     return made
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.recorded_runner import RecordedRunner
 from collwise.simulator.timing import Timing
 from collwise.validation.measurement.imports import imb, osu, repro, results
 from collwise.validation.measurement.imports.reading import Lines, MissingFacts
@@ -39,9 +38,8 @@ def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
         if reader is None:
             raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")
         found, asked = reader.read(lines), 0
-    timings = [
-        timing
-        for configuration, recorded in found
-        for timing in RecordedRunner(configuration, recorded).store_all(store).timings.values()
-    ]
+    timings: list[Timing] = []
+    for configuration, recorded in found:
+        store.add(configuration, recorded)
+        timings += {timing.case: timing for timing in recorded}.values()
     return Imported(timings, asked or len(timings))

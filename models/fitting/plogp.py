@@ -1,0 +1,141 @@
+"""Estimation of PLogP: Kielmann et al. 2000, as in O'Flynn 2009, sections 2.2.4 and 5.2.
+
+g(0) by saturation; of every size, a roundtrip with an empty reply gives g(m) = RTT(m) - RTT(0) + g(0), sending within
+it o_s(m), and a receive completed after a delay, within which the message has arrived, o_r(m). L = RTT(0) / 2 - g(0).
+Links are assumed to be symmetric. Sizes double, and are closer where g bends.
+
+The roundtrip's g(m) is the saturated gap only where a message's additional time over an empty one is spent in one
+bottleneck; where sender and receiver both work longer on larger messages, it is the sum of both. `saturate` measures
+the gap itself at every size, for `2 m r + m s` instead of `2 m r + s` experiments; L + g(m) is then no longer the time
+of a message. Raises UsageError for what does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from collwise.common.errors import CollwiseError
+from collwise.common.experiments import (
+    CHAIN_BCAST,
+    LINEAR_BARRIER,
+    RECEIVE,
+    ROUNDTRIP,
+    SEND,
+    Experiment,
+    Laboratory,
+)
+from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS, DOUBLING, Doubling, directions, saturated_gap
+from collwise.models.fitting.regression import SIZES, Sizes, from_last_two
+from collwise.models.fitting.rounds import Pair, Procedure, of_pairs
+from collwise.models.piecewise import PiecewiseLinear
+from collwise.models.plogp import HeterogeneousPLogP, PLogP
+
+
+def kielmann_plogp(
+    lab: Laboratory,
+    sizes: Sizes = SIZES,
+    pairs: Sequence[Pair] | None = None,
+    doubling: Doubling = DOUBLING,
+    saturate: bool = False,
+) -> PLogP:
+    """PLogP, the mean over the `pairs` of processes, which are (0, 1) unless given."""
+    found = of_pairs(lab, lambda pair: _ways(lab.least_bytes, [pair], sizes, doubling, saturate), pairs)
+    return PLogP.mean([one for (one,) in found.values()])
+
+
+def kielmann_heterogeneous_plogp(
+    lab: Laboratory, sizes: Sizes = SIZES, doubling: Doubling = DOUBLING, saturate: bool = False
+) -> HeterogeneousPLogP:
+    """PLogP of every pair, overheads averaged over the pairs that a processor is in."""
+    found = of_pairs(
+        lab,
+        lambda pair: _ways(lab.least_bytes, directions(pair, both=True), sizes, doubling, saturate),
+        heterogeneous=True,
+    )
+    own = [
+        PLogP.mean([ways[pair.index(processor)] for pair, ways in found.items() if processor in pair])
+        for processor in range(lab.procs)
+    ]
+
+    def of_pair(i: int, j: int) -> PLogP | None:
+        if i == j:
+            return None
+        link = found[min(i, j), max(i, j)][0]
+        return PLogP(link.latency_seconds, own[i].send_overhead, own[j].receive_overhead, link.gap)
+
+    return HeterogeneousPLogP(tuple(tuple(of_pair(i, j) for j in range(lab.procs)) for i in range(lab.procs)))
+
+
+def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
+    """`measured` with L and g fitted to two collectives: Pješivac-Grbović et al. 2007, section 6.1.
+
+    The unsegmented chain broadcast takes (P - 1) (L + g(m)), the linear barrier at best P g(0) + 2 L (tables 1 and 2).
+    Over several P and m this is linear in L and every g(m). Overheads stay as they were measured between two processes.
+
+    The barrier's messages are empty (those of a simulated one carry a byte) and an empty broadcast sends none: g(0) is
+    assumed to be the g(1) of the chain.
+
+    The knots are those of the measured gap, and 1 byte; the collectives run on 2, 4, 8 processes and so on, and on all.
+    Raises CollwiseError for collectives that take no time.
+    """
+    communicators = sorted({*(1 << k for k in range(1, lab.procs.bit_length())), lab.procs})
+    knots = sorted({1, *(max(1, int(size)) for size in measured.gap.message_bytes)})
+    experiments = []
+    # How often L and each g(m) occur in a time.
+    rows = np.zeros((len(communicators), 1 + len(knots), 1 + len(knots)))
+    for row, of in zip(rows, communicators, strict=True):
+        experiments.append(Experiment(LINEAR_BARRIER, tuple(range(of)), 0))
+        experiments += [Experiment(CHAIN_BCAST, tuple(range(of)), size) for size in knots]
+        row[0, :2] = 2, of
+        row[1:, 0] = of - 1
+        row[1:, 1:] = (of - 1) * np.eye(len(knots))
+    seconds = np.array([measurement.seconds for measurement in lab.run(experiments)])
+    if seconds.min() <= 0:
+        raise CollwiseError("a broadcast or a barrier took no time: there is nothing to fit PLogP to")
+    equations = rows.reshape(len(seconds), -1) / seconds[:, None]
+    latency, *gaps = np.linalg.lstsq(equations, np.ones(len(seconds)), rcond=None)[0]
+    gap = PiecewiseLinear(tuple(map(float, knots)), tuple(map(float, gaps)))
+    return replace(measured, latency_seconds=float(latency), gap=gap)
+
+
+def _ways(least: int, ways: Sequence[Pair], sizes: Sizes, doubling: Doubling, saturate: bool) -> Procedure[list[PLogP]]:
+    """L and g of the first of the ways between two processes; for each way the overheads of its first process."""
+    roundtrips: dict[int, float] = {}
+
+    def roundtrip(size: int) -> Procedure[float]:
+        (roundtrips[size],) = yield [Experiment(ROUNDTRIP, ways[0], size, least)]
+        return roundtrips[size]
+
+    empty = yield from roundtrip(least)
+    empty_gap = yield from saturated_gap(ways[0], least, least, empty, doubling)
+
+    def gap(size: int) -> Procedure[float]:
+        if size == least:
+            return empty_gap
+        seconds = yield from roundtrip(size)
+        if saturate:
+            return (yield from saturated_gap(ways[0], size, least, seconds, doubling))
+        return seconds - empty + empty_gap
+
+    gaps = yield from sizes.explore(least, gap, from_last_two)
+    shape = (len(ways), len(gaps))
+    sends = yield [Experiment(SEND, way, size, least) for way in ways for size in gaps]
+    # A slow sender's answer is later than the roundtrip of the other's message.
+    slowest = np.max(np.reshape(sends, shape), axis=0)
+    delays = {
+        size: DELAY_ROUNDTRIPS * (roundtrips[size] + float(send)) for size, send in zip(gaps, slowest, strict=True)
+    }
+    receives = yield [
+        Experiment(RECEIVE, way, size, least, delay_seconds=delays[size]) for way in ways for size in gaps
+    ]
+    knots = tuple(map(float, gaps))
+    function = PiecewiseLinear(knots, tuple(gaps.values()))
+    return [
+        PLogP(
+            empty / 2 - empty_gap, PiecewiseLinear(knots, tuple(send)), PiecewiseLinear(knots, tuple(receive)), function
+        )
+        for send, receive in zip(np.reshape(sends, shape).tolist(), np.reshape(receives, shape).tolist(), strict=True)
+    ]

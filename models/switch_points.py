@@ -63,29 +63,12 @@ def switch_points(
     steps = _within(least_bytes, largest_bytes, np.exp2(doublings).astype(np.int64))
     behind = [np.arange(1, largest_bytes + 1, size, dtype=np.int64) for size in segment_bytes if size > 0]
     starts = _within(least_bytes, largest_bytes, steps, *behind)
-    wide = _ranges(counts, steps, largest_bytes, np.arange(len(steps)))
-    narrow = _ranges(counts, starts, largest_bytes, np.searchsorted(steps, starts, side="right") - 1)
-    found = _settled(candidates, narrow, _near(candidates, wide, narrow))
+    narrow = _from_to(starts, largest_bytes)
+    near = _near(candidates, counts, _from_to(steps, largest_bytes), narrow)
+    home = np.searchsorted(steps, starts, side="right") - 1
+    ranges = np.stack([np.repeat(counts, len(starts)), *np.tile(narrow, len(counts))])
+    found = _settled(candidates, ranges, near[:, :, home].reshape(len(candidates), -1))
     return _merged(*(np.concatenate(column) for column in zip(*found, strict=True)))
-
-
-# Ranges of sizes are the columns of an array; its rows are P, the first and the last size, and the index of the wide
-# range that they are part of.
-
-
-def _ranges(counts: Indices, starts: Indices, largest: int, home: Indices) -> Indices:
-    """The same ranges for each P, one after the other; `home` counts the wide ranges of one P."""
-    ends = np.append(starts[1:] - 1, largest)
-    each = np.repeat(counts, len(starts)), *(np.tile(row, len(counts)) for row in (starts, ends))
-    homes = np.arange(len(counts))[:, None] * (home[-1] + 1) + home[None, :]
-    return np.stack([*each, homes.ravel()])
-
-
-def _batches(ranges: Indices, candidates: int) -> Iterator[Indices]:
-    """Ranges at a time, as many as memory is to hold the times of."""
-    at_once = max(1, _MOST_TIMES // (len(_PROBES) * candidates))
-    for first in range(0, ranges.shape[1], at_once):
-        yield ranges[:, first : first + at_once]
 
 
 def _within(least: int, largest: int, *sizes: Indices) -> Indices:
@@ -94,59 +77,80 @@ def _within(least: int, largest: int, *sizes: Indices) -> Indices:
     return np.unique(every[(every >= least) & (every <= largest)])
 
 
-def _near(candidates: Sequence[Times], wide: Indices, narrow: Indices) -> NDArray[np.bool_]:
-    """Which candidates may be the fastest somewhere in a wide range, shape (candidates, ranges).
+def _from_to(starts: Indices, largest: int) -> Indices:
+    """The first and last size of ranges that follow each other, as two rows."""
+    return np.stack([starts, np.append(starts[1:] - 1, largest)])
+
+
+def _near(candidates: Sequence[Times], counts: Indices, wide: Indices, narrow: Indices) -> NDArray[np.bool_]:
+    """Which candidates may be the fastest somewhere in a wide range, shape (candidates, P, ranges).
 
     Looked at are its probes, and both ends of the narrow ranges in it: where all segments are full, or one more has
     made them short, times may leap for a single byte.
     """
-    found = np.zeros((len(candidates), wide.shape[1]), dtype=bool)
-    for procs, starts, ends, home in _batches(wide, len(candidates)):
-        seconds = _evaluated(candidates, procs, _probes(starts, ends))
-        slowest_best = np.max(np.min(seconds, axis=0), axis=1)
-        found[:, home] = np.min(seconds, axis=2) <= _FAR * slowest_best
-    for procs, starts, ends, home in _batches(narrow, len(candidates)):
-        seconds = _evaluated(candidates, procs, np.stack([starts, ends], axis=1))
-        near = np.any(seconds <= _FAR * np.min(seconds, axis=0), axis=2)
-        for mine, here in zip(found, near, strict=True):
-            mine[home[here]] = True
-    return found
+    probes, bounds = _probes(*wide), narrow.T
+    first = np.searchsorted(narrow[0], wide[0])
+    at_once = max(1, _MOST_TIMES // (len(candidates) * max(probes.size, bounds.size)))
+    found = []
+    for some in np.split(counts, range(at_once, len(counts), at_once)):
+        seconds = _over_grid(candidates, some, probes)
+        slowest_best = np.max(np.min(seconds, axis=0), axis=-1)
+        near = np.min(seconds, axis=-1) <= _FAR * slowest_best
+        seconds = _over_grid(candidates, some, bounds)
+        here = np.any(seconds <= _FAR * np.min(seconds, axis=0), axis=-1)
+        found.append(near | np.logical_or.reduceat(here, first, axis=-1))
+    return np.concatenate(found, axis=1)
 
 
-def _evaluated(
-    candidates: Sequence[Times], procs: Indices, probes: Indices, wanted: NDArray[np.bool_] | None = None
-) -> Array:
+def _over_grid(candidates: Sequence[Times], counts: Indices, sizes: Indices) -> Array:
+    """Seconds for each P at all sizes, shape (candidates, P, *shape of sizes); infinite for nan."""
+    points = np.broadcast_arrays(counts[:, None].astype(float), sizes.ravel().astype(float))
+    return np.stack([_known(times(*points)) for times in candidates]).reshape(len(candidates), -1, *sizes.shape)
+
+
+def _at_probes(candidates: Sequence[Times], procs: Indices, probes: Indices, wanted: NDArray[np.bool_]) -> Array:
     """Seconds at the probes, shape (candidates, ranges, probes); infinite for nan and where they are not wanted."""
     seconds = np.full((len(candidates), *probes.shape), np.inf)
-    for index, times in enumerate(candidates):
-        here = np.ones(len(probes), dtype=bool) if wanted is None else wanted[index]
+    for times, here, mine in zip(candidates, wanted, seconds, strict=True):
         if here.any():
-            points = probes[here]
-            counts = np.broadcast_to(procs[here, None], points.shape)
-            found = times(counts.ravel().astype(float), points.ravel().astype(float))
-            seconds[index, here] = np.where(np.isnan(found), np.inf, found).reshape(points.shape)
+            points = probes[here].astype(float)
+            counts = np.repeat(procs[here].astype(float), points.shape[1])
+            mine[here] = _known(times(counts, points.ravel())).reshape(points.shape)
     return seconds
 
 
+def _known(seconds: Array) -> Array:
+    return np.where(np.isnan(seconds), np.inf, seconds)
+
+
 def _settled(
-    candidates: Sequence[Times], ranges: Indices, near: NDArray[np.bool_]
+    candidates: Sequence[Times], ranges: Indices, wanted: NDArray[np.bool_]
 ) -> Iterator[tuple[Indices, Indices, Indices]]:
-    """P, first size and fastest candidate of ranges in which that does not change."""
+    """P, first size and fastest candidate of ranges in which that does not change.
+
+    The rows of `ranges` are P, the first and the last size; `wanted` says which candidates may win in each of them.
+    """
+    at_once = max(1, _MOST_TIMES // (len(_PROBES) * len(candidates)))
     while ranges.size:
         halves: list[Indices] = []
-        for part in _batches(ranges, len(candidates)):
-            procs, starts, ends, home = part
-            probes, wanted = _probes(starts, ends), near[:, home]
-            seconds = _evaluated(candidates, procs, probes, wanted)
+        left: list[NDArray[np.bool_]] = []
+        for first in range(0, ranges.shape[1], at_once):
+            part, here = ranges[:, first : first + at_once], wanted[:, first : first + at_once]
+            procs, starts, ends = part
+            probes = _probes(starts, ends)
+            seconds = _at_probes(candidates, procs, probes, here)
             winners = fastest(seconds)
-            one = _one_winner(seconds, wanted, winners, probes)
+            rivals = _rivals(seconds, here, winners[:, 0], probes)
+            one = np.all(winners == winners[:, :1], axis=1) & ~np.any(rivals, axis=0)
             yield procs[one], starts[one], winners[one, 0]
             known = ~one & (ends - starts < len(_PROBES))
             yield np.repeat(procs[known], len(_PROBES)), probes[known].ravel(), winners[known].ravel()
-            procs, starts, ends, home = part[:, ~one & ~known]
+            again = ~one & ~known
+            procs, starts, ends = part[:, again]
             middle = (starts + ends) // 2
-            halves += [np.stack([procs, starts, middle, home]), np.stack([procs, middle + 1, ends, home])]
-        ranges = np.concatenate(halves, axis=1)
+            halves += [np.stack([procs, starts, middle]), np.stack([procs, middle + 1, ends])]
+            left += [(rivals | (np.arange(len(candidates))[:, None] == winners[:, 0]))[:, again]] * 2
+        ranges, wanted = np.concatenate(halves, axis=1), np.concatenate(left, axis=1)
 
 
 def _probes(starts: Indices, ends: Indices) -> Indices:
@@ -158,17 +162,16 @@ def _probes(starts: Indices, ends: Indices) -> Indices:
     return np.where(width < len(_PROBES), every, spread)
 
 
-def _one_winner(seconds: Array, wanted: NDArray[np.bool_], winners: Indices, probes: Indices) -> NDArray[np.bool_]:
-    """Whether the winner of a range's probes surely wins in between, too; seconds (candidates, ranges, probes).
+def _rivals(seconds: Array, wanted: NDArray[np.bool_], winner: Indices, probes: Indices) -> NDArray[np.bool_]:
+    """Which candidates may be faster than a range's winner at its first probe somewhere, shape (candidates, ranges).
 
-    Candidates that are not wanted in a range have no time there.
+    Seconds have the shape (candidates, ranges, probes); candidates that are not wanted in a range have no time there.
     """
-    winner = winners[:, 0]
-    one = np.all(winners == winner[:, None], axis=1)
+    rivals = wanted & (np.arange(len(wanted))[:, None] != winner)
     best = np.take_along_axis(seconds, winner[None, :, None], axis=0)[0]
     along = (probes - probes[:, :1]) / np.maximum(probes[:, -1:] - probes[:, :1], 1)
-    for index, here in enumerate(wanted):
-        which = np.flatnonzero(here & one & (winner != index))
+    for index, mine in enumerate(rivals):
+        which = np.flatnonzero(mine)
         times, least = seconds[index, which], best[which]
         with np.errstate(invalid="ignore"):
             # How far the winner is ahead: an earlier one with the same time would have won.
@@ -176,8 +179,8 @@ def _one_winner(seconds: Array, wanted: NDArray[np.bool_], winners: Indices, pro
             straight = ahead[:, :1] + (ahead[:, -1:] - ahead[:, :1]) * along[which]
             bend = np.max(np.abs(ahead - straight), axis=1)
             clear = np.min(ahead, axis=1) >= _BEND * bend
-        one[which] = clear | np.all(np.isinf(times), axis=1)
-    return one
+        mine[which] = ~(clear | np.all(np.isinf(times), axis=1))
+    return rivals
 
 
 def _merged(procs: Indices, starts: Indices, winners: Indices) -> dict[int, tuple[tuple[int, int], ...]]:

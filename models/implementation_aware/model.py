@@ -56,7 +56,7 @@ class ImplementationAware(RegisteredModel):
             return seconds
         sums = protocol_sums(self.name, collective, parts, points)
         fitted = known.fits[self.name][collective][algorithm]
-        for segment in np.unique(points.segment_bytes):
+        for segment in np.unique(segment_bytes):
             here = _seconds(sums, fitted.parameters_for(int(segment)), points.procs.shape)
             seconds = np.where(points.segment_bytes == segment, here, seconds)
         return seconds
@@ -77,11 +77,9 @@ def protocol_sums(model: str, collective: str, parts: Sequence[Part], points: Po
         else:
             is_rendezvous = (points.message_bytes >= points.eager_limit_bytes) & (collective == "gather")
         for protocol, applies in ((EAGER, ~is_rendezvous), (RENDEZVOUS, is_rendezvous)):
-            count = np.where(applies, part.count, 0.0)
-            if np.any(count):
-                key = f"{part.name}/{protocol}"
-                before = sums.get(key, (np.zeros_like(count), np.zeros_like(count)))
-                sums[key] = (before[0] + count, before[1] + count * part.bytes_each)
+            if np.any(applies) and np.any(count := np.where(applies, part.count, 0.0)):
+                key, total = f"{part.name}/{protocol}", count * part.bytes_each
+                sums[key] = (sums[key][0] + count, sums[key][1] + total) if key in sums else (count, total)
     return sums
 
 

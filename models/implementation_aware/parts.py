@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,33 +48,25 @@ class Gamma:
 
     def __call__(self, procs: ArrayLike, message_bytes: ArrayLike = 0.0) -> Array:
         """gamma at every (p, m), arrays that broadcast against each other; 1 for p <= 2."""
-        p, m = np.asarray(procs, dtype=float), np.asarray(message_bytes, dtype=float)
-        table = np.stack([_extended(p, *line) for line in self._lines])
+        p, m = np.asarray(procs).astype(int), np.asarray(message_bytes, dtype=float)
+        table = _gamma_table(self.values, int(np.max(p, initial=1)).bit_length())
         if len(table) == 1:
-            return np.asarray(table[0] + np.zeros_like(m))
-        sizes = np.asarray(self.message_bytes)
-        position = np.interp(m, sizes, np.arange(len(sizes), dtype=float))
-        below = np.minimum(position.astype(int), len(sizes) - 2)
-        flat, here = table.ravel(), below * p.size + np.arange(p.size).reshape(p.shape)
-        low, high = flat[here], flat[here + p.size]
+            return np.asarray(table[0][p] + np.zeros_like(m))
+        position = np.interp(m, self.message_bytes, np.arange(len(table), dtype=float))
+        below = np.minimum(position.astype(int), len(table) - 2)
+        low, high = table[below, p], table[below + 1, p]
         return np.asarray(low + (high - low) * (position - below))
 
-    @cached_property
-    def _lines(self) -> list[tuple[Array, Array, float]]:
-        """For each size: every known p, gamma there, and the slope of a straight line through these values.
 
-        They are cached because fitting a slope takes longer than most of the many evaluations.
-        """
-        lines = []
-        for row in self.values:
-            positions, known = np.arange(2, 2 + len(row), dtype=float), np.asarray(row, dtype=float)
-            lines.append((positions, known, np.polyfit(positions, known, 1)[0] if len(row) > 1 else 0.0))
-        return lines
-
-
-def _extended(procs: Array, positions: Array, known: Array, slope: float) -> Array:
-    beyond = np.maximum(procs - positions[-1], 0.0)
-    return np.asarray(np.interp(procs, positions, known) + slope * beyond)
+@cache
+def _gamma_table(values: tuple[tuple[float, ...], ...], bits: int) -> Array:
+    """gamma for each size and every p of so many bits, from 0 on."""
+    procs, rows = np.arange(2.0**bits), []
+    for row in values:
+        known = np.arange(2.0, 2 + len(row))
+        slope = np.polyfit(known, row, 1)[0] if len(row) > 1 else 0.0
+        rows.append(np.interp(procs, known, row) + slope * np.maximum(procs - known[-1], 0.0))
+    return np.stack(rows)
 
 
 Formula = Callable[[Points, Gamma], Sequence[Part]]

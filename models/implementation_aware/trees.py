@@ -10,8 +10,8 @@ processes, so that the sizes of the subtrees below its root, in the order in whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,13 @@ from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 
+Indices = NDArray[np.int64]
 Subtrees = Callable[[int], tuple[int, ...]]
 """Gives the sizes of the subtrees below the root of a tree of P processes."""
 
 _CELLS_A_POINT = 4
 # Otherwise this many neighbouring P share a table, since their trees have most of their subtrees in common.
-_PROCS_AT_ONCE = 32
+_PROCS_AT_ONCE = 8
 
 
 @cache
@@ -72,31 +73,35 @@ def fill_steps(points: Points, gamma: Gamma, subtrees: Subtrees, message_bytes: 
     return steps
 
 
-def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The distinct values, ascending, and the index of the value at every point."""
-    distinct, which = np.unique(values, return_inverse=True)
+def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
+    """The distinct values, ascending, and the index of the value at every point.
+
+    Where all rows or all columns are the same, one is looked at: sorting takes longer than most formulas.
+    """
+    some = values
+    for axis in range(values.ndim):
+        first = some.swapaxes(0, axis)[:1].swapaxes(0, axis)
+        some = first if (some == first).all() else some
+    distinct, which = np.unique(some, return_inverse=True)
     # The shape of `which` differs between versions of NumPy.
-    return distinct, which.reshape(values.shape)
+    return distinct, np.broadcast_to(which.reshape(some.shape), values.shape)
 
 
 def _slowest(counts: Array, gamma: Gamma, subtrees: Subtrees, message_bytes: Array) -> Array:
     """For each number of processes, a row with the steps for each size."""
-    wanted = [int(procs) for procs in counts]
-    known = _all_below(wanted, subtrees)
-    most = max((len(subtrees(procs)) for procs in known), default=0)
+    rows, generations = _generations(tuple(map(int, counts)), subtrees)
+    most = max((children.shape[1] for _, children in generations), default=0)
     # Row i: what the i-th child, from 0, waits for.
     steps = gamma(np.arange(2.0, most + 2)[:, None], message_bytes[None, :])
     shared = shared_link(gamma, message_bytes)
-    row = {procs: index for index, procs in enumerate(known)}
-    below = np.zeros((len(known), len(message_bytes)))
-    for procs in known:
-        children = subtrees(procs)
-        if children:
-            of_children = below[[row[child] for child in children]]
-            apart = (steps[: len(children)] + of_children).max(axis=0)
-            together = steps[len(children) - 1] + of_children.max(axis=0)
-            below[row[procs]] = (1 - shared) * apart + shared * together
-    return below[[row[procs] for procs in wanted]]
+    below = np.zeros((max(rows, default=0) + 1, len(message_bytes)))
+    for parents, children in generations:
+        of_children = below[children]
+        last = children.shape[1] - 1
+        apart = (steps[: last + 1] + of_children).max(axis=1)
+        together = steps[last] + of_children.max(axis=1)
+        below[parents] = (1 - shared) * apart + shared * together
+    return below[rows]
 
 
 def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
@@ -112,11 +117,26 @@ def shared_link(gamma: Gamma, message_bytes: Array) -> Array:
     return 1 - np.clip(np.divide(of_sender, whole, out=np.ones_like(whole), where=whole > 0), 0.0, 1.0)
 
 
-def _all_below(wanted: Iterable[int], subtrees: Subtrees) -> list[int]:
-    """The sizes of all subtrees of trees of those sizes, and these, the smaller before the larger."""
+@lru_cache(256)
+def _generations(wanted: tuple[int, ...], subtrees: Subtrees) -> tuple[list[int], list[tuple[list[int], Indices]]]:
+    """A table's rows for trees of those sizes, and the rows of all subtrees, children before parents.
+
+    The latter are those of parents with the same number of children, and a row of children for each of them.
+    """
     found: set[int] = set()
     waiting = set(wanted)
     while waiting:
         found |= waiting
         waiting = {child for procs in waiting for child in subtrees(procs)} - found
-    return sorted(found)
+    row = {procs: index for index, procs in enumerate(sorted(found))}
+    depth: dict[int, int] = {}
+    alike: dict[tuple[int, int], list[int]] = {}
+    for procs in row:
+        children = subtrees(procs)
+        depth[procs] = max((depth[child] + 1 for child in children), default=0)
+        alike.setdefault((depth[procs], len(children)), []).append(procs)
+    return [row[procs] for procs in wanted], [
+        ([row[procs] for procs in parents], np.array([[row[child] for child in subtrees(procs)] for procs in parents]))
+        for (_, children), parents in sorted(alike.items())
+        if children
+    ]

@@ -321,13 +321,14 @@ def report(
     simulation: SimulationOptions,
 ) -> None:
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it."""
-    from collwise.studies.reports.report import write_report
+    from collwise.studies.reports.report import write_report, write_rules
     from collwise.validation.selection.tuning import tune
 
     check_formulas(BY_PARTS, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with simulation.context() as context:
         tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments)
+    write_rules([tuning], output)
     page = write_report([tuning], output)
     click.echo(f"report: {page}")
     if tuning.failures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from collwise.validation.openmpi.rules_check import check_rules
@@ -10,6 +11,7 @@ from collwise.validation.selection.decision_table import DecisionTable
 
 # Few enough processes for one machine; one short and one long message.
 _PROCS = 8
+_CHECKS_AT_ONCE = 2
 _SIZES = {"bcast": (16384, 262144), "gather": (16384, 131072), "barrier": (0,)}
 _OTHER_SIZES = (1024, 65536)
 
@@ -17,9 +19,12 @@ _OTHER_SIZES = (1024, 65536)
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
     """For each table a short and a long message: a line that says what ran, and whether the rules ask for it.
 
-    Raises UsageError or CollwiseError when Open MPI is missing or does not run.
+    The calls start at once and run beside what the caller does before it takes the lines. Taking one raises UsageError
+    or CollwiseError when Open MPI is missing or does not run.
     """
-    for table in tables:
-        for size in _SIZES.get(table.collective, _OTHER_SIZES):
-            checked = check_rules(rules, table.collective, _PROCS, size)
-            yield checked.summary, checked.matches
+    names = [table.collective for table in tables]
+    calls = [(rules, name, _PROCS, size) for name in names for size in _SIZES.get(name, _OTHER_SIZES)]
+    pool = ThreadPoolExecutor(_CHECKS_AT_ONCE)
+    checks = pool.map(check_rules, *zip(*calls, strict=True))
+    pool.shutdown(wait=False)
+    return ((checked.summary, checked.matches) for checked in checks)

@@ -16,6 +16,7 @@ matplotlib.use("Agg")
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -40,8 +41,11 @@ def save(figure: Figure, path: Path) -> Path:
     """Writes a figure (PNG or SVG by its ending). Raises UsageError when the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Without a date in it, an SVG of the same data is the same file.
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        if path.suffix == ".svg":
+            # Without a date in it, an SVG of the same data is the same file.
+            figure.savefig(path, metadata={"Date": None})
+        else:
+            path.write_bytes(png(figure))
     except OSError as problem:
         raise UsageError(f"cannot write {path}: {problem.strerror}") from None
     finally:
@@ -52,7 +56,9 @@ def save(figure: Figure, path: Path) -> Path:
 def png(figure: Figure) -> bytes:
     """The figure as a PNG file's bytes; the figure is closed."""
     picture = io.BytesIO()
-    figure.savefig(picture, format="png")
+    # Figure.savefig would draw everything twice, the first time only for the layout.
+    figure.set_dpi(plt.rcParams["savefig.dpi"])
+    FigureCanvasAgg(figure).print_png(picture)
     plt.close(figure)
     return picture.getvalue()
 

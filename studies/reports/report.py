@@ -35,12 +35,19 @@ _USE = (
 )
 
 
+def write_rules(tunings: Sequence[Tuning], folder: Path) -> None:
+    """Writes the rules files into a folder. Raises UsageError when it cannot be written."""
+    writable_folder(folder)
+    for tuning in tunings:
+        for version in RULES_VERSIONS:
+            write_text(rules_path(folder, tuning, version), openmpi_rules(list(tuning.decisions.values()), version))
+
+
 def write_report(tunings: Sequence[Tuning], folder: Path) -> Path:
-    """Writes report.html, report.md, figures (PNG) and rules files into a folder; returns the HTML page's path.
+    """Writes report.html, report.md and figures (PNG) beside the rules files; returns the HTML page's path.
 
     Raises UsageError when the folder cannot be written.
     """
-    writable_folder(folder)
     engine = next(iter(tunings[0].comparisons.values())).sweep.configuration.maker
     sections = [section for tuning in tunings for section in _sections(tuning, folder)]
     page, _ = write_sections(
@@ -55,8 +62,6 @@ def rules_path(folder: Path, tuning: Tuning, openmpi_version: str) -> Path:
 
 
 def _sections(tuning: Tuning, folder: Path) -> Iterator[Section]:
-    for version in RULES_VERSIONS:
-        write_text(rules_path(folder, tuning, version), openmpi_rules(list(tuning.decisions.values()), version))
     parameters, pair = tuning.parameters, tuning.parameters.hockney
     gamma = parameters.gamma(np.arange(3, 8), parameters.segment_bytes)
     facts = [

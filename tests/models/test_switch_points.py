@@ -83,7 +83,7 @@ def test_where_no_candidate_has_a_time() -> None:
         lambda p, m: np.where(m < 900, np.nan, 10 * m),
     ]
     assert switch_points(times, (2,), 1, LARGEST)[2] == ((1, 0), (700, NOBODY), (900, 1), (1101, 0))
-    never: list[Times] = [lambda p, m: np.full(len(m), np.nan)] * 2
+    never: list[Times] = [lambda p, m: np.full(m.shape, np.nan)] * 2
     assert switch_points(never, (2, 3), 0, 0) == {2: ((0, NOBODY),), 3: ((0, NOBODY),)}
 
 

@@ -603,7 +603,7 @@ def test_points_that_are_no_grid_share_evaluations(monkeypatch: pytest.MonkeyPat
     procs = np.repeat(np.arange(2, 200), 5)
     sizes = np.arange(len(procs)) * 37.0
     trees.fill_steps(Points.of(procs, sizes), gamma, trees.binomial_subtrees, sizes)
-    assert CountedGamma.calls < 198 / 4
+    assert CountedGamma.calls < 198 / 2
 
 
 # Reduce and scatter, which the papers have no formulas for.

@@ -128,7 +128,8 @@ class Catalogue:
         """Raises UsageError, with near names, for an unknown one."""
         known = self.collective(collective).algorithms
         if name not in known:
-            raise unknown_name(f"{collective} algorithm", name, known, "see 'collwise algorithms'")
+            same = [f"SMPI's is '{one.name}' here; " for one in known.values() if one.smpi.endswith(f"_{name}")]
+            raise unknown_name(f"{collective} algorithm", name, known, f"{''.join(same)}see 'collwise algorithms'")
         return known[name]
 
 

@@ -37,6 +37,11 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
+def note(message: str) -> None:
+    """Prints something that stands beside the results on stderr."""
+    print(f"collwise: {message}", file=sys.stderr)
+
+
 @cache
 def warn(message: str) -> None:
     """Prints a warning on stderr, once for each message."""

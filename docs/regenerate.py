@@ -24,7 +24,7 @@ from collwise.common.units import format_size
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.studies.cli.algorithms import ids_text, parameters_text, requirements_text, reservation_text
+from collwise.studies.cli.algorithms import ids_text, parameters_text, reservation_text
 from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.cli.demo import CLUSTERS, SHOWN
 from collwise.studies.figures.picks import picks_by_size
@@ -184,7 +184,7 @@ def algorithms_page() -> str:
                 a.title,
                 a.topology,
                 parameters_text(a),
-                requirements_text(a),
+                ", ".join(a.requires) or "-",
                 ids_text(a),
                 a.reference,
             )

@@ -6,7 +6,6 @@ R. Hockney, Parallel Computing 20, 1994; with alpha and beta as functions of m: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -46,11 +45,6 @@ class HockneyBySize(Homogeneous):
     """alpha and beta as functions of m: those of the straight line on which the time of m lies."""
 
     time: PiecewiseLinear
-
-    @classmethod
-    def through(cls, message_bytes: Sequence[float], seconds: Sequence[float]) -> HockneyBySize:
-        """From one-way times at ascending sizes."""
-        return cls(PiecewiseLinear(tuple(map(float, message_bytes)), tuple(map(float, seconds))))
 
     def alpha(self, message_bytes: ArrayLike) -> Array:
         """Seconds: alpha of the line."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError, unknown_name
 from collwise.platforms.check import read_text, read_xml
-from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
+from collwise.platforms.description import HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.reader import Problem, read_description
 from collwise.platforms.xml_file import XmlPlatform, config_options
@@ -26,7 +26,12 @@ def load(name_or_path: str | Path) -> HostPlatform:
     Raises UsageError for an unknown name, an unreadable file and an invalid one, with the file's first problem.
     """
     path = _find(name_or_path)
-    return _from_xml(path) if path.suffix == ".xml" else _from_toml(path)
+    if path.suffix == ".xml":
+        return _from_xml(path)
+    platform, problems = read_description(read_text(path))
+    if platform is None:
+        raise _refusal(path, problems)
+    return platform
 
 
 def load_description(name_or_path: str | Path) -> Platform:
@@ -46,13 +51,6 @@ def _find(name_or_path: str | Path) -> Path:
     if name_or_path not in known():
         raise unknown_name("platform", name_or_path, known(), _SEE_ALL)
     return _FOLDER / f"{name_or_path}.toml"
-
-
-def _from_toml(path: Path) -> Description:
-    platform, problems = read_description(read_text(path))
-    if platform is None:
-        raise _refusal(path, problems)
-    return platform
 
 
 def _from_xml(path: Path) -> XmlPlatform:

@@ -56,7 +56,7 @@ def hockney_by_size(lab: Laboratory, sizes: Sizes = SIZES, pairs: Sequence[Pair]
     """alpha and beta as functions of the size, from one-way times at sizes that are closer where the time bends."""
     found = of_pairs(lab, lambda pair: _one_way(lab, pair, sizes, from_last_two), pairs).values()
     return HockneyBySize(
-        PiecewiseLinear.mean([HockneyBySize.through(list(times), list(times.values())).time for times in found])
+        PiecewiseLinear.mean([PiecewiseLinear(tuple(map(float, times)), tuple(times.values())) for times in found])
     )
 
 

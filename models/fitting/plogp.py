@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import (
     CHAIN_BCAST,
     LINEAR_BARRIER,
@@ -79,9 +79,13 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
     assumed to be the g(1) of the chain.
 
     The knots are those of the measured gap, and 1 byte; the collectives run on 2, 4, 8 processes and so on, and on all.
-    Raises CollwiseError for collectives that take no time.
+    Raises UsageError for two processes, and CollwiseError for collectives that take no time.
     """
     communicators = sorted({*(1 << k for k in range(1, lab.procs.bit_length())), lab.procs})
+    if len(communicators) < 2:
+        raise UsageError(
+            f"fitting PLogP on {lab.procs} processes: 2 to {lab.procs} are valid, two different numbers at least"
+        )
     knots = sorted({1, *(max(1, int(size)) for size in measured.gap.message_bytes)})
     experiments = []
     # How often L and each g(m) occur in a time.

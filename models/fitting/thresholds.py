@@ -7,7 +7,6 @@ searched with ever smaller strides.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -37,29 +36,18 @@ IRREGULAR = 0.2
 ESCALATION = 10.0
 
 
-@dataclass(frozen=True)
-class _Series:
-    """Points of shape (n, 2), message bytes and seconds, and straight lines through some that follow one another.
+def _line(points: Array, start: int, end: int) -> tuple[Array, float]:
+    """Intercept and slope of the line through points that follow one another, and the relative deviation about it.
 
-    Residuals are relative to the times, as noise is. Bai & Perron allow variances to change with the lines; here they
-    must, since escalations scatter a thousand times as much as a regular region does.
+    `points` has the shape (n, 2), message bytes and seconds. Residuals are relative to the times, as noise is.
     """
-
-    points: Array
-
-    def line(self, start: int, end: int) -> tuple[Array, float]:
-        """Intercept and slope of the line through these points, and the relative standard deviation about it."""
-        sizes, seconds = self.points[start:end].T
-        scale = sizes[-1]
-        design = np.column_stack([1 / seconds, sizes / scale / seconds])
-        solution = np.linalg.lstsq(design, np.ones(len(seconds)), rcond=None)[0]
-        residuals = design @ solution - 1
-        deviation = float(np.sqrt(residuals @ residuals / (len(seconds) - 2)))
-        return solution / (1, scale), deviation
-
-    def cost(self, start: int, end: int) -> float:
-        """Minus twice the log likelihood of one line for these points, with a variance of its own."""
-        return float((end - start) * 2 * np.log(max(self.line(start, end)[1], TOLERANCE)))
+    sizes, seconds = points[start:end].T
+    scale = sizes[-1]
+    design = np.column_stack([1 / seconds, sizes / scale / seconds])
+    solution = np.linalg.lstsq(design, np.ones(len(seconds)), rcond=None)[0]
+    residuals = design @ solution - 1
+    deviation = float(np.sqrt(residuals @ residuals / (len(seconds) - 2)))
+    return solution / (1, scale), deviation
 
 
 def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[int, int]]:
@@ -72,7 +60,7 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
     if sizes.shape != times.shape or np.any(np.diff(sizes) <= 0) or np.any(times <= 0):
         raise UsageError("a series for thresholds needs ascending message sizes, each with a time above 0")
-    search = _search(_Series(np.column_stack([sizes, times])))
+    search = _search(np.column_stack([sizes, times]))
     best, least = [0, len(sizes)], np.inf
     for breaks in range(min(MOST_BREAKS, len(sizes) // LEAST_POINTS - 1) + 1):
         ends = search.predict(breaks)
@@ -82,8 +70,12 @@ def lines(message_bytes: Sequence[int], seconds: Sequence[float]) -> list[tuple[
     return list(pairwise(best))
 
 
-def _search(series: _Series) -> Any:
-    """The dynamic programming over a series, fitted: ruptures' Dynp."""
+def _search(points: Array) -> Any:
+    """The dynamic programming over a series, fitted: ruptures' Dynp.
+
+    Its cost is minus twice the log likelihood of a line with a variance of its own. Bai & Perron allow variances to
+    change with the lines; here they must, since escalations scatter a thousand times as much as a regular region does.
+    """
     # Prediction imports this module without searching for thresholds, and ruptures imports most of SciPy.
     import ruptures
 
@@ -96,9 +88,9 @@ def _search(series: _Series) -> Any:
             return self
 
         def error(self, start: int, end: int) -> float:
-            return series.cost(start, end)
+            return float((end - start) * 2 * np.log(max(_line(points, start, end)[1], TOLERANCE)))
 
-    return ruptures.Dynp(custom_cost=Cost(), jump=1).fit(series.points)
+    return ruptures.Dynp(custom_cost=Cost(), jump=1).fit(points)
 
 
 def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
@@ -117,8 +109,8 @@ def gather_regular_from(message_bytes: Sequence[int], seconds: Sequence[float]) 
     greatest leap, as S is: serial receiving (4.3) then follows (4.2) at once.
     """
     found = lines(message_bytes, seconds)
-    series = _Series(np.column_stack([message_bytes, seconds]))
-    irregular = [index for index, ends in enumerate(found) if series.line(*ends)[1] > IRREGULAR]
+    points = np.column_stack([message_bytes, seconds])
+    irregular = [index for index, ends in enumerate(found) if _line(points, *ends)[1] > IRREGULAR]
     if not irregular:
         return _greatest_leap(message_bytes, seconds, found)
     after = irregular[-1] + 1
@@ -178,11 +170,11 @@ def fit_thresholds(lab: Laboratory, stride_bytes: int = STRIDE_BYTES, finest_str
 def _greatest_leap(
     message_bytes: Sequence[int], seconds: Sequence[float], found: Sequence[tuple[int, int]]
 ) -> int | None:
-    series = _Series(np.column_stack([message_bytes, seconds]))
+    points = np.column_stack([message_bytes, seconds])
     best, greatest = None, 0.0
     for before, after in pairwise(found):
         size = message_bytes[after[0]]
-        low, high = series.line(*before)[0], series.line(*after)[0]
+        low, high = _line(points, *before)[0], _line(points, *after)[0]
         expected = float(low @ (1, size))
         leap = float(high @ (1, size)) / expected - 1
         if leap > max(greatest, LEAST_LEAP):

@@ -3,13 +3,16 @@
  *
  *     latency [--collectives bcast,allreduce,...|all] [--sizes MIN:MAX] [--iterations N] [--warmup N]
  *
- * Sizes are bytes as the catalogue defines them for each collective, doubled from MIN to MAX. Printed are the average,
- * the minimum and the maximum over the processes of each one's mean over the iterations. */
+ * Sizes (8192, 8KiB) are as the catalogue defines them for each collective, doubled from MIN to MAX. Printed are the
+ * average, the minimum and the maximum over the processes of each one's mean over the iterations. */
 #include "workload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#define MOST (1L << 30)
 
 typedef struct {
     int wanted[COLLWISE_COLLECTIVES];
@@ -37,17 +40,40 @@ static int want(options *chosen, const char *names) {
     return 1;
 }
 
-static int read_count(const char *text, char end, long low, long *value, const char **rest) {
+static int read_count(const char *text, long low, long *value) {
     char *stop;
     *value = strtol(text, &stop, 10);
-    *rest = stop + (*stop != '\0');
-    return stop != text && *stop == end && *value >= low;
+    return stop != text && *stop == '\0' && *value >= low;
+}
+
+/* The forms of the command line: 8192, 8KiB, 1M, 64KB; in `text` as far as `end`. */
+static int read_size(const char *text, char end, long *value, const char **rest) {
+    static const struct {
+        const char *name;
+        long bytes;
+    } units[] = {{"", 1},           {"B", 1},        {"K", 1L << 10},   {"KiB", 1L << 10}, {"M", 1L << 20},
+                 {"MiB", 1L << 20}, {"G", 1L << 30}, {"GiB", 1L << 30}, {"KB", 1000},      {"MB", 1000000}};
+    char *stop;
+    long number = strtol(text, &stop, 10);
+    const char *past = strchr(stop, end);
+    if (stop == text || past == NULL || number < 0 || number > MOST) {
+        return 0;
+    }
+    *rest = past + (end != '\0');
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t length = strlen(units[i].name);
+        if (length == (size_t)(past - stop) && strncasecmp(stop, units[i].name, length) == 0) {
+            *value = number * units[i].bytes;
+            return *value <= MOST;
+        }
+    }
+    return 0;
 }
 
 static int read_sizes(options *chosen, const char *text) {
     long least, most;
     const char *rest;
-    if (!read_count(text, ':', 0, &least, &rest) || !read_count(rest, '\0', least, &most, &rest) || most > 1L << 30) {
+    if (!read_size(text, ':', &least, &rest) || !read_size(rest, '\0', &most, &rest) || most < least) {
         return 0;
     }
     chosen->least = (size_t)least;
@@ -56,7 +82,6 @@ static int read_sizes(options *chosen, const char *text) {
 }
 
 static int read_option(options *chosen, const char *name, const char *value) {
-    const char *rest;
     if (strcmp(name, "--collectives") == 0) {
         memset(chosen->wanted, 0, sizeof chosen->wanted);
         return want(chosen, value);
@@ -65,9 +90,9 @@ static int read_option(options *chosen, const char *name, const char *value) {
         return read_sizes(chosen, value);
     }
     if (strcmp(name, "--iterations") == 0) {
-        return read_count(value, '\0', 1, &chosen->iterations, &rest);
+        return read_count(value, 1, &chosen->iterations);
     }
-    return strcmp(name, "--warmup") == 0 && read_count(value, '\0', 0, &chosen->warmup, &rest);
+    return strcmp(name, "--warmup") == 0 && read_count(value, 0, &chosen->warmup);
 }
 
 static options read_options(int argc, char **argv) {

@@ -28,7 +28,7 @@ from collwise.simulator.sweeps.experiment_runner import (
 )
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import Runner, run_cases, successful_timings
-from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.simulator.timing import Case, Timing
 
 _MOST_BYTES = 2**30
 _MOST_MESSAGES = 100_000
@@ -120,10 +120,6 @@ class ExperimentLaboratory:
             least_bytes=0,
             processes_per_node=target.processes_per_node(procs),
         )
-
-    def configuration(self, in_parallel: bool = True) -> Configuration:
-        """What the times of `run` depend on besides the experiment."""
-        return self._runners[in_parallel].configuration
 
     def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
         """The measurements in the order of the experiments; makes those that the store does not have.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collwise.common.errors import UsageError, unknown_name
@@ -56,7 +56,7 @@ class Precision:
             "confidence": self.confidence,
             "relative-error": self.relative_error,
         }
-        return [word for name, value in values.items() for word in (f"--{name}", str(value))]
+        return _words(values)
 
 
 USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)
@@ -114,9 +114,7 @@ class Method:
         }
         if self.nrep is not None:
             values["nrep"] = self.nrep
-        words = [word for name, value in values.items() for word in (f"--{name}", str(value))]
-        words += self.precision.options()
-        return [*words, "--samples"] if self.keep_samples else words
+        return [*_words(values), *self.precision.options(), *(["--samples"] if self.keep_samples else [])]
 
     def most_seconds(self, cases: int) -> float | None:
         """The time limit of one launch; None: none. NREP has a limit for t1, two batches and the repetitions each."""
@@ -127,6 +125,10 @@ class Method:
 
 
 USUAL_METHOD = Method()
+
+
+def _words(options: Mapping[str, object]) -> list[str]:
+    return [word for name, value in options.items() for word in (f"--{name}", str(value))]
 
 
 def half_width(values: Sequence[float], confidence: float = 0.95) -> float:

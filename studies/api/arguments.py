@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from pathlib import Path
@@ -17,6 +16,7 @@ from collwise.platforms import HostPlatform, load
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
+    from collwise.simulator.sweeps.runner import Progress
 
 Numbers = str | int | Iterable[int | str]
 """Sizes or process counts: '8KiB:4MiB:x2', 8192, [8192, '64KiB']."""
@@ -44,13 +44,17 @@ def platform(name: PlatformLike) -> HostPlatform:
 
 @contextmanager
 def session(
-    store: str | Path | None = None, engine: str = "smpi", simgrid: str | None = None, jobs: int | None = None
+    store: str | Path | None = None,
+    engine: str = "smpi",
+    simgrid: str | None = None,
+    jobs: int | None = None,
+    progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext(),
 ) -> Iterator[SimulationContext]:
     """How and where several calls simulate, for their `context`; closes the store at the end.
 
     Parameters: `store`, the SQLite file of timings, by default what COLLWISE_STORE says, else results/timings.sqlite;
     `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run
-    side by side, by default one per core.
+    side by side, by default one per core; `progress`, which shows how far a simulation with a label is.
 
     Raises UsageError for a file that is not a store, and for an unknown engine.
 
@@ -65,7 +69,7 @@ def session(
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     with Store(store_path(store)) as opened:
-        yield SimulationContext(opened, ENGINES[engine], simgrid, jobs)
+        yield SimulationContext(opened, ENGINES[engine], simgrid, jobs, progress)
 
 
 def store_path(given: str | Path | None = None) -> Path:
@@ -133,6 +137,6 @@ def algorithms(collective: str, given: Names | None) -> tuple[str, ...]:
     return tuple(catalogue.algorithm(collective, name).name for name in wanted)
 
 
-def note(message: str) -> None:
-    """Tells the user something in one line on standard error."""
-    print(f"collwise: {message}", file=sys.stderr)
+def several(collectives: Sequence[str]) -> str:
+    """'bcast', 'bcast, gather', '16 collectives': for titles."""
+    return ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"

@@ -12,7 +12,7 @@ import pandas as pd
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, unknown_name, warn
+from collwise.common.errors import UsageError, note, unknown_name, warn
 from collwise.common.files import write_text
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform
@@ -141,7 +141,7 @@ def select(
         for grid in asked:
             covered, left_out = covered_by_model(fitted, grid)
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
-                arguments.note(line)
+                note(line)
         return Decisions(tuple(select_by_model(fitted, grid, single(grid.collective), sampled) for grid in asked))
     if where is None or counts is None:
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
@@ -198,7 +198,7 @@ def _candidates(collectives: Sequence[str], consumer: str | None) -> dict[str, t
     if not found:
         raise missing[0]
     for left_out in missing:
-        arguments.note(f"{left_out}; left out")
+        note(f"{left_out}; left out")
     return found
 
 
@@ -208,10 +208,10 @@ def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -
 
     if not any(model.algorithms(name) for name in chosen):
         check_formulas(model.name, list(chosen))
-    for name in chosen:
-        if not model.algorithms(name):
-            arguments.note(f"{name}: model {model.name} has no formulas; left out")
-    return {name: names for name, names in chosen.items() if model.algorithms(name)}
+    covered = {name: names for name, names in chosen.items() if model.algorithms(name)}
+    if without := [name for name in chosen if name not in covered]:
+        note(f"{', '.join(without)}: model {model.name} has no formulas; left out")
+    return covered
 
 
 def _process_counts(
@@ -221,8 +221,8 @@ def _process_counts(
     from collwise.validation.fitting.models_by_name import check_fits_platform, fitted_per_node, platform_of
 
     per_node = ppn or fitted_per_node(model)
-    if platform is None and procs and (per_node is None or per_node == (ppn or per_node)):
-        return procs, per_node or ppn or 1
+    if platform is None and procs:
+        return procs, per_node or 1
     platform = platform or platform_of(model, file)
     per_node = per_node or platform.default_processes_per_node
     check_fits_platform(model, file, platform, per_node)
@@ -239,5 +239,5 @@ def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlat
     if list(chosen) == ["barrier"]:
         warn(why)
         return chosen
-    arguments.note(f"barrier left out: {why}")
+    note(f"barrier left out: {why}")
     return {name: names for name, names in chosen.items() if name != "barrier"}

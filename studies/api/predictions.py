@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,18 +14,21 @@ import pandas as pd
 from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, unknown_name, warn
+from collwise.common.errors import UsageError, note, unknown_name, warn
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import implementation_aware_models, load_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
-from collwise.models.registry import BY_PARTS, IMPLEMENTATION_AWARE, MODELS
+from collwise.models.registry import IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.selection.defaults import sizes_of
 
 if TYPE_CHECKING:
+    from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.context import SimulationContext
+    from collwise.simulator.sweeps.method import Precision
+    from collwise.validation.fitting.implementation_aware import FitPlan
 
 Parameters = ModelParameters | FittedParameters
 
@@ -75,27 +78,32 @@ ModelLike = FittedModel | CollectiveModel | str | Path
 
 
 def fit(
-    platform: PlatformLike,
+    platform: PlatformLike | ExecutionTarget,
     model: str = "implementation-aware",
     *,
     procs: Numbers | None = None,
-    segments: Numbers = SEGMENTS_TEXT,
+    segments: Numbers | None = None,
     collectives: Names = "all",
+    chains: int | None = None,
     procedure: str | None = None,
     heterogeneous: bool | None = None,
+    precision: Precision | None = None,
+    thorough: bool = False,
     ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> FittedModel:
-    """Estimates a model's parameters from simulated experiments on a platform.
+    """Estimates a model's parameters from experiments, simulated on a platform or measured at an execution target.
 
-    Parameters: `platform`, see `platform`; `model`, 'implementation-aware' (Nuriyev & Lastovetsky 2021) or one of the
-    point-to-point models 'hockney', 'hockney_by_size', 'logp', 'loggp', 'plogp', 'lmo'; `procs`, the process counts of
-    the experiments, one number for point-to-point models; `context`, see `session`. Implementation-aware models take
-    `segments`, segment sizes in bytes, `collectives`, those that are fitted, by default all that have formulas, and
-    `ppn`, processes per node; point-to-point models take `procedure` and `heterogeneous` (parameters of each pair of
-    processes, by default where nodes differ).
+    Parameters: `platform`, see `platform`, or an execution target; `model`, 'implementation-aware' (Nuriyev &
+    Lastovetsky 2021) or one of the point-to-point models 'hockney', 'hockney_by_size', 'logp', 'loggp', 'plogp', 'lmo';
+    `procs`, the process counts of the experiments, one number for point-to-point models; `context`, see `session`.
+    Implementation-aware models take `segments`, segment sizes in bytes, by default '8KiB:128KiB:x2', measured '0,8KiB',
+    `collectives`, those that are fitted, by default all that have formulas, `chains` of the K-chain tree, and `ppn`,
+    processes per node; point-to-point models take `procedure` and `heterogeneous` (parameters of each pair of
+    processes, by default where nodes differ). Measured experiments take `precision`, and `thorough` for as many sizes
+    as in simulation.
 
-    Returns a FittedModel, for `predict`, `select` and its own `save`. Experiments that the store has are not simulated
+    Returns a FittedModel, for `predict`, `select` and its own `save`. Experiments that the store has are not made
     again. Raises UsageError for wrong arguments, CollwiseError when an experiment fails.
 
     >>> import collwise
@@ -103,43 +111,58 @@ def fit(
     >>> model
     <FittedModel hockney on exact, simulated, SimGrid ...>
     """
+    from collwise.models.fitting.procedures import CLOSE, QUICK, most_useful_procs, request
+    from collwise.simulator.execution.targets import ExecutionTarget
+    from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, fit_measured
+    from collwise.validation.fitting.implementation_aware import fit as run_fit
+    from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
+
     if model not in (IMPLEMENTATION_AWARE, *FAMILIES):
         raise unknown_name("model", model, (IMPLEMENTATION_AWARE, *FAMILIES))
-    where = arguments.platform(platform)
+    where = platform if isinstance(platform, ExecutionTarget) else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
+    precision = precision or MEASURED_PRECISION
     if model == IMPLEMENTATION_AWARE:
+        plan = _fit_plan(where, counts, segments, collectives, chains or 0, ppn)
         with arguments.opened(context) as simulations:
-            return FittedModel(_fit_algorithms(where, counts, segments, collectives, ppn, simulations))
-    from collwise.models.fitting.procedures import request
-    from collwise.validation.fitting.models_by_name import simulated_parameters
-
+            if isinstance(where, HostPlatform):
+                return FittedModel(run_fit(where, plan, simulations))
+            return FittedModel(fit_measured(where, plan, simulations.store, precision=precision))
     if counts is not None and len(counts) != 1:
-        raise UsageError(f"procs: one number for model {model}, not {len(counts)}")
-    by_default = None if where.heterogeneous else False
-    wanted = request(model, procedure, by_default if heterogeneous is None else heterogeneous)
+        raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
+    count = counts[0] if counts else None
+    if heterogeneous is None and (isinstance(where, ExecutionTarget) or not where.heterogeneous):
+        heterogeneous = False
+    wanted = request(model, procedure, heterogeneous)
     with arguments.opened(context) as simulations:
-        return FittedModel(simulated_parameters(where, wanted, simulations, counts[0] if counts else None))
+        if isinstance(where, HostPlatform):
+            return FittedModel(simulated_parameters(where, wanted, simulations, count))
+        count = count or most_useful_procs(wanted, where.usual_procs)
+        detail = CLOSE if thorough else QUICK
+        return FittedModel(measured_parameters(where, wanted, simulations.store, count, precision, detail))
 
 
-def _fit_algorithms(
-    platform: HostPlatform,
+def _fit_plan(
+    where: HostPlatform | ExecutionTarget,
     procs: tuple[int, ...] | None,
-    segments: Numbers,
+    segments: Numbers | None,
     collectives: Names,
+    chains: int,
     ppn: int | None,
-    context: SimulationContext,
-) -> ModelParameters:
-    from collwise.validation.fitting.implementation_aware import FitPlan, default_procs
-    from collwise.validation.fitting.implementation_aware import fit as run_fit
+) -> FitPlan:
+    """The extent of a fit of implementation-aware models, with the usual extent of what is not given."""
+    from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, measured_plan, measured_procs
     from collwise.validation.fitting.models_by_name import fitted_segments
 
-    per_node = ppn or platform.default_processes_per_node
-    common, *more = fitted_segments(arguments.sizes(segments))
-    fitted = tuple(MODELS[BY_PARTS].formulas) if collectives == "all" else arguments.collectives(collectives)
-    plan = FitPlan(
-        procs or default_procs(platform, per_node), per_node, common, more_segments=tuple(more), collectives=fitted
-    )
-    return run_fit(platform, plan, context)
+    common, *more = fitted_segments(() if segments is None else arguments.sizes(segments))
+    if isinstance(where, HostPlatform):
+        per_node = ppn or where.default_processes_per_node
+        plan = FitPlan(procs or default_procs(where, per_node), per_node, common, chains)
+    else:
+        plan = measured_plan(where, procs or measured_procs(where.usual_procs), common, chains)
+    if segments is not None:
+        plan = replace(plan, more_segments=tuple(more))
+    return plan if collectives == "all" else replace(plan, collectives=arguments.collectives(collectives))
 
 
 def predict(
@@ -167,28 +190,24 @@ def predict(
     >>> sorted(times.columns)
     ['algorithm', 'collective', 'message_bytes', 'procs', 'seconds', 'segment_bytes']
     """
+    from collwise.validation.fitting.models_by_name import beyond_what_is_known
+
     fitted = model_from(model, name)
     covered = _with_formula(fitted, collective, algorithms)
     counts, message_bytes = arguments.counts(procs), sizes_of(collective, arguments.sizes(sizes) if sizes else None)
-    _warn_beyond(fitted, collective, max(counts), max(message_bytes))
+    for line in beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):
+        warn(line)
     p, m = np.array(counts)[:, None], np.array(message_bytes)[None, :]
     methods = [
         (algorithm, segment)
         for algorithm in covered
         for segment in _segments_of(fitted, collective, algorithm, segments)
     ]
-    seconds = [fitted.predict(collective, algorithm, p, m, segment) for algorithm, segment in methods]
-    points = len(counts) * len(message_bytes)
-    frame = pd.DataFrame(
-        {
-            "collective": collective,
-            "algorithm": np.repeat([algorithm for algorithm, _ in methods], points),
-            "segment_bytes": np.repeat([segment for _, segment in methods], points),
-            "procs": np.tile(np.repeat(counts, len(message_bytes)), len(methods)),
-            "message_bytes": np.tile(message_bytes, len(methods) * len(counts)),
-            "seconds": np.concatenate([values.ravel() for values in seconds]),
-        }
-    )
+    points = [(*method, count, size) for method in methods for count in counts for size in message_bytes]
+    frame = pd.DataFrame(points, columns=["algorithm", "segment_bytes", "procs", "message_bytes"])
+    frame.insert(0, "collective", collective)
+    seconds = [fitted.predict(collective, algorithm, p, m, segment).ravel() for algorithm, segment in methods]
+    frame["seconds"] = np.concatenate(seconds)
     frame.attrs = {"platform": fitted.platform, "model": fitted.name}
     return frame
 
@@ -207,7 +226,7 @@ def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
 
 
 def _with_formula(model: CollectiveModel, collective: str, given: Names | None) -> list[str]:
-    """Those asked for that the model covers; a line for each of the others. Raises UsageError where it covers none."""
+    """Those asked for that the model covers; the others are named in a line. Raises UsageError where it covers none."""
     asked = arguments.algorithms(collective, given)
     covered = model.algorithms(collective)
     if given is None or arguments.names(given) == ("all",):
@@ -217,8 +236,8 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
     if len(missing) == len(asked):
         known = f"; valid: {', '.join(covered)}" if covered else ""
         raise UsageError(f"model {model.name} has no formula for {collective} {', '.join(missing)}{known}")
-    for name in missing:
-        arguments.note(f"model {model.name} has no formula for {collective} {name}; left out")
+    if missing:
+        note(f"model {model.name} has no formula for {collective} {', '.join(missing)}; left out")
     return [name for name in asked if name in covered]
 
 
@@ -229,10 +248,3 @@ def _segments_of(model: CollectiveModel, collective: str, algorithm: str, given:
     if given is not None:
         return arguments.sizes(given)
     return (model.parameters.segment_bytes if isinstance(model, ImplementationAware) else 0,)
-
-
-def _warn_beyond(model: CollectiveModel, collective: str, procs: int, message_bytes: int) -> None:
-    from collwise.validation.fitting.models_by_name import beyond_what_is_known
-
-    for line in beyond_what_is_known(model, collective, procs, message_bytes):
-        warn(line)

@@ -14,7 +14,7 @@ from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.timing import Timing
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.selection.cases import candidates, cases
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
@@ -72,19 +72,18 @@ def simulate(
     where = arguments.platform(platform)
     per_node = ppn or where.default_processes_per_node
     asked = arguments.collectives(collective)
-    choices = _choices(asked, algorithms, segments, counts or {}, thresholds)
+    competing = choices(asked, algorithms, segments, counts or {}, thresholds)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
     process_counts = arguments.counts(procs)
     if root >= min(process_counts):
         raise UsageError(f"--root: rank {root} does not exist with P = {min(process_counts)}")
     wanted = [
         case
-        for one, competing in choices.items()
-        for case in cases(one, competing, process_counts, sizes_of(one, asked_sizes), per_node, root)
+        for one, among in competing.items()
+        for case in cases(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root)
     ]
-    label = ", ".join(asked) if len(asked) <= 3 else f"{len(asked)} collectives"
     with arguments.opened(context) as simulations:
-        result = simulations.simulate(where, wanted, f"{where.name} {label}")
+        result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
     frame = _frame(result.timings.values(), _CASE, ("seconds", "error"))
     frame.attrs = {
         "platform": where.name,
@@ -131,17 +130,11 @@ def measure(
     from collwise.simulator.sweeps.mpi_runner import measure_launches
 
     how = method or Method()
-    choices = _choices([Catalogue.load().collective(collective).name], algorithms, segments, {}, thresholds)[collective]
-    place = LocalMachine(target) if isinstance(target, str) else target
-    message_bytes = sizes_of(collective, None if sizes is None else arguments.sizes(sizes))
-    wanted = [
-        case
-        for count in arguments.counts(procs)
-        for case in cases(collective, choices, [count], message_bytes, place.processes_per_node(count))
+    competing = choices([Catalogue.load().collective(collective).name], algorithms, segments, {}, thresholds)[
+        collective
     ]
-    if not wanted:
-        names = dict.fromkeys(choice.algorithm for choice in choices)
-        raise UsageError(f"none of {', '.join(names)} runs on P = {procs}")
+    place = LocalMachine(target) if isinstance(target, str) else target
+    wanted = cases_to_measure(collective, competing, procs, sizes, place)
     with Store(arguments.store_path(store)) as opened:
         launches = measure_launches(place, wanted, opened, method=how)
     timings = [combine(each, how.precision.confidence) for each in zip(*launches, strict=True)]
@@ -177,7 +170,7 @@ def results(store: str | Path | None = None, **equal: Any) -> pd.DataFrame:
         return pd.DataFrame(opened.rows(**equal), columns=columns)
 
 
-def _choices(
+def choices(
     collectives: Sequence[str],
     algorithms: Names | None,
     segments: Numbers,
@@ -196,9 +189,28 @@ def _choices(
         one: candidates(one, arguments.sizes(segments), arguments.algorithms(one, algorithms), counts)
         for one in collectives
     }
-    entries = [Catalogue.load().algorithm(one, each.algorithm) for one, choices in found.items() for each in choices]
+    entries = [Catalogue.load().algorithm(one, each.algorithm) for one, among in found.items() for each in among]
     check_thresholds_matter(entries, thresholds)
-    return {one: with_thresholds(one, choices, thresholds) for one, choices in found.items()}
+    return {one: with_thresholds(one, among, thresholds) for one, among in found.items()}
+
+
+def cases_to_measure(
+    collective: str, competing: Sequence[Choice], procs: Numbers, sizes: Numbers | None, target: ExecutionTarget | None
+) -> list[Case]:
+    """Every choice at every P and m, with the target's processes per node, or one. Raises UsageError if none runs."""
+    message_bytes = sizes_of(collective, None if sizes is None else arguments.sizes(sizes))
+    counts = arguments.counts(procs)
+    wanted = [
+        case
+        for count in counts
+        for case in cases(
+            collective, competing, [count], message_bytes, target.processes_per_node(count) if target else 1
+        )
+    ]
+    if not wanted:
+        names = dict.fromkeys(choice.algorithm for choice in competing)
+        raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, counts))}")
+    return wanted
 
 
 def _frame(timings: Iterable[Timing], case: Sequence[str], values: Sequence[str]) -> pd.DataFrame:

@@ -4,41 +4,37 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-import click
-
 from collwise.algorithms.catalogue import Algorithm, Catalogue
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import json_option, print_json
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import argument, command, option
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 
 
-@click.command(epilog=example("algorithms --collective bcast"))
-@click.option("--collective", help="Only this one.")
-@json_option
-def algorithms(collective: str | None, as_json: bool) -> None:
+@command("algorithms --collective bcast")
+def algorithms(
+    named: str | None = argument(required=False, metavar="[COLLECTIVE]"),
+    collective: str | None = option("Only this one."),
+    as_json: bool = options.JSON,
+) -> None:
     """Every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""
     catalogue = Catalogue.load()
-    chosen = [catalogue.collective(collective)] if collective else list(catalogue.collectives.values())
+    name = collective or named
+    chosen = [catalogue.collective(name)] if name else list(catalogue.collectives.values())
     if as_json:
         print_json([asdict(algorithm) for entry in chosen for algorithm in entry.algorithms.values()])
         return
     for entry in chosen:
-        rows = [_row(algorithm) for algorithm in entry.algorithms.values()]
+        rows = [
+            (
+                *(one.name + reservation_text(one), one.topology, parameters_text(one)),
+                *(", ".join(one.requires) or "-", ids_text(one), one.reference),
+            )
+            for one in entry.algorithms.values()
+        ]
         columns = ["algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
         title = f"{entry.title}: {entry.name} (message bytes: {entry.message_bytes})"
-        stdout_console().print(table(title, columns, rows, left=len(columns), wrap=True))
-
-
-def _row(algorithm: Algorithm) -> tuple[str, ...]:
-    return (
-        algorithm.name + reservation_text(algorithm),
-        algorithm.topology,
-        parameters_text(algorithm),
-        requirements_text(algorithm),
-        ids_text(algorithm),
-        algorithm.reference,
-    )
+        print_table(title, columns, rows, left=len(columns), wrap=True)
 
 
 def reservation_text(algorithm: Algorithm) -> str:
@@ -52,11 +48,6 @@ def parameters_text(algorithm: Algorithm) -> str:
     """'segment_bytes, chains=4': what can be chosen, with defaults."""
     defaults = algorithm.defaults
     return ", ".join(f"{name}={defaults[name]}" if name in defaults else name for name in algorithm.parameters) or "-"
-
-
-def requirements_text(algorithm: Algorithm) -> str:
-    """'power_of_two, commutative'."""
-    return ", ".join(algorithm.requires) or "-"
 
 
 def ids_text(algorithm: Algorithm) -> str:

@@ -13,21 +13,10 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
 from collwise.platforms import HostPlatform, Platform, load_description, write_description
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    PLATFORM,
-    SimulationOptions,
-    checked_new_file,
-    file_option,
-    json_option,
-    parsed,
-    print_json,
-    processes_per_node,
-    refuse_options,
-    simulation_options,
-)
-from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import FOLDER, NEW_FILE, PATH, PLATFORM, command, flag, option
+from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 from collwise.validation.testbed.bed import running
 from collwise.validation.testbed.platform import simulated_platform
 
@@ -35,7 +24,7 @@ if TYPE_CHECKING:
     from collwise.validation.calibration.calibration import CalibrationResult
 
 
-_DESCRIPTION = parsed("platform", load_description)
+_DESCRIPTION = declare.Parsed("platform", load_description)
 _OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json")
 
 
@@ -46,42 +35,29 @@ def _ends(text: str) -> tuple[int, int]:
     return parse_size(least), parse_size(most)
 
 
-@click.command(epilog=example("calibrate --testbed -o bed.toml --figures figures"))
-@click.option("--published", is_flag=True, help="Fit --platform to its published figures, by simulation.")
-@click.option("--platform", type=_DESCRIPTION, help="For --published: a known platform whose figures a paper gives.")
-@click.option(
-    "--procs", type=click.IntRange(2), help="For --published: P of the gather experiments. Default: the paper's."
-)
-@target_options
-@click.option("--nominal", type=PLATFORM, help="A description to start from: hosts, rate. Default: the test bed's.")
-@click.option("--name", help="The platform's name. Default: the nominal one's.")
-@click.option("--nodes", type=click.IntRange(2), help="Nodes that take part. Default: all of the nominal platform.")
-@click.option("--sizes", type=parsed("sizes", _ends), help="Smallest and largest message. Default: 1B:4MiB.")
-@click.option("--together/--alone", default=True, show_default=True, help="All pairs of nodes side by side, or one.")
-@click.option("--quick", is_flag=True, help="Fewer sizes and repetitions.")
-@click.option("--points", type=click.Path(path_type=Path), help="Fit points of a CSV file again; measures nothing.")
-@file_option("-o", "--output", help="The description. Default: NAME.toml")
-@click.option("--figures", type=click.Path(path_type=Path), help="A directory for figures of points and segments.")
-@simulation_options
-@json_option
-@click.pass_context
+@command("calibrate --testbed -o bed.toml --figures figures")
 def calibrate(
-    context: click.Context,
-    published: bool,
-    platform: Platform | None,
-    procs: int | None,
-    where: TargetOptions,
-    nominal: HostPlatform | None,
-    name: str | None,
-    nodes: int | None,
-    sizes: tuple[int, int] | None,
-    together: bool,
-    quick: bool,
-    points: Path | None,
-    output: Path | None,
-    figures: Path | None,
-    simulation: SimulationOptions,
-    as_json: bool,
+    published: bool = flag("Fit --platform to its published figures, by simulation."),
+    platform: Platform | None = option("For --published: a known platform whose figures a paper gives.", _DESCRIPTION),
+    procs: int | None = option(
+        "For --published: P of the gather experiments. Default: the paper's.", click.IntRange(2)
+    ),
+    where: TargetOptions = TARGET,
+    nominal: HostPlatform | None = option(
+        "A description to start from: hosts, rate. Default: the test bed's.", PLATFORM
+    ),
+    name: str | None = option("The platform's name. Default: the nominal one's."),
+    nodes: int | None = option("Nodes that take part. Default: all of the nominal platform.", click.IntRange(2)),
+    sizes: tuple[int, int] | None = option(
+        "Smallest and largest message. Default: 1B:4MiB.", declare.Parsed("sizes", _ends)
+    ),
+    together: bool = option("All pairs of nodes side by side, or one.", default=True, names="--together/--alone"),
+    quick: bool = flag("Fewer sizes and repetitions."),
+    points: Path | None = option("Fit points of a CSV file again; measures nothing.", PATH),
+    output: Path | None = option("The description. Default: NAME.toml", NEW_FILE, names="-o --output"),
+    figures: Path | None = option("A directory for figures of points and segments.", FOLDER),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """Fits a platform's description: to measured messages between two nodes, or to published figures.
 
@@ -92,20 +68,20 @@ def calibrate(
     says how well each is met. Writes a description with -o only.
     """
     if published:
-        others = [str(one.name) for one in context.command.params if one.name not in _OF_PUBLISHED]
-        refuse_options(context, others, "measured messages, not for --published")
+        others = [str(one.name) for one in click.get_current_context().command.params if one.name not in _OF_PUBLISHED]
+        declare.refuse_options(others, "measured messages, not for --published")
         if platform is None:
             raise UsageError("--published needs --platform NAME")
         _calibrate_published(platform, procs, where.ppn, output, as_json)
         return
-    refuse_options(context, ("platform", "procs"), "--published; a description to start from is --nominal")
+    declare.refuse_options(("platform", "procs"), "--published; a description to start from is --nominal")
     from collwise.validation.calibration.calibration import measure_points, refit
     from collwise.validation.calibration.plan import QUICK, USUAL
     from collwise.validation.calibration.points import read_points, write_points
 
     start = time.monotonic()
     described = _nominal(where, nominal, name, nodes)
-    file = output or checked_new_file(Path(f"{described.name}.toml"))
+    file = output or declare.checked_new_file(Path(f"{described.name}.toml"))
     if points is not None:
         if quick or sizes is not None:
             raise UsageError("--quick and --sizes are about measuring; --points measures nothing")
@@ -117,7 +93,7 @@ def calibrate(
             grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
             raise UsageError(f"where to measure is missing: {TARGET_OPTIONS}; or --points FILE.csv, measured before")
-        points_file = checked_new_file(file.with_suffix(".points.csv"))
+        points_file = declare.checked_new_file(file.with_suffix(".points.csv"))
     with simulation.context() as simulations:
         if points is None:
             target = target_from(where)
@@ -136,7 +112,7 @@ def calibrate(
     if as_json:
         print_json(_document(result, file, points_file, drawn))
         return
-    stdout_console().print(_table(result))
+    _print(result)
     took = time.monotonic() - start
     click.echo(f"{file}: {_understood(result.platform)}; points in {points_file}; {took:.0f} s")
     for path in drawn:
@@ -149,7 +125,7 @@ def _calibrate_published(
     from collwise.validation.calibration.published import PAPER_GATHER_PROCS
     from collwise.validation.calibration.published import calibrate as run_calibration
 
-    ppn = processes_per_node(platform, ppn)
+    ppn = ppn or platform.default_processes_per_node
     procs = procs or PAPER_GATHER_PROCS.get(platform.name, platform.max_procs(ppn) // 2)
     calibrated, targets = run_calibration(platform, procs, ppn)
     if as_json:
@@ -159,7 +135,7 @@ def _calibrate_published(
             (t.name, f"{t.published:.4g}", f"{t.simulated:.4g}", f"{t.relative_error * 100:+.1f} %") for t in targets
         ]
         title = f"{platform.title}: published figures and the calibrated simulation (gather times in seconds)"
-        stdout_console().print(table(title, ["figure", "published", "simulated", "error"], rows))
+        print_table(title, ["figure", "published", "simulated", "error"], rows)
     if output is not None:
         write_text(output, write_description(calibrated))
 
@@ -176,7 +152,7 @@ def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | Non
     return replace(chosen, name=name, title=chosen.title if name == chosen.name else name, nodes=nodes or chosen.nodes)
 
 
-def _table(result: CalibrationResult) -> object:
+def _print(result: CalibrationResult) -> None:
     rows = [
         (
             kind.replace("_", "-") + (" within a node" if within else ""),
@@ -187,7 +163,7 @@ def _table(result: CalibrationResult) -> object:
         for (kind, within), of_kind in result.residuals.groupby(["kind", "within_node"])
     ]
     title = "Simulated against measured: median relative error; rows and exchanges are not fitted"
-    return table(title, ["times of", "points", "segments", "error"], rows)
+    print_table(title, ["times of", "points", "segments", "error"], rows)
 
 
 def _understood(platform: Platform) -> str:

@@ -11,16 +11,16 @@ from collwise.common.errors import unknown_name
 
 
 class Command(NamedTuple):
-    """Where a command is defined, its line in the list of commands, and the system packages it cannot do without.
+    """A command's line in the list of commands, the system packages it cannot do without, and where it is defined.
 
-    `module` is one of collwise.studies.cli and loads when the command is called, so that neither the list nor a quick
-    command waits for numpy or matplotlib. `attribute` is the command's name there.
+    `where` names a module of collwise.studies.cli, by default that of the command's name, and after a point what the
+    command is called there, if not by its name. The module loads when the command is called, so that neither the list
+    nor a quick command waits for numpy or matplotlib.
     """
 
-    module: str
-    attribute: str
     summary: str
     needs: str
+    where: str = ""
 
 
 # The launcher reads `needs` from the lines of this table, before there is a Python environment. It names groups of
@@ -29,150 +29,87 @@ class Command(NamedTuple):
 # "!--library:smpi" only without that option.
 SECTIONS = {
     "Main path": {
-        "demo": Command(
-            "demo",
-            "demo",
-            "The main job on two real clusters, in a few minutes.",
-            needs="build smpi openmpi",
-        ),
-        "algorithms": Command("algorithms", "algorithms", "Lists collectives and their algorithms.", needs=""),
-        "simulate": Command(
-            "simulate", "simulate", "Simulates algorithms at every P, m and segment size.", needs="build smpi"
-        ),
+        "demo": Command("The main job on two real clusters, in a few minutes.", needs="build smpi openmpi"),
+        "algorithms": Command("Lists collectives and their algorithms.", needs=""),
+        "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
         "compare": Command(
-            "comparison",
-            "compare",
-            "The best algorithm beside a model's and Open MPI's picks.",
-            needs="build smpi",
+            "The best algorithm beside a model's and Open MPI's picks.", needs="build smpi", where="comparison"
         ),
-        "decision-map": Command(
-            "decision_map",
-            "decision_map",
-            "Maps of the best method and of what models' picks cost.",
-            needs="build smpi",
-        ),
+        "decision-map": Command("Maps of the best method and of what models' picks cost.", needs="build smpi"),
         "select": Command(
-            "comparison",
-            "select",
             "Makes decision tables: which algorithm for each P and m.",
             needs="--by=simulated:build+smpi",
+            where="comparison",
         ),
         "export": Command(
-            "comparison",
-            "export",
             "Writes decision tables as rules that MPI libraries read.",
             needs="--check:build+openmpi",
+            where="comparison",
         ),
-        "report": Command(
-            "comparison", "report", "Writes an HTML report and rules for one platform.", needs="build smpi"
-        ),
+        "report": Command("Writes an HTML report and rules for one platform.", needs="build smpi", where="comparison"),
         "run": Command(
-            "run",
-            "run",
             "Runs an unmodified MPI program with our algorithms in it.",
             needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich",
         ),
     },
     "Platforms": {
-        "platforms": Command(
-            "platforms",
-            "platforms",
-            "Lists, checks and writes descriptions of clusters.",
-            needs="check:build+smpi",
-        ),
+        "platforms": Command("Lists, checks and writes descriptions of clusters.", needs="check:build+smpi"),
         "calibrate": Command(
-            "calibrate",
-            "calibrate",
-            "Fits a platform to measured or published times.",
-            needs="build --published:smpi --testbed:openmpi+testbed",
+            "Fits a platform to measured or published times.", needs="build --published:smpi --testbed:openmpi+testbed"
         ),
-        "testbed": Command(
-            "testbed",
-            "testbed",
-            "A cluster in this machine: real MPI over real TCP.",
-            needs="build openmpi testbed",
-        ),
+        "testbed": Command("A cluster in this machine: real MPI over real TCP.", needs="build openmpi testbed"),
     },
     "Models": {
-        "models": Command("coverage", "models", "Lists models, and which formulas they have.", needs=""),
+        "models": Command("Lists models, and which formulas they have.", needs="", where="coverage"),
         "fit": Command(
-            "fit",
-            "fit",
             "Estimates the parameters of models from experiments.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
-        "predict": Command("predict", "predict", "Evaluates models over arrays of P and m.", needs=""),
-        "evaluate": Command(
-            "evaluation",
-            "evaluate",
-            "Scores models against simulated times.",
-            needs="build smpi",
-        ),
-        "recover": Command(
-            "evaluation", "recover", "Compares estimated parameters with the true ones.", needs="build smpi"
-        ),
-        "rank-mapping": Command(
-            "rank_mapping",
-            "rank_mapping",
-            "Finds the best ranks for nodes in a binomial tree.",
-            needs="build smpi",
-        ),
+        "predict": Command("Evaluates models over arrays of P and m.", needs=""),
+        "evaluate": Command("Scores models against simulated times.", needs="build smpi", where="evaluation"),
+        "recover": Command("Compares estimated parameters with the true ones.", needs="build smpi", where="evaluation"),
+        "rank-mapping": Command("Finds the best ranks for nodes in a binomial tree.", needs="build smpi"),
     },
     "Measuring": {
         "measure": Command(
-            "measure",
-            "measure",
             "Measures our algorithms under Open MPI or MPICH.",
             needs="build --library=mpich:mpich --testbed:openmpi+testbed",
         ),
-        "import": Command("import_times", "import_times", "Reads times that were measured elsewhere.", needs=""),
+        "import": Command("Reads times that were measured elsewhere.", needs="", where="import_times.import_times"),
         "experiment": Command(
-            "experiment",
-            "experiment",
             "Makes single experiments between a few processes.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "irregular-regions": Command(
-            "irregular_regions",
-            "irregular_regions",
             "Finds where linear gather and scatter are irregular.",
             needs="build --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "gain": Command(
-            "gain",
-            "gain",
             "Measures a decision table's gain over Open MPI's own.",
             needs="build openmpi --platform:smpi --testbed:testbed",
         ),
     },
     "Checking": {
         "verify": Command(
-            "verify",
-            "verify",
             "Runs every algorithm on real data and checks the results.",
             needs="build !--library:smpi --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich",
         ),
         "crosscheck": Command(
-            "crosscheck",
-            "crosscheck",
             "Compares our algorithms with SMPI's and Open MPI's own.",
             needs="build !--library=openmpi:smpi !--library=smpi:openmpi",
         ),
         "validate": Command(
-            "validate",
-            "validate",
-            "Sets predicted, simulated and measured times side by side.",
-            needs="build smpi openmpi testbed",
+            "Sets predicted, simulated and measured times side by side.", needs="build smpi openmpi testbed"
         ),
-        "study": Command("study", "study", "Runs a paper's study as a notebook.", needs="build smpi"),
+        "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
     },
     "Maintenance": {
         "setup": Command(
-            "maintenance", "setup", "Checks the set-up, or builds a newer SimGrid.", needs="build --simgrid:engine"
+            "Checks the set-up, or builds a newer SimGrid.", needs="build --simgrid:engine", where="maintenance"
         ),
-        "test": Command("maintenance", "test", "Runs the tests.", needs="build smpi openmpi mpich style"),
-        "studio": Command("maintenance", "studio", "Opens JupyterLab on the studies' notebooks.", needs=""),
-        "help": Command("maintenance", "show_help", "Shows what a command does and takes.", needs=""),
+        "test": Command("Runs the tests.", needs="build smpi openmpi mpich style", where="maintenance"),
+        "studio": Command("Opens JupyterLab on the studies' notebooks.", needs="", where="maintenance"),
+        "help": Command("Shows what a command does and takes.", needs="", where="maintenance.show_help"),
     },
 }
 COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
@@ -214,7 +151,9 @@ class AllCommands(CommandGroup):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        command: click.Command = getattr(import_module(f"collwise.studies.cli.{entry.module}"), entry.attribute)
+        name = cmd_name.replace("-", "_")
+        module, _, attribute = (entry.where or name).partition(".")
+        command: click.Command = getattr(import_module(f"collwise.studies.cli.{module}"), attribute or name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

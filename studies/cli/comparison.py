@@ -5,38 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import click
 
 import collwise
-from collwise.common.errors import CollwiseError
-from collwise.common.files import writable_file, writable_folder
+from collwise import arguments
+from collwise.common.errors import CollwiseError, note
+from collwise.common.files import writable_folder
 from collwise.common.units import format_size
 from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import (
     COLLECTIVES,
     COUNTS,
-    NAMES,
+    FOLDER,
+    NEW_FILE,
+    PATH,
     PLATFORM,
     SIZES,
-    NamedChoice,
-    SimulationOptions,
-    algorithm_names,
-    collective_option,
-    collectives_option,
-    file_option,
-    json_option,
-    platform_option,
-    ppn_option,
-    print_json,
-    processes_per_node,
-    segments_option,
-    several,
-    simulation_options,
+    argument,
+    command,
+    flag,
+    group,
+    option,
 )
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.cases import CaseGrid
@@ -50,32 +45,20 @@ _MOST_ROWS = 200
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 
-@click.command(epilog=example("compare --platform gros --collective bcast --procs 16,64"))
-@platform_option
-@collective_option
-@click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
-@click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
-@segments_option(SEGMENTS_TEXT, _ONE_OR_MORE)
-@click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'. Default: fitted now.")
-@click.option("--model", type=NamedChoice("model", MODEL_NAMES), default="by_parts", show_default=True)
-@click.option("--figures", type=click.Path(path_type=Path), help="Write figures into this folder.")
-@ppn_option
-@simulation_options
-@json_option
+@command("compare --platform gros --collective bcast --procs 16,64")
 def compare(
-    platform: HostPlatform,
-    collective: str,
-    procs: tuple[int, ...],
-    sizes: tuple[int, ...] | None,
-    algorithms: Sequence[str] | None,
-    segments: tuple[int, ...],
-    parameters: Path | None,
-    model: str,
-    figures: Path | None,
-    ppn: int | None,
-    simulation: SimulationOptions,
-    as_json: bool,
+    platform: HostPlatform = options.PLATFORM,
+    collective: str = options.COLLECTIVE,
+    procs: tuple[int, ...] = option("Process counts: 50,80,90.", COUNTS, required=True),
+    sizes: tuple[int, ...] | None = options.SIZES,
+    algorithms: Sequence[str] | None = options.ALGORITHMS,
+    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
+    parameters: Path | None = option("From 'collwise fit'. Default: fitted now.", PATH),
+    model: str = option(None, declare.NamedChoice("model", MODEL_NAMES), "by_parts"),
+    figures: Path | None = option("Write figures into this folder.", FOLDER),
+    ppn: int | None = options.PPN,
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """For each P and m: the best algorithm by simulated time, and the slowdown of the model's and Open MPI's picks.
 
@@ -83,11 +66,9 @@ def compare(
     one in percent. Open MPI is the fixed decision of 3.1. With one segment size, "Open MPI" has its algorithm at that
     size, as in the paper, and the last column the segment sizes that Open MPI ships, which may beat it (negative).
     """
-    ppn = processes_per_node(platform, ppn)
-    names = algorithm_names(collective, algorithms)
+    ppn = ppn or platform.default_processes_per_node
+    names = arguments.algorithms(collective, algorithms)
     check_formulas(model, [collective])
-    if figures is not None:
-        writable_folder(figures)
     grid = CaseGrid(collective, procs, sizes_of(collective, sizes), ppn, segments, names)
     for count in procs:
         platform.hosts_for(count, ppn)
@@ -99,16 +80,16 @@ def compare(
     if as_json:
         print_json([_row_record(row) for row in result.rows])
         for line in result.left_out.splitlines():
-            click.echo(f"collwise: {line}", err=True)
+            note(line)
     elif result.rows:
         widths = ", ".join(map(format_size, segments))
         title = f"{collective} on {platform.title}, segments of {widths}, {result.sweep.configuration.maker}"
         rows = [table_row(row) for row in result.rows]
-        stdout_console().print(table(title, table_columns(result.rows), rows, left=0, keys=2))
+        print_table(title, table_columns(result.rows), rows, left=0, keys=2)
         click.echo(summary_line(result))
         if figures is not None:
             click.echo(f"figures: {figures}")
-    result.sweep.complete()
+    check_failed(result.sweep.failed)
 
 
 def _write_figures(folder: Path, platform: HostPlatform, collective: str, rows: Sequence[Comparison]) -> None:
@@ -140,56 +121,38 @@ def _row_record(row: Comparison) -> dict[str, object]:
     }
 
 
-@click.command(
-    epilog=example(
-        "select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json"
-    )
-)
-@collectives_option
-@click.option(
-    "--by", type=NamedChoice("source of times", ("predicted", "simulated")), default="predicted", show_default=True,
-    help="Which times decide.",
-)  # fmt: skip
-@click.option("--parameters", type=click.Path(path_type=Path), help="From 'collwise fit'; for --by predicted.")
-@click.option("--platform", type=PLATFORM, help="Default: the one of the parameters; needed for --by simulated.")
-@click.option("--procs", type=COUNTS, help="Process counts: 2:124:+1. Default: 2 to all; needed for --by simulated.")
-@click.option("--sizes", type=SIZES, help="Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.")
-@click.option("--sampled", is_flag=True, help="For --by predicted: choose at --sizes only, for shorter tables.")
-@click.option(
-    "--for",
-    "consumer",
-    type=NamedChoice("decision consumer", CONSUMERS),
-    help="Only what its rules can express. Default: all.",
-)
-@click.option(
-    "--one-choice/--by-size",
-    default=None,
-    help="One choice for each process count, or by message size. Default: one where the consumer needs that.",
-)
-@segments_option(SEGMENTS_TEXT, _ONE_OR_MORE)
-@click.option(
-    "--model", type=NamedChoice("model", MODEL_NAMES), help="One of the file's. Default: what it was made for."
-)
-@file_option("-o", "--output", help="Write the decision tables (JSON) here.")
-@ppn_option
-@simulation_options
-@json_option
+@command("select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json")
 def select(
-    collectives: Sequence[str],
-    by: str,
-    parameters: Path | None,
-    platform: HostPlatform | None,
-    procs: tuple[int, ...] | None,
-    sizes: tuple[int, ...] | None,
-    sampled: bool,
-    consumer: str | None,
-    one_choice: bool | None,
-    segments: tuple[int, ...],
-    model: str | None,
-    output: Path | None,
-    ppn: int | None,
-    simulation: SimulationOptions,
-    as_json: bool,
+    collectives: Sequence[str] = options.COLLECTIVES,
+    by: str = option(
+        "Which times decide.", declare.NamedChoice("source of times", ("predicted", "simulated")), "predicted"
+    ),
+    parameters: Path | None = option("From 'collwise fit'; for --by predicted.", PATH),
+    platform: HostPlatform | None = option("Default: the one of the parameters; needed for --by simulated.", PLATFORM),
+    procs: tuple[int, ...] | None = option(
+        "Process counts: 2:124:+1. Default: 2 to all; needed for --by simulated.", COUNTS
+    ),
+    how: dict[str, Any] = group(
+        dict,
+        sizes=option("Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.", SIZES),
+        sampled=flag("For --by predicted: choose at --sizes only, for shorter tables."),
+        consumer=option(
+            "Only what its rules can express. Default: all.",
+            declare.NamedChoice("decision consumer", CONSUMERS),
+            names="--for",
+        ),
+        one_choice=option(
+            "One choice for each process count, or by message size. Default: one where the consumer needs that.",
+            default=None,
+            names="--one-choice/--by-size",
+        ),
+        segments=options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
+        name=options.MODEL,
+    ),
+    output: Path | None = option("Write the decision tables (JSON) here.", NEW_FILE, names="-o --output"),
+    ppn: int | None = options.PPN,
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """Makes decision tables: which algorithm to run for each P and from which message size.
 
@@ -198,31 +161,17 @@ def select(
     holds --sizes. An algorithm that needs a power of two or an even number of processes holds only for the P where it
     was decided; from P + 1 on the best one that always runs follows it.
     """
-    if output is not None:
-        writable_file(output)
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
     if by == "simulated" and platform is None:
         raise click.UsageError("--by simulated needs --platform")
     if by == "simulated" and procs is None:
         raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
-    if by == "simulated" and sampled:
+    if by == "simulated" and how["sampled"]:
         raise click.UsageError("--sampled is for --by predicted; simulated times are always sampled")
     with simulation.context() if by == "simulated" else nullcontext() as context:
         decisions = collwise.select(
-            collectives,
-            parameters,
-            platform=platform,
-            by=by,
-            procs=procs,
-            sizes=sizes,
-            segments=segments,
-            consumer=consumer,
-            one_choice=one_choice,
-            sampled=sampled,
-            name=model,
-            ppn=ppn,
-            context=context,
+            collectives, parameters, platform=platform, by=by, procs=procs, ppn=ppn, context=context, **how
         )
     if output is not None:
         decisions.save(output)
@@ -233,10 +182,7 @@ def select(
             _print_decisions(decided)
         if output is not None:
             click.echo(f"written: {output}")
-    if decisions.failed:
-        raise CollwiseError(
-            f"{len(decisions.failed)} cases failed and are no choice; first: {decisions.failed[0].error}"
-        )
+    check_failed(decisions.failed)
 
 
 def _print_decisions(decisions: DecisionTable) -> None:
@@ -249,37 +195,31 @@ def _print_decisions(decisions: DecisionTable) -> None:
             rows.append((p, "-", "nothing decided", "-"))
     title = f"{decisions.collective} on {decisions.platform} by {decisions.made_by}"
     columns = ["from P", "from m", "algorithm", "segment"]
-    stdout_console().print(table(title, columns, rows[:_MOST_ROWS], left=0, keys=2))
+    print_table(title, columns, rows[:_MOST_ROWS], left=0, keys=2)
     if len(rows) > _MOST_ROWS:
         click.echo(f"the first {_MOST_ROWS} of {len(rows)} choices; --json prints all, -o FILE keeps them")
 
 
-@click.command(epilog=example("export bcast.json --openmpi-version 4.1 -o mine.rules"))
-@click.argument("decisions", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "format_name",
-    type=NamedChoice("format", (OPENMPI, COLLWISE)),
-    default=OPENMPI,
-    show_default=True,
-    help=f"{OPENMPI}: classic dynamic rules; {COLLWISE}: the table of collwise run.",
-)
-@click.option(
-    "--openmpi-version",
-    default="4.1",
-    show_default=True,
-    help=f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.",
-)
-@file_option("-o", "--output", required=True, help="The rules file.")
-@click.option("--check", is_flag=True, help="Run the installed Open MPI with the rules and see what it does.")
-def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, output: Path, check: bool) -> None:
+@command("export bcast.json --openmpi-version 4.1 -o mine.rules")
+def export(
+    decisions: Sequence[Path] = argument(PATH, nargs=-1, required=True),
+    format_name: str = option(
+        f"{OPENMPI}: classic dynamic rules; {COLLWISE}: the table of collwise run.",
+        declare.NamedChoice("format", (OPENMPI, COLLWISE)),
+        OPENMPI,
+        names="--format",
+    ),
+    openmpi_version: str = option(f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.", default="4.1"),
+    output: Path = option("The rules file.", NEW_FILE, required=True, names="-o --output"),
+    check: bool = flag("Run the installed Open MPI with the rules and see what it does."),
+) -> None:
     """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective)."""
     if check and format_name == COLLWISE:
         raise click.UsageError("--check is for --format openmpi")
     tables = collwise.Decisions.load(*decisions)
     text = collwise.export(tables, output, format_name, openmpi_version=openmpi_version)
     if format_name == COLLWISE:
-        click.echo(f"{output}: rules for {several([one.collective for one in tables.tables])}; use them with")
+        click.echo(f"{output}: rules for {arguments.several([one.collective for one in tables.tables])}; use them with")
         click.echo(f"  collwise run --table {output} ...")
         return
     click.echo(f"{output}: rules for Open MPI {openmpi_version}; use them with")
@@ -288,7 +228,7 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
         f"--mca coll_tuned_dynamic_rules_filename {output.resolve()} --mca coll ^han ..."
     )
     if "WARNING" in text:
-        click.echo("collwise: the file's head has a WARNING: read it", err=True)
+        note("the file's head has a WARNING: read it")
     if check:
         from collwise.studies.cli.rules_check import check_all
 
@@ -300,25 +240,15 @@ def export(decisions: Sequence[Path], format_name: str, openmpi_version: str, ou
             raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
 
 
-@click.command(epilog=example("report --platform gros --procs 16,32,64"))
-@platform_option
-@click.option("--procs", required=True, type=COUNTS, help="Process counts to compare: 50,80,90.")
-@click.option(
-    "--collective", "collectives", type=COLLECTIVES, default="bcast,gather", show_default=True,
-    help="Names by commas, or all.",
-)  # fmt: skip
-@segments_option(SEGMENTS_TEXT, _ONE_OR_MORE)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/PLATFORM-report")
-@ppn_option
-@simulation_options
+@command("report --platform gros --procs 16,32,64")
 def report(
-    platform: HostPlatform,
-    procs: tuple[int, ...],
-    collectives: Sequence[str],
-    segments: tuple[int, ...],
-    output: Path | None,
-    ppn: int | None,
-    simulation: SimulationOptions,
+    platform: HostPlatform = options.PLATFORM,
+    procs: tuple[int, ...] = option("Process counts to compare: 50,80,90.", COUNTS, required=True),
+    collectives: Sequence[str] = option("Names by commas, or all.", COLLECTIVES, "bcast,gather", names="--collective"),
+    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
+    output: Path | None = option("Folder. Default: results/PLATFORM-report", PATH, names="-o --output"),
+    ppn: int | None = options.PPN,
+    simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it."""
     from collwise.studies.reports.report import write_report, write_rules

@@ -12,24 +12,16 @@ from rich.console import Console
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import COUNTS, PLATFORM, SIZES, NamedChoice, json_option, print_json, simgrid_option
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import COUNTS, PLATFORM, SIZES, NamedChoice, command, option
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.correctness import crosscheck as judge
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
 
 SMPI_COLUMNS = (
-    "collective",
-    "algorithm",
-    "in SMPI",
-    "P",
-    "bytes",
-    "segment",
-    "fan-out",
-    "ours, s",
-    "theirs, s",
-    "ratio",
+    *("collective", "algorithm", "in SMPI", "P", "bytes"),
+    *("segment", "fan-out", "ours, s", "theirs, s", "ratio"),
 )
 OPENMPI_COLUMNS = (
     *("collective", "algorithm", "id", "in Open MPI", "P", "sizes", "segment", "agree"),
@@ -37,24 +29,17 @@ OPENMPI_COLUMNS = (
 )
 
 
-@click.command(epilog=example("crosscheck --library smpi --collective gather --procs 4 --sizes 64KiB"))
-@click.option(
-    "--library", type=NamedChoice("MPI library", ("smpi", "openmpi")), help="Only with this one's. Default: with both."
-)
-@click.option("--collective", help="Only this one.")
-@click.option("--procs", type=COUNTS, help="Process counts. Default: 15,16,30 simulated, 5,6,8 for real.")
-@click.option("--sizes", type=SIZES, help="Message sizes. Default: some that all of these counts divide.")
-@click.option("--platform", type=PLATFORM, default="grisou", show_default=True, help="Where SMPI simulates both.")
-@simgrid_option
-@json_option
+@command("crosscheck --library smpi --collective gather --procs 4 --sizes 64KiB")
 def crosscheck(
-    library: str | None,
-    collective: str | None,
-    procs: Sequence[int] | None,
-    sizes: Sequence[int] | None,
-    platform: HostPlatform,
-    simgrid: str | None,
-    as_json: bool,
+    library: str | None = option(
+        "Only with this one's. Default: with both.", NamedChoice("MPI library", ("smpi", "openmpi"))
+    ),
+    collective: str | None = option("Only this one."),
+    procs: Sequence[int] | None = option("Process counts. Default: 15,16,30 simulated, 5,6,8 for real.", COUNTS),
+    sizes: Sequence[int] | None = option("Message sizes. Default: some that all of these counts divide.", SIZES),
+    platform: HostPlatform = option("Where SMPI simulates both.", PLATFORM, "grisou"),
+    simgrid: str | None = options.SIMGRID,
+    as_json: bool = options.JSON,
 ) -> None:
     """Compares our algorithms with the same ones that others wrote.
 
@@ -64,39 +49,28 @@ def crosscheck(
     complete = not (collective or procs or sizes)
     found: list[str] = []
     document: dict[str, Any] = {}
+    smpi: list[SmpiRow] = []
+    openmpi: list[OpenmpiRow] = []
     with Console(stderr=True).status("comparing") as status:
-        smpi = (
-            compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, on_algorithm=status.update)
-            if library != "openmpi"
-            else []
-        )
-        openmpi = (
-            compare_with_openmpi(collective, procs, sizes, on_algorithm=status.update) if library != "smpi" else []
-        )
-    if library != "openmpi":
-        found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
-        document["smpi"] = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
-    if library != "smpi":
-        found += [*misnamed_algorithms(collective), *judge.findings(openmpi, judge.OPENMPI, complete)]
-        document["openmpi"] = [asdict(row) for row in openmpi]
+        if library != "openmpi":
+            smpi = compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, on_algorithm=status.update)
+            found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
+            document["smpi"] = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
+        if library != "smpi":
+            openmpi = compare_with_openmpi(collective, procs, sizes, on_algorithm=status.update)
+            found += [*misnamed_algorithms(collective), *judge.findings(openmpi, judge.OPENMPI, complete)]
+            document["openmpi"] = [asdict(row) for row in openmpi]
     if as_json:
         print_json(document | {"findings": found})
     else:
-        _print(smpi, openmpi)
+        if smpi:
+            print_table("Simulated times, ours and SMPI's own", SMPI_COLUMNS, [smpi_cells(row) for row in smpi], 3)
+        if openmpi:
+            print_table("Ours and Open MPI's own", OPENMPI_COLUMNS, [openmpi_cells(row) for row in openmpi], 2)
+        for name, text in (*judge.explained(smpi, judge.SMPI), *judge.explained(openmpi, judge.OPENMPI)):
+            click.echo(f"{name}: {text}")
     if found:
         raise CollwiseError(f"{len(found)} findings; first: {found[0]}" if len(found) > 1 else found[0])
-
-
-def _print(smpi: Sequence[SmpiRow], openmpi: Sequence[OpenmpiRow]) -> None:
-    console = stdout_console()
-    if smpi:
-        console.print(table("Simulated times, ours and SMPI's own", SMPI_COLUMNS, [smpi_cells(row) for row in smpi], 3))
-    if openmpi:
-        cells = [openmpi_cells(row) for row in openmpi]
-        console.print(table("Ours and Open MPI's own", OPENMPI_COLUMNS, cells, 2))
-    reasons = [*judge.explained(smpi, judge.SMPI), *judge.explained(openmpi, judge.OPENMPI)]
-    for name, text in reasons:
-        console.print(f"{name}: {text}", highlight=False, soft_wrap=True)
 
 
 def smpi_cells(row: SmpiRow) -> tuple[object, ...]:

@@ -9,74 +9,46 @@ from typing import Any
 import click
 import numpy as np
 
-from collwise.common.errors import UsageError
-from collwise.common.files import writable_folder
+from collwise import arguments
+from collwise.common.errors import UsageError, note
 from collwise.common.units import format_size
 from collwise.models.registry import MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    COUNTS,
-    NAMES,
-    SIZES,
-    NamedChoices,
-    SimulationOptions,
-    algorithm_names,
-    collective_option,
-    json_option,
-    platform_option,
-    ppn_option,
-    print_json,
-    processes_per_node,
-    segments_option,
-    simulation_options,
-)
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import COUNTS, FOLDER, NAMES, SIZES, command, named_choices, option
+from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.validation.fitting.models_by_name import model_of, models_on
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import sizes_of
 from collwise.validation.selection.maps import DecisionMaps, decision_maps
 
 
-@click.command(
-    "decision-map", epilog=example("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
-)
-@platform_option
-@collective_option
-@click.option("--procs", required=True, type=COUNTS, help="Process counts: 3:32:+1.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 1:8MiB:x2. Default: 12 by doubling, by collective.")
-@segments_option("0,1KiB,8KiB")
-@click.option("--algorithms", type=NAMES, help="Names by commas. Default: all that can be chosen.")
-@click.option("--models", type=NamedChoices("model", MODEL_NAMES), default="by_parts", show_default=True)
-@click.option(
-    "--parameters", type=NAMES, metavar="FILE,...",
-    help="From 'collwise fit': one file for all models, or one for each. Default: fitted now, in minutes.",
-)  # fmt: skip
-@click.option("--figures", type=click.Path(path_type=Path), help="Write the maps into this folder.")
-@ppn_option
-@simulation_options
-@json_option
+@command("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
 def decision_map(
-    platform: HostPlatform,
-    collective: str,
-    procs: tuple[int, ...],
-    sizes: tuple[int, ...] | None,
-    segments: tuple[int, ...],
-    algorithms: Sequence[str] | None,
-    models: Sequence[str],
-    parameters: Sequence[str] | None,
-    figures: Path | None,
-    ppn: int | None,
-    simulation: SimulationOptions,
-    as_json: bool,
+    platform: HostPlatform = options.PLATFORM,
+    collective: str = options.COLLECTIVE,
+    procs: tuple[int, ...] = option("Process counts: 3:32:+1.", COUNTS, required=True),
+    sizes: tuple[int, ...] | None = option("Message sizes: 1:8MiB:x2. Default: 12 by doubling, by collective.", SIZES),
+    segments: tuple[int, ...] = options.segments("0,1KiB,8KiB"),
+    algorithms: Sequence[str] | None = options.ALGORITHMS,
+    models: Sequence[str] = option(None, named_choices("model", MODEL_NAMES), "by_parts"),
+    parameters: Sequence[str] | None = option(
+        "From 'collwise fit': one file for all models, or one for each. Default: fitted now, in minutes.",
+        NAMES,
+        metavar="FILE,...",
+    ),
+    figures: Path | None = option("Write the maps into this folder.", FOLDER),
+    ppn: int | None = options.PPN,
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """The best method over (m, P) by simulation and by models, and the slowdown of the models' picks.
 
     A method is an algorithm at a segment size. Slowdowns compare simulated times of the picks with those of the best
     methods, as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
     """
-    ppn = processes_per_node(platform, ppn)
-    names = algorithm_names(collective, algorithms)
+    ppn = ppn or platform.default_processes_per_node
+    names = arguments.algorithms(collective, algorithms)
     files = _files(models, parameters)
     for name in models:
         check_formulas(name, [collective])
@@ -86,8 +58,6 @@ def decision_map(
         raise UsageError(f"no map of {collective}: {why}; the least is --sizes 1")
     for count in procs:
         platform.hosts_for(count, ppn)
-    if figures is not None:
-        writable_folder(figures)
     grid = CaseGrid(collective, procs, sizes, ppn, segments, names)
     with simulation.context() as context:
         loaded = (
@@ -100,7 +70,7 @@ def decision_map(
         )
         made = decision_maps(platform, grid, loaded, context)
     for remark in (remark for found in made.models.values() for remark in found.remarks):
-        click.echo(f"collwise: {remark}", err=True)
+        note(remark)
     if figures is not None:
         _draw(made, platform, figures)
     if as_json:
@@ -109,7 +79,7 @@ def decision_map(
         _print(made, platform)
         if figures is not None:
             click.echo(f"figures: {figures}")
-    made.sweep.complete()
+    check_failed(made.sweep.failed)
 
 
 def _files(models: Sequence[str], parameters: Sequence[str] | None) -> list[Path]:
@@ -146,7 +116,7 @@ def _print(made: DecisionMaps, platform: HostPlatform) -> None:
     points = f"{len(made.grid.procs)} x {len(made.grid.message_bytes)} points, {len(made.methods)} methods"
     title = f"{made.grid.collective} on {platform.title}, {points}, {made.sweep.configuration.maker}"
     columns = ["model", "worst at", "picks the best", "mean slowdown", "worst"]
-    stdout_console().print(table(title, columns, rows, left=2))
+    print_table(title, columns, rows, left=2)
     best = [made.best == index for index in range(len(made.methods))]
     shares = {choice.label: np.mean(mine) for choice, mine in zip(made.methods, best, strict=True)}
     leading = sorted(((share, name) for name, share in shares.items() if share > 0), reverse=True)

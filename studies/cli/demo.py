@@ -8,13 +8,12 @@ import click
 from rich.console import Console
 
 from collwise.common.errors import CollwiseError
-from collwise.common.files import writable_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import SimulationOptions, simulation_options
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import FOLDER, command, option
+from collwise.studies.cli.output import print_table, stdout_console
 from collwise.studies.cli.rules_check import check_all
-from collwise.studies.cli.tables import stdout_console, table
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune
@@ -24,10 +23,11 @@ CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
 SHOWN = {"grisou": 90, "gros": 100}
 
 
-@click.command(epilog=example("demo"))
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("results/demo"), show_default=True)
-@simulation_options
-def demo(output: Path, simulation: SimulationOptions) -> None:
+@command("demo")
+def demo(
+    output: Path = option(None, FOLDER, Path("results/demo"), names="-o --output"),
+    simulation: options.SimulationOptions = options.SIMULATION,
+) -> None:
     """Which broadcast and gather algorithm to use on Grisou and Gros, the slowdown of each, and rules for Open MPI.
 
     Simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open MPI's with
@@ -36,7 +36,6 @@ def demo(output: Path, simulation: SimulationOptions) -> None:
     from collwise.studies.reports.report import rules_path, write_report, write_rules
 
     console = stdout_console()
-    writable_folder(output)
     tunings = []
     with simulation.context() as context:
         for name, procs in CLUSTERS.items():
@@ -66,7 +65,7 @@ def _show(console: Console, tuning: Tuning, procs: int) -> None:
         rows = [table_row(row) for row in result.rows if row.procs == procs]
         maker = result.sweep.configuration.maker
         title = f"{collective} on {tuning.platform.title}, P = {procs} (simulated by {maker})"
-        console.print(table(title, table_columns(result.rows)[1:], [row[1:] for row in rows], left=0))
+        print_table(title, table_columns(result.rows)[1:], [row[1:] for row in rows], left=0)
         click.echo(f"P = {', '.join(sorted({str(row.procs) for row in result.rows}, key=int))}: {summary_line(result)}")
         gained = max(result.rows, key=lambda row: row.openmpi_shipped.seconds - row.model.seconds)
         click.echo(

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.truth import point_to_point
-from collwise.simulator.sweeps.context import SimulationContext
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    COLLECTIVES,
-    COUNTS,
-    NAMES,
-    PLATFORM,
-    SIZES,
-    NamedChoices,
-    SimulationOptions,
-    describe,
-    json_option,
-    print_json,
-    simulation_options,
-)
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, command, named_choices, option
+from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
 from collwise.validation.fitting.models_by_name import models_on, simulated_parameters
 from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, Recovered, objection, requests
@@ -35,31 +22,24 @@ from collwise.validation.fitting.recovery import recover as run_recovery
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import sizes_of
 from collwise.validation.selection.evaluation import COLLECTIVES as MODELLED
-from collwise.validation.selection.evaluation import PAPERS_SEGMENTS, Evaluation, usual_grid
+from collwise.validation.selection.evaluation import PAPERS_SEGMENTS, usual_grid
 from collwise.validation.selection.evaluation import evaluate as run_evaluation
 
 # Those of an evaluation's grid, the common one of the fit first.
 _SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
 
 
-@click.command(epilog=example("evaluate --platforms boba,grisou"))
-@click.option("--platforms", required=True, type=NAMES, help="Names by commas: boba,frodo,grisou,gros.")
-@click.option("--collective", "collectives", type=COLLECTIVES, help=f"Default: {','.join(MODELLED)}.")
-@click.option(
-    "--models", type=NamedChoices("model", MODEL_NAMES), help="Names by commas. Default: all that suit the platform."
-)
-@click.option("--procs", type=COUNTS, help="Process counts, one a node. Default: 3 to all nodes, seven of them.")
-@click.option("--sizes", type=SIZES, help="Message sizes. Default: from 8 B on by factors of 4.")
-@simulation_options
-@json_option
+@command("evaluate --platforms boba,grisou")
 def evaluate(
-    platforms: Sequence[str],
-    collectives: Sequence[str] | None,
-    models: Sequence[str] | None,
-    procs: Sequence[int] | None,
-    sizes: Sequence[int] | None,
-    simulation: SimulationOptions,
-    as_json: bool,
+    platforms: Sequence[str] = option("Names by commas: boba,frodo,grisou,gros.", NAMES, required=True),
+    collectives: Sequence[str] | None = option(f"Default: {','.join(MODELLED)}.", COLLECTIVES, names="--collective"),
+    models: Sequence[str] | None = option(
+        "Names by commas. Default: all that suit the platform.", named_choices("model", MODEL_NAMES)
+    ),
+    procs: Sequence[int] | None = option("Process counts, one a node. Default: 3 to all nodes, seven of them.", COUNTS),
+    sizes: Sequence[int] | None = option("Message sizes. Default: from 8 B on by factors of 4.", SIZES),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """Scores models: predicted against simulated times, and the slowdown of their picks.
 
@@ -68,26 +48,21 @@ def evaluate(
     """
     if not platforms:
         raise UsageError("--platforms: names by commas, for example boba,frodo")
-    plans = [_planned(load(name), collectives, models, procs, sizes) for name in platforms]
+    plans = {load(name): _planned(load(name), collectives, models, procs, sizes) for name in platforms}
+    results = []
     with simulation.context() as context:
-        results = [_evaluated(plan, context) for plan in plans]
+        for platform, (names, grids) in plans.items():
+            fitted = models_on(platform, names, 1, _SEGMENTS, context, [grid.collective for grid in grids])
+            results.append(run_evaluation(platform, fitted, grids, context))
     scores = [score for result in results for score in result.scores]
     if as_json:
         print_json([asdict(score) for score in scores])
     else:
         title = "Predicted against simulated times, and the slowdown of picks against the best"
-        stdout_console().print(table(title, SCORE_COLUMNS, score_rows(scores), left=3))
+        print_table(title, SCORE_COLUMNS, score_rows(scores), left=3)
     for line in (line for result in results for line in remarks(result)):
         click.echo(line, err=as_json)
-    if failed := [timing for result in results for timing in result.failed]:
-        raise CollwiseError(f"{len(failed)} cases failed; first: {describe(failed[0])}")
-
-
-@dataclass(frozen=True)
-class _Plan:
-    platform: HostPlatform
-    models: Sequence[str]
-    grids: Sequence[CaseGrid]
+    check_failed([timing for result in results for timing in result.failed])
 
 
 def _planned(
@@ -96,8 +71,8 @@ def _planned(
     models: Sequence[str] | None,
     procs: Sequence[int] | None,
     sizes: Sequence[int] | None,
-) -> _Plan:
-    """What to evaluate on a platform. Raises UsageError for what nothing covers and for processes beyond its nodes."""
+) -> tuple[list[str], list[CaseGrid]]:
+    """The models and grids of a platform. Raises UsageError for what nothing covers and for too many processes."""
     chosen = [ModelKind.parse(name) for name in models or ()] or [
         kind for kind in MODELS.values() if not kind.printed and (platform.heterogeneous or not kind.heterogeneous)
     ]
@@ -109,24 +84,21 @@ def _planned(
             why = f"none of the models {', '.join(map(str, chosen))} has a formula for {name}"
             if collectives:
                 raise UsageError(why)
-            click.echo(f"collwise: {why}; left out", err=True)
+            note(f"{why}; left out")
     grids = [usual_grid(platform, name, procs or ()) for name in covered]
     if sizes:
         grids = [replace(grid, message_bytes=sizes_of(grid.collective, sizes)) for grid in grids]
-    return _Plan(platform, list(map(str, chosen)), grids)
+    return list(map(str, chosen)), grids
 
 
-def _evaluated(plan: _Plan, context: SimulationContext) -> Evaluation:
-    collectives = [grid.collective for grid in plan.grids]
-    models = models_on(plan.platform, plan.models, 1, _SEGMENTS, context, collectives)
-    return run_evaluation(plan.platform, models, plan.grids, context)
-
-
-@click.command(epilog=example("recover --platform exact"))
-@click.option("--platform", type=PLATFORM, help="A description. Default: the synthetic ones, which are made for this.")
-@simulation_options
-@json_option
-def recover(platform: HostPlatform | None, simulation: SimulationOptions, as_json: bool) -> None:
+@command("recover --platform exact")
+def recover(
+    platform: HostPlatform | None = option(
+        "A description. Default: the synthetic ones, which are made for this.", PLATFORM
+    ),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
+) -> None:
     """Estimates by every procedure what a platform's description says, and gives the errors.
 
     Procedures are left out where the platform is not as their papers assume. Exit code 1 if a parameter is off by more
@@ -145,7 +117,7 @@ def recover(platform: HostPlatform | None, simulation: SimulationOptions, as_jso
         print_json([asdict(row) | {"ok": row.ok} for row in rows])
     else:
         title = "Estimated parameters beside the true ones, in seconds (per byte)"
-        stdout_console().print(table(title, RECOVERED_COLUMNS, [recovered_cells(row) for row in rows], left=4))
+        print_table(title, RECOVERED_COLUMNS, [recovered_cells(row) for row in rows], left=4)
     for line in left_out:
         click.echo(line, err=as_json)
     wrong = [row for row in rows if not row.ok]

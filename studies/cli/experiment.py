@@ -3,78 +3,48 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 import click
 
+from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
-from collwise.common.experiments import (
-    KINDS,
-    LINEAR_BARRIER,
-    ON_MANY,
-    ONE_TO_TWO,
-    ROUNDTRIP,
-    WITH_COUNT,
-    WITH_DELAY,
-    WITHOUT_REPLY,
-    Experiment,
-    Measurement,
-)
+from collwise.common.experiments import Experiment
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    PLATFORM,
-    PRECISION,
-    SIZE,
-    SIZES,
-    FiniteRange,
-    SimulationOptions,
-    json_option,
-    precision_options,
-    print_json,
-    refuse_options,
-    simulation_options,
-)
-from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import PLATFORM, SIZE, SIZES, FiniteRange, command, option
+from collwise.studies.cli.options import PRECISION
+from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
 
 
-@click.command(epilog=example("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4"))
-@click.option("--kind", type=click.Choice(KINDS), default=ROUNDTRIP, show_default=True)
-@click.option("--platform", type=PLATFORM, help="Simulate on a known platform or a .toml or .xml file.")
-@target_options
-@click.option("--procs", type=click.IntRange(2), help="Processes, one per node. Default: all; on this machine 4.")
-@click.option("--processes", help="Ranks, the first takes the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.")
-@click.option("--reply", type=SIZE, help="Reply size. Default: the smallest; for roundtrips the message's.")
-@click.option("--count", type=click.IntRange(1), help=f"Repeats of {', '.join(WITH_COUNT)}. Default: 10.")
-@click.option("--delay", type=FiniteRange(0), help=f"Other work in seconds ({', '.join(WITH_DELAY)}). Default: 0.001.")
-@click.option("--parallel/--one-after-another", default=True, show_default=True, help="On disjoint processes.")
-@precision_options(Precision())
-@simulation_options
-@json_option
-@click.pass_context
+@command("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
 def experiment(
-    command: click.Context,
-    /,
-    kind: str,
-    platform: HostPlatform | None,
-    where: TargetOptions,
-    procs: int | None,
-    processes: str | None,
-    parallel: bool,
-    precision: Precision,
-    simulation: SimulationOptions,
-    as_json: bool,
-    **sizes_and_times: Any,
+    kind: str = option(None, click.Choice(kinds.KINDS), kinds.ROUNDTRIP),
+    platform: HostPlatform | None = option("Simulate on a known platform or a .toml or .xml file.", PLATFORM),
+    where: TargetOptions = TARGET,
+    procs: int | None = option("Processes, one per node. Default: all; on this machine 4.", click.IntRange(2)),
+    processes: str | None = option("Ranks, the first takes the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1."),
+    sizes: Sequence[int] | None = option(
+        "Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.", SIZES
+    ),
+    reply: int | None = option("Reply size. Default: the smallest; for roundtrips the message's.", SIZE),
+    count: int | None = option(f"Repeats of {', '.join(kinds.WITH_COUNT)}. Default: 10.", click.IntRange(1)),
+    delay: float | None = option(
+        f"Other work in seconds ({', '.join(kinds.WITH_DELAY)}). Default: 0.001.", FiniteRange(0)
+    ),
+    parallel: bool = option("On disjoint processes.", default=True, names="--parallel/--one-after-another"),
+    precision: Precision = options.precision(Precision()),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
 
@@ -85,20 +55,34 @@ def experiment(
         raise UsageError(f"name either --platform, to simulate, or a target to measure on: {TARGET_OPTIONS}")
     with simulation.context() as context:
         if platform is not None:
-            refuse_options(command, PRECISION, f"measured times ({TARGET_OPTIONS}); simulated time is exact")
+            declare.refuse_options(PRECISION, f"measured times ({TARGET_OPTIONS}); simulated time is exact")
             lab = context.laboratory(platform, procs)
         else:
-            refuse_options(command, ("engine", "simgrid", "jobs"), "--platform")
+            declare.refuse_options(("engine", "simgrid", "jobs"), "--platform")
             target = target_from(where)
             lab = ExperimentLaboratory.measured(target, procs or target.usual_procs, context.store, precision=precision)
-        experiments = _experiments(kind, _process_sets(processes, kind, lab.procs), lab.least_bytes, **sizes_and_times)
+        experiments = _experiments(
+            kind, _process_sets(processes, kind, lab.procs), lab.least_bytes, sizes, reply, count, delay
+        )
         measurements = lab.run(experiments, parallel)
+    pairs = list(zip(experiments, measurements, strict=True))
     if as_json:
-        print_json(_document(lab, experiments, measurements))
+        records = [asdict(one) | asdict(found) for one, found in pairs]
+        print_json({"engine": lab.label, "procs": lab.procs, "measurements": records, "effort": asdict(lab.effort)})
         return
-    rows = [_row(one, measurement) for one, measurement in zip(experiments, measurements, strict=True)]
+    rows = [
+        (
+            one.kind,
+            f"0-{len(one.processes) - 1}" if one.kind in kinds.ON_MANY else ",".join(map(str, one.processes)),
+            format_size(one.message_bytes),
+            format_seconds(found.seconds),
+            format_seconds(found.half_width_seconds) if math.isfinite(found.half_width_seconds) else "-",
+            found.repetitions,
+        )
+        for one, found in pairs
+    ]
     columns = ["kind", "processes", "m", "mean", "+-", "repetitions"]
-    stdout_console().print(table(f"{lab.label}, P = {lab.procs}", columns, rows, left=2))
+    print_table(f"{lab.label}, P = {lab.procs}", columns, rows, left=2)
     effort = lab.effort
     click.echo(f"{effort.measurements} measurements, {format_seconds(effort.seconds)} on the platform")
 
@@ -107,7 +91,6 @@ def _experiments(
     kind: str,
     process_sets: Sequence[tuple[int, ...]],
     least_bytes: int,
-    *,
     sizes: Sequence[int] | None,
     reply: int | None,
     count: int | None,
@@ -115,16 +98,16 @@ def _experiments(
 ) -> list[Experiment]:
     """The experiments of every size and set of processes, with defaults for what is None."""
     # Collectives send no empty messages, except for the barrier, which sends nothing else.
-    default_size = 0 if kind == LINEAR_BARRIER else 1 if kind in ON_MANY else least_bytes
-    default_reply = 0 if kind in WITHOUT_REPLY else least_bytes
+    default_size = 0 if kind == kinds.LINEAR_BARRIER else 1 if kind in kinds.ON_MANY else least_bytes
+    default_reply = 0 if kind in kinds.WITHOUT_REPLY else least_bytes
     return [
         Experiment(
             kind,
             ranks,
             size,
-            reply if reply is not None else size if kind == ROUNDTRIP else default_reply,
-            count if count is not None else 10 if kind in WITH_COUNT else 1,
-            delay if delay is not None else 0.001 if kind in WITH_DELAY else 0.0,
+            reply if reply is not None else size if kind == kinds.ROUNDTRIP else default_reply,
+            count if count is not None else 10 if kind in kinds.WITH_COUNT else 1,
+            delay if delay is not None else 0.001 if kind in kinds.WITH_DELAY else 0.0,
         )
         for size in (sizes if sizes is not None else (default_size,))
         for ranks in process_sets
@@ -133,9 +116,9 @@ def _experiments(
 
 def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ...]]:
     if text is None:
-        if kind in ON_MANY:
+        if kind in kinds.ON_MANY:
             return [tuple(range(procs))]
-        return [(0, 1, 2) if kind == ONE_TO_TWO else (0, 1)]
+        return [(0, 1, 2) if kind == kinds.ONE_TO_TWO else (0, 1)]
     if text == "all-pairs":
         return list(itertools.combinations(range(procs), 2))
     if text == "all-triplets":
@@ -146,28 +129,3 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
     if re.fullmatch(r"\s*\d{1,9}(\s*[,;]\s*\d{1,9})*\s*", text) is None:
         raise UsageError(f"--processes: malformed '{text}': {_PROCESSES_HELP}")
     return [tuple(map(int, ranks.split(","))) for ranks in text.split(";")]
-
-
-def _row(one: Experiment, measurement: Measurement) -> tuple[object, ...]:
-    processes = f"0-{len(one.processes) - 1}" if one.kind in ON_MANY else ",".join(map(str, one.processes))
-    return (
-        one.kind,
-        processes,
-        format_size(one.message_bytes),
-        format_seconds(measurement.seconds),
-        format_seconds(measurement.half_width_seconds) if measurement.half_width_seconds < float("inf") else "-",
-        measurement.repetitions,
-    )
-
-
-def _document(
-    lab: ExperimentLaboratory, experiments: Sequence[Experiment], measurements: Sequence[Measurement]
-) -> dict[str, object]:
-    return {
-        "engine": lab.label,
-        "procs": lab.procs,
-        "measurements": [
-            asdict(one) | asdict(measurement) for one, measurement in zip(experiments, measurements, strict=True)
-        ],
-        "effort": asdict(lab.effort),
-    }

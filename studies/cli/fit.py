@@ -3,53 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
+import collwise
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
-from collwise.models.fitting.procedures import CLOSE, PROCEDURES, QUICK, most_useful_procs, request
+from collwise.models.fitting.procedures import PROCEDURES
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.method import Precision
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    COUNTS,
-    PLATFORM,
-    PRECISION,
-    NamedChoice,
-    SimulationOptions,
-    file_option,
-    json_option,
-    precision_options,
-    print_json,
-    processes_per_node,
-    refuse_options,
-    segments_option,
-    simulation_options,
-)
-from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TARGET_OPTIONS, TargetOptions, target_from, target_options
-from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
-from collwise.validation.fitting.implementation_aware import (
-    MEASURED_PRECISION,
-    FitPlan,
-    default_procs,
-    fit_measured,
-    measured_plan,
-    measured_procs,
-)
-from collwise.validation.fitting.implementation_aware import fit as run_fit
-from collwise.validation.fitting.models_by_name import fitted_segments, measured_parameters, simulated_parameters
-from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import COUNTS, NEW_FILE, PLATFORM, NamedChoice, command, flag, group, option
+from collwise.studies.cli.options import PRECISION
+from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
+from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, default_procs, measured_procs
 
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
 
@@ -60,53 +34,38 @@ _POINT_TO_POINT = ("procedure", "heterogeneous", "thorough")
 _BY_ALGORITHM = ("segments", "chains")
 
 
-@click.command(epilog=example("fit --platform mine.toml -o mine.parameters.toml"))
-@click.option("--platform", type=PLATFORM, help="A known platform (see 'collwise platforms list') or a file.")
-@target_options
-@click.option(
-    "--model",
-    type=NamedChoice("model", [IMPLEMENTATION_AWARE, *FAMILIES]),
-    default=IMPLEMENTATION_AWARE,
-    show_default=True,
-    help="The family to fit.",
-)
-@click.option(
-    "--procs",
-    type=COUNTS,
-    help="P of the experiments. Default: five nodes, a quarter and half of all; for point-to-point models one number, "
-    f"six, all where nodes differ. Measured: all, {LOCAL_PROCS} on this machine.",
-)
-@click.option("--procedure", help=f"For point-to-point models; the first is the default. {_PROCEDURES}.")
-@click.option(
-    "--heterogeneous/--homogeneous",
-    default=None,
-    help="For point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
-)
-@precision_options(MEASURED_PRECISION)
-@click.option("--thorough", is_flag=True, help="Measured: as many sizes and messages as in simulation.")
-@segments_option(
-    None, "The least is the common one.", default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware"
-)
-@click.option("--chains", type=click.IntRange(1), help="Implementation-aware: chains of the K-chain tree. Default: 4.")
-@simulation_options
-@file_option("-o", "--output", help="Default: results/PLATFORM[.MODEL].parameters.toml")
-@json_option
-@click.pass_context
+@command("fit --platform mine.toml -o mine.parameters.toml")
 def fit(
-    context: click.Context,
-    platform: HostPlatform | None,
-    where: TargetOptions,
-    model: str,
-    procs: Sequence[int] | None,
-    procedure: str | None,
-    heterogeneous: bool | None,
-    precision: Precision,
-    thorough: bool,
-    segments: Sequence[int] | None,
-    chains: int | None,
-    simulation: SimulationOptions,
-    output: Path | None,
-    as_json: bool,
+    platform: HostPlatform | None = option("A known platform (see 'collwise platforms list') or a file.", PLATFORM),
+    where: TargetOptions = TARGET,
+    model: str = option(
+        "The family to fit.", NamedChoice("model", [IMPLEMENTATION_AWARE, *FAMILIES]), IMPLEMENTATION_AWARE
+    ),
+    how: dict[str, Any] = group(
+        dict,
+        procs=option(
+            "P of the experiments. Default: five nodes, a quarter and half of all; for point-to-point models one "
+            f"number, six, all where nodes differ. Measured: all, {LOCAL_PROCS} on this machine.",
+            COUNTS,
+        ),
+        procedure=option(f"For point-to-point models; the first is the default. {_PROCEDURES}."),
+        heterogeneous=option(
+            "For point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
+            default=None,
+            names="--heterogeneous/--homogeneous",
+        ),
+        precision=options.precision(MEASURED_PRECISION),
+        thorough=flag("Measured: as many sizes and messages as in simulation."),
+        segments=options.segments(
+            None,
+            "The least is the common one.",
+            default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware",
+        ),
+        chains=option("Implementation-aware: chains of the K-chain tree. Default: 4.", click.IntRange(1)),
+    ),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    output: Path | None = option("Default: results/PLATFORM[.MODEL].parameters.toml", NEW_FILE, names="-o --output"),
+    as_json: bool = options.JSON,
 ) -> None:
     """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
 
@@ -116,98 +75,43 @@ def fit(
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
     if platform is not None:
-        refuse_options(context, _MEASURED, f"an execution target: {TARGET_OPTIONS}")
+        declare.refuse_options(_MEASURED, f"an execution target: {TARGET_OPTIONS}")
     else:
-        refuse_options(context, _SIMULATED, "--platform")
+        declare.refuse_options(_SIMULATED, "--platform")
     if model == IMPLEMENTATION_AWARE:
-        refuse_options(context, _POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
-        _fit_algorithms(platform, where, procs, (segments, chains or 0), precision, simulation, output, as_json)
-        return
-    refuse_options(context, _BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
-    if procs is not None and len(procs) != 1:
-        raise UsageError(f"--procs: one number for --model {model}, not {len(procs)}")
-    count = procs[0] if procs else None
-    differ = platform is not None and platform.heterogeneous
-    wanted = request(model, procedure, None if heterogeneous is None and differ else bool(heterogeneous))
-    started = time.perf_counter()
-    if platform is not None:
-        if where.ppn is not None:
+        declare.refuse_options(_POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
+    else:
+        declare.refuse_options(_BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
+        if platform is not None and where.ppn is not None:
             raise UsageError(f"--ppn is for --model {IMPLEMENTATION_AWARE}, and for a target: {TARGET_OPTIONS}")
-        file = _file(output, platform.name, model)
-        with simulation.context() as simulations:
-            fitted = simulated_parameters(platform, wanted, simulations, count)
-    else:
-        target = target_from(where)
-        file = _file(output, target.name, model)
-        most = target.usual_procs
-        with Store(simulation.store) as opened:
-            fitted = measured_parameters(
-                target,
-                wanted,
-                opened,
-                count or most_useful_procs(wanted, most),
-                precision,
-                CLOSE if thorough else QUICK,
-            )
-    _save(fitted, file, time.perf_counter() - started, as_json)
-
-
-def _file(output: Path | None, name: str, model: str) -> Path:
+    started = time.perf_counter()
+    place = platform or target_from(where)
     kind = "" if model == IMPLEMENTATION_AWARE else f".{model}"
-    return writable_file(output or Path("results") / f"{name}{kind}.parameters.toml")
-
-
-def _save(fitted: FittedParameters, file: Path, elapsed: float, as_json: bool) -> None:
+    file = writable_file(output or Path("results") / f"{place.name}{kind}.parameters.toml")
+    with simulation.context() as context:
+        fitted = collwise.fit(place, model, ppn=where.ppn, context=context, **how)
     fitted.save(file)
-    if as_json:
-        print_json({"file": str(file), **fitted.as_document()})
-        return
-    title = f"{fitted.family} by {fitted.procedure}, {fitted.platform}, {fitted.procs} processes"
-    stdout_console().print(table(title, ["parameter", "value"], parameter_rows(fitted), left=2))
-    for note in fitted.notes:
-        click.echo(note)
-    click.echo(
-        f"{fitted.measurements} measurements, {format_seconds(fitted.seconds)} on the platform, "
-        f"{format_seconds(elapsed)} here"
-    )
-    click.echo(f"{file}: {fitted.family} by {fitted.procedure}, {fitted.made_by}")
-
-
-def _fit_algorithms(
-    platform: HostPlatform | None,
-    where: TargetOptions,
-    procs: Sequence[int] | None,
-    cut: tuple[Sequence[int] | None, int],
-    precision: Precision,
-    simulation: SimulationOptions,
-    output: Path | None,
-    as_json: bool,
-) -> None:
-    """`cut`: segment sizes, if any were given, and the K-chain tree's chains."""
-    segments, chains = cut
-    common, *more = fitted_segments(segments or (SEGMENT_BYTES,))
-    if platform is not None:
-        ppn = processes_per_node(platform, where.ppn)
-        plan = FitPlan(tuple(procs or default_procs(platform, ppn)), ppn, common, chains)
-        if segments:
-            plan = replace(plan, more_segments=tuple(more))
-        file, title = _file(output, platform.name, IMPLEMENTATION_AWARE), platform.title
-        with simulation.context() as context:
-            parameters = run_fit(platform, plan, context)
-    else:
-        target = target_from(where)
-        plan = measured_plan(target, procs or measured_procs(target.usual_procs), common, chains)
-        if segments:
-            plan = replace(plan, more_segments=tuple(more))
-        file, title = _file(output, target.name, IMPLEMENTATION_AWARE), target.name
-        with Store(simulation.store) as opened:
-            parameters = fit_measured(target, plan, opened, precision=precision)
-    parameters.save(file)
+    parameters = fitted.parameters
     if as_json:
         print_json({"file": str(file), **parameters.as_document()})
         return
-    gamma = parameters.gamma(np.arange(2, 9), plan.segment_bytes)
-    click.echo(f"gamma(2..8) at {format_size(plan.segment_bytes)}: {', '.join(f'{value:.3f}' for value in gamma)}")
-    title = f"{title}, P = {', '.join(map(str, plan.procs))}"
-    stdout_console().print(table(title, ALGORITHM_COLUMNS, algorithm_rows(parameters), left=4))
+    shown = fitted.table()
+    if isinstance(parameters, FittedParameters):
+        title = f"{parameters.family} by {parameters.procedure}, {parameters.platform}, {parameters.procs} processes"
+        print_table(title, list(shown.columns), shown.to_numpy(), left=2)
+        for note in parameters.notes:
+            click.echo(note)
+        effort = f"{parameters.measurements} measurements, {format_seconds(parameters.seconds)} on the platform"
+        click.echo(f"{effort}, {format_seconds(time.perf_counter() - started)} here")
+        click.echo(f"{file}: {parameters.family} by {parameters.procedure}, {parameters.made_by}")
+        return
+    if isinstance(place, HostPlatform):
+        title, usual = place.title, default_procs(place, parameters.processes_per_node)
+    else:
+        title, usual = place.name, measured_procs(place.usual_procs)
+    gamma = parameters.gamma(np.arange(2, 9), parameters.segment_bytes)
+    cut = format_size(parameters.segment_bytes)
+    click.echo(f"gamma(2..8) at {cut}: {', '.join(f'{value:.3f}' for value in gamma)}")
+    title = f"{title}, P = {', '.join(map(str, how['procs'] or usual))}"
+    print_table(title, list(shown.columns), shown.to_numpy(), left=4)
     click.echo(f"{file}: parameters and residuals; {parameters.made_by}")

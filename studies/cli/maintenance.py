@@ -15,15 +15,15 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.installations import REPOSITORY
-from collwise.studies.cli.commands import CommandGroup, example
+from collwise.studies.cli.commands import CommandGroup
+from collwise.studies.cli.declare import argument, command, option
 
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own
 
 
-@click.command(context_settings={"ignore_unknown_options": True}, epilog=example("test -q tests/platforms"))
-@click.argument("pytest_arguments", nargs=-1, type=click.UNPROCESSED)
-def test(pytest_arguments: tuple[str, ...]) -> None:
+@command("test -q tests/platforms", context_settings={"ignore_unknown_options": True})
+def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-1)) -> None:  # noqa: PT028
     """Runs the tests; more arguments go to pytest (-m slow runs the long ones)."""
     command = [sys.executable, "-m", "pytest", *pytest_arguments]
     done = subprocess.run(command, cwd=REPOSITORY, check=False)
@@ -31,10 +31,13 @@ def test(pytest_arguments: tuple[str, ...]) -> None:
         raise CollwiseError(f"pytest ended with exit code {done.returncode}")
 
 
-@click.command(epilog=example("setup --simgrid 4.1"))
-@click.option("--simgrid", "simgrid_version", metavar="VERSION", help="Build this SimGrid beside the system's: 4.1.")
-@click.option("--jobs", type=click.IntRange(1), help="Compilations side by side. Default: the number of cores.")
-def setup(simgrid_version: str | None, jobs: int | None) -> None:
+@command("setup --simgrid 4.1")
+def setup(
+    simgrid_version: str | None = option(
+        "Build this SimGrid beside the system's: 4.1.", names="--simgrid", metavar="VERSION"
+    ),
+    jobs: int | None = option("Compilations side by side. Default: the number of cores.", click.IntRange(1)),
+) -> None:
     """Checks the set-up, or builds a newer SimGrid from its PyPI source package (several minutes).
 
     Simulations of 1024 processes and more then use it by themselves; --simgrid VERSION asks for it.
@@ -59,10 +62,16 @@ def setup(simgrid_version: str | None, jobs: int | None) -> None:
         raise CollwiseError(f"{missing} of 3 engines are missing")
 
 
-@click.command(epilog=example("studio --port 8890 --no-browser"))
-@click.option("--port", type=click.IntRange(1, 65535), help="Listen here. Default: the first free port from 8888 on.")
-@click.option("--browser/--no-browser", default=True, help="Whether to open a browser window. Default: open one.")
-def studio(port: int | None, browser: bool) -> None:
+@command("studio --port 8890 --no-browser")
+def studio(
+    port: int | None = option("Listen here. Default: the first free port from 8888 on.", click.IntRange(1, 65535)),
+    browser: bool = option(
+        "Whether to open a browser window. Default: open one.",
+        default=True,
+        names="--browser/--no-browser",
+        show_default=False,
+    ),
+) -> None:
     """Opens JupyterLab on the studies' notebooks, for this machine only; installs it on first use.
 
     The address that is printed holds the token that gives access. Ctrl-C, twice, ends it.
@@ -117,12 +126,12 @@ def _free_port(asked: int | None) -> int:
     raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one: --port NUMBER")
 
 
-@click.command("help", epilog=example("help simulate"))
-@click.argument("words", nargs=-1, metavar="[COMMAND [SUBCOMMAND]]")
-@click.pass_context
-def show_help(context: click.Context, words: tuple[str, ...]) -> None:
+@command("help simulate", "help")
+def show_help(
+    words: tuple[str, ...] = argument(nargs=-1, metavar="[COMMAND [SUBCOMMAND]]"),
+) -> None:
     """Shows what a command does and takes, as COMMAND --help; without COMMAND lists all commands."""
-    shown = context.find_root()
+    shown = click.get_current_context().find_root()
     for word in words:
         group = shown.command
         if not isinstance(group, CommandGroup):

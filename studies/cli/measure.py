@@ -8,90 +8,51 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Timing
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.method_options import method_options
-from collwise.studies.cli.options import (
-    COUNTS,
-    NAMES,
-    SIZES,
-    algorithm_names,
-    collective_option,
-    file_option,
-    json_option,
-    print_json,
-    segments_option,
-    store_option,
-    sweep_progress,
-    thresholds_option,
-)
-from collwise.studies.cli.tables import stdout_console, table
-from collwise.studies.cli.target_options import TargetOptions, print_script, script_option, target_from, target_options
-from collwise.validation.selection.cases import candidates, cases
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
-from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
+from collwise.studies.cli import options, target_options
+from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, command, option
+from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
+from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
+from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command(epilog=example("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2"))
-@target_options
-@collective_option
-@click.option("--algorithms", type=NAMES, help="Names by commas, or all. Default: all that can be chosen.")
-@click.option("--procs", required=True, type=COUNTS, help="Process counts: 2,4.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
-@segments_option(SEGMENTS_TEXT)
-@thresholds_option
-@method_options
-@file_option("--raw", help="Write every repetition to a CSV file.")
-@script_option
-@store_option
-@json_option
+@command("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2")
 def measure(
-    where: TargetOptions,
-    collective: str,
-    algorithms: Sequence[str] | None,
-    procs: Sequence[int],
-    sizes: Sequence[int] | None,
-    segments: Sequence[int],
-    thresholds: Thresholds | None,
-    raw: Path | None,
-    method: Method,
-    script: Path | None,
-    store: Path,
-    as_json: bool,
+    where: TargetOptions = TARGET,
+    collective: str = options.COLLECTIVE,
+    algorithms: Sequence[str] | None = option("Names by commas, or all. Default: all that can be chosen.", NAMES),
+    procs: Sequence[int] = option("Process counts: 2,4.", COUNTS, required=True),
+    sizes: Sequence[int] | None = options.SIZES,
+    segments: Sequence[int] = options.segments(SEGMENTS_TEXT),
+    thresholds: Thresholds | None = options.THRESHOLDS,
+    method: Method = options.METHOD,
+    raw: Path | None = option("Write every repetition to a CSV file.", NEW_FILE),
+    script: Path | None = target_options.SCRIPT,
+    store: Path = options.STORE,
+    as_json: bool = options.JSON,
 ) -> None:
     """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
 
     Without a target, times are of this machine's shared memory and cores, not of a cluster's network. docs/measuring.md
     says which method to take when.
     """
-    catalogue = Catalogue.load()
-    names = algorithm_names(collective, algorithms)
-    check_thresholds_matter([catalogue.algorithm(collective, name) for name in names], thresholds)
-    choices = with_thresholds(collective, candidates(collective, segments, names), thresholds)
+    from collwise.timings import cases_to_measure, choices
+
+    [competing] = choices([Catalogue.load().collective(collective).name], algorithms, segments, {}, thresholds).values()
     target = None if script is not None else target_from(where)
-    sizes = sizes_of(collective, sizes)
-    asked = [
-        case
-        for count in procs
-        for case in cases(collective, choices, [count], sizes, target.processes_per_node(count) if target else 1)
-    ]
-    if not asked:
-        raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, procs))}")
+    asked = cases_to_measure(collective, competing, procs, sizes, target)
     method = replace(method, keep_samples=raw is not None)
     if target is None:
-        print_script(Path(str(script)), asked, method, where)
+        target_options.print_script(Path(str(script)), asked, method, where)
         return
     with Store(store) as opened, sweep_progress(f"{collective}, {target.name}") as advance:
         launches = measure_launches(target, asked, opened, method=method, on_progress=advance)
@@ -99,15 +60,19 @@ def measure(
     if raw is not None:
         write_text(raw, samples_csv(launches))
     if as_json:
-        print_json([_record(row, each) for row, each in zip(timings, zip(*launches, strict=True), strict=True)])
+        records = [asdict(row.case) | asdict(row) for row in timings]
+        for record, each in zip(records, zip(*launches, strict=True), strict=True):
+            del record["case"]
+            if len(each) > 1:
+                kept = ("seconds", "half_width_seconds", "repetitions")
+                record["launches"] = [{name: getattr(one, name) for name in kept} for one in each]
+        print_json(records)
     else:
         several_segments = len(segments) > 1
         maker = target.installation.label
         title = f"{collective}, {maker}, {target.name}, timing {method.timing}, {method.synchronisation}"
-        stdout_console().print(table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3))
-    failed = [row for row in timings if not row.ok]
-    if failed:
-        raise CollwiseError(f"{len(failed)} of {len(asked)} cases failed; first: {failed[0].error}")
+        print_table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3)
+    check_failed([row for row in timings if not row.ok])
 
 
 _COLUMNS = ("P", "m", "algorithm", "mean", "median", "minimum", "maximum", "+-", "repetitions", "late starts")
@@ -130,15 +95,3 @@ def _row(timing: Timing, with_segment: bool) -> tuple[object, ...]:
         timing.repetitions,
         timing.late_starts,
     )
-
-
-def _record(timing: Timing, launches: Sequence[Timing]) -> dict[str, object]:
-    """Everything about a case; with several launches each one's mean and half-width."""
-    record = asdict(timing)
-    record = record.pop("case") | record
-    if len(launches) > 1:
-        record["launches"] = [
-            {"seconds": one.seconds, "half_width_seconds": one.half_width_seconds, "repetitions": one.repetitions}
-            for one in launches
-        ]
-    return record

@@ -23,9 +23,10 @@ from collwise.platforms import (
     write_description,
 )
 from collwise.platforms.hosts import MOST_HOSTS
+from collwise.studies.cli import declare, options
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.options import PLATFORM, FiniteRange, checked_new_file, file_option, json_option, print_json
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli.declare import NEW_FILE, PATH, PLATFORM, argument, command, option
+from collwise.studies.cli.output import print_json, print_table
 
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
@@ -33,9 +34,10 @@ def platforms() -> None:
     """The clusters that are described here, and checks of your own."""
 
 
-@platforms.command("list", epilog=example("platforms list --json"))
-@json_option
-def list_platforms(as_json: bool) -> None:
+@command("platforms list --json", "list", parent=platforms)
+def list_platforms(
+    as_json: bool = options.JSON,
+) -> None:
     """The known platforms."""
     described = [load(name) for name in known()]
     if as_json:
@@ -46,13 +48,14 @@ def list_platforms(as_json: bool) -> None:
         for platform in described
     ]
     columns = ["name", "cluster", "nodes", "processes per node", "link", "one way"]
-    stdout_console().print(table("Platforms", columns, rows, left=2, keys=1))
+    print_table("Platforms", columns, rows, left=2, keys=1)
 
 
-@platforms.command("show", epilog=example("platforms show grisou"))
-@click.argument("platform", type=PLATFORM)
-@json_option
-def show(platform: HostPlatform, as_json: bool) -> None:
+@command("platforms show grisou", "show", parent=platforms)
+def show(
+    platform: HostPlatform = argument(PLATFORM),
+    as_json: bool = options.JSON,
+) -> None:
     """A platform's description with its sources; PLATFORM is a name or a file."""
     if as_json:
         print_json(_facts(platform))
@@ -62,10 +65,11 @@ def show(platform: HostPlatform, as_json: bool) -> None:
         click.echo(platform.xml_text(), nl=False)
 
 
-@platforms.command("check", epilog=example("platforms check mine.toml"))
-@click.argument("file", type=click.Path(path_type=Path))
-@json_option
-def check(file: Path, as_json: bool) -> None:
+@command("platforms check mine.toml", "check", parent=platforms)
+def check(
+    file: Path = argument(PATH),
+    as_json: bool = options.JSON,
+) -> None:
     """Checks a platform FILE (.toml or .xml): its form, then a dry run in SimGrid.
 
     Exit code 0 if it is sound, 1 if something in it is not.
@@ -88,10 +92,11 @@ def check(file: Path, as_json: bool) -> None:
         raise CollwiseError(f"{file}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")
 
 
-@platforms.command("write", epilog=example("platforms write grisou -o grisou.xml"))
-@click.argument("platform", type=PLATFORM)
-@file_option("-o", "--output", help="The XML file. Default: standard output.")
-def write(platform: HostPlatform, output: Path | None) -> None:
+@command("platforms write grisou -o grisou.xml", "write", parent=platforms)
+def write(
+    platform: HostPlatform = argument(PLATFORM),
+    output: Path | None = option("The XML file. Default: standard output.", NEW_FILE, names="-o --output"),
+) -> None:
     """Writes the platform XML that SimGrid 3.32 to 4.1 read."""
     if output is None:
         click.echo(platform.xml_text(), nl=False)
@@ -145,38 +150,32 @@ def _spread(values: Iterable[float]) -> str:
 
 def _understood(platform: HostPlatform) -> str:
     """What was read, so that a slip of a unit shows."""
+    ends = f"{platform.hosts[0]} to {platform.hosts[-1]}"
     if isinstance(platform, HeterogeneousPlatform):
         link, way = _network(platform)
-        return (
-            f"{platform.hosts[0]} to {platform.hosts[-1]}; {len(platform.node_types)} types of nodes; link {link}, "
-            f"{way} from node to node; calibration: {platform.calibration.note or 'none'}"
+        what = f"{len(platform.node_types)} types of nodes; link {link}, {way} from node to node"
+    elif isinstance(platform, Platform):
+        speed = platform.link_bytes_per_second * platform.links_per_node * 8e-9
+        latency_us = platform.link_latency_seconds * 1e6
+        what = (
+            f"link {speed:g} Gbit/s and {latency_us:g} us (two links on the way: {2 * latency_us:g} us); "
+            f"{platform.cpus_per_node} CPUs per node"
         )
-    if not isinstance(platform, Platform):
+    else:
         known = "its own" if any(name.startswith("smpi/") for name in platform.smpi_options()) else "SimGrid's default"
-        return f"{platform.hosts[0]} to {platform.hosts[-1]}; platform XML with {known} SMPI calibration"
-    speed = platform.link_bytes_per_second * platform.links_per_node * 8e-9
-    latency_us = platform.link_latency_seconds * 1e6
-    return (
-        f"{platform.hosts[0]} to {platform.hosts[-1]}; link {speed:g} Gbit/s and {latency_us:g} us "
-        f"(two links on the way: {2 * latency_us:g} us); {platform.cpus_per_node} CPUs per node; "
-        f"calibration: {platform.calibration.note or 'none'}"
-    )
+        return f"{ends}; platform XML with {known} SMPI calibration"
+    return f"{ends}; {what}; calibration: {platform.calibration.note or 'none'}"
 
 
-@platforms.command("new", epilog=example("platforms new mine --nodes 8 --gbits 25 --latency-us 12"))
-@click.argument("name")
-@click.option("--nodes", required=True, type=click.IntRange(1, MOST_HOSTS))
-@click.option("--gbits", required=True, type=FiniteRange(0, min_open=True), help="A node's link in Gbit/s.")
-@click.option("--latency-us", required=True, type=FiniteRange(0), help="One way between two nodes, in us.")
-@click.option(
-    "--cpus",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="CPUs per node: processes by default.",
-)
-@file_option("-o", "--output", help="Default: NAME.toml")
-def new(name: str, nodes: int, gbits: float, latency_us: float, cpus: int, output: Path | None) -> None:
+@command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new", parent=platforms)
+def new(
+    name: str = argument(),
+    nodes: int = option(None, click.IntRange(1, MOST_HOSTS), required=True),
+    gbits: float = option("A node's link in Gbit/s.", declare.FiniteRange(0, min_open=True), required=True),
+    latency_us: float = option("One way between two nodes, in us.", declare.FiniteRange(0), required=True),
+    cpus: int = option("CPUs per node: processes by default.", click.IntRange(1), 1),
+    output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
+) -> None:
     """Writes a description of a cluster behind one switch, with nothing calibrated."""
     if name in known():
         raise UsageError(f"'{name}' is a platform that is described here already; choose another name")
@@ -200,7 +199,7 @@ def new(name: str, nodes: int, gbits: float, latency_us: float, cpus: int, outpu
         calibration=Calibration(note="none: nominal bandwidth, no overheads"),
         sources=(Source("nodes, link and CPUs", what), Source("loopback and core_flops", "assumed")),
     )
-    path = output or checked_new_file(Path(f"{name}.toml"))
+    path = output or declare.checked_new_file(Path(f"{name}.toml"))
     write_text(path, write_description(made))
     click.echo(f"{path}: {nodes} nodes; look at it with 'collwise platforms check {path}'")
 

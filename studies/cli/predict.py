@@ -10,23 +10,12 @@ import click
 import numpy as np
 
 import collwise
-from collwise.common.errors import UsageError, warn
+from collwise.common.errors import UsageError, note, warn
 from collwise.common.units import format_seconds, format_size
 from collwise.models.piecewise import Array
-from collwise.models.registry import MODEL_NAMES
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    COUNTS,
-    NAMES,
-    SIZES,
-    NamedChoice,
-    json_option,
-    parsed,
-    print_json,
-    refuse_options,
-    segments_option,
-)
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import COUNTS, NAMES, PATH, SIZES, command, option
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import sizes_of
 
 _MOST_ROWS = 60
@@ -39,37 +28,24 @@ def _pair(text: str) -> tuple[int, int]:
     return int(ranks[0]), int(ranks[1])
 
 
-@click.command(epilog=example("predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1"))
-@click.option("--parameters", required=True, type=click.Path(path_type=Path), help="A file that 'collwise fit' wrote.")
-@click.option("--collective", help="A name (see 'collwise algorithms').")
-@click.option(
-    "--pair", type=parsed("pair", _pair), metavar="I,J", help="A message from process I to J instead of a collective."
-)
-@click.option("--algorithms", type=NAMES, help="Names by commas, or all.")
-@click.option("--procs", type=COUNTS, help="Process counts: 50,80,90 or 2:1000:+1.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: the paper's.")
-@segments_option(None, default_text="that of the fit, or 0")
-@click.option(
-    "--model", type=NamedChoice("model", MODEL_NAMES), help="One of the file's. Default: what it was made for."
-)
-@json_option
-@click.pass_context
+@command("predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1")
 def predict(
-    context: click.Context,
-    parameters: Path,
-    collective: str | None,
-    pair: tuple[int, int] | None,
-    algorithms: Sequence[str] | None,
-    procs: Sequence[int] | None,
-    sizes: Sequence[int] | None,
-    segments: Sequence[int] | None,
-    model: str | None,
-    as_json: bool,
+    parameters: Path = option("A file that 'collwise fit' wrote.", PATH, required=True),
+    collective: str | None = option("A name (see 'collwise algorithms')."),
+    pair: tuple[int, int] | None = option(
+        "A message from process I to J instead of a collective.", declare.Parsed("pair", _pair), metavar="I,J"
+    ),
+    algorithms: Sequence[str] | None = option("Names by commas, or all.", NAMES),
+    procs: Sequence[int] | None = option("Process counts: 50,80,90 or 2:1000:+1.", COUNTS),
+    sizes: Sequence[int] | None = option("Message sizes: 8KiB:4MiB:x2. Default: the paper's.", SIZES),
+    segments: Sequence[int] | None = options.segments(None, default_text="that of the fit, or 0"),
+    model: str | None = options.MODEL,
+    as_json: bool = options.JSON,
 ) -> None:
     """Evaluates models over arrays of P and m at once, or the time of single messages."""
     if pair is not None:
-        refuse_options(
-            context, ("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair"
+        declare.refuse_options(
+            ("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair"
         )
         _predict_pair(parameters, pair, sizes_of("bcast", sizes), as_json)
         return
@@ -81,34 +57,27 @@ def predict(
     times = collwise.predict(parameters, collective, procs, sizes, algorithms=algorithms, segments=segments, name=model)
     elapsed = time.perf_counter() - started
     if unknown := int(times.seconds.isna().sum()):
-        click.echo(f"collwise: {unknown} times are not deterministic, or beyond what was fitted", err=True)
-    message_bytes = times.message_bytes.unique().tolist()
+        note(f"{unknown} times are not deterministic, or beyond what was fitted")
     several_segments = segments is not None and len(segments) > 1
-    seconds = {
-        f"{name}, {format_size(segment)}" if several_segments and segment else name: one.seconds.to_numpy().reshape(
-            len(procs), -1
-        )
-        for (name, segment), one in times.groupby(["algorithm", "segment_bytes"], sort=False)
-    }
+    cut = times.segment_bytes.map(lambda size: f", {format_size(size)}" if several_segments and size else "")
+    labels = times.algorithm + cut
+    seconds = times.assign(label=labels).pivot(index=["procs", "message_bytes"], columns="label", values="seconds")
+    seconds = seconds[labels.unique()]
     predicted_by = times.attrs["model"]
     if as_json:
-        found = {label: values.tolist() for label, values in seconds.items()}
+        message_bytes = times.message_bytes.unique().tolist()
+        found = {label: one.to_numpy().reshape(len(procs), -1).tolist() for label, one in seconds.items()}
         print_json({"model": predicted_by, "procs": list(procs), "message_bytes": message_bytes, "seconds": found})
         return
     rows = [
-        (count, format_size(size), *(_seconds_text(values[i, j]) for values in seconds.values()))
-        for i, count in enumerate(procs)
-        for j, size in enumerate(message_bytes)
+        (count, format_size(size), *(format_seconds(one) if np.isfinite(one) else "-" for one in row))
+        for (count, size), row in zip(seconds.index, seconds.to_numpy(), strict=True)
     ]
     title = f"{collective} on {times.attrs['platform']}, predicted by {predicted_by}"
-    stdout_console().print(table(title, ["P", "m", *seconds], rows[:_MOST_ROWS], left=0, keys=2))
+    print_table(title, ["P", "m", *seconds], rows[:_MOST_ROWS], left=0, keys=2)
     if len(rows) > _MOST_ROWS:
         click.echo(f"the first {_MOST_ROWS} of {len(rows)} points; --json prints all")
     click.echo(f"{len(times)} predictions in {format_seconds(elapsed)}")
-
-
-def _seconds_text(seconds: float) -> str:
-    return format_seconds(seconds) if np.isfinite(seconds) else "-"
 
 
 def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_json: bool) -> None:
@@ -129,4 +98,4 @@ def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_js
         return
     rows = [(format_size(size), format_seconds(one)) for size, one in zip(sizes, seconds, strict=True)]
     title = f"message from {sender} to {receiver} on {fitted.platform}, predicted by {fitted.family}"
-    stdout_console().print(table(title, ["m", "seconds"], rows, left=0))
+    print_table(title, ["m", "seconds"], rows, left=0)

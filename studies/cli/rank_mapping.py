@@ -3,62 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from collwise.common.errors import UsageError
-from collwise.common.files import writable_file, write_text
+from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    SIZES,
-    NamedChoice,
-    SimulationOptions,
-    file_option,
-    json_option,
-    platform_option,
-    print_json,
-    simulation_options,
-)
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import NEW_FILE, PATH, SIZES, NamedChoice, command, flag, option
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.fitting.models_by_name import model_of
+from collwise.validation.selection import rank_mapping as mapped
 from collwise.validation.selection.defaults import SEGMENT_BYTES
-from collwise.validation.selection.rank_mapping import (
-    COLLECTIVES,
-    MODELS,
-    MappingGain,
-    best_mappings,
-    check_choice,
-    mapping_gains,
-)
 
 
-@click.command(
-    "rank-mapping", epilog=example("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
-)
-@platform_option
-@click.option("--collective", required=True, help=" or ".join(COLLECTIVES) + ", by the binomial algorithm.")
-@click.option("--sizes", type=SIZES, default="1KiB:64KiB:x4", show_default=True, help="Of each process's block.")
-@click.option("--model", type=NamedChoice("model", MODELS), default=MODELS[0], show_default=True, help="What predicts.")
-@click.option("--parameters", type=click.Path(path_type=Path), metavar="FILE", help="Default: estimated now.")
-@click.option("--procs", type=click.IntRange(2), help="Processes, one per node, on the first nodes. Default: all.")
-@click.option("--common", is_flag=True, help="One mapping for all sizes: least sum of times relative to the default's.")
-@file_option("-o", "--output", help="Write the host names in rank order, for one size or with --common.")
-@simulation_options
-@json_option
+@command("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
 def rank_mapping(
-    platform: HostPlatform,
-    collective: str,
-    sizes: Sequence[int],
-    model: str,
-    parameters: Path | None,
-    procs: int | None,
-    common: bool,
-    output: Path | None,
-    simulation: SimulationOptions,
-    as_json: bool,
+    platform: HostPlatform = options.PLATFORM,
+    collective: str = option(" or ".join(mapped.COLLECTIVES) + ", by the binomial algorithm.", required=True),
+    sizes: Sequence[int] = option("Of each process's block.", SIZES, "1KiB:64KiB:x4"),
+    model: str = option("What predicts.", NamedChoice("model", mapped.MODELS), mapped.MODELS[0]),
+    parameters: Path | None = option("Default: estimated now.", PATH, metavar="FILE"),
+    procs: int | None = option("Processes, one per node, on the first nodes. Default: all.", click.IntRange(2)),
+    common: bool = flag("One mapping for all sizes: least sum of times relative to the default's."),
+    output: Path | None = option(
+        "Write the host names in rank order, for one size or with --common.", NEW_FILE, names="-o --output"
+    ),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """Finds the mapping of nodes to ranks under which a binomial scatter or gather is predicted to be fastest.
 
@@ -72,55 +47,45 @@ def rank_mapping(
       MPICH:     mpiexec -f FILE -ppn 1 PROGRAM
       Slurm:     SLURM_HOSTFILE=FILE srun --distribution=arbitrary PROGRAM
     """
-    check_choice(collective, model)
+    mapped.check_choice(collective, model)
     if sizes[0] < 1:
         raise UsageError("--sizes: blocks of 0 bytes need no mapping; the least is 1 B")
     if output is not None and len(sizes) > 1 and not common:
         raise UsageError(f"-o writes one mapping, and there are {len(sizes)} sizes: add --common, or give one size")
-    if output is not None:
-        writable_file(output)
     count = procs or len(platform.hosts)
     platform.hosts_for(count, 1)
     with simulation.context() as context:
         fitted = model_of(model, parameters, platform, 1, [SEGMENT_BYTES], context)
-        chosen = best_mappings(fitted, collective, count, sizes, common)
-        gains = mapping_gains(platform, fitted, collective, count, chosen, context)
+        chosen = mapped.best_mappings(fitted, collective, count, sizes, common)
+        gains = mapped.mapping_gains(platform, fitted, collective, count, chosen, context)
     if output is not None:
         write_text(output, "".join(f"{host}\n" for host in gains[0].hosts))
     if as_json:
-        print_json({"platform": platform.name, "collective": collective, "model": model, "procs": count,
-                    "mappings": [_document(gain) for gain in gains]})  # fmt: skip
+        mappings = [
+            asdict(gain) | {"predicted_gain": gain.predicted_gain, "simulated_gain": gain.simulated_gain}
+            for gain in gains
+        ]
+        print_json(
+            {"platform": platform.name, "collective": collective, "model": model, "procs": count, "mappings": mappings}
+        )
         return
     title = f"binomial {collective} on {platform.name}, P = {count}: default and best mapping by {model}"
     columns = ["m", "predicted, default", "best", "saved", "simulated, default", "best", "saved", "nodes by rank"]
-    stdout_console().print(table(title, columns, [_row(gain) for gain in gains], wrap=True))
+    print_table(title, columns, [_row(gain) for gain in gains], wrap=True)
     click.echo("nodes by rank: positions in the platform's order of hosts, from 0")
     if output is not None:
         click.echo(f"written: {output}")
 
 
-def _row(gain: MappingGain) -> tuple[object, ...]:
+def _row(gain: mapped.MappingGain) -> tuple[object, ...]:
+    predicted = (format_seconds(gain.predicted_default_seconds), format_seconds(gain.predicted_seconds))
+    simulated = (format_seconds(gain.simulated_default_seconds), format_seconds(gain.simulated_seconds))
     return (
         format_size(gain.message_bytes),
-        *(format_seconds(gain.predicted_default), format_seconds(gain.predicted), _percent(gain.predicted_gain)),
-        *(format_seconds(gain.simulated_default), format_seconds(gain.simulated), _percent(gain.simulated_gain)),
+        *(*predicted, _percent(gain.predicted_gain), *simulated, _percent(gain.simulated_gain)),
         " ".join(map(str, gain.mapping)),
     )
 
 
 def _percent(part: float) -> str:
     return f"{part * 100:z.1f} %"
-
-
-def _document(gain: MappingGain) -> dict[str, object]:
-    return {
-        "message_bytes": gain.message_bytes,
-        "mapping": list(gain.mapping),
-        "hosts": list(gain.hosts),
-        "predicted_default_seconds": gain.predicted_default,
-        "predicted_seconds": gain.predicted,
-        "predicted_gain": gain.predicted_gain,
-        "simulated_default_seconds": gain.simulated_default,
-        "simulated_seconds": gain.simulated,
-        "simulated_gain": gain.simulated_gain,
-    }

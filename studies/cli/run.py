@@ -12,50 +12,31 @@ import click
 from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    PLATFORM,
-    NamedChoice,
-    ppn_option,
-    processes_per_node,
-    simgrid_option,
-    thresholds_option,
-)
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import PATH, PLATFORM, NamedChoice, argument, command, flag, option
 from collwise.validation.selection.thresholds import with_bounds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
 
-@click.command(
+@command(
+    "run --library smpi --platform gros --procs 4 --algorithms bcast=chain --report -- latency",
     context_settings={"allow_interspersed_args": False},
-    epilog=example("run --library smpi --platform gros --procs 4 --algorithms bcast=chain --report -- latency"),
 )
-@click.option("--library", required=True, type=NamedChoice("MPI library", LIBRARIES), help="Which MPI runs it.")
-@click.option("--procs", required=True, type=click.IntRange(1), help="How many processes.")
-@click.option("--platform", type=PLATFORM, help="For smpi: a known platform or a .toml or .xml file.")
-@ppn_option
-@simgrid_option
-@click.option("--table", type=click.Path(path_type=Path), help="A decision table (collwise export --format collwise).")
-@click.option("--algorithms", default="", help="bcast=k_chain,chains=3;barrier=bruck: overrides the table.")
-@thresholds_option
-@click.option("--report", is_flag=True, help="Print at the end how often each algorithm ran, by message size.")
-@click.option("--plain", is_flag=True, help="Run without the library, to compare.")
-@click.argument("program")
-@click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(
-    library: str,
-    procs: int,
-    platform: HostPlatform | None,
-    ppn: int | None,
-    simgrid: str | None,
-    table: Path | None,
-    algorithms: str,
-    thresholds: Thresholds | None,
-    report: bool,
-    plain: bool,
-    program: str,
-    args: Sequence[str],
+    library: str = option("Which MPI runs it.", NamedChoice("MPI library", LIBRARIES), required=True),
+    procs: int = option("How many processes.", click.IntRange(1), required=True),
+    platform: HostPlatform | None = option("For smpi: a known platform or a .toml or .xml file.", PLATFORM),
+    ppn: int | None = options.PPN,
+    simgrid: str | None = options.SIMGRID,
+    table: Path | None = option("A decision table (collwise export --format collwise).", PATH),
+    algorithms: str = option("bcast=k_chain,chains=3;barrier=bruck: overrides the table.", default=""),
+    thresholds: Thresholds | None = options.THRESHOLDS,
+    report: bool = flag("Print at the end how often each algorithm ran, by message size."),
+    plain: bool = flag("Run without the library, to compare."),
+    program: str = argument(),
+    args: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> int:
     """Runs an MPI program with our algorithms where a table or a list names one: -- PROGRAM [ARGS].
 
@@ -76,7 +57,7 @@ def run(
         procs=procs,
         options=options,
         platform=platform,
-        processes_per_node=processes_per_node(platform, ppn) if platform is not None else 1,
+        processes_per_node=ppn or platform.default_processes_per_node if platform is not None else 1,
         simgrid=simgrid,
         plain=plain,
     )

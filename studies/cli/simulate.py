@@ -8,65 +8,44 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import collwise
+from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import (
-    COUNTS,
-    NAMES,
-    SIZES,
-    SimulationOptions,
-    algorithm_names,
-    collectives_option,
-    json_option,
-    platform_option,
-    ppn_option,
-    print_json,
-    segments_option,
-    simulation_options,
-    thresholds_option,
-)
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import COUNTS, NAMES, command, group, option
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from collwise.models.lmo import Thresholds
 
-
-@click.command(epilog=example("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2"))
-@platform_option
-@collectives_option
-@click.option("--algorithms", type=NAMES, help="Names by commas, of one collective. Default: all that can be chosen.")
-@click.option("--procs", required=True, type=COUNTS, help="Process counts: 50,80,90 or 10:90:+10.")
-@click.option("--sizes", type=SIZES, help="Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.")
-@segments_option(SEGMENTS_TEXT)
-@click.option("--chains", type=click.IntRange(1), help="Chains of K-chain trees. Default: 4.")
-@click.option("--radix", type=click.IntRange(2), help="Radix of k-nomial trees. Default: 4.")
-@click.option("--max-requests", type=click.IntRange(1), help="Exchanges at a time of alltoall linear_sync. Default: 4.")
-@thresholds_option
-@click.option("--root", type=click.IntRange(0), default=0, show_default=True, help="The root's rank.")
-@ppn_option
-@simulation_options
-@json_option
+@command("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2")
 def simulate(
-    platform: HostPlatform,
-    collectives: Sequence[str],
-    algorithms: Sequence[str] | None,
-    procs: Sequence[int],
-    sizes: Sequence[int] | None,
-    segments: Sequence[int],
-    chains: int | None,
-    radix: int | None,
-    max_requests: int | None,
-    thresholds: Thresholds | None,
-    root: int,
-    ppn: int | None,
-    simulation: SimulationOptions,
-    as_json: bool,
+    platform: HostPlatform = options.PLATFORM,
+    collectives: Sequence[str] = options.COLLECTIVES,
+    algorithms: Sequence[str] | None = option(
+        "Names by commas, of one collective. Default: all that can be chosen.", NAMES
+    ),
+    procs: Sequence[int] = option("Process counts: 50,80,90 or 10:90:+10.", COUNTS, required=True),
+    others: dict[str, Any] = group(
+        dict,
+        sizes=options.SIZES,
+        segments=options.segments(SEGMENTS_TEXT),
+        counts=group(
+            dict,
+            chains=option("Chains of K-chain trees. Default: 4.", click.IntRange(1)),
+            radix=option("Radix of k-nomial trees. Default: 4.", click.IntRange(2)),
+            max_requests=option("Exchanges at a time of alltoall linear_sync. Default: 4.", click.IntRange(1)),
+        ),
+        thresholds=options.THRESHOLDS,
+        root=option("The root's rank.", click.IntRange(0), 0),
+        ppn=options.PPN,
+    ),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
 ) -> None:
     """Simulates every algorithm at every P, m and segment size; what the store has is not repeated.
 
@@ -74,24 +53,12 @@ def simulate(
     algorithm does not run on are left out.
     """
     with simulation.context() as context:
-        times = collwise.simulate(
-            platform,
-            collectives,
-            procs,
-            sizes,
-            algorithms=algorithms,
-            segments=segments,
-            counts={"chains": chains, "radix": radix, "max_requests": max_requests},
-            thresholds=thresholds,
-            root=root,
-            ppn=ppn,
-            context=context,
-        )
+        times = collwise.simulate(platform, collectives, procs, algorithms=algorithms, context=context, **others)
     if as_json:
         print_json(times.to_dict("records"))
     else:
         for name in collectives:
-            _print_table(platform, name, algorithm_names(name, algorithms), procs, times[times.collective == name])
+            _print_table(platform, name, arguments.algorithms(name, algorithms), procs, times[times.collective == name])
         click.echo(
             f"{len(times)} cases, {times.attrs['reused']} of them from {simulation.store}; "
             f"{times.attrs['processes_started']} simulator processes; {times.attrs['maker']}"
@@ -113,31 +80,26 @@ def _print_table(
     if len(segments) == 1:
         # Algorithms without segments stand in the rows of the one segment size.
         cut[:] = segments[0]
-    cells = times.assign(segment_bytes=cut).pivot(
-        index=["procs", "message_bytes", "segment_bytes"], columns="algorithm", values=["seconds", "error"]
+    text = times.seconds.map(format_seconds).where(times.error == "", "failed")
+    cells = times.assign(segment_bytes=cut, text=text).pivot(
+        index=["procs", "message_bytes", "segment_bytes"], columns="algorithm", values="text"
     )
+    # Where there is no cell, the algorithm does not run.
+    cells = cells.reindex(columns=names).fillna("-").reset_index()
+    repeated = cells.duplicated(["procs", "message_bytes", *names]) & (cells.segment_bytes > cells.message_bytes)
     several_segments = len(segments) > 1
     rows = [
-        (
-            p,
-            format_size(m),
-            *([format_size(segment)] if several_segments else []),
-            *(_cell(row.get(("seconds", name)), row.get(("error", name))) for name in names),
-        )
-        for (p, m, segment), row in cells.iterrows()
+        (p, format_size(m), *([format_size(segment)] if several_segments else []), *row)
+        for p, m, segment, *row in cells[~repeated].itertuples(index=False, name=None)
     ]
     heads = ["P", "m", *(["segment"] if several_segments else []), *names]
     common = f", segments of {format_size(segments[0])}" if len(segments) == 1 else ""
     title = f"{collective} on {platform.title}, simulated{common}"
-    stdout_console().print(table(title, heads, rows, left=0, keys=len(heads) - len(names)))
+    print_table(title, heads, rows, left=0, keys=len(heads) - len(names))
+    if repeated.any():
+        click.echo("Segments larger than m cut nothing; rows that repeat another one are left out.")
     for name in names:
         without = [p for p in procs if catalogue[name].objection(p)]
         if without:
             listed = ", ".join(map(str, without))
             click.echo(f"{name} {catalogue[name].objection(without[0])}: not simulated for P = {listed}")
-
-
-def _cell(seconds: Any, error: object) -> str:
-    if not isinstance(error, str):
-        return "-"  # the algorithm does not run here
-    return "failed" if error else format_seconds(seconds)

@@ -8,17 +8,19 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import SimulationOptions, json_option, print_json, simulation_options
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import PATH, argument, command, flag, option
+from collwise.studies.cli.output import print_json
 
 
-@click.command(epilog=example("study nuriyev2021"))
-@click.argument("name")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder. Default: results/NAME")
-@click.option("--quick", is_flag=True, help="Fewer points where all of them take many minutes (pjesivac2007).")
-@simulation_options
-@json_option
-def study(name: str, output: Path | None, quick: bool, simulation: SimulationOptions, as_json: bool) -> None:
+@command("study nuriyev2021")
+def study(
+    name: str = argument(),
+    output: Path | None = option("Folder. Default: results/NAME", PATH, names="-o --output"),
+    quick: bool = flag("Fewer points where all of them take many minutes (pjesivac2007)."),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
+) -> None:
     """Runs the study NAME: executes its notebook in a fresh Jupyter kernel.
 
     \b
@@ -32,7 +34,7 @@ def study(name: str, output: Path | None, quick: bool, simulation: SimulationOpt
     from collwise.studies.papers.notebook import run
     from collwise.studies.papers.study import StudySettings
 
-    settings = StudySettings(simulation.store, simulation.engine, simulation.simgrid, simulation.jobs, quick)
+    settings = StudySettings(**vars(simulation), quick=quick)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

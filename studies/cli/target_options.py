@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +18,7 @@ from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.mpirun import Mpirun, Oar
 from collwise.simulator.execution.srun import Srun
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.studies.cli.options import SIZE, FiniteRange, NamedChoice, file_option
+from collwise.studies.cli.declare import NEW_FILE, SIZE, FiniteRange, NamedChoice, group, option
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.method import Method
@@ -30,8 +29,6 @@ _DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args")
 LAUNCHERS = ("mpirun", "srun", "oar")
 TARGET_OPTIONS = "--library, --hosts, --launcher or --testbed"
 """The options that name a target, for messages."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -55,44 +52,26 @@ class TargetOptions:
         return any(one is not None for one in (self.library, self.hosts, self.launcher, self.testbed))
 
 
-_OPTIONS = (
-    click.option("--library", type=NamedChoice("MPI library", MPI_LIBRARIES), help="Default: openmpi."),
-    click.option("--hosts", metavar="FILE|A,B,...", help="Hosts for mpirun: a host file, or names by commas."),
-    click.option(
-        "--launcher",
-        type=NamedChoice("launcher", LAUNCHERS),
-        help="srun: the nodes of this SLURM job; oar: of this reservation.",
-    ),
-    click.option(
-        "--testbed", metavar="[NAME]", is_flag=False, flag_value="bed", help="The test bed of that name, which is up."
-    ),
-    click.option("--ppn", type=click.IntRange(1), help="Processes per node. Default: as hosts or platform say."),
-    click.option("--remote-shell", default="", help="Command that reaches hosts. Default: ssh, with OAR oarsh."),
-    click.option("--transport", type=NamedChoice("transport", TRANSPORTS), help="tcp: Open MPI over TCP alone."),
-    click.option("--eager-limit", type=SIZE, help="Rendezvous threshold. Default: the library's usual one."),
-    click.option("--mpirun-args", default="", metavar="WORDS", help="Further arguments for mpirun or srun."),
-    click.option(
-        "--reach",
-        type=FiniteRange(1),
-        default=REACH_SECONDS,
-        show_default=True,
-        help="Seconds for hosts to answer in.",
-    ),
+TARGET = group(
+    TargetOptions,
+    library=option("Default: openmpi.", NamedChoice("MPI library", MPI_LIBRARIES)),
+    hosts=option("Hosts for mpirun: a host file, or names by commas.", metavar="FILE|A,B,..."),
+    launcher=option("srun: the nodes of this SLURM job; oar: of this reservation.", NamedChoice("launcher", LAUNCHERS)),
+    testbed=option("The test bed of that name, which is up.", metavar="[NAME]", is_flag=False, flag_value="bed"),
+    ppn=option("Processes per node. Default: as hosts or platform say.", click.IntRange(1)),
+    remote_shell=option("Command that reaches hosts. Default: ssh, with OAR oarsh.", default=""),
+    transport=option("tcp: Open MPI over TCP alone.", NamedChoice("transport", TRANSPORTS)),
+    eager_limit=option("Rendezvous threshold. Default: the library's usual one.", SIZE),
+    mpirun_args=option("Further arguments for mpirun or srun.", default="", metavar="WORDS"),
+    reach=option("Seconds for hosts to answer in.", FiniteRange(1), REACH_SECONDS),
 )
+"""The options that name a target, as TargetOptions for `target_from`."""
 
-
-def target_options(function: F) -> F:
-    """Adds the options that name a target; the command gets them together as `where`, for `target_from`."""
-
-    @functools.wraps(function)
-    def collected(*arguments: Any, **given: Any) -> Any:
-        where = TargetOptions(**{one.name: given.pop(one.name) for one in fields(TargetOptions)})
-        return function(*arguments, where=where, **given)
-
-    made: Any = collected
-    for option in reversed(_OPTIONS):
-        made = option(made)
-    return made
+SCRIPT = option(
+    "Only write a script that measures where collwise is not installed; import reads its results.",
+    NEW_FILE,
+    metavar="DIR|FILE",
+)
 
 
 def target_from(where: TargetOptions) -> ExecutionTarget:
@@ -133,12 +112,6 @@ def refuse_target_details(where: TargetOptions) -> None:
     """Raises UsageError for details of a target where no option names one, for commands without a usual target."""
     if not where.named:
         _refuse(where, _DETAILS, "targets")
-
-
-def script_option(function: F) -> F:
-    """--script DIR|FILE."""
-    help_text = "Only write a script that measures where collwise is not installed; import reads its results."
-    return file_option("--script", metavar="DIR|FILE", help=help_text)(function)
 
 
 def print_script(path: Path, cases: Sequence[Case], method: Method, where: TargetOptions) -> None:

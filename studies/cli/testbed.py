@@ -10,23 +10,23 @@ from typing import Any
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.units import format_size
+from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.options import SIZE, FiniteRange, NamedChoice, json_option, parsed, print_json
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli.declare import SIZE, FiniteRange, NamedChoice, Parsed, argument, command, flag, group, option
+from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed.check import Check
 from collwise.validation.testbed.check import check as check_bed
 from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
 from collwise.validation.testbed.target import TestBed
 
-RATE = parsed("rate", parse_rate)
+RATE = Parsed("rate", parse_rate)
 _USUAL = Shape()
 
-_name_option = click.option("--name", default=beds.USUAL_NAME, show_default=True, help="Several beds can be up.")
+_NAME = option("Several beds can be up.", default=beds.USUAL_NAME)
 
 
 @click.group(cls=CommandGroup, epilog=example("testbed up --nodes 8 --rate 100Mbit"))
@@ -37,80 +37,64 @@ def testbed() -> None:
     """
 
 
-@testbed.command(epilog=example("testbed up --nodes 8 --rate 100Mbit"))
-@_name_option
-@click.option("--nodes", type=click.IntRange(2, MOST_NODES), default=_USUAL.nodes, show_default=True)
-@click.option(
-    "--rate",
-    "bits_per_second",
-    type=RATE,
-    default=_USUAL.bits_per_second,
-    show_default=format_rate(_USUAL.bits_per_second),
-    help="Rate of each port, in both directions.",
+def _shape(uplink_rate: float | None, **values: Any) -> Shape:
+    if (values["switches"] == 2) != (uplink_rate is not None):
+        raise UsageError("--switches 2 and --uplink-rate go together")
+    return Shape(**values, uplink_bits_per_second=uplink_rate or 0.0)
+
+
+_SHAPE = group(
+    _shape,
+    nodes=option(None, click.IntRange(2, MOST_NODES), _USUAL.nodes),
+    bits_per_second=option(
+        "Rate of each port, in both directions.", RATE, format_rate(_USUAL.bits_per_second), names="--rate"
+    ),
+    buffer_bytes=option("Queue of each port of a switch.", SIZE, f"{_USUAL.buffer_bytes} B", names="--buffer"),
+    burst_bytes=option("Token-bucket burst.", SIZE, f"{_USUAL.burst_bytes} B", names="--burst"),
+    ranks_per_node=option(None, click.IntRange(1, 64), 1),
+    congestion_control=option("TCP's, in the nodes.", default=_USUAL.congestion_control),
+    host_queue_bytes=option(
+        "Limit of a connection's data in a node's own queue.",
+        SIZE,
+        f"{_USUAL.host_queue_bytes} B",
+        names="--host-queue",
+    ),
+    switches=option(None, click.IntRange(1, 2), 1),
+    uplink_rate=option("Rate of the link between two switches; each has half of the nodes.", RATE),
+    transport=option(
+        "Settings of Open MPI: 'default' its own, 'steady' no puts and send buffers that do not grow.",
+        NamedChoice("transport", TRANSPORTS),
+        _USUAL.transport,
+    ),
 )
-@click.option(
-    "--buffer",
-    "buffer_bytes",
-    type=SIZE,
-    default=_USUAL.buffer_bytes,
-    show_default=f"{_USUAL.buffer_bytes} B",
-    help="Queue of each port of a switch.",
-)
-@click.option(
-    "--burst",
-    "burst_bytes",
-    type=SIZE,
-    default=_USUAL.burst_bytes,
-    show_default=f"{_USUAL.burst_bytes} B",
-    help="Token-bucket burst.",
-)
-@click.option("--ranks-per-node", type=click.IntRange(1, 64), default=1, show_default=True)
-@click.option("--congestion-control", default=_USUAL.congestion_control, show_default=True, help="TCP's, in the nodes.")
-@click.option(
-    "--host-queue",
-    "host_queue_bytes",
-    type=SIZE,
-    default=_USUAL.host_queue_bytes,
-    show_default=f"{_USUAL.host_queue_bytes} B",
-    help="Limit of a connection's data in a node's own queue.",
-)
-@click.option("--switches", type=click.IntRange(1, 2), default=1, show_default=True)
-@click.option("--uplink-rate", type=RATE, help="Rate of the link between two switches; each has half of the nodes.")
-@click.option(
-    "--transport",
-    type=NamedChoice("transport", TRANSPORTS),
-    default=_USUAL.transport,
-    show_default=True,
-    help="Settings of Open MPI: 'default' its own, 'steady' no puts and send buffers that do not grow.",
-)
-@json_option
-def up(name: str, uplink_rate: float | None, as_json: bool, **values: Any) -> None:
+
+
+@command("testbed up --nodes 8 --rate 100Mbit", parent=testbed)
+def up(name: str = _NAME, shape: Shape = _SHAPE, as_json: bool = options.JSON) -> None:
     """Makes a test bed; replaces one of that name.
 
     The default rate leaves two processors room for the MPI processes; 'testbed status --check' says whether it does.
     """
-    if (values["switches"] == 2) != (uplink_rate is not None):
-        raise UsageError("--switches 2 and --uplink-rate go together")
-    shape = Shape(**values, uplink_bits_per_second=uplink_rate or 0.0)
     bed = beds.up(shape, name)
     if as_json:
         print_json(_described(bed))
         return
     click.echo(f"test bed '{name}' is up: {_words(shape)}")
     if (used := bed.facts["congestion_control"]) != shape.congestion_control:
-        click.echo(f"collwise: {shape.congestion_control} is not permitted here, the nodes use {used}", err=True)
+        note(f"{shape.congestion_control} is not permitted here, the nodes use {used}")
 
 
-@testbed.command(epilog=example("testbed status --check"))
-@click.option("--name", help="One test bed. Default: all that are up.")
-@click.option("--check", is_flag=True, help="Measure whether the network is the bottleneck; takes 10 to 20 s per bed.")
-@json_option
-def status(name: str | None, check: bool, as_json: bool) -> None:
+@command("testbed status --check", parent=testbed)
+def status(
+    name: str | None = option("One test bed. Default: all that are up."),
+    check: bool = flag("Measure whether the network is the bottleneck; takes 10 to 20 s per bed."),
+    as_json: bool = options.JSON,
+) -> None:
     """The test beds that are up."""
     up_now = [beds.running(name)] if name is not None else beds.all_running()
     checks = {bed.name: check_bed(bed) for bed in up_now} if check else {}
     if as_json:
-        print_json([_described(bed) | _checked(checks.get(bed.name)) for bed in up_now])
+        print_json([_described(bed) | ({"check": checks[bed.name].as_json()} if check else {}) for bed in up_now])
     elif not up_now:
         click.echo("no test bed is up")
     else:
@@ -118,17 +102,19 @@ def status(name: str | None, check: bool, as_json: bool) -> None:
             (bed.name, _words(bed.shape), bed.facts["congestion_control"], len(processes(bed.namespaces)))
             for bed in up_now
         ]
-        stdout_console().print(table("Test beds", ["name", "shape", "TCP", "processes inside"], rows, left=3))
+        print_table("Test beds", ["name", "shape", "TCP", "processes inside"], rows, left=3)
         for bed_name, found in checks.items():
-            _print_check(bed_name, found)
+            print_table(f"Check of '{bed_name}'", COLUMNS, check_rows(found))
+            click.echo("\n".join(check_words(found)))
     if bad := [bed_name for bed_name, found in checks.items() if not found.ok]:
         raise CollwiseError(f"not fit for measurements: {', '.join(bad)}")
 
 
-@testbed.command(epilog=example("testbed down --all"))
-@click.option("--name", help="Several beds can be up.  [default: bed]")
-@click.option("--all", "all_beds", is_flag=True, help="Every test bed, also half-made ones.")
-def down(name: str | None, all_beds: bool) -> None:
+@command("testbed down --all", parent=testbed)
+def down(
+    name: str | None = option("Several beds can be up.  [default: bed]"),
+    all_beds: bool = flag("Every test bed, also half-made ones.", "--all"),
+) -> None:
     """Ends the processes on a test bed and removes it; it is no error if there is none."""
     if all_beds and name is not None:
         raise UsageError("--name is for one test bed, --all for all")
@@ -138,21 +124,25 @@ def down(name: str | None, all_beds: bool) -> None:
     click.echo(f"{removed} namespaces removed" if removed else f"nothing to remove{left}")
 
 
-@testbed.command(
+@command(
+    "testbed run --procs 8 -- ./my_program",
+    parent=testbed,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    epilog=example("testbed run --procs 8 -- ./my_program"),
 )
-@_name_option
-@click.option("--procs", type=click.IntRange(1), help="Default: as many as there is room for.")
-@click.option("--time-limit", type=FiniteRange(0, min_open=True), help="Seconds. Default: none.")
-@click.argument("program")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(name: str, procs: int | None, time_limit: float | None, program: str, arguments: Sequence[str]) -> None:
+def run(
+    name: str = _NAME,
+    procs: int | None = option("Default: as many as there is room for.", click.IntRange(1)),
+    time_limit: float | None = option("Seconds. Default: none.", FiniteRange(0, min_open=True)),
+    program: str = argument(),
+    arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
+) -> None:
     """Runs an Open MPI program on a test bed: collwise testbed run -- PROGRAM ARGUMENTS."""
     bed = beds.running(name)
-    target = TestBed(bed)
-    ended = target.run(
-        _program(program),
+    found = shutil.which(program)
+    if found is None:
+        raise UsageError(f"PROGRAM: '{program}' is no file that can be run, nor a program on the path")
+    ended = TestBed(bed).run(
+        str(Path(found).absolute()),
         procs or bed.shape.nodes * bed.shape.ranks_per_node,
         arguments,
         timeout_seconds=time_limit,
@@ -160,14 +150,6 @@ def run(name: str, procs: int | None, time_limit: float | None, program: str, ar
     )
     if ended.returncode != 0:
         raise CollwiseError(f"{program}: {ended.problem}")
-
-
-def _program(name: str) -> str:
-    """Its path. Raises UsageError when there is no such program."""
-    found = shutil.which(name)
-    if found is None:
-        raise UsageError(f"PROGRAM: '{name}' is no file that can be run, nor a program on the path")
-    return str(Path(found).absolute())
 
 
 def _words(shape: Shape) -> str:
@@ -180,12 +162,3 @@ def _words(shape: Shape) -> str:
 def _described(bed: beds.Bed) -> dict[str, Any]:
     inside = len(processes(bed.namespaces))
     return {"name": bed.name, "shape": asdict(bed.shape), "facts": dict(bed.facts), "processes": inside}
-
-
-def _checked(found: Check | None) -> dict[str, Any]:
-    return {} if found is None else {"check": found.as_json()}
-
-
-def _print_check(name: str, found: Check) -> None:
-    stdout_console().print(table(f"Check of '{name}'", COLUMNS, check_rows(found)))
-    click.echo("\n".join(check_words(found)))

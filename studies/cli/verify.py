@@ -10,46 +10,23 @@ from rich.console import Console
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
-from collwise.studies.cli.commands import example
-from collwise.studies.cli.options import NamedChoices, json_option, print_json, simgrid_option
-from collwise.studies.cli.tables import stdout_console, table
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import command, flag, named_choices, option
+from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.correctness.verification import PROCS as ENGINES
-from collwise.validation.correctness.verification import VerificationResult
 from collwise.validation.correctness.verification import verify as run_verification
 
 
-def show(results: Sequence[VerificationResult]) -> None:
-    """The table, failures written out below it where there is room for them, and the sums."""
-    columns = ["engine", "collective", "algorithm", "cases", "skipped", "failures"]
-    rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.skipped, r.failures) for r in results]
-    console = stdout_console()
-    console.print(table("Verification", columns, rows, left=3))
-    for result in results:
-        if result.first_failure is not None:
-            console.print(f"{result.name}: {result.first_failure}", markup=False, highlight=False, soft_wrap=True)
-    cases, skipped, failures = (
-        sum(getattr(r, counted) for r in results) for counted in ("cases", "skipped", "failures")
-    )
-    console.print(f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable")
-
-
-@click.command(epilog=example("verify --library smpi --collective barrier --quick"))
-@click.option(
-    "--library", "libraries", type=NamedChoices("MPI library", ENGINES), default=",".join(ENGINES), show_default=True,
-    help="Names by commas.",
-)  # fmt: skip
-@click.option("--collective", help="Only this one.")
-@click.option("--algorithm", help="Only this one.")
-@click.option("--quick", is_flag=True, help="Fewer process counts and cases.")
-@simgrid_option
-@json_option
+@command("verify --library smpi --collective barrier --quick")
 def verify(
-    libraries: Sequence[str],
-    collective: str | None,
-    algorithm: str | None,
-    quick: bool,
-    simgrid: str | None,
-    as_json: bool,
+    libraries: Sequence[str] = option(
+        "Names by commas.", named_choices("MPI library", ENGINES), ",".join(ENGINES), names="--library"
+    ),
+    collective: str | None = option("Only this one."),
+    algorithm: str | None = option("Only this one."),
+    quick: bool = flag("Fewer process counts and cases."),
+    simgrid: str | None = options.SIMGRID,
+    as_json: bool = options.JSON,
 ) -> None:
     """Runs every algorithm on real data under SMPI, Open MPI and MPICH and compares every element.
 
@@ -66,10 +43,15 @@ def verify(
     if as_json:
         print_json([asdict(result) for result in results])
     else:
-        show(results)
-    wrong = [result for result in results if not result.ok]
-    if wrong:
-        first = wrong[0]
-        raise CollwiseError(
-            f"{len(wrong)} of {len(results)} failed; first: {first.name}: {first.first_failure or 'no case ran'}"
-        )
+        columns = ["engine", "collective", "algorithm", "cases", "skipped", "failures"]
+        rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.skipped, r.failures) for r in results]
+        print_table("Verification", columns, rows, left=3)
+        for result in results:
+            if result.first_failure is not None:
+                click.echo(f"{result.name}: {result.first_failure}")
+        counted = ("cases", "skipped", "failures")
+        cases, skipped, failures = (sum(getattr(result, name) for result in results) for name in counted)
+        click.echo(f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable")
+    if wrong := [result for result in results if not result.ok]:
+        why = f"{wrong[0].name}: {wrong[0].first_failure or 'no case ran'}"
+        raise CollwiseError(f"{len(wrong)} of {len(results)} failed; first: {why}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from IPython.display import display
 from matplotlib.figure import Figure
 
 from collwise.common.errors import UsageError
-from collwise.simulator.store import Store, default_store_path
-from collwise.simulator.sweeps.context import ENGINES, SimulationContext
-from collwise.studies.cli.options import sweep_progress
+from collwise.simulator.store import default_store_path
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.figures.style import png
 from collwise.studies.reports.markdown import markdown_table
 
@@ -27,13 +27,9 @@ _JOBS, _QUICK = "COLLWISE_JOBS", "COLLWISE_QUICK"
 
 
 @dataclass(frozen=True)
-class StudySettings:
+class StudySettings(SimulationOptions):
     """The settings of a study's simulations. `quick` asks for fewer points where all of them take many minutes."""
 
-    store: Path
-    engine: str = "smpi"
-    simgrid: str | None = None
-    jobs: int | None = None
     quick: bool = False
 
     def environment(self) -> dict[str, str]:
@@ -73,12 +69,9 @@ class Study:
         """Whether fewer points are wanted."""
         return self._settings.quick
 
-    @contextmanager
-    def context(self) -> Iterator[SimulationContext]:
+    def context(self) -> AbstractContextManager[SimulationContext]:
         """The context of the study's simulations, with its store open."""
-        of = self._settings
-        with Store(of.store) as store:
-            yield SimulationContext(store, ENGINES[of.engine], of.simgrid, of.jobs, sweep_progress)
+        return self._settings.context()
 
     def text(self, markdown: str) -> None:
         """Shows a paragraph."""

@@ -169,7 +169,7 @@ def test_a_table_decides_by_procs_and_size(name: str, tmp_path: Path) -> None:
         "# ours from 1 KiB on\nbcast 2 1 0 default\nbcast 2 1 1024 split_binary segment_bytes=256\n"
         "bcast 4 1 0 chain\ngather 9 1 0 binomial\n"
     )
-    arguments = ["--report", "--table", str(table), "latency", "--collectives", "bcast,gather", "--sizes", "512:1024"]
+    arguments = ["--report", "--table", str(table), "latency", "--collectives", "bcast,gather", "--sizes", "512:1KiB"]
     few, more = run(name, 3, *arguments), run(name, 4, *arguments)
     counted = counts_of(few.stderr)
     assert (counted["bcast", "split_binary"], counted["bcast", "MPI's own: the rule says default"]) == (22, 22)

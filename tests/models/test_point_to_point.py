@@ -22,7 +22,7 @@ LOGGP = LogGP(61.22e-6, 8.2e-6, 8.2e-6, 23.8e-6, 0.084e-6)
 HALF = PiecewiseLinear((1.0, 1e6), (8e-6, 1e-4))
 PARAMETERS = {
     "hockney": Hockney(8e-5, 9e-8),
-    "hockney_by_size": HockneyBySize.through([1, 1024, 1 << 20], [8e-5, 2e-4, 9e-2]),
+    "hockney_by_size": HockneyBySize(PiecewiseLinear((1, 1024, 1 << 20), (8e-5, 2e-4, 9e-2))),
     "logp": LOGGP,
     "loggp": LOGGP,
     "plogp": PLogP(7e-5, HALF, HALF, PiecewiseLinear((1.0, 1e6), (24e-6, 85e-3))),

@@ -39,20 +39,20 @@ class MappingGain:
     message_bytes: int
     mapping: Mapping
     hosts: tuple[str, ...]
-    predicted_default: float
-    predicted: float
-    simulated_default: float
-    simulated: float
+    predicted_default_seconds: float
+    predicted_seconds: float
+    simulated_default_seconds: float
+    simulated_seconds: float
 
     @property
     def predicted_gain(self) -> float:
         """The share of the default mapping's predicted time that is saved."""
-        return 1 - self.predicted / self.predicted_default
+        return 1 - self.predicted_seconds / self.predicted_default_seconds
 
     @property
     def simulated_gain(self) -> float:
         """The share of the default mapping's simulated time that is saved; negative where the mapping is slower."""
-        return 1 - self.simulated / self.simulated_default
+        return 1 - self.simulated_seconds / self.simulated_default_seconds
 
 
 def check_choice(collective: str, model: str) -> None:

@@ -81,7 +81,7 @@ def usual_plan(
     nodes: int = NODES,
     bits_per_second: float = BITS_PER_SECOND,
     collectives: Sequence[str] = COLLECTIVES,
-    sizes: Sequence[int] = (),
+    sizes: Sequence[int] | None = None,
     quick: bool = False,
     models: bool = True,
 ) -> ThreeWayPlan:
@@ -93,15 +93,15 @@ def usual_plan(
     """
     if nodes < 2:
         raise UsageError(f"{nodes} nodes; valid: 2 and more")
-    if min(sizes, default=1) < 1:
+    if sizes and min(sizes) < 1:
         raise UsageError("empty messages are not compared; the least size is 1 B")
     unfit = [name for name in collectives if name not in COLLECTIVES]
     if unfit:
         raise UsageError(f"no comparison of {', '.join(unfit)}; valid: {', '.join(COLLECTIVES)}")
-    few = {name: tuple(sizes) or (_FEW_MESSAGES if name in _WHOLE else _FEW_BLOCKS) for name in collectives}
+    few = {name: tuple(sizes or ()) or (_FEW_MESSAGES if name in _WHOLE else _FEW_BLOCKS) for name in collectives}
     if quick:
         return ThreeWayPlan((Scenario(nodes, bits_per_second, few),), True, models, repeated=20, diagnosed=4)
-    many = {name: tuple(sizes) or (_MESSAGES if name in _WHOLE else _BLOCKS) for name in collectives}
+    many = {name: tuple(sizes or ()) or (_MESSAGES if name in _WHOLE else _BLOCKS) for name in collectives}
     others = [Scenario(count, bits_per_second, few) for count in _OTHER_NODES if count != nodes]
     slower = Scenario(nodes, bits_per_second * _OTHER_RATE, few)
     untuned = Scenario(nodes, bits_per_second, few, "default")

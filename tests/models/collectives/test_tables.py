@@ -24,7 +24,7 @@ FRODO = LogGP(61.22e-6, 8.2e-6, 8.2e-6, 23.8e-6, 0.084e-6)
 BOBA = LogGP(30.4e-6, 8.15e-6, 8.15e-6, 8.683e-6, 0.015e-6)
 GAMMA = 2e-9
 
-BY_SIZE = HockneyBySize.through([1, 1024, 65536, 1 << 20], [60e-6, 170e-6, 6e-3, 89e-3])
+BY_SIZE = HockneyBySize(PiecewiseLinear((1, 1024, 65536, 1 << 20), (60e-6, 170e-6, 6e-3, 89e-3)))
 PLOGP = PLogP(
     70e-6,
     PiecewiseLinear((1.0, 4096.0, 1e6), (9e-6, 11e-6, 80e-6)),

@@ -13,6 +13,7 @@ from collwise.models.plogp import PLogP
 from tests.models.fitting.loggp_laboratory import LogGPLaboratory, Machine, eager_machine, loggp_machine
 
 EXACT = 1e-6
+FLAT = PLogP(1e-5, *[PiecewiseLinear((0.0,), (1e-6,))] * 3)
 SIZES = np.array([1, 700, 1024, 5000, 65536, 300000, 1 << 20])
 
 
@@ -150,6 +151,10 @@ def test_fitted_with_noise() -> None:
     [
         (lambda: kielmann_plogp(LogGPLaboratory(eager_machine(), procs=1)), "at least 2 processes"),
         (lambda: kielmann_heterogeneous_plogp(LogGPLaboratory(eager_machine(), procs=1)), "at least 2"),
+        (
+            lambda: fitted_plogp(LogGPLaboratory(eager_machine()), FLAT),
+            "on 2 processes: .* two different",
+        ),
     ],
 )
 def test_what_does_not_fit(call, message: str) -> None:  # type: ignore[no-untyped-def]

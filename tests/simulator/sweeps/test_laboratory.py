@@ -25,7 +25,13 @@ from collwise.simulator.execution.local_machine import LocalMachine, run_program
 from collwise.simulator.execution.processes import run_command
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SMPI, Engine, SimulationContext
-from collwise.simulator.sweeps.experiment_runner import case_of, experiment_lines, measured_experiments, plan_rounds
+from collwise.simulator.sweeps.experiment_runner import (
+    case_of,
+    experiment_lines,
+    measured_experiments,
+    plan_rounds,
+    simulated_experiments,
+)
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import run_cases
@@ -190,10 +196,9 @@ def test_nothing_is_made_twice(store: Store, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @needs("smpi")
-def test_other_ways_of_making_are_other_times(store: Store) -> None:
-    keys = {simulated(store).configuration(in_parallel).key for in_parallel in (True, False)}
-    other = SimulationContext(store).laboratory(replace(PLATFORM, link_latency_seconds=1e-6), PROCS)
-    keys.add(other.configuration().key)
+def test_other_ways_of_making_are_other_times() -> None:
+    keys = {simulated_experiments(PLATFORM, PROCS, in_parallel=how).configuration.key for how in (True, False)}
+    keys.add(simulated_experiments(replace(PLATFORM, link_latency_seconds=1e-6), PROCS).configuration.key)
     assert len(keys) == 3
 
 

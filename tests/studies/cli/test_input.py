@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.common import notices
+from collwise.common import errors
 from collwise.models.hockney import Hockney as Line
 from collwise.models.hockney import HockneyBySize
 from collwise.models.implementation_aware.parameters import ModelParameters, Observation
@@ -38,7 +38,7 @@ TOPOLOGIES = [("FAT_TREE", "2;4,4;1,2;1,2", 16), ("TORUS", "3,3", 9), ("DRAGONFL
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    notices.warn.cache_clear()
+    errors.warn.cache_clear()
 
 
 @pytest.fixture

@@ -97,7 +97,9 @@ def test_predicted_gain_is_simulated_on_the_first_nodes(tmp_path: Path) -> None:
         assert set(gain.mapping) == set(range(12))
         assert gain.predicted_gain > 0.1
         # A gather's messages do not share links, so that Hockney is nearly right about it.
-        assert gain.simulated == pytest.approx(gain.predicted, rel=0.1)
+        assert gain.simulated_seconds == pytest.approx(gain.predicted_seconds, rel=0.1)
         assert gain.simulated_gain == pytest.approx(gain.predicted_gain, abs=0.05)
         case = Case("gather", "binomial", 12, 1024)
-        assert SimulationContext(store).simulate(platform, [case]).timings[case].seconds == gain.simulated_default
+        assert (
+            SimulationContext(store).simulate(platform, [case]).timings[case].seconds == gain.simulated_default_seconds
+        )

@@ -1,17 +1,30 @@
-"""Tables on a terminal of any width: what does not fit is folded or split into parts, and never cropped."""
+"""What commands print: tables, JSON, and the progress of long work.
+
+Tables fit a terminal of any width: what does not fit is folded or split into parts, and never cropped.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from typing import Any
 
+import click
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+from collwise.common.errors import CollwiseError, note
+from collwise.simulator.sweeps.runner import Progress as SweepProgress
+from collwise.simulator.timing import Timing
 
 # Rich crops what is wider than its console, so a console for a file or a pipe is wider than any table.
 _UNBOUNDED = 100_000
@@ -21,6 +34,8 @@ _WIDEST_TEXT = 160
 _UNITS = r"(?:[kKMGT]i?)?(?:B|bit)(?:/s)?|[mun]?s|%"
 _BETWEEN_WORDS = re.compile(rf"(?<![0-9]) | (?!(?:{_UNITS})(?:[\s,;)]|$))")
 _BORDERS_PER_COLUMN = 3
+# How often a sweep without a terminal says how far it is.
+_TELL_EVERY_SECONDS = 30.0
 
 
 def stdout_console() -> Console:
@@ -31,22 +46,27 @@ def stdout_console() -> Console:
     return Console(width=width, no_color=None if terminal else True)
 
 
-@dataclass(frozen=True)
 class WholeTable:
     """A table that shows every cell whole at any width.
 
     The first `left` columns are aligned left, the others right. Where the table is too wide, cells and heads are
     folded between words; where that is not enough, the columns are split into parts that each repeat the first `keys`
-    columns; where even one column beside the keys is too wide, each row becomes a list of its cells. `wrap` folds
-    long cells also where nothing bounds the width.
+    columns, by default those aligned left, or one if all or none are; where even one column beside the keys is too
+    wide, each row becomes a list of its cells. `wrap` folds long cells also where nothing bounds the width.
     """
 
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: int
-    keys: int
-    wrap: bool
+    def __init__(
+        self,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        left: int = 1,
+        wrap: bool = False,
+        keys: int | None = None,
+    ) -> None:
+        self.title, self.columns, self.left, self.wrap = title, columns, left, wrap
+        self.rows = [list(map(str, row)) for row in rows]
+        self.keys = keys if keys is not None else left if 0 < left < len(columns) else 1
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, _WIDEST_TEXT) if self.wrap else options.max_width
@@ -103,24 +123,6 @@ class WholeTable:
                 yield _cell(f"{column}: {cell}" if column else cell, width)
 
 
-def table(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    left: int = 1,
-    wrap: bool = False,
-    keys: int | None = None,
-) -> WholeTable:
-    """A table for `stdout_console().print`.
-
-    `keys` says how many columns name a row; by default those aligned left, or the first one if all or none are.
-    """
-    cells = tuple(tuple(map(str, row)) for row in rows)
-    if keys is None:
-        keys = left if 0 < left < len(columns) else 1
-    return WholeTable(title, tuple(columns), cells, left, keys, wrap)
-
-
 def _words(text: str) -> list[str]:
     return [word for line in text.split("\n") for word in _BETWEEN_WORDS.split(line)]
 
@@ -144,3 +146,77 @@ def _folded(text: str, width: int) -> Iterator[str]:
                 *full, folded = pieces.findall(folded)
                 yield from full
         yield folded
+
+
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    left: int = 1,
+    wrap: bool = False,
+    keys: int | None = None,
+) -> None:
+    """Prints a table on standard output; see WholeTable."""
+    stdout_console().print(WholeTable(title, columns, rows, left, wrap, keys))
+
+
+def print_json(document: Any) -> None:
+    """JSON on standard output; nan and infinity, which JSON has not, become null."""
+    click.echo(json.dumps(_finite(document), indent=2))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return value
+
+
+@contextmanager
+def sweep_progress(label: str) -> Iterator[SweepProgress]:
+    """A progress bar on stderr with cases done and time left; failures are printed as they come."""
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[cases]} cases"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task(label, total=1.0, cases=0)
+        done = 0
+        told = time.monotonic()
+
+        def advance(timing: Timing, fraction: float) -> None:
+            nonlocal done, told
+            done += 1
+            bar.update(task, completed=fraction, cases=done)
+            if not console.is_terminal and time.monotonic() - told > _TELL_EVERY_SECONDS:
+                told = time.monotonic()
+                note(f"{label}: {fraction * 100:.0f} %, {done} cases")
+            if not timing.ok:
+                console.print(f"collwise: failed: {describe(timing)}", highlight=False, soft_wrap=True)
+
+        yield advance
+
+
+def describe(timing: Timing) -> str:
+    """A failed case in one line."""
+    case = timing.case
+    return (
+        f"{case.collective} {case.algorithm} P={case.procs} m={case.message_bytes} m_s={case.segment_bytes}: "
+        f"{timing.error}"
+    )
+
+
+def check_failed(failed: Sequence[Timing]) -> None:
+    """Raises CollwiseError, which names the first one, if any case failed."""
+    if failed:
+        raise CollwiseError(f"{len(failed)} cases failed; first: {describe(failed[0])}")

@@ -1,0 +1,221 @@
+"""Commands that say once what they take: the default value of each parameter is the option or argument that fills it.
+
+@command("compare --platform gros --collective bcast --procs 16")
+def compare(procs: Counts = option("Process counts: 50,80,90.", COUNTS, required=True), as_json: bool = JSON) -> None:
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from inspect import signature
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from collwise import arguments
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.files import new_file, writable_file, writable_folder
+from collwise.common.units import parse_size
+from collwise.platforms import load
+from collwise.studies.cli.commands import example
+
+# Whether --force was given, in click's context.
+_FORCE = "collwise.force"
+
+
+class _Place(NamedTuple):
+    """What fills a parameter of a command: options or an argument, and the value that it gets. Both take its name."""
+
+    parameters: Callable[[str], list[click.Parameter]]
+    value: Callable[[str, Mapping[str, Any]], Any]
+
+
+def _single(make: Callable[[str], click.Parameter]) -> _Place:
+    return _Place(lambda name: [make(name)], lambda name, given: given[name])
+
+
+def option(
+    about: str | None = None, type: Any = None, default: Any = None, *, names: str = "", **attributes: Any
+) -> Any:
+    """An option, as default value of the parameter that it fills.
+
+    Parameters: `about`, its help; `type`, as click takes it; `default`, which the help shows unless it is empty;
+    `names`, as typed, by default --NAME for the parameter NAME; `attributes`, further ones of click.Option.
+    """
+
+    def make(name: str) -> click.Parameter:
+        attributes.setdefault("show_default", default not in (None, ""))
+        declared = [name, *(names or f"--{name.replace('_', '-')}").split()]
+        # A default of None would be the value of a missing option that is required.
+        given = {} if attributes.get("required") else {"default": default}
+        return click.Option(declared, type=type, help=about, **given, **attributes)
+
+    return _single(make)
+
+
+def flag(about: str, names: str = "") -> Any:
+    """An option without a value, False unless it is given."""
+    return option(about, default=False, names=names, is_flag=True)
+
+
+def argument(type: Any = None, **attributes: Any) -> Any:
+    """A word of the command line without a name, as default value of the parameter that it fills."""
+    return _single(lambda name: click.Argument([name], type=type, **attributes))
+
+
+def group(make: Callable[..., Any], **members: Any) -> Any:
+    """Options that fill one parameter together: with what `make` returns for their values, given by name."""
+
+    def parameters(_: str) -> list[click.Parameter]:
+        return [one for name, member in members.items() for one in member.parameters(name)]
+
+    def value(_: str, given: Mapping[str, Any]) -> Any:
+        return make(**{name: member.value(name, given) for name, member in members.items()})
+
+    return _Place(parameters, value)
+
+
+def command(
+    words: str, name: str | None = None, parent: click.Group | None = None, **attributes: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Makes a command of a function all of whose parameters have an option or argument as their default value.
+
+    Parameters: `words`, the example of its help; `name`, by default the function's; `parent`, the group that it is a
+    command of, if any; `attributes`, further ones of click.Command. A command that writes files gets --force.
+    """
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        places = {one.name: one.default for one in signature(function).parameters.values()}
+        parameters = [one for inner, place in places.items() for one in place.parameters(inner)]
+        written = [number for number, one in enumerate(parameters, start=1) if one.type is NEW_FILE]
+        if written:
+            parameters.insert(written[-1], _force())
+
+        @wraps(function)
+        def callback(**given: Any) -> Any:
+            return function(**{inner: place.value(inner, given) for inner, place in places.items()})
+
+        making = (parent or click).command(name, params=parameters, epilog=example(words), **attributes)
+        made: click.Command = making(callback)
+        return made
+
+    return decorate
+
+
+def _force() -> click.Option:
+    return click.Option(
+        ["--force"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=lambda context, _, given: context.meta.__setitem__(_FORCE, given),
+        help="Overwrite a file that exists.",
+    )
+
+
+def checked_new_file(path: Path) -> Path:
+    """The path of a file that the command writes. Raises UsageError if it cannot, or if the file needs --force."""
+    return writable_file(new_file(path, click.get_current_context().meta.get(_FORCE, False)))
+
+
+class _Written(click.ParamType):
+    """A path that the command writes to, checked before it starts."""
+
+    name = "path"
+
+    def __init__(self, check: Callable[[Path], Path]) -> None:
+        self._check = check
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        return self._check(Path(value))
+
+
+NEW_FILE = _Written(checked_new_file)
+"""The type of an option that names a file to write; one that exists needs --force."""
+FOLDER = _Written(writable_folder)
+"""The type of an option that names a folder to write files into."""
+
+
+def refuse_options(names: Sequence[str], of: str) -> None:
+    """Raises UsageError if one of the running command's options was given, which are for `of` only."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]} is for {of}")
+
+
+class Parsed(click.ParamType):
+    """An option's type: `parse` makes the value, or raises UsageError, which then names the option."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns what `parse` makes of text, and any other value, which is a default, as it is."""
+        return _read(self._parse, value, param) if isinstance(value, str) else value
+
+
+def _read(parse: Callable[[str], Any], text: str, param: click.Parameter | None) -> Any:
+    """What `parse` makes of the text. Raises UsageError, which names the option, too."""
+    try:
+        return parse(text)
+    except UsageError as problem:
+        raise UsageError(f"{param.opts[0]}: {problem}" if param is not None else str(problem)) from None
+
+
+class NamedChoice(click.Choice):
+    """One of some names; for another one the error names the nearest, too. `kind` is a noun ("model")."""
+
+    def __init__(self, kind: str, names: Iterable[str]) -> None:
+        super().__init__(tuple(names))
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Returns the name. Raises UsageError, with the near names, for one that is not a choice."""
+        return str(_read(self._known, value, param))
+
+    def _known(self, name: str) -> str:
+        if name not in self.choices:
+            raise unknown_name(self._kind, name, self.choices)
+        return name
+
+
+def named_choices(kind: str, valid: Iterable[str]) -> click.ParamType:
+    """Some of these names, by commas, each once; for another one the error names the nearest. `kind` is a noun."""
+    valid = tuple(valid)
+
+    def parse(text: str) -> tuple[str, ...]:
+        given = tuple(name.strip() for name in text.split(",") if name.strip())
+        for name in given:
+            if name not in valid:
+                raise unknown_name(kind, name, valid)
+        if not given or len(set(given)) < len(given):
+            raise UsageError(f"name each {kind} once, by commas; valid: {', '.join(valid)}")
+        return given
+
+    return Parsed("names", parse)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers without nan and infinities, which click lets through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the number. Fails for one that is not finite."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
+
+PATH = click.Path(path_type=Path)
+SIZE = Parsed("size", parse_size)
+SIZES = Parsed("sizes", arguments.sizes)
+COUNTS = Parsed("counts", arguments.counts)
+NAMES = Parsed("names", arguments.names)
+COLLECTIVES = Parsed("collectives", arguments.collectives)
+PLATFORM = Parsed("platform", load)

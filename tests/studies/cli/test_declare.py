@@ -1,0 +1,82 @@
+"""Commands made of functions whose default values are options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from collwise.studies.cli.declare import FOLDER, NEW_FILE, SIZES, argument, command, flag, group, option
+from collwise.studies.cli.main import collwise, main
+
+
+def called(words: list[str]) -> dict[str, Any]:
+    """What the function of a command is called with."""
+    found: dict[str, Any] = {}
+
+    @command("made 1")
+    def made(
+        numbers: tuple[int, ...] = argument(click.INT, nargs=-1),
+        sizes: tuple[int, ...] | None = option("Sizes.", SIZES),
+        level: int = option(None, int, 3, names="-l --level"),
+        both: bool = option("Whether.", default=True, names="--both/--one"),
+        pair: dict[str, int] = group(dict, left_hand=option(type=int), inner=group(dict, right=option(type=int))),
+        quick: bool = flag("Quick."),
+        output: Path | None = option("A file.", NEW_FILE),
+        needed: str = option("Needed.", required=True),
+        last: Path | None = option("A folder.", FOLDER),
+    ) -> None:
+        found.update(locals())
+
+    assert [one.name for one in made.params] == [
+        *("numbers", "sizes", "level", "both", "left_hand", "right", "quick", "output", "force", "needed", "last")
+    ]
+    made.main(words, standalone_mode=False)
+    return found
+
+
+def test_each_parameter_gets_the_value_of_its_option() -> None:
+    found = called(["--needed", "x", "1", "2", "--sizes", "1KiB", "-l", "5", "--one", "--right", "7", "--quick"])
+    assert (found["numbers"], found["sizes"], found["level"], found["both"]) == ((1, 2), (1024,), 5, False)
+    assert found["pair"] == {"left_hand": None, "inner": {"right": 7}}
+    assert (found["quick"], found["output"], found["needed"], found["last"]) == (True, None, "x", None)
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    found = called(["--needed", "x"])
+    assert (found["numbers"], found["sizes"], found["level"], found["both"]) == ((), None, 3, True)
+    assert found["quick"] is False
+
+
+def test_an_option_that_is_required_is_missed() -> None:
+    with pytest.raises(click.MissingParameter):
+        called([])
+
+
+@pytest.mark.parametrize("name", ["simulate", "compare", "select", "measure", "gain", "rank-mapping"])
+def test_commands_miss_what_they_need(name: str) -> None:
+    done = CliRunner().invoke(collwise, [name])
+    assert done.exit_code == 2
+    assert "Missing option" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["algorithms", "bcst"], "unknown collective 'bcst'; did you mean bcast?"),
+        (
+            ["simulate", "--platform", "gros", "--collective", "bcast", "--procs", "4", "--algorithms", "pipeline"],
+            "SMPI's is 'chain' here",
+        ),
+    ],
+)
+def test_names_that_are_near_or_used_elsewhere_are_told(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err

@@ -32,16 +32,15 @@ def study(
     NAME.ipynb.
     """
     from collwise.studies.papers.notebook import run
-    from collwise.studies.papers.study import StudySettings
+    from collwise.studies.papers.study import environment
 
-    settings = StudySettings(**vars(simulation), quick=quick)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(name, total=1.0)
         results, files = run(
             name,
-            settings,
+            environment(simulation, quick),
             output or Path("results") / name,
             lambda heading, done: bar.update(task, description=f"{name}: {heading}", completed=done),
         )

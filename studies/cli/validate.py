@@ -59,7 +59,7 @@ def validate(
     if as_json:
         print_json(report.document(result))
     else:
-        [promises] = report.sections(result)[0].tables
+        [promises] = report.limits(result).tables
         columns, rows = promises.columns[:-1], [row[:-1] for row in promises.rows]
         print_table("Simulated against measured", columns, rows, left=promises.left)
         click.echo(f"{page}: {format_seconds(sum(stage.seconds for stage in result.stages))}")

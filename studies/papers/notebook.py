@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from nbformat import NotebookNode
 
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.files import writable_folder, write_text
-from collwise.studies.papers.study import StudySettings
 
 OnCell = Callable[[str, float], None]
 """Takes the last heading and the share of the cells that are done."""
@@ -36,21 +35,17 @@ def known_studies() -> dict[str, Path]:
     return {name: notebook for name, notebook in found.items() if notebook.is_file()}
 
 
-def notebook_of(name: str) -> Path:
-    """The notebook of a study. Raises UsageError for an unknown name."""
+def run(name: str, settings: Mapping[str, str], folder: Path, on_cell: OnCell) -> tuple[dict[str, Any], list[Path]]:
+    """Executes a study's notebook and writes NAME.md, NAME.json, NAME.ipynb and the figures into a folder.
+
+    `settings` are environment variables of its kernel. Returns the results and the files. Raises UsageError for an
+    unknown study or an unwritable folder, CollwiseError when a cell fails; the notebook is then written as far as it
+    got.
+    """
     known = known_studies()
     if name not in known:
         raise unknown_name("study", name, known)
-    return known[name]
-
-
-def run(name: str, settings: StudySettings, folder: Path, on_cell: OnCell) -> tuple[dict[str, Any], list[Path]]:
-    """Executes a study's notebook and writes NAME.md, NAME.json, NAME.ipynb and the figures into a folder.
-
-    Returns the results and the files. Raises UsageError for an unknown study or an unwritable folder, CollwiseError
-    when a cell fails; the notebook is then written as far as it got.
-    """
-    notebook = notebook_of(name)
+    notebook = known[name]
     writable_folder(folder)
     document = jupytext.read(notebook)
     try:
@@ -76,7 +71,7 @@ class _Client(NotebookClient):
         return super().process_message(msg, cell, cell_index)
 
 
-def _execute(document: NotebookNode, notebook: Path, settings: StudySettings, on_cell: OnCell) -> None:
+def _execute(document: NotebookNode, notebook: Path, settings: Mapping[str, str], on_cell: OnCell) -> None:
     heading = ""
 
     def show_progress(cell: NotebookNode, cell_index: int) -> None:
@@ -92,7 +87,7 @@ def _execute(document: NotebookNode, notebook: Path, settings: StudySettings, on
         kernel = AsyncKernelManager(transport="ipc", connection_file=f"{folder}/kernel.json")
         client = _Client(document, km=kernel, timeout=None, resources=where, on_cell_start=show_progress)
         try:
-            client.execute(env=os.environ | settings.environment(), stderr=log, cleanup_kc=True)
+            client.execute(env={**os.environ, **settings}, stderr=log, cleanup_kc=True)
         except CellExecutionError as problem:
             kinds = {one.__name__: one for one in (CollwiseError, UsageError)}
             if problem.ename in kinds:

@@ -1,4 +1,4 @@
-"""The interface of a study's notebook: settings from the environment, and showing tables, figures and results."""
+"""The interface of a study's notebook: how it simulates, and showing tables, figures and results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,63 +15,37 @@ import pandas as pd
 from IPython.display import display
 from matplotlib.figure import Figure
 
-from collwise.common.errors import UsageError
-from collwise.simulator.store import default_store_path
+from collwise.arguments import store_path
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.figures.style import png
 from collwise.studies.reports.markdown import markdown_table
 
-_STORE, _ENGINE, _SIMGRID = "COLLWISE_STORE", "COLLWISE_ENGINE", "COLLWISE_SIMGRID"
-_JOBS, _QUICK = "COLLWISE_JOBS", "COLLWISE_QUICK"
+_SETTINGS = "COLLWISE_STUDY"
+_DEFAULTS = {"engine": "smpi", "simgrid": None, "jobs": None, "quick": False}
 
 
-@dataclass(frozen=True)
-class StudySettings(SimulationOptions):
-    """The settings of a study's simulations. `quick` asks for fewer points where all of them take many minutes."""
-
-    quick: bool = False
-
-    def environment(self) -> dict[str, str]:
-        """The environment variables that `from_environment` reads."""
-        return {
-            _STORE: str(self.store.resolve()),
-            _ENGINE: self.engine,
-            _SIMGRID: self.simgrid or "",
-            _JOBS: str(self.jobs or ""),
-            _QUICK: "1" * self.quick,
-        }
-
-    @classmethod
-    def from_environment(cls) -> StudySettings:
-        """The settings of this process. Raises UsageError when COLLWISE_JOBS is not a number."""
-        jobs = os.environ.get(_JOBS) or None
-        if jobs is not None and not (jobs.isdecimal() and int(jobs)):
-            raise UsageError(f"{_JOBS}: '{jobs}' is not a number of simulations, such as 2")
-        return cls(
-            Path(os.environ.get(_STORE) or default_store_path()),
-            os.environ.get(_ENGINE) or "smpi",
-            os.environ.get(_SIMGRID) or None,
-            int(jobs) if jobs else None,
-            bool(os.environ.get(_QUICK)),
-        )
+def environment(simulation: SimulationOptions, quick: bool) -> dict[str, str]:
+    """The environment in which a notebook simulates so; `quick` asks for fewer points where all take many minutes."""
+    options = asdict(simulation) | {"store": str(simulation.store.resolve()), "quick": quick}
+    return {_SETTINGS: json.dumps(options)}
 
 
 class Study:
-    """Shows paragraphs, tables and figures below a notebook's cells, and publishes the results of the study."""
+    """Shows paragraphs, tables and figures below a notebook's cells, and publishes the results of the study.
+
+    `quick` says whether fewer points are wanted.
+    """
 
     def __init__(self) -> None:
-        self._settings = StudySettings.from_environment()
+        given = _DEFAULTS | {"store": store_path()} | json.loads(os.environ.get(_SETTINGS, "{}"))
+        self.quick = bool(given.pop("quick"))
+        self._simulation = SimulationOptions(**given | {"store": Path(given["store"])})
         self._conclusions: list[str] = []
-
-    @property
-    def quick(self) -> bool:
-        """Whether fewer points are wanted."""
-        return self._settings.quick
 
     def context(self) -> AbstractContextManager[SimulationContext]:
         """The context of the study's simulations, with its store open."""
-        return self._settings.context()
+        return self._simulation.context()
 
     def text(self, markdown: str) -> None:
         """Shows a paragraph."""

@@ -1,7 +1,8 @@
-"""Tables as Markdown text, for reports, pages of studies and the docs."""
+"""Tables as Markdown text, for reports, pages of studies and the docs, and shares in their cells."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 
@@ -15,3 +16,8 @@ def markdown_table(columns: Sequence[object], rows: Iterable[Sequence[object]], 
     marks = ["---" if number < right_from else "---:" for number in range(len(columns))]
     lines = ([str(cell).replace("|", r"\|") for cell in line] for line in (columns, marks, *rows))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def percent(part: float, sign: bool = False) -> str:
+    """'12.3 %', with a sign if asked for; '-' for nan."""
+    return "-" if math.isnan(part) else f"{part * 100:{'+' if sign else 'z'}.1f} %"

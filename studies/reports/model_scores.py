@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+from collwise.studies.reports.markdown import percent
 from collwise.validation.fitting.recovery import Recovered
 from collwise.validation.selection.evaluation import Evaluation, Score
 
@@ -19,26 +19,31 @@ RECOVERED_COLUMNS = ("platform", "model", "procedure", "parameter", "true", "est
 
 def score_rows(scores: Sequence[Score]) -> list[tuple[object, ...]]:
     """Rows under SCORE_COLUMNS; none for a model without any formula for the collective."""
-    return [_score_cells(score) for score in scores if score.predictions or score.unpredicted]
-
-
-def _score_cells(score: Score) -> tuple[object, ...]:
-    points = f"{score.predictions} ({score.unpredicted} not)" if score.unpredicted else str(score.predictions)
-    return (
-        *(score.platform, score.collective, score.model, points),
-        *(_percent(score.mean_error), _percent(score.worst_error)),
-        f"{score.best_picks} of {score.picks}" if score.picks else "-",
-        *(_percent(score.mean_slowdown), _percent(score.worst_slowdown)),
-        score.worst_at if score.worst_slowdown > 0 else "-",
-    )
+    return [
+        (
+            *(score.platform, score.collective, score.model),
+            f"{score.predictions} ({score.unpredicted} not)" if score.unpredicted else str(score.predictions),
+            *(percent(score.mean_error), percent(score.worst_error)),
+            f"{score.best_picks} of {score.picks}" if score.picks else "-",
+            *(percent(score.mean_slowdown), percent(score.worst_slowdown)),
+            score.worst_at if score.worst_slowdown > 0 else "-",
+        )
+        for score in scores
+        if score.predictions or score.unpredicted
+    ]
 
 
 def remarks(result: Evaluation) -> list[str]:
     """For each collective the model with the least mean slowdown, and the algorithms that models, or all, left out."""
     lines = []
     for collective, names in result.covered_by_none.items():
-        lines.append(_best_line(result, collective))
-        where = f"{result.platform}, {collective}"
+        best, where = result.best(collective), f"{result.platform}, {collective}"
+        lines.append(
+            f"{where}: no model predicts any of these points"
+            if best is None
+            else f"{where}: the picks of {best.model} have the least slowdown, "
+            f"{percent(best.mean_slowdown)} on average, {percent(best.worst_slowdown)} at worst"
+        )
         models: dict[tuple[str, ...], list[str]] = {}
         for score in result.scores:
             if score.collective == collective and score.left_out:
@@ -48,20 +53,6 @@ def remarks(result: Evaluation) -> list[str]:
         if names:
             lines.append(f"{where}: no model here has a formula for {', '.join(names)}; left out")
     return lines
-
-
-def _best_line(result: Evaluation, collective: str) -> str:
-    best = result.best(collective)
-    if best is None:
-        return f"{result.platform}, {collective}: no model predicts any of these points"
-    return (
-        f"{result.platform}, {collective}: the picks of {best.model} have the least slowdown, "
-        f"{_percent(best.mean_slowdown)} on average, {_percent(best.worst_slowdown)} at worst"
-    )
-
-
-def _percent(part: float) -> str:
-    return "-" if math.isnan(part) else f"{part * 100:z.1f} %"
 
 
 def recovered_cells(row: Recovered) -> tuple[object, ...]:

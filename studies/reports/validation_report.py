@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,11 +14,12 @@ import pandas as pd
 from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import MODELS
 from collwise.studies.figures import three_way as draw
+from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.measurement.repeatability import WANTED
 from collwise.validation.three_way.conditions import CONDITIONS
-from collwise.validation.three_way.disagreements import LIMIT, Diagnosis, Disagreement
+from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.scores import Errors, RankAgreement, errors_by, errors_of, rank_agreement
 from collwise.validation.three_way.slowdowns import slowdowns_of_builtin, slowdowns_of_picks
@@ -31,13 +32,8 @@ OWN = "MPI's own choice"
 _ERROR_COLUMNS = ("cases", "median", "mean", "bias", "90 %", "worst")
 
 
-def percent(part: float, sign: bool = False) -> str:
-    """'12.3 %', with a sign if asked for; '-' for nan."""
-    return "-" if math.isnan(part) else f"{part * 100:{'+' if sign else 'z'}.1f} %"
-
-
-def write_validation(result: Validation, folder: Path, more: Sequence[Section] = ()) -> tuple[Path, Path]:
-    """Writes validation.html and validation.md with its figures; `more` sections come last. Returns both paths.
+def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
+    """Writes validation.html and validation.md with its figures; returns both paths.
 
     Raises UsageError when the folder cannot be written.
     """
@@ -48,23 +44,12 @@ def write_validation(result: Validation, folder: Path, more: Sequence[Section] =
         "relative to measured times; slowdowns compare the measured time of a pick with that of the best of all "
         "measured algorithms." + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
     )
-    return write_sections("Predicted, simulated, measured", intro, [*sections(result), *more], folder, STEM)
-
-
-def sections(result: Validation) -> list[Section]:
-    """All sections, in reading order."""
     main = result.main
-    return [
-        _limits(result),
-        _errors(main),
-        _ranks(main),
-        _slowdowns(main),
-        _repeated(result),
-        _causes(result),
-        _others(result),
-        _by_algorithm(main),
-        _made(result),
+    sections = [
+        *(limits(result), _errors(main), _ranks(main), _slowdowns(main), _repeated(result), _causes(result)),
+        *(_others(result), _by_algorithm(main), _made(result)),
     ]
+    return write_sections("Predicted, simulated, measured", intro, sections, folder, STEM)
 
 
 def _shown(by_source: Mapping[str, T]) -> dict[str, T]:
@@ -76,7 +61,8 @@ def _testbed_title(name: str) -> str:
     return name.replace("testbed-", "test bed ")
 
 
-def _limits(result: Validation) -> Section:
+def limits(result: Validation) -> Section:
+    """The promised limits of errors and slowdowns, what was found, and why it is beyond them."""
     found = list(verdicts(result.main))
     rows = [
         (
@@ -249,12 +235,19 @@ def _causes(result: Validation) -> Section:
         "and with one condition changed at a time. The cause is the change that closes the gap |ln(simulated / "
         "measured)| most, by half at least; otherwise the cause is 'not found'.",
     ]
+
+    def gap_text(pair: Pair) -> str:
+        return f"{math.expm1(pair.gap) * 100:.0f} %"
+
+    def by_gap(item: tuple[str, Pair]) -> float:
+        return item[1].gap
+
     causes = [
         (
             *_group_cells(one.disagreement),
             one.cause,
-            _gap(one),
-            "; ".join(f"{name} {math.expm1(pair.gap) * 100:.0f} %" for name, pair in _closest(one)),
+            "-" if one.unchanged is None else gap_text(one.unchanged),
+            "; ".join(f"{name} {gap_text(pair)}" for name, pair in sorted(one.under.items(), key=by_gap)[:2]),
             "-" if one.counted is None else f"{one.counted.sent_again}, {one.counted.drops}",
         )
         for one in result.diagnoses
@@ -268,14 +261,6 @@ def _causes(result: Validation) -> Section:
     return Section("Where simulation and measurement differ", text, tables)
 
 
-def _gap(one: Diagnosis) -> str:
-    return "-" if one.unchanged is None else f"{math.expm1(one.unchanged.gap) * 100:.0f} %"
-
-
-def _closest(one: Diagnosis) -> list[tuple[str, Any]]:
-    return sorted(one.under.items(), key=lambda item: item[1].gap)[:2]
-
-
 def _group_cells(one: Disagreement) -> tuple[object, ...]:
     worst = one.worst
     extent = " to ".join(dict.fromkeys(format_size(one.rows.message_bytes.iloc[end]) for end in (0, -1)))
@@ -284,8 +269,10 @@ def _group_cells(one: Disagreement) -> tuple[object, ...]:
 
 
 def _others(result: Validation) -> Section:
+    title, tables = "Other process counts, rates and transport", dict(iter(result.table.groupby("target", sort=False)))
+    if len(tables) < 2:
+        return Section(title, ["None were measured."])
     rows = []
-    tables = dict(iter(result.table.groupby("target", sort=False)))
     for testbed, table in tables.items():
         found = {(one.collective, one.quantity): one for one in verdicts(table)}
         for name, here in _by_collective(table):
@@ -294,18 +281,11 @@ def _others(result: Validation) -> Section:
                 ranks = rank_agreement(here, SIMULATED)
                 rows.append((_testbed_title(testbed), name, *(percent(one.found) for one in mine), f"{ranks.tau:.2f}"))
     columns = ("where", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
-    return (
-        Section(
-            "Other process counts, rates and transport",
-            [
-                "Simulation on each test bed. The other test beds have fewer sizes. '-default' is the test bed with "
-                "Open MPI's default transport: puts, and send buffers that grow (docs/testbed.md)."
-            ],
-            [TextTable(columns, rows, 2)],
-        )
-        if len(tables) > 1
-        else Section("Other process counts, rates and transport", ["None were measured."])
+    text = (
+        "Simulation on each test bed. The other test beds have fewer sizes. '-default' is the test bed with Open MPI's "
+        "default transport: puts, and send buffers that grow (docs/testbed.md)."
     )
+    return Section(title, [text], [TextTable(columns, rows, 2)])
 
 
 def _by_collective(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

@@ -26,15 +26,21 @@
 # Nothing here is adjusted to make rows agree. Formulas, tables and sections are numbered as in the paper.
 
 # %%
-from collwise.common.units import format_seconds
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+
+from collwise.common.units import format_seconds, format_size
 from collwise.models.hockney import Hockney
+from collwise.models.registry import AS_PRINTED, BY_PARTS
 from collwise.studies.figures import picks as draw
+from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
 from collwise.studies.papers.nuriyev2021 import published_model as formulas
 from collwise.studies.papers.nuriyev2021 import simulated as paper
 from collwise.studies.papers.nuriyev2021 import tables as published
-from collwise.studies.papers.nuriyev2021.figures import model_kinds
 from collwise.studies.papers.study import Study
-from collwise.studies.reports.comparison_table import percent
+from collwise.studies.reports.comparison_table import percent, table_columns, table_row
+from collwise.validation.selection.defaults import SEGMENT_BYTES
 
 here = Study()
 
@@ -66,11 +72,11 @@ here.table("Gather: rows of five", formulas.matches_table(matches, "gather"))
 # %%
 plus, product, gather = formulas.ADOPTED["bcast"], formulas.LITERAL, formulas.ADOPTED["gather"]
 for table in published.TABLES:
-    for reading in (plus, product) if table.collective == "bcast" else (gather,):
+    for reading in (plus, product) if table.collective[0] == "bcast" else (gather,):
         # One stand-in for Shaheen II is shown row by row; the table above counts the rows of all.
-        gamma = "Gros's" if table.platform == "shaheen" else "table 6"
-        title = f"{table.title}; {reading.name}; gamma: {gamma}"
-        here.table(title, formulas.row_by_row(table, reading, gamma))
+        gamma = "Gros's" if table.cluster[0] == "shaheen" else "table 6"
+        title = f"{table.table[0]}; {reading}; gamma: {gamma}"
+        here.table(title, formulas.row_by_row(formulas.published_choices(table, reading, gamma)))
 
 # %% [markdown]
 # "Explained by rounding" asks whether some alpha and beta that round to the printed digits would make the printed
@@ -78,31 +84,28 @@ for table in published.TABLES:
 
 # %%
 grisou, gros, shaheen = published.TABLE_2_GRISOU, published.TABLE_2_GROS, published.TABLE_8_SHAHEEN
-bcast_rows = sum(len(table.rows) for table in (grisou, gros, shaheen))
-gather_rows = sum(len(table.rows) for table in published.TABLES if table.collective == "gather")
-by_plus, by_product = (
-    [
-        formulas.count_matches(matches, reading, table, gamma)
-        for table, gamma in ((grisou, "table 6"), (gros, "table 6"), (shaheen, "Gros's"))
-    ]
-    for reading in (plus, product)
-)
-by_product_with_grisou = formulas.count_matches(matches, product, shaheen, "Grisou's")
-gathered = formulas.count_matches(matches, gather, gamma="table 6")
+bcast_rows = sum(len(table) for table in (grisou, gros, shaheen))
+gather_rows = sum(len(table) for table in published.TABLES if table.collective[0] == "gather")
+counted = matches.groupby(["reading", "gamma", "cluster"]).rows.sum()
+shown_gammas = (("table 6", "grisou"), ("table 6", "gros"), ("Gros's", "shaheen"))
+by_plus, by_product = ([counted[reading, *one] for one in shown_gammas] for reading in (plus, product))
+by_product_with_grisou = counted[product, "Grisou's", "shaheen"]
+gathered = counted[gather, "table 6"].sum()
 here.text(
     f"Gather matches in {gathered} of {gather_rows} rows. Broadcast, with the plus that follows from (6): {by_plus[0]} "
     f"of 10 rows on Grisou, {by_plus[1]} on Gros and {by_plus[2]} on Shaheen II. With the product that (7) has word "
     f"for word: {by_product[0]}, {by_product[1]} and {by_product[2]}."
 )
 for table, gamma in ((gros, "table 6"), (shaheen, "Gros's")):
-    ratio = formulas.segment_seconds(table.platform, "binomial") / formulas.segment_seconds(table.platform, "binary")
+    binomial, binary = (formulas.segment_seconds(table.cluster[0], name) for name in ("binomial", "binary"))
     wanted = [
         "{:.3f} to {:.3f}".format(*formulas.segment_ratios_that_match(table, "binomial", "binary", reading, gamma))
         for reading in (plus, product)
     ]
     here.text(
-        f"{formulas.TITLES[table.platform]}: by the published parameters a segment takes {ratio:.3f} times as long in "
-        "the binomial tree as in the binary tree (alpha + m_s beta). Between these two trees, the printed choices "
+        f"{published.BCAST_CLUSTERS[table.cluster[0]]}: by the published parameters a segment takes "
+        f"{binomial / binary:.3f} times as long in the binomial tree as in the binary tree (alpha + m_s beta). Between "
+        "these two trees, the printed choices "
         f"need a ratio of {wanted[0]} with the plus and of {wanted[1]} with the product."
     )
 times = [format_seconds(formulas.segment_seconds("grisou", name)) for name in ("binomial", "binary")]
@@ -112,10 +115,10 @@ here.text(
     "authors' program multiplies. On Grisou both readings match, and the published segment times of the two trees are "
     f"{times[0]} and {times[1]}, alike, as a fit with the plus gives them."
 )
-for table, row, decided in formulas.openmpi_contradictions():
+for row in formulas.openmpi_contradictions().itertuples():
     here.text(
-        f"A cell of the Open MPI columns contradicts the paper's Listing 1: {table.title}, m = {row.message_kib} KB, "
-        f"prints {row.openmpi}, and the listing returns {decided}."
+        f"A cell of the Open MPI columns contradicts the paper's Listing 1: {row.table}, m = {row.kib} KB, "
+        f"prints {row.openmpi}, and the listing returns {row.decided}."
     )
 
 # %% [markdown]
@@ -143,8 +146,8 @@ ones = int(ratios["1 possible?"].sum())
 others = ", ".join(
     f"{r.algorithm} on {r.platform} ({r.ratio:.3f})" for r in ratios[~ratios["1 possible?"]].itertuples()
 )
-exchange = published.TABLE_4_GRISOU["bcast"]["split_binary"].beta_seconds_per_byte
-long = published.TABLE_4_GRISOU["gather"]["binomial"].beta_seconds_per_byte
+exchange = published.PARAMETERS["grisou", "bcast"]["split_binary"].beta_seconds_per_byte
+long = published.PARAMETERS["grisou", "gather"]["binomial"].beta_seconds_per_byte
 here.text(
     f"{ones} of {len(ratios)} published rows are 1 : m_s within the printed digits; not {others}. Only alpha + m_s "
     "beta of such a row carries information: the time of a segment of 8 KB. In the linear tree and in split-binary's "
@@ -174,12 +177,28 @@ here.text(f"Simulated by {maker}.")
 # %%
 for fitted in tables:
     title = f"{fitted.collective} on {fitted.cluster.name}, P = {fitted.cluster.table_procs}"
-    here.table(f"{title}, simulated; model: by parts", fitted.printed_rows())
+    rows = fitted.printed_rows
+    shown = pd.DataFrame([table_row(row)[1:] for row in rows], columns=list(table_columns(rows)[1:]))
+    here.table(f"{title}, simulated; model: by parts", shown)
+slowdowns = paper.slowdowns(tables)
+costs = slowdowns.map(paper.mean_and_worst)
+shown = costs.map(lambda one: f"{100 * one['mean']:.1f} / {100 * one['worst']:.1f}")
+shown.insert(0, "P", [", ".join(map(str, fitted.cluster.procs)) for fitted in tables])
+here.table("Degradation over all process counts and sizes, mean / worst (%)",
+           shown.rename_axis("cluster and collective").reset_index())  # fmt: skip
+costly = [
+    (
+        *(fitted.cluster.name, row.procs, format_size(row.message_bytes), row.best.choice.algorithm),
+        f"{row.model.choice.algorithm} ({percent(row.model.slowdown)})",
+    )
+    for fitted in tables
+    for row in fitted.by_model[AS_PRINTED].rows
+    if row.model.slowdown > published.NEAR_OPTIMAL
+]
 here.table(
-    "Degradation over all process counts and sizes, mean / worst (%)",
-    paper.slowdowns_table(tables),
+    "Rows where the pick of the model as printed is more than 10 % off",
+    pd.DataFrame(costly, columns=["cluster", "P", "m", "best", "pick (%)"]),
 )
-here.table("Rows where the pick of the model as printed is more than 10 % off", paper.costly_picks(tables))
 
 # %% [markdown]
 # Figure 5 of the paper: time of each source's pick over the message size. "Open MPI" is its algorithm at the common
@@ -189,7 +208,7 @@ here.table("Rows where the pick of the model as printed is more than 10 % off", 
 for fitted in tables:
     name = f"{fitted.collective}-{fitted.cluster.name}"
     title = f"{fitted.collective} on {fitted.cluster.name.capitalize()}, simulated"
-    here.figure(draw.picks_by_size(fitted.rows(), title), f"figure-5-{name}", f"Figure 5: {title}.")
+    here.figure(draw.picks_by_size(fitted.by_model[BY_PARTS].rows, title), f"figure-5-{name}", f"Figure 5: {title}.")
 
 # %% [markdown]
 # Figure 6: the message size is fixed and P varies. The text of the paper does not give its size; here are one with two
@@ -215,17 +234,30 @@ here.text(
 
 # %%
 bcast_grisou = tables[0]
-sizes, curves = paper.traditional_and_ours(bcast_grisou)
+curves = paper.traditional_and_ours(bcast_grisou)
+faster = {kind: int((of.binomial < of.binary).sum()) for kind, of in curves.items()}
+factors = {
+    kind: np.exp(np.log(curves[kind] / curves["simulated"]).abs().max().max()) for kind in ("traditional", "by parts")
+}
+figure, axes = plt.subplots(1, len(curves), figsize=(4.2 * len(curves), 3.6), sharey=True)
+for axis, (kind, of) in zip(axes, curves.items(), strict=True):
+    for name, colour, marker in zip(of, PALETTE, MARKERS, strict=False):
+        axis.plot(of[name], "-", color=colour, marker=marker, label=name)
+    size_axis(axis, of.index)
+    axis.set_title(kind)
+seconds_axis(axes[0])
+axes[0].legend()
+figure.suptitle("Binary and binomial broadcast on Grisou, P = 90", fontsize=11)
 here.figure(
-    model_kinds(sizes, curves, "Binary and binomial broadcast on Grisou, P = 90"),
+    figure,
     "figure-3",
     "Figure 3: by traditional formulas, simulated, and by the fitted model by parts.",
 )
 here.text(
     "Sizes of ten at which the binomial tree is the faster one: "
-    + ", ".join(f"{kind} {count}" for kind, count in paper.binomial_is_faster(curves).items())
+    + ", ".join(f"{kind} {count}" for kind, count in faster.items())
     + ". Largest factor between formula and simulation for either tree: "
-    + ", ".join(f"{kind} {factor:.2f}" for kind, factor in paper.largest_factors(curves).items())
+    + ", ".join(f"{kind} {factor:.2f}" for kind, factor in factors.items())
     + "."
 )
 
@@ -237,13 +269,15 @@ here.text(
 
 # %%
 agreements = paper.agreement_with_measured_best(tables)
-for printed in published.TABLES[:4]:
-    here.table(f"{printed.title}: measured (paper) and simulated", paper.agreement_rows(agreements, printed))
+for title, rows in agreements.groupby("table", sort=False):
+    here.table(f"{title}: measured (paper) and simulated", paper.agreement_rows(rows))
 counts = paper.agreement_counts(agreements)
-here.table(
-    "Agreement. 'The same way': near optimal (10 %) in both, or in neither",
-    paper.agreement_table(counts),
-)
+heads = [
+    "table", "rows", "same best", "indistinguishable", "measured best in simulation, worst (%)",
+    "Open MPI the same way", "model's pick the same way",
+]  # fmt: skip
+shown = counts.assign(worst_slowdown_of_measured_best=counts.worst_slowdown_of_measured_best.map(percent)).reset_index()
+here.table("Agreement. 'The same way': near optimal (10 %) in both, or in neither", shown.set_axis(heads, axis=1))
 
 # %% [markdown]
 # ### Where they differ, and why
@@ -254,48 +288,47 @@ here.table(
 segment_times = paper.segment_times(tables)
 here.table(
     "Time of a segment of 8 KiB, alpha + m_s beta, by the model as printed",
-    paper.segment_times_table(segment_times),
+    segment_times.map(format_seconds).reset_index(),
 )
-gather_gros = published.TABLE_3_GROS.rows
-chain, k_chain = segment_times["gros", "chain"], segment_times["gros", "k_chain"]
-at_512 = next(a for a in agreements if a.table is gros and a.row.message_kib == 512)
-by_formula = next(
-    c.predicted_openmpi_slowdown for c in formulas.published_choices(gros, product) if c.row.message_kib == 512
+gather_gros = published.TABLE_3_GROS.openmpi_percent
+ratio = segment_times.loc["gros", "chain"] / segment_times.loc["gros", "k_chain"]
+bcasts = agreements[agreements.collective == "bcast"]
+(at_512,) = bcasts[(bcasts.cluster == "gros") & (bcasts.kib == 512)].itertuples()
+(by_formula,) = formulas.published_choices(gros, product).query("kib == 512").openmpi_slowdown
+here.text(
+    f"**Chain on Gros.** At 512 KB the paper measures Open MPI's chain {at_512.openmpi_percent} % over the best; "
+    f"simulated, it is {percent(at_512.openmpi_slowdown)} % over. The published segment time of the chain is "
+    f"{ratio['published']:.1f} times that of the K-chain, though past the root both do the same; simulated, it is "
+    f"{ratio['fitted in simulation']:.2f} times. The published parameters themselves give {percent(by_formula)} %. "
+    "Whatever slowed the chain on that cluster lies neither in its schedule nor in the sharing of links, which is all "
+    "that this simulation knows. The same holds for single rows such as Open MPI's gather of 256 KB on Gros: "
+    f"{gather_gros[2]} % between {gather_gros[1]} and {gather_gros[3]}."
+)
+large = bcasts[(bcasts.kib >= 512) & (bcasts.model == "binary")]
+parameters = bcast_grisou.parameters
+step, half_roundtrip = (
+    format_seconds(float(one.predict(SEGMENT_BYTES)))
+    for one in (parameters.fits[BY_PARTS]["bcast"]["chain"].parameters["steady/eager"], parameters.hockney)
 )
 here.text(
-    f"**Chain on Gros.** At 512 KB the paper measures Open MPI's chain {at_512.row.openmpi_percent} % over the best; "
-    f"simulated, it is {percent(at_512.simulated_slowdown('chain'))} % over. The published segment time of the "
-    f"chain is {chain[0] / k_chain[0]:.1f} times that of the K-chain, though past the root both do the same; "
-    f"simulated, it is {chain[1] / k_chain[1]:.2f} times. The published parameters themselves give "
-    f"{percent(by_formula)} %. Whatever slowed the chain on that cluster lies neither in its schedule nor in the "
-    "sharing of links, which is all that this simulation knows. The same holds for single rows such as Open MPI's "
-    "gather of 256 KB on Gros: "
-    f"{gather_gros[2].openmpi_percent} % between {gather_gros[1].openmpi_percent} and {gather_gros[3].openmpi_percent}."
+    f"**Binary and split-binary.** From 512 KB on, the binary tree is at most {large.model_percent.max()} % over the "
+    f"best as measured, and {percent(large.model_slowdown.min())} to {percent(large.model_slowdown.max())} % as "
+    "simulated. In SMPI, as run here, an eager message starts to flow when its receive is posted, and a process posts "
+    "a segment's receive after the one before, so each segment costs a whole latency: along the chain on Grisou "
+    f"{step} per segment, where half a roundtrip takes {half_roundtrip}. Split-binary gives every process half as many "
+    "segments, hence about half the time. On a real network eager segments are under way before they are asked for, "
+    f"which fits the published {format_seconds(segment_times.published['grisou', 'chain'])}. How much of the "
+    "difference this explains cannot be said without the paper's raw measurements."
 )
-large = [a for a in agreements if a.table.collective == "bcast" and a.row.message_kib >= 512]
-binary_costs = [a.simulated_slowdown("binary") for a in large]
-step, half_roundtrip = map(format_seconds, paper.chain_segment_and_half_roundtrip(bcast_grisou))
-here.text(
-    "**Binary and split-binary.** From 512 KB on, the binary tree is at most "
-    f"{max(a.row.model_percent for a in large)} % over the best as measured, and {percent(min(binary_costs))} to "
-    f"{percent(max(binary_costs))} % as simulated. In SMPI, as run here, an eager message starts to flow when its "
-    "receive is posted, and a process posts a segment's receive after the one before, so each segment costs a whole "
-    f"latency: along the chain on Grisou {step} per segment, where half a roundtrip takes "
-    f"{half_roundtrip}. Split-binary gives "
-    "every process half as many segments, hence about half the time. On a real network eager segments are under way "
-    f"before they are asked for, which fits the published {format_seconds(segment_times['grisou', 'chain'][0])}. How "
-    "much of the difference this explains cannot be said without the paper's raw measurements."
-)
-small = [a for a in agreements if a.table.collective == "bcast" and a.row.message_kib <= 32 and not a.same_best]
 differing = [
-    f"{formulas.TITLES[a.table.platform]} {a.row.message_kib} KB ({a.row.best} measured, {a.simulated_best} simulated, "
-    f"{percent(a.slowdown_of_measured_best)} % apart)"
-    for a in small
+    f"{published.BCAST_CLUSTERS[row.cluster]} {row.kib} KB ({row.best} measured, {row.simulated_best} simulated, "
+    f"{percent(row.best_slowdown)} % apart)"
+    for row in bcasts[(bcasts.kib <= 32) & ~bcasts.same_best].itertuples()
 ]
-binomial = [format_seconds(seconds) for seconds in segment_times["gros", "binomial"]]
+at_binomial = [format_seconds(seconds) for seconds in segment_times.loc["gros", "binomial"]]
 here.text(
     f"**Small messages.** Rows up to 32 KB whose best differs: {', '.join(differing)}. Table 5 has the binomial tree's "
-    f"segments on Gros at {binomial[0]}; simulated, they take {binomial[1]}, like those of the other trees."
+    f"segments on Gros at {at_binomial[0]}; simulated, they take {at_binomial[1]}, like those of the other trees."
 )
 
 # %% [markdown]
@@ -315,47 +348,43 @@ here.conclude(
     f"(a) {ones} of {len(ratios)} published broadcast rows have alpha : beta = 1 : m_s within their digits: they hold "
     "one number, the time of a segment of 8 KB, and say nothing about other segment sizes."
 )
-points = {label: paper.slowdowns_everywhere(tables, label) for label in ("by parts", "as printed", "Open MPI 3.1")}
-by_parts, as_printed, openmpi = (paper.mean_and_worst(values) for values in points.values())
+points = {label: np.concatenate(list(slowdowns[label])) for label in ("by parts", "as printed", "Open MPI 3.1")}
+everywhere = {label: {"points": len(values), **paper.mean_and_worst(values)} for label, values in points.items()}
+by_parts, as_printed, openmpi = everywhere.values()
 here.conclude(
     f"(b) Fitted in simulation, the model by parts is {100 * by_parts['mean']:.1f} % slower than the best on average "
-    f"and {100 * by_parts['worst']:.1f} % at worst over {len(points['by parts'])} points; as printed "
+    f"and {100 * by_parts['worst']:.1f} % at worst over {by_parts['points']} points; as printed "
     f"{100 * as_printed['mean']:.1f} % and {100 * as_printed['worst']:.1f} %; Open MPI's choice "
     f"{100 * openmpi['mean']:.0f} % and {100 * openmpi['worst']:.0f} %."
 )
-gathers_agree = all(a.same_best for a in agreements if a.table.collective == "gather")
-bcasts = counts[counts.index.str.endswith("bcast")].sum()
+gathers_agree = agreements.same_best[agreements.collective == "gather"].all()
+bcast_counts = counts[counts.index.str.endswith("bcast")].sum()
 here.conclude(
     f"(c) The simulated best is the measured one in {counts.same_best.sum()} of {len(agreements)} rows"
     + (
         f", and one that the measurements do not distinguish from it in {counts.best_within_precision.sum()}; the "
-        f"disagreements are all in broadcast ({bcasts.same_best:.0f} and {bcasts.best_within_precision:.0f} of "
-        f"{bcasts.rows:.0f})."
+        f"disagreements are all in broadcast ({bcast_counts.same_best:.0f} and "
+        f"{bcast_counts.best_within_precision:.0f} of {bcast_counts.rows:.0f})."
         if gathers_agree
         else "."
     )
 )
 here.conclude(
-    "(c) Open MPI's choice is near optimal, or not, in simulation as in the paper in "
-    f"{counts.openmpi_same_way.sum()} of {len(agreements)} rows, the published model's choice in "
-    f"{counts.model_same_way.sum()}."
+    f"(c) Open MPI's choice is near optimal, or not, in simulation as in the paper in {counts.openmpi_same_way.sum()} "
+    f"of {len(agreements)} rows, the published model's choice in {counts.model_same_way.sum()}."
 )
 
 # %%
-here.publish(
-    {
-        "simulated_by": maker,
-        "matches_by_reading": {
-            title: rows[["reading", "gamma", "rows"]].to_dict("records")
-            for title, rows in matches.groupby("table", sort=False)
-        },
-        "published_rows": {table.title: len(table.rows) for table in published.TABLES},
-        "alpha_beta_one_within_rounding": {"rows": len(ratios), "one": ones},
-        "slowdown": paper.slowdowns(tables),
-        "slowdown_over_procs": over_procs_costs,
-        "all_points": {
-            label: {"points": len(values), **paper.mean_and_worst(values)} for label, values in points.items()
-        },
-        "agreement": counts.to_dict("index"),
-    }
-)
+here.publish({
+    "simulated_by": maker,
+    "matches_by_reading": {
+        title: rows[["reading", "gamma", "rows"]].to_dict("records")
+        for title, rows in matches.groupby("table", sort=False)
+    },
+    "published_rows": {table.table[0]: len(table) for table in published.TABLES},
+    "alpha_beta_one_within_rounding": {"rows": len(ratios), "one": ones},
+    "slowdown": costs.to_dict("index"),
+    "slowdown_over_procs": over_procs_costs,
+    "all_points": everywhere,
+    "agreement": counts.to_dict("index"),
+})  # fmt: skip

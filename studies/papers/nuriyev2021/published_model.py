@@ -1,14 +1,13 @@
 """The choices of the formulas of Nuriyev & Lastovetsky 2021 with the parameters that the paper prints.
 
 IEEE Access 9, doi 10.1109/ACCESS.2021.3101689. Nothing is fitted or adjusted here. The formulas can be read in several
-ways, each of which is a `Reading`.
+ways, which READINGS lists. A table is one of TABLES, a reading and a gamma are names of READINGS and GAMMAS.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,35 +20,11 @@ from collwise.models.implementation_aware.parts import Formula, Gamma, Part
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, MODELS
-from collwise.studies.papers.nuriyev2021.tables import (
-    EAGER_LIMIT_BYTES,
-    PARAMETERS,
-    TABLE_6_GAMMA,
-    TABLES,
-    PublishedRow,
-    PublishedTable,
-    gammas_for,
-)
+from collwise.studies.papers.nuriyev2021.tables import BCAST_CLUSTERS, EAGER_LIMIT_BYTES, GAMMAS, PARAMETERS, TABLES
 from collwise.studies.reports.comparison_table import percent
 from collwise.validation.openmpi.builtin_decisions import decide_as_listed
 from collwise.validation.selection.defaults import BCAST_SIZES, SEGMENT_BYTES
 from collwise.validation.selection.slowdown import slowdown
-
-TITLES = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One way to read the formulas of a collective: those of the model as printed, with some replaced."""
-
-    collective: str
-    name: str
-    replaced: Mapping[str, Formula] = field(default_factory=dict)
-
-    def formula(self, algorithm: str) -> Formula:
-        """The algorithm's formula under this reading."""
-        return self.replaced.get(algorithm, MODELS[AS_PRINTED].formulas[self.collective][algorithm])
-
 
 PLUS, PRODUCT = "plus", "product"
 FLOOR, CEIL = "floor", "ceil"
@@ -96,80 +71,48 @@ def _linear_sync(rendezvous: Callable[[Array], NDArray[np.bool_]]) -> Formula:
     return formula
 
 
-READINGS = (
-    *(
-        Reading("bcast", f"(7) with {sign}, {rounding}, {minus_one}",
-                {"binomial": binomial_bcast(sign, rounding, minus_one)})
+_REPLACED: dict[str, dict[str, dict[str, Formula]]] = {
+    "bcast": {
+        f"(7) with {sign}, {rounding}, {minus_one}": {"binomial": binomial_bcast(sign, rounding, minus_one)}
         for sign in (PLUS, PRODUCT)
         for rounding in (FLOOR, CEIL)
         for minus_one in (OUTSIDE, INSIDE, DROPPED)
-    ),
-    Reading("bcast", "(9) with whole segments of a half", {"split_binary": _split_binary_whole_segments}),
-    Reading("bcast", "(11) with ceil", {"k_chain": _k_chain_ceil}),
-    Reading("gather", "as printed: (13) from halves of 64 KiB, else (14)"),
-    Reading(
-        "gather", "(13) above halves of 64 KiB, else (14)",
-        {"linear_sync": _linear_sync(lambda half: half > EAGER_LIMIT_BYTES)},
-    ),
-    Reading("gather", "(13) throughout", {"linear_sync": _linear_sync(lambda half: half >= 0)}),
-    Reading("gather", "(14) throughout", {"linear_sync": _linear_sync(lambda half: half < 0)}),
-)  # fmt: skip
+    } | {
+        "(9) with whole segments of a half": {"split_binary": _split_binary_whole_segments},
+        "(11) with ceil": {"k_chain": _k_chain_ceil},
+    },
+    "gather": {
+        "as printed: (13) from halves of 64 KiB, else (14)": {},
+        "(13) above halves of 64 KiB, else (14)": {"linear_sync": _linear_sync(lambda half: half > EAGER_LIMIT_BYTES)},
+        "(13) throughout": {"linear_sync": _linear_sync(lambda half: half >= 0)},
+        "(14) throughout": {"linear_sync": _linear_sync(lambda half: half < 0)},
+    },
+}  # fmt: skip
+READINGS = {
+    collective: {name: {**MODELS[AS_PRINTED].formulas[collective], **replaced} for name, replaced in readings.items()}
+    for collective, readings in _REPLACED.items()
+}
+"""The formulas of every collective by reading and algorithm: those of the model as printed, with some replaced."""
 # The reading of the project's models. For (7) it is what follows from (6): the times of the stages are added.
-ADOPTED = {collective: next(r for r in READINGS if r.collective == collective) for collective in ("bcast", "gather")}
+ADOPTED = {collective: next(iter(readings)) for collective, readings in READINGS.items()}
 # Formula (7) word for word: the text of the article has no sign between the two terms.
-LITERAL = next(reading for reading in READINGS if reading.name == f"(7) with {PRODUCT}, {FLOOR}, {OUTSIDE}")
+LITERAL = f"(7) with {PRODUCT}, {FLOOR}, {OUTSIDE}"
 
 
-@dataclass(frozen=True)
-class PublishedChoice:
-    """A row of a published table beside the times that the formulas predict, in seconds by algorithm.
-
-    `within_rounding` says whether some alpha and beta that round to the printed ones would make the printed choice.
-    """
-
-    table: PublishedTable
-    row: PublishedRow
-    reading: str
-    gamma: str
-    predicted: Mapping[str, float]
-    choice: str
-    within_rounding: bool
-
-    @property
-    def matches(self) -> bool:
-        """Whether the formulas choose what the paper prints as the model's choice."""
-        return self.choice == self.row.model
-
-    @property
-    def excess_of_printed(self) -> float:
-        """How much longer the printed choice is predicted to take than the formulas' own (0.1: 10 %)."""
-        return float(slowdown(self.predicted[self.row.model], self.predicted[self.choice]))
-
-    @property
-    def predicted_openmpi_slowdown(self) -> float:
-        """The predicted slowdown of Open MPI's printed choice against the measured best."""
-        return float(slowdown(self.predicted[self.row.openmpi], self.predicted[self.row.best]))
-
-
-def predict_published(
-    table: PublishedTable, message_bytes: Sequence[int], reading: Reading, gamma: Gamma, rounding: int = 0
-) -> dict[str, Array]:
-    """Seconds of every algorithm with the published parameters.
+def predicted_seconds(table: pd.DataFrame, reading: str, gamma: str, rounding: int = 0) -> pd.DataFrame:
+    """Seconds of every algorithm, a column each, at the rows of a table, with the published parameters.
 
     `rounding` -1 or 1 takes the least or greatest alpha and beta that round to the printed ones.
     """
-    segments = SEGMENT_BYTES if table.collective == "bcast" else 0
+    cluster, collective, procs = table[["cluster", "collective", "procs"]].iloc[0]
     seconds = {}
-    for algorithm, pair in PARAMETERS[table.platform][table.collective].items():
-        own_segments = 0 if algorithm == "linear" else segments
-        points = Points.of(table.procs, np.array(message_bytes), own_segments, eager_limit_bytes=EAGER_LIMIT_BYTES)
-        alpha, beta = (
-            printed + rounding * half_digit(printed)
-            for printed in (float(pair.alpha_seconds), float(pair.beta_seconds_per_byte))
-        )
-        parts = reading.formula(algorithm)(points, gamma)
-        seconds[algorithm] = np.asarray(sum(part.count * (alpha + part.bytes_each * beta) for part in parts))
-    return seconds
+    for algorithm, pair in PARAMETERS[cluster, collective].items():
+        segments = SEGMENT_BYTES if collective == "bcast" and algorithm != "linear" else 0
+        points = Points.of(procs, table.message_bytes, segments, eager_limit_bytes=EAGER_LIMIT_BYTES)
+        alpha, beta = (printed + rounding * half_digit(printed) for printed in map(float, vars(pair).values()))
+        parts = READINGS[collective][reading][algorithm](points, GAMMAS[cluster][gamma])
+        seconds[algorithm] = sum(part.count * (alpha + part.bytes_each * beta) for part in parts)
+    return pd.DataFrame(seconds, index=table.index)
 
 
 def half_digit(value: float) -> float:
@@ -177,124 +120,91 @@ def half_digit(value: float) -> float:
     return float(0.5 * 10.0 ** (math.floor(math.log10(value)) - 1))
 
 
-def published_choices(table: PublishedTable, reading: Reading | None = None, gamma: str = "") -> list[PublishedChoice]:
-    """The choices of the formulas for each row of the table.
+def published_choices(table: pd.DataFrame, reading: str = "", gamma: str = "") -> pd.DataFrame:
+    """The rows of a table with the `choice` of the formulas, by default with the adopted reading and the first gamma.
 
-    By default the reading is the adopted one, and gamma, a name of `gammas_for`, the first of the table.
+    `matches`: it is the printed choice; `excess`: how much longer the printed one is predicted to take (0.1: 10 %).
+    `within_rounding`: some alpha and beta that round to the printed ones would make the printed choice.
+    `openmpi_slowdown`: the predicted slowdown of Open MPI's printed choice against the measured best.
     """
-    reading = reading or ADOPTED[table.collective]
-    gammas = gammas_for(table)
-    gamma = gamma or next(iter(gammas))
-    sizes = [row.message_bytes for row in table.rows]
-    middle, least, most = (predict_published(table, sizes, reading, gammas[gamma], side) for side in (0, -1, 1))
-    choices = []
-    for index, row in enumerate(table.rows):
-        seconds = {name: float(values[index]) for name, values in middle.items()}
-        others = [float(values[index]) for name, values in most.items() if name != row.model]
-        choices.append(
-            PublishedChoice(
-                table, row, reading.name, gamma, seconds, min(seconds, key=seconds.__getitem__),
-                float(least[row.model][index]) <= min(others),
-            )
-        )  # fmt: skip
-    return choices
+    reading, gamma = reading or ADOPTED[table.collective[0]], gamma or next(iter(GAMMAS[table.cluster[0]]))
+    seconds, least, most = (predicted_seconds(table, reading, gamma, side) for side in (0, -1, 1))
 
+    def of(times: pd.DataFrame, algorithms: pd.Series) -> Array:
+        return times.to_numpy()[table.index, times.columns.get_indexer(algorithms)]
 
-def matches_by_reading(table: PublishedTable) -> dict[tuple[str, str], int]:
-    """The number of rows with the printed choice, by (reading, gamma)."""
-    return {
-        (reading.name, name): sum(choice.matches for choice in published_choices(table, reading, name))
-        for reading in READINGS
-        if reading.collective == table.collective
-        for name in gammas_for(table)
-    }
+    others = most.mask(most.columns.to_numpy() == table.model.to_numpy()[:, None])
+    choice = seconds.idxmin(axis=1)
+    return table.assign(
+        choice=choice,
+        matches=choice == table.model,
+        excess=slowdown(of(seconds, table.model), seconds.min(axis=1)),
+        within_rounding=of(least, table.model) <= others.min(axis=1),
+        openmpi_slowdown=slowdown(of(seconds, table.openmpi), of(seconds, table.best)),
+    )
 
 
 def all_matches() -> pd.DataFrame:
     """The number of rows with the printed choice, one line per table, reading and gamma."""
     return pd.DataFrame(
         [
-            (table.title, table.collective, table.platform, reading, gamma, rows)
+            (*table.loc[0, ["table", "collective", "cluster"]], reading, gamma, choices.matches.sum())
             for table in TABLES
-            for (reading, gamma), rows in matches_by_reading(table).items()
+            for reading in READINGS[table.collective[0]]
+            for gamma in GAMMAS[table.cluster[0]]
+            for choices in (published_choices(table, reading, gamma),)
         ],
-        columns=["table", "collective", "platform", "reading", "gamma", "rows"],
+        columns=["table", "collective", "cluster", "reading", "gamma", "rows"],
     )
-
-
-def count_matches(matches: pd.DataFrame, reading: Reading, table: PublishedTable | None = None, gamma: str = "") -> int:
-    """The number of rows of a table, or of all tables, with the printed choice under a reading with a gamma."""
-    mine = (matches.reading == reading.name) & (matches.gamma == gamma)
-    return int(matches[mine & ((table is None) | (matches.table == getattr(table, "title", "")))].rows.sum())
 
 
 def matches_table(matches: pd.DataFrame, collective: str) -> pd.DataFrame:
     """The matches of a collective, one line per reading; gamma is named where a table has several."""
     mine = matches[(matches.collective == collective) & ((collective == "bcast") | (matches.gamma == "table 6"))]
-    heads = mine.platform.map(TITLES) + (", gamma: " + mine.gamma if collective == "bcast" else "")
+    heads = mine.cluster.map(BCAST_CLUSTERS) + (", gamma: " + mine.gamma if collective == "bcast" else "")
     wide = mine.assign(head=heads).pivot(index="reading", columns="head", values="rows")
     return wide.loc[mine.reading.unique(), heads.unique()].reset_index()
 
 
-def row_by_row(table: PublishedTable, reading: Reading, gamma: str) -> pd.DataFrame:
-    """Each row of a published table beside what the formulas choose."""
-    rows = [
-        (
-            choice.row.message_kib,
-            choice.row.model,
-            choice.choice,
-            choice.matches,
-            "" if choice.matches else f"{percent(choice.excess_of_printed)} %",
-            "" if choice.matches else "yes" if choice.within_rounding else "no",
-            f"{choice.row.openmpi} ({choice.row.openmpi_percent})",
-            percent(choice.predicted_openmpi_slowdown),
-        )
-        for choice in published_choices(table, reading, gamma)
-    ]
-    columns = [
-        "m (KB)", "model, printed", "by the formulas", "same?", "printed choice predicted slower by",
-        "explained by rounding?", "Open MPI, printed (%)", "Open MPI, by the formulas (%)",
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns)
+def row_by_row(choices: pd.DataFrame) -> pd.DataFrame:
+    """`published_choices` for readers."""
+    rounding = choices.within_rounding.map({True: "yes", False: "no"})
+    return pd.DataFrame({
+        "m (KB)": choices.kib,
+        "model, printed": choices.model,
+        "by the formulas": choices.choice,
+        "same?": choices.matches,
+        "printed choice predicted slower by": (choices.excess.map(percent) + " %").mask(choices.matches, ""),
+        "explained by rounding?": rounding.mask(choices.matches, ""),
+        "Open MPI, printed (%)": choices.openmpi + " (" + choices.openmpi_percent.astype(str) + ")",
+        "Open MPI, by the formulas (%)": choices.openmpi_slowdown.map(percent),
+    })  # fmt: skip
 
 
-def segment_ratios_that_match(
-    table: PublishedTable, first: str, second: str, reading: Reading | None = None, gamma: str = ""
-) -> tuple[float, float]:
+def segment_ratios_that_match(table: pd.DataFrame, first: str, second: str, reading: str, gamma: str) -> list[float]:
     """The least and largest ratio of the segment times of `first` and `second` that give the printed choices.
 
     Only rows whose printed choice is one of the two count; the lower bound exceeds the upper one when no ratio fits
     them all. The segment time is alpha + m_s beta.
     """
-    reading = reading or ADOPTED[table.collective]
-    gammas = gammas_for(table)
-    sizes = [row.message_bytes for row in table.rows]
-    seconds = predict_published(table, sizes, reading, gammas[gamma or next(iter(gammas))])
-    units = {name: seconds[name] / segment_seconds(table.platform, name) for name in (first, second)}
-    low, high = 0.0, math.inf
-    for index, row in enumerate(table.rows):
-        balance = float(units[second][index] / units[first][index])
-        if row.model == first:
-            high = min(high, balance)
-        elif row.model == second:
-            low = max(low, balance)
-    return low, high
+    seconds = predicted_seconds(table, reading, gamma)
+    units = {name: seconds[name] / segment_seconds(table.cluster[0], name) for name in (first, second)}
+    balances = units[second] / units[first]
+    low, high = balances[table.model == second].max(), balances[table.model == first].min()
+    return [float(np.nan_to_num(low)), float(np.nan_to_num(high, nan=math.inf))]
 
 
-def segment_seconds(platform: str, algorithm: str) -> float:
+def segment_seconds(cluster: str, algorithm: str) -> float:
     """The published alpha + m_s beta of a broadcast algorithm."""
-    return float(PARAMETERS[platform]["bcast"][algorithm].predict(SEGMENT_BYTES))
+    return float(PARAMETERS[cluster, "bcast"][algorithm].predict(SEGMENT_BYTES))
 
 
-def openmpi_contradictions() -> list[tuple[PublishedTable, PublishedRow, str]]:
+def openmpi_contradictions() -> pd.DataFrame:
     """Rows whose printed Open MPI choice is not what its decision function (Listing 1 for broadcast) gives."""
-    rows = []
-    for table in TABLES:
-        for row in table.rows:
-            decided = decide_as_listed(table.collective, table.procs, row.message_bytes)
-            if decided != row.openmpi:
-                rows.append((table, row, decided))
-    return rows
+    rows = pd.concat(TABLES)
+    points = zip(rows.collective, rows.procs, rows.message_bytes, strict=True)
+    rows["decided"] = [decide_as_listed(*point) for point in points]
+    return rows[rows.decided != rows.openmpi]
 
 
 # What one segment size can say about alpha and beta.
@@ -307,12 +217,12 @@ def alpha_beta_ratios() -> pd.DataFrame:
     beta.
     """
     rows = []
-    for platform, collectives in PARAMETERS.items():
-        for algorithm, pair in collectives["bcast"].items():
+    for cluster in BCAST_CLUSTERS:
+        for algorithm, pair in PARAMETERS[cluster, "bcast"].items():
             alpha, beta = float(pair.alpha_seconds), float(pair.beta_seconds_per_byte)
             low = SEGMENT_BYTES * (alpha - half_digit(alpha)) / (beta + half_digit(beta))
             high = SEGMENT_BYTES * (alpha + half_digit(alpha)) / (beta - half_digit(beta))
-            rows.append((platform, algorithm, SEGMENT_BYTES * alpha / beta, low, high, low <= 1 <= high))
+            rows.append((cluster, algorithm, SEGMENT_BYTES * alpha / beta, low, high, low <= 1 <= high))
     return pd.DataFrame(rows, columns=["platform", "algorithm", "ratio", "from", "to", "1 possible?"])
 
 
@@ -323,7 +233,7 @@ def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney
     same alpha + m_s beta solves them. The linear tree and split-binary's exchange have messages of other sizes.
     """
     points = Points.of(procs, np.array(BCAST_SIZES), 0 if algorithm == "linear" else SEGMENT_BYTES)
-    parts = bcast.AS_PRINTED[algorithm](points, TABLE_6_GAMMA["grisou"])
+    parts = bcast.AS_PRINTED[algorithm](points, GAMMAS["grisou"]["table 6"])
     count = np.asarray(sum(part.count for part in parts))
     total = np.asarray(sum(part.count * part.bytes_each for part in parts))
     columns = np.column_stack([count, total])
@@ -335,7 +245,7 @@ def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney
 def minimum_norm_table(true: Hockney) -> pd.DataFrame:
     """The pairs of `minimum_norm_pair` for every broadcast algorithm of the paper."""
     rows = []
-    for name in PARAMETERS["grisou"]["bcast"]:
+    for name in PARAMETERS["grisou", "bcast"]:
         found = minimum_norm_pair(name, true)
         ratio = SEGMENT_BYTES * found.alpha_seconds / found.beta_seconds_per_byte
         rows.append(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from collwise.common.units import format_seconds, format_size
 from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
@@ -22,15 +21,8 @@ from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
 from collwise.platforms import load
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.nuriyev2021.published_model import segment_seconds
-from collwise.studies.papers.nuriyev2021.tables import (
-    KIB,
-    NEAR_OPTIMAL,
-    TABLE_4_GRISOU,
-    TABLES,
-    PublishedRow,
-    PublishedTable,
-)
-from collwise.studies.reports.comparison_table import percent, table_columns, table_row
+from collwise.studies.papers.nuriyev2021.tables import INDISTINGUISHABLE_PERCENT, KIB, NEAR_OPTIMAL, PARAMETERS, TABLES
+from collwise.studies.reports.comparison_table import percent
 from collwise.validation.fitting.implementation_aware import FitPlan, fit
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import Comparison, ComparisonResult, compare
@@ -58,12 +50,11 @@ CLUSTERS = (
     ClusterUse("grisou", (50, 80, 90), 90, (40,), 2, tuple(range(10, 91, 10))),
     ClusterUse("gros", (80, 100, 124), 100, (124,), 1, (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 124)),
 )
-COMPARED_MODELS = (BY_PARTS, AS_PRINTED)
 # The algorithms of the paper, by collective; the catalogue has more.
 PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in MODELS[AS_PRINTED].formulas.items()}
 # The paper's figure 6 does not say its message size. Here are one with few segments and one with many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
-# What makes a choice, as its column is called: a model of COMPARED_MODELS, and a source of the comparison.
+# What makes a choice, as its column is called: the model of a comparison, and a source of it.
 SOURCES = {
     "by parts": (BY_PARTS, "model"),
     "as printed": (AS_PRINTED, "model"),
@@ -82,18 +73,9 @@ class FittedTable:
     by_model: Mapping[str, ComparisonResult]
 
     @property
-    def name(self) -> str:
-        """'grisou bcast'."""
-        return f"{self.cluster.name} {self.collective}"
-
-    def rows(self, model: str = BY_PARTS, procs: int | None = None) -> list[Comparison]:
-        """The rows of a model, for one process count or all."""
-        return [row for row in self.by_model[model].rows if procs in (None, row.procs)]
-
-    def printed_rows(self) -> pd.DataFrame:
-        """The rows at the process count of tables 2 and 3, as the paper prints them."""
-        rows = self.rows(procs=self.cluster.table_procs)
-        return pd.DataFrame([table_row(row)[1:] for row in rows], columns=list(table_columns(rows)[1:]))
+    def printed_rows(self) -> list[Comparison]:
+        """The rows of the model by parts at the process count of tables 2 and 3."""
+        return [row for row in self.by_model[BY_PARTS].rows if row.procs == self.cluster.table_procs]
 
 
 def fitted_tables(context: SimulationContext) -> list[FittedTable]:
@@ -111,7 +93,7 @@ def fitted_tables(context: SimulationContext) -> list[FittedTable]:
             points = CaseGrid(collective, cluster.procs, sizes, ppn, (SEGMENT_BYTES,), names)
             by_model = {
                 model: compare(platform, points, ImplementationAware(parameters, model), context)
-                for model in COMPARED_MODELS
+                for model in (BY_PARTS, AS_PRINTED)
             }
             tables.append(FittedTable(cluster, collective, parameters, by_model))
             by_model[BY_PARTS].sweep.complete()
@@ -138,208 +120,96 @@ def mean_and_worst(values: Array) -> dict[str, float]:
     return {"mean": float(np.mean(values)), "worst": float(np.max(values))}
 
 
-def slowdowns(tables: Sequence[FittedTable]) -> dict[str, dict[str, dict[str, float]]]:
-    """Mean and worst slowdown over all process counts and sizes, by table and source."""
-    return {
-        table.name: {
-            label: mean_and_worst(table.by_model[model].slowdowns(source)) for label, (model, source) in SOURCES.items()
-        }
-        for table in tables
-    }
-
-
-def slowdowns_table(tables: Sequence[FittedTable]) -> pd.DataFrame:
-    """`slowdowns` in percent."""
-    found = slowdowns(tables)
-    rows = [
-        (
-            *(table.name, ", ".join(map(str, table.cluster.procs))),
-            *(f"{100 * one['mean']:.1f} / {100 * one['worst']:.1f}" for one in found[table.name].values()),
-        )
-        for table in tables
-    ]
-    return pd.DataFrame(rows, columns=["cluster and collective", "P", *SOURCES])
-
-
-def slowdowns_everywhere(tables: Sequence[FittedTable], label: str) -> Array:
-    """The slowdown of a source of SOURCES at every point of all tables."""
-    model, source = SOURCES[label]
-    return np.concatenate([table.by_model[model].slowdowns(source) for table in tables])
-
-
-def costly_picks(tables: Sequence[FittedTable]) -> pd.DataFrame:
-    """The rows where the pick of the model as printed is not near optimal."""
-    rows = [
-        (
-            *(table.cluster.name, row.procs, format_size(row.message_bytes), row.best.choice.algorithm),
-            f"{row.model.choice.algorithm} ({percent(row.model.slowdown)})",
-        )
-        for table in tables
-        for row in table.rows(AS_PRINTED)
-        if row.model.slowdown > NEAR_OPTIMAL
-    ]
-    return pd.DataFrame(rows, columns=["cluster", "P", "m", "best", "pick (%)"])
+def slowdowns(tables: Sequence[FittedTable]) -> pd.DataFrame:
+    """Slowdowns over all process counts and sizes, an array in each cell: one row per table, a column per source."""
+    return pd.DataFrame(
+        [[table.by_model[model].slowdowns(source) for model, source in SOURCES.values()] for table in tables],
+        index=[f"{table.cluster.name} {table.collective}" for table in tables],
+        columns=list(SOURCES),
+    )
 
 
 # Figure 3, and what the published parameters are beside those fitted here.
 
-Curves = Mapping[str, Mapping[str, Array]]
-"""Seconds at every size, by kind of curve and algorithm."""
 
-
-def traditional_and_ours(table: FittedTable) -> tuple[list[int], Curves]:
-    """Figure 3: message sizes and the curves of binary and binomial."""
-    procs = table.cluster.table_procs
-    rows = table.rows(BY_PARTS, procs)
+def traditional_and_ours(table: FittedTable) -> dict[str, pd.DataFrame]:
+    """Figure 3: seconds of binary and binomial by message size, by kind of curve."""
+    rows, names = table.printed_rows, list(bcast.TRADITIONAL)
     sizes = [row.message_bytes for row in rows]
-    names = tuple(bcast.TRADITIONAL)
     traditional = ImplementationAware(table.parameters, TRADITIONAL)
-    return sizes, {
-        "traditional": {name: traditional.predict("bcast", name, procs, np.array(sizes)) for name in names},
-        "simulated": {name: np.array([row.simulated[name] for row in rows]) for name in names},
-        "by parts": {name: np.array([row.predicted[name] for row in rows]) for name in names},
-    }
-
-
-def binomial_is_faster(curves: Curves) -> dict[str, int]:
-    """At how many sizes each kind of curve has the binomial tree below the binary one."""
-    return {kind: int(np.sum(of["binomial"] < of["binary"])) for kind, of in curves.items()}
-
-
-def largest_factors(curves: Curves) -> dict[str, float]:
-    """The largest factor between each kind of curve and simulation, for either tree."""
+    predicted = {name: traditional.predict("bcast", name, table.cluster.table_procs, sizes) for name in names}
     return {
-        kind: max(float(np.exp(np.max(np.abs(np.log(of[name] / curves["simulated"][name]))))) for name in of)
-        for kind, of in curves.items()
-        if kind != "simulated"
+        "traditional": pd.DataFrame(predicted, sizes),
+        "simulated": pd.DataFrame([row.simulated for row in rows], sizes, names),
+        "by parts": pd.DataFrame([row.predicted for row in rows], sizes, names),
     }
 
 
-def segment_times(tables: Sequence[FittedTable]) -> dict[tuple[str, str], tuple[float, float]]:
+def segment_times(tables: Sequence[FittedTable]) -> pd.DataFrame:
     """Seconds per broadcast segment, published and fitted here, by cluster and algorithm."""
-    return {
-        (table.cluster.name, name): (
-            segment_seconds(table.cluster.name, name),
-            float(table.parameters.fits[AS_PRINTED]["bcast"][name].parameters["main/eager"].predict(SEGMENT_BYTES)),
-        )
+    rows = [
+        (table.cluster.name, name, segment_seconds(table.cluster.name, name), float(fitted.predict(SEGMENT_BYTES)))
         for table in tables
         if table.collective == "bcast"
-        for name in TABLE_4_GRISOU["bcast"]
-    }
-
-
-def segment_times_table(times: Mapping[tuple[str, str], tuple[float, float]]) -> pd.DataFrame:
-    """`segment_times` with units."""
-    rows = [(*key, *map(format_seconds, pair)) for key, pair in times.items()]
-    return pd.DataFrame(rows, columns=["cluster", "algorithm", "published", "fitted in simulation"])
-
-
-def chain_segment_and_half_roundtrip(table: FittedTable) -> tuple[float, float]:
-    """Seconds per further segment of the chain broadcast, and of half a roundtrip of a segment's size, as fitted."""
-    parameters = table.parameters
-    step = parameters.fits[BY_PARTS]["bcast"]["chain"].parameters["steady/eager"]
-    return float(step.predict(SEGMENT_BYTES)), float(parameters.hockney.predict(SEGMENT_BYTES))
+        for name in PARAMETERS["grisou", "bcast"]
+        for fitted in (table.parameters.fits[AS_PRINTED]["bcast"][name].parameters["main/eager"],)
+    ]
+    columns = ["cluster", "algorithm", "published", "fitted in simulation"]
+    return pd.DataFrame(rows, columns=columns).set_index(["cluster", "algorithm"])
 
 
 # The simulated best beside the measured one.
 
 
-@dataclass(frozen=True)
-class BestAgreement:
-    """A row of tables 2 and 3 beside the simulation of the same point."""
+def agreement_with_measured_best(tables: Sequence[FittedTable]) -> pd.DataFrame:
+    """Every row of tables 2 and 3 beside the simulation of the same point.
 
-    table: PublishedTable
-    row: PublishedRow
-    simulated: Comparison
-
-    @property
-    def simulated_best(self) -> str:
-        """The algorithm that is the fastest in simulation."""
-        return self.simulated.best.choice.algorithm
-
-    @property
-    def same_best(self) -> bool:
-        """Whether the simulated best is the measured one."""
-        return self.simulated_best == self.row.best
-
-    @property
-    def best_within_precision(self) -> bool:
-        """Whether the paper's measurements do not distinguish the simulated best from the measured one."""
-        return self.simulated_best in self.row.indistinguishable
-
-    def simulated_slowdown(self, algorithm: str) -> float:
-        """The slowdown of an algorithm in simulation against the simulated best."""
-        return float(slowdown(self.simulated.simulated[algorithm], self.simulated.best.seconds))
-
-    @property
-    def slowdown_of_measured_best(self) -> float:
-        """The slowdown of the paper's best in simulation."""
-        return self.simulated_slowdown(self.row.best)
-
-    def same_way(self, algorithm: str, measured_percent: int) -> bool:
-        """Whether an algorithm with this measured slowdown is near optimal in both or in neither."""
-        return (measured_percent <= NEAR_OPTIMAL * 100) == (self.simulated_slowdown(algorithm) <= NEAR_OPTIMAL)
-
-
-def agreement_with_measured_best(tables: Sequence[FittedTable]) -> list[BestAgreement]:
-    """Every row of tables 2 and 3 whose point was simulated."""
+    `SOURCE_slowdown` is the slowdown of the printed pick against the simulated best; `SOURCE_same_way` says whether the
+    pick is near optimal in both or in neither. `best_within_precision` says whether the paper's measurements do not
+    distinguish the simulated best from the measured one.
+    """
     simulated = {
-        (table.cluster.name, table.collective, row.procs, row.message_bytes): row
-        for table in tables
-        for row in table.rows()
+        (table.cluster.name, table.collective, row.message_bytes): row for table in tables for row in table.printed_rows
     }
-    return [
-        BestAgreement(table, row, simulated[key])
-        for table in TABLES
-        for row in table.rows
-        if (key := (table.platform, table.collective, table.procs, row.message_bytes)) in simulated
+    rows = pd.concat(TABLES[:4], ignore_index=True)
+    points = [simulated[key] for key in zip(rows.cluster, rows.collective, rows.message_bytes, strict=True)]
+    rows["simulated_best"] = [point.best.choice.algorithm for point in points]
+    rows["same_best"] = rows["best_within_precision"] = rows.simulated_best == rows.best
+    for source in ("best", "openmpi", "model"):
+        seconds = [point.simulated[name] for point, name in zip(points, rows[source], strict=True)]
+        rows[f"{source}_slowdown"] = slowdown(seconds, [point.best.seconds for point in points])
+    for source in ("openmpi", "model"):
+        measured, near = rows[f"{source}_percent"], rows[f"{source}_slowdown"] <= NEAR_OPTIMAL
+        rows[f"{source}_same_way"] = (measured <= NEAR_OPTIMAL * 100) == near
+        rows.best_within_precision |= (rows[source] == rows.simulated_best) & (measured <= INDISTINGUISHABLE_PERCENT)
+    return rows
+
+
+def agreement_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `agreement_with_measured_best` for readers."""
+    openmpi, model = (
+        rows[source] + " (" + rows[f"{source}_percent"].astype(str) + ")" for source in ("openmpi", "model")
+    )
+    shown = [
+        *(rows.kib, rows.best, rows.simulated_best, rows.same_best, rows.best_within_precision),
+        *(rows.best_slowdown.map(percent), openmpi, rows.openmpi_slowdown.map(percent)),
+        *(model, rows.model_slowdown.map(percent)),
     ]
-
-
-def agreement_rows(agreements: Sequence[BestAgreement], table: PublishedTable) -> pd.DataFrame:
-    """The rows of a published table beside simulation."""
     columns = [
         "m (KB)", "best, measured", "best, simulated", "same?", "indistinguishable?",
         "measured best in simulation (%)", "Open MPI, measured (%)", "same, simulated (%)",
         "model's pick, measured (%)", "same, simulated (%)",
     ]  # fmt: skip
-    rows = [
-        (
-            *(a.row.message_kib, a.row.best, a.simulated_best),
-            *(a.same_best, a.best_within_precision),
-            percent(a.slowdown_of_measured_best),
-            *(f"{a.row.openmpi} ({a.row.openmpi_percent})", percent(a.simulated_slowdown(a.row.openmpi))),
-            *(f"{a.row.model} ({a.row.model_percent})", percent(a.simulated_slowdown(a.row.model))),
-        )
-        for a in agreements
-        if a.table is table
-    ]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.concat(shown, axis=1).set_axis(columns, axis=1)
 
 
-def agreement_counts(agreements: Sequence[BestAgreement]) -> pd.DataFrame:
-    """How many rows agree, by 'cluster collective'."""
-    rows = pd.DataFrame(
-        {
-            "name": f"{a.table.platform} {a.table.collective}",
-            "rows": 1,
-            "same_best": a.same_best,
-            "best_within_precision": a.best_within_precision,
-            "worst_slowdown_of_measured_best": a.slowdown_of_measured_best,
-            "openmpi_same_way": a.same_way(a.row.openmpi, a.row.openmpi_percent),
-            "model_same_way": a.same_way(a.row.model, a.row.model_percent),
-        }
-        for a in agreements
+def agreement_counts(rows: pd.DataFrame) -> pd.DataFrame:
+    """How many rows of `agreement_with_measured_best` agree, by 'cluster collective'."""
+    return rows.groupby(rows.cluster + " " + rows.collective, sort=False).agg(
+        rows=("kib", "size"),
+        same_best=("same_best", "sum"),
+        best_within_precision=("best_within_precision", "sum"),
+        worst_slowdown_of_measured_best=("best_slowdown", "max"),
+        openmpi_same_way=("openmpi_same_way", "sum"),
+        model_same_way=("model_same_way", "sum"),
     )
-    how = dict.fromkeys(rows.columns[1:], "sum") | {"worst_slowdown_of_measured_best": "max"}
-    return rows.groupby("name", sort=False).agg(how)
-
-
-def agreement_table(counts: pd.DataFrame) -> pd.DataFrame:
-    """`agreement_counts` for readers."""
-    shown = counts.assign(worst_slowdown_of_measured_best=counts.worst_slowdown_of_measured_best.map(percent))
-    columns = [
-        "table", "rows", "same best", "indistinguishable", "measured best in simulation, worst (%)",
-        "Open MPI the same way", "model's pick the same way",
-    ]  # fmt: skip
-    return shown.reset_index().set_axis(columns, axis=1)

@@ -6,7 +6,7 @@ seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import pandas as pd
 
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parts import Gamma
@@ -21,181 +21,115 @@ NEAR_OPTIMAL = 0.10
 INDISTINGUISHABLE_PERCENT = 3
 
 
-@dataclass(frozen=True)
-class PublishedRow:
-    """One line of tables 2, 3 and 8; slowdowns in whole percent, as printed."""
+def _printed(number: int, cluster: str, collective: str, procs: int, text: str) -> pd.DataFrame:
+    """The rows of a table, or of one half of it, from its text; slowdowns are whole percent.
 
-    message_kib: int
-    best: str
-    model: str
-    model_percent: int
-    openmpi: str
-    openmpi_percent: int
-
-    @property
-    def message_bytes(self) -> int:
-        """m in bytes: the paper's KB are multiples of the 8 KB segment, so 1024 bytes each."""
-        return self.message_kib * KIB
-
-    @property
-    def indistinguishable(self) -> frozenset[str]:
-        """The best algorithm and every printed pick that the measurements do not distinguish from it."""
-        picks = ((self.model, self.model_percent), (self.openmpi, self.openmpi_percent))
-        return frozenset({self.best} | {name for name, percent in picks if percent <= INDISTINGUISHABLE_PERCENT})
+    The paper's KB are multiples of its segment of 8 KB, so 1024 bytes each.
+    """
+    columns = ["kib", "best", "model", "model_percent", "openmpi", "openmpi_percent"]
+    rows = pd.DataFrame([line.split() for line in text.strip().splitlines()], columns=columns)
+    rows = rows.astype({"kib": int, "model_percent": int, "openmpi_percent": int})
+    return rows.assign(
+        table=f"Table {number}, {collective} on {cluster}, P = {procs}",
+        cluster=cluster,
+        collective=collective,
+        procs=procs,
+        message_bytes=rows.kib * KIB,
+    )
 
 
-@dataclass(frozen=True)
-class PublishedTable:
-    """One half of table 2 or 3, or table 8."""
-
-    number: int
-    platform: str
-    collective: str
-    procs: int
-    rows: tuple[PublishedRow, ...]
-
-    @property
-    def title(self) -> str:
-        """'Table 2, bcast on grisou, P = 90'."""
-        return f"Table {self.number}, {self.collective} on {self.platform}, P = {self.procs}"
-
-
-def _rows(*rows: tuple[int, str, str, int, str, int]) -> tuple[PublishedRow, ...]:
-    return tuple(PublishedRow(*row) for row in rows)
-
-
-TABLE_2_GRISOU = PublishedTable(
-    2, "grisou", "bcast", 90,
-    _rows(
-        (8, "binomial", "binary", 3, "split_binary", 160),
-        (16, "binary", "binary", 0, "split_binary", 1),
-        (32, "binary", "binary", 0, "split_binary", 0),
-        (64, "split_binary", "binary", 1, "split_binary", 0),
-        (128, "binary", "binary", 0, "split_binary", 1),
-        (256, "split_binary", "binary", 2, "split_binary", 0),
-        (512, "split_binary", "binary", 2, "chain", 111),
-        (1024, "split_binary", "binary", 3, "chain", 88),
-        (2048, "split_binary", "binary", 2, "chain", 55),
-        (4096, "split_binary", "binary", 1, "chain", 20),
-    ),
-)  # fmt: skip
-TABLE_2_GROS = PublishedTable(
-    2, "gros", "bcast", 100,
-    _rows(
-        (8, "binary", "binomial", 3, "split_binary", 549),
-        (16, "binomial", "binomial", 0, "split_binary", 32),
-        (32, "binomial", "binomial", 0, "split_binary", 3),
-        (64, "split_binary", "binomial", 8, "split_binary", 0),
-        (128, "split_binary", "binomial", 8, "split_binary", 0),
-        (256, "binary", "binary", 0, "split_binary", 6),
-        (512, "binary", "binary", 0, "chain", 7297),
-        (1024, "split_binary", "binary", 7, "chain", 6094),
-        (2048, "split_binary", "binary", 4, "chain", 3227),
-        (4096, "split_binary", "binary", 9, "chain", 2568),
-    ),
-)  # fmt: skip
-TABLE_3_GRISOU = PublishedTable(
-    3, "grisou", "gather", 90,
-    _rows(
-        (64, "binomial", "binomial", 0, "linear_sync", 190),
-        (128, "binomial", "binomial", 0, "linear_sync", 104),
-        (256, "binomial", "binomial", 0, "linear_sync", 68),
-        (512, "binomial", "binomial", 0, "linear_sync", 36),
-        (1024, "binomial", "binomial", 0, "linear_sync", 19),
-    ),
-)  # fmt: skip
-TABLE_3_GROS = PublishedTable(
-    3, "gros", "gather", 100,
-    _rows(
-        (64, "binomial", "binomial", 0, "linear_sync", 524),
-        (128, "binomial", "binomial", 0, "linear_sync", 271),
-        (256, "binomial", "binomial", 0, "linear_sync", 2073),
-        (512, "binomial", "binomial", 0, "linear_sync", 71),
-        (1024, "binomial", "binomial", 0, "linear_sync", 36),
-    ),
-)  # fmt: skip
-TABLE_8_SHAHEEN = PublishedTable(
-    8, "shaheen", "bcast", 1024,
-    _rows(
-        (8, "binomial", "binomial", 0, "split_binary", 44),
-        (40, "binary", "binary", 0, "split_binary", 6),
-        (152, "split_binary", "split_binary", 0, "split_binary", 0),
-        (232, "binary", "binary", 0, "binary", 0),
-        (328, "split_binary", "binary", 1, "split_binary", 0),
-        (472, "binary", "binary", 0, "chain", 101),
-        (648, "binary", "binary", 0, "chain", 146),
-        (1032, "split_binary", "binary", 1, "chain", 25),
-        (2088, "split_binary", "binary", 1, "chain", 27),
-        (4840, "binary", "binary", 0, "chain", 16),
-    ),
-)  # fmt: skip
+TABLE_2_GRISOU = _printed(2, "grisou", "bcast", 90, """
+    8     binomial      binary    3  split_binary  160
+    16    binary        binary    0  split_binary  1
+    32    binary        binary    0  split_binary  0
+    64    split_binary  binary    1  split_binary  0
+    128   binary        binary    0  split_binary  1
+    256   split_binary  binary    2  split_binary  0
+    512   split_binary  binary    2  chain         111
+    1024  split_binary  binary    3  chain         88
+    2048  split_binary  binary    2  chain         55
+    4096  split_binary  binary    1  chain         20
+""")  # fmt: skip
+TABLE_2_GROS = _printed(2, "gros", "bcast", 100, """
+    8     binary        binomial  3  split_binary  549
+    16    binomial      binomial  0  split_binary  32
+    32    binomial      binomial  0  split_binary  3
+    64    split_binary  binomial  8  split_binary  0
+    128   split_binary  binomial  8  split_binary  0
+    256   binary        binary    0  split_binary  6
+    512   binary        binary    0  chain         7297
+    1024  split_binary  binary    7  chain         6094
+    2048  split_binary  binary    4  chain         3227
+    4096  split_binary  binary    9  chain         2568
+""")  # fmt: skip
+TABLE_3_GRISOU = _printed(3, "grisou", "gather", 90, """
+    64    binomial      binomial  0  linear_sync   190
+    128   binomial      binomial  0  linear_sync   104
+    256   binomial      binomial  0  linear_sync   68
+    512   binomial      binomial  0  linear_sync   36
+    1024  binomial      binomial  0  linear_sync   19
+""")  # fmt: skip
+TABLE_3_GROS = _printed(3, "gros", "gather", 100, """
+    64    binomial      binomial  0  linear_sync   524
+    128   binomial      binomial  0  linear_sync   271
+    256   binomial      binomial  0  linear_sync   2073
+    512   binomial      binomial  0  linear_sync   71
+    1024  binomial      binomial  0  linear_sync   36
+""")  # fmt: skip
+TABLE_8_SHAHEEN = _printed(8, "shaheen", "bcast", 1024, """
+    8     binomial      binomial      0  split_binary  44
+    40    binary        binary        0  split_binary  6
+    152   split_binary  split_binary  0  split_binary  0
+    232   binary        binary        0  binary        0
+    328   split_binary  binary        1  split_binary  0
+    472   binary        binary        0  chain         101
+    648   binary        binary        0  chain         146
+    1032  split_binary  binary        1  chain         25
+    2088  split_binary  binary        1  chain         27
+    4840  binary        binary        0  chain         16
+""")  # fmt: skip
 TABLES = (TABLE_2_GRISOU, TABLE_2_GROS, TABLE_3_GRISOU, TABLE_3_GROS, TABLE_8_SHAHEEN)
 
-TABLE_4_GRISOU: dict[str, dict[str, Hockney]] = {
-    "bcast": {
-        "linear": Hockney(2.2e-12, 1.8e-8),
-        "k_chain": Hockney(5.7e-13, 4.7e-9),
-        "chain": Hockney(6.1e-13, 4.9e-9),
-        "split_binary": Hockney(3.7e-13, 3.6e-9),
-        "binary": Hockney(5.8e-13, 4.7e-9),
-        "binomial": Hockney(5.8e-13, 4.8e-9),
-    },
-    "gather": {
-        "linear": Hockney(1.5e-5, 1.5e-9),
-        "binomial": Hockney(1.2e-4, 8.6e-10),
-        "linear_sync": Hockney(5.9e-5, 9.4e-10),
-    },
-}
-TABLE_5_GROS: dict[str, dict[str, Hockney]] = {
-    "bcast": {
-        "linear": Hockney(1.4e-12, 1.1e-8),
-        "k_chain": Hockney(5.4e-13, 4.5e-9),
-        "chain": Hockney(4.7e-12, 3.8e-8),
-        "split_binary": Hockney(5.5e-13, 4.5e-9),
-        "binary": Hockney(5.8e-13, 4.7e-9),
-        "binomial": Hockney(1.2e-13, 1.0e-9),
-    },
-    "gather": {
-        "linear": Hockney(1.3e-4, 3.4e-10),
-        "binomial": Hockney(1.0e-4, 4.2e-10),
-        "linear_sync": Hockney(9.5e-5, 3.9e-10),
-    },
-}
-TABLE_7_SHAHEEN: dict[str, dict[str, Hockney]] = {
-    "bcast": {
-        "linear": Hockney(2.6e-12, 2.1e-8),
-        "k_chain": Hockney(2.5e-13, 2.1e-9),
-        "chain": Hockney(2.1e-13, 1.8e-9),
-        "split_binary": Hockney(3.4e-13, 2.8e-9),
-        "binary": Hockney(3.1e-13, 2.5e-9),
-        "binomial": Hockney(1.6e-13, 1.3e-9),
+# Tables 4, 5 and 7: alpha in seconds and beta in seconds per byte.
+PARAMETERS = {
+    (cluster, collective): {name: Hockney(*pairs[column]) for name, pairs in printed.items()}
+    for collective, clusters, printed in (
+        ("bcast", ("grisou", "gros", "shaheen"), {
+            "linear": ((2.2e-12, 1.8e-8), (1.4e-12, 1.1e-8), (2.6e-12, 2.1e-8)),
+            "k_chain": ((5.7e-13, 4.7e-9), (5.4e-13, 4.5e-9), (2.5e-13, 2.1e-9)),
+            "chain": ((6.1e-13, 4.9e-9), (4.7e-12, 3.8e-8), (2.1e-13, 1.8e-9)),
+            "split_binary": ((3.7e-13, 3.6e-9), (5.5e-13, 4.5e-9), (3.4e-13, 2.8e-9)),
+            "binary": ((5.8e-13, 4.7e-9), (5.8e-13, 4.7e-9), (3.1e-13, 2.5e-9)),
+            "binomial": ((5.8e-13, 4.8e-9), (1.2e-13, 1.0e-9), (1.6e-13, 1.3e-9)),
+        }),
+        ("gather", ("grisou", "gros"), {
+            "linear": ((1.5e-5, 1.5e-9), (1.3e-4, 3.4e-10)),
+            "binomial": ((1.2e-4, 8.6e-10), (1.0e-4, 4.2e-10)),
+            "linear_sync": ((5.9e-5, 9.4e-10), (9.5e-5, 3.9e-10)),
+        }),
+    )
+    for column, cluster in enumerate(clusters)
+}  # fmt: skip
+BCAST_CLUSTERS = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
+
+
+def _gamma(*values: float) -> Gamma:
+    return Gamma((float(SEGMENT_BYTES),), (values,))
+
+
+_GRISOU, _GROS = (1.0, 1.114, 1.219, 1.283, 1.451, 1.540), (1.0, 1.084, 1.170, 1.254, 1.339, 1.424)
+GAMMAS = {
+    cluster: {"table 6": _gamma(*known), "table 6, constant beyond 7": _gamma(*known, *(known[-1],) * 1000)}
+    for cluster, known in (("grisou", _GRISOU), ("gros", _GROS))
+} | {
+    "shaheen": {
+        "Grisou's": _gamma(*_GRISOU),
+        "Gros's": _gamma(*_GROS),
+        "1, the lower bound of (2)": _gamma(1.0, 1.0),
+        "p - 1, the upper bound of (2)": _gamma(1.0, 2.0),
     }
 }
-PARAMETERS = {"grisou": TABLE_4_GRISOU, "gros": TABLE_5_GROS, "shaheen": TABLE_7_SHAHEEN}
+"""By cluster, gamma by name. Table 6 ends at p = 7; gamma continues as a straight line (section IV-B) or is constant.
 
-TABLE_6_GAMMA = {
-    "grisou": Gamma((float(SEGMENT_BYTES),), ((1.0, 1.114, 1.219, 1.283, 1.451, 1.540),)),
-    "gros": Gamma((float(SEGMENT_BYTES),), ((1.0, 1.084, 1.170, 1.254, 1.339, 1.424),)),
-}
-# gamma of Shaheen II is not published. Those of the other two, and the bounds that inequality (2) gives.
-SHAHEEN_GAMMAS = {
-    "Grisou's": TABLE_6_GAMMA["grisou"],
-    "Gros's": TABLE_6_GAMMA["gros"],
-    "1, the lower bound of (2)": Gamma((float(SEGMENT_BYTES),), ((1.0, 1.0),)),
-    "p - 1, the upper bound of (2)": Gamma((float(SEGMENT_BYTES),), ((1.0, 2.0),)),
-}
-
-
-def gammas_for(table: PublishedTable) -> dict[str, Gamma]:
-    """The gamma of the table's platform, or for Shaheen II every stand-in, by name.
-
-    Table 6 ends at p = 7. Beyond, gamma continues as a straight line (section IV-B) or is constant.
-    """
-    if table.platform not in TABLE_6_GAMMA:
-        return SHAHEEN_GAMMAS
-    known = TABLE_6_GAMMA[table.platform]
-    last = known.values[0][-1]
-    return {
-        "table 6": known,
-        "table 6, constant beyond 7": Gamma(known.message_bytes, ((*known.values[0], *(last,) * 1000),)),
-    }
+That of Shaheen II is not published. Those of the other two, and the bounds that inequality (2) gives, stand in for it.
+"""

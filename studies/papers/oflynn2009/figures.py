@@ -12,6 +12,7 @@ from matplotlib import pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from collwise.models.piecewise import Array
 from collwise.studies.figures.style import PALETTE
@@ -26,7 +27,7 @@ Panels = Mapping[str, Mapping[str, Array]]
 
 
 def size_curves(
-    sizes: Sequence[int],
+    sizes: ArrayLike,
     panels: Panels,
     title: str,
     limit_bytes: int | None = None,
@@ -37,19 +38,19 @@ def size_curves(
     figure, axes = plt.subplots(
         1, len(panels), figsize=(max(4.4 * len(panels), 6.4), 4.4), sharey=share_y, squeeze=False
     )  # fmt: skip
-    styles = _styles(panels)
+    styles, kib, limit = _styles(panels), np.asarray(sizes) / 1024, (limit_bytes or 0) / 1024
     for axis, (name, curves) in zip(axes[0], panels.items(), strict=True):
         for label, seconds in curves.items():
-            axis.plot(np.asarray(sizes) / 1024, np.asarray(seconds) * 1e3, label=label, **styles[label])
-        if limit_bytes is not None and sizes[0] < limit_bytes < sizes[-1]:
-            axis.axvline(limit_bytes / 1024, color="#666666", linewidth=1, linestyle=":")
+            axis.plot(kib, np.asarray(seconds) * 1e3, label=label, **styles[label])
+        if kib[0] < limit < kib[-1]:
+            axis.axvline(limit, color="#666666", linewidth=1, linestyle=":")
             axis.annotate(
-                "eager limit", (limit_bytes / 1024, 1), xycoords=("data", "axes fraction"), xytext=(3, -3),
+                "eager limit", (limit, 1), xycoords=("data", "axes fraction"), xytext=(3, -3),
                 textcoords="offset points", va="top", fontsize=8, color="#666666",
             )  # fmt: skip
         axis.set_title(name)
         axis.set_xlabel(f"{what} (KiB)")
-    if sizes[0] < 0.2 * sizes[-1]:
+    if kib[0] < 0.2 * kib[-1]:
         for axis in axes[0]:
             axis.set_xlim(left=0)
             axis.set_ylim(bottom=0)

@@ -3,7 +3,7 @@
 - `table_5`, `figure_1`: the parameters of the models, by each procedure;
 - `curves` of BARRIERS, REDUCTIONS and EXCHANGES: figures 2, 3 and 5, simulated and predicted;
 - `segmentation_conditions`: figure 4, the conditions under which segments would help a binomial reduction;
-- `broadcasts`: figures 6 and 7, decision maps and penalty maps.
+- `chain_steps`: the time of a further segment, from the decision maps of figures 6 and 7.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from collwise.common.units import format_seconds, format_size
-from collwise.models.fitting.procedures import FitRequest, request
+from collwise.common.units import format_size
+from collwise.models.fitting.procedures import request
 from collwise.models.hockney import HockneyBySize
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import models_of
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
 from collwise.models.registry import MODELS
@@ -31,9 +30,7 @@ from collwise.studies.papers.pjesivac2007.tables import TABLE_5
 from collwise.validation.fitting.models_by_name import simulated_parameters
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.decisions import select_by_model
-from collwise.validation.selection.maps import DecisionMaps, MapSummary, decision_maps
+from collwise.validation.selection.maps import DecisionMaps
 from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
 
 KIB, MIB = 1024, 2**20
@@ -50,34 +47,26 @@ def _doubling(least: int, largest: int, by: int = 2) -> tuple[int, ...]:
 # Models.
 
 
-@dataclass(frozen=True)
-class ModelSet:
-    """Three models: the procedure that estimates each, and whether the formulas are the printed or the derived ones."""
-
-    name: str
-    requests: tuple[FitRequest, ...]
-    printed: bool
-
-    def on(self, platform: HostPlatform, context: SimulationContext) -> list[CollectiveModel]:
-        """The models estimated on a simulated platform: Hockney, LogGP, PLogP."""
-        fitted = [models_of(simulated_parameters(platform, one, context)) for one in self.requests]
-        return [model for models in fitted for name, model in models.items() if MODELS[name].printed == self.printed]
-
-
 PAPERS_PROCEDURES = (request("hockney_by_size", "roundtrips"), request("loggp", "fitted"), request("plogp", "fitted"))
 """Section 6.1: Hockney's parameters as functions of m, PLogP fitted to two collectives, LogGP made from it."""
 
 USUAL_PROCEDURES = (request("hockney"), request("loggp"), request("plogp"))
 
-AS_IN_THE_PAPER = ModelSet("as printed", PAPERS_PROCEDURES, printed=True)
-DERIVED = ModelSet("derived", USUAL_PROCEDURES, printed=False)
-MODEL_SETS = (
-    AS_IN_THE_PAPER,
-    ModelSet("derived formulas, the paper's procedures", PAPERS_PROCEDURES, printed=False),
-    ModelSet("printed formulas, usual procedures", USUAL_PROCEDURES, printed=True),
-    DERIVED,
-)
-"""Both kinds of formulas with both kinds of procedures, which tells their effects apart."""
+AS_PRINTED, DERIVED = "as printed", "derived"
+MODEL_SETS = {
+    AS_PRINTED: (PAPERS_PROCEDURES, True),
+    "derived formulas, the paper's procedures": (PAPERS_PROCEDURES, False),
+    "printed formulas, usual procedures": (USUAL_PROCEDURES, True),
+    DERIVED: (USUAL_PROCEDURES, False),
+}
+"""Both kinds of procedures with printed formulas (true) and with derived ones, which tells their effects apart."""
+
+
+def models_of_set(name: str, platform: HostPlatform, context: SimulationContext) -> list[CollectiveModel]:
+    """Hockney, LogGP and PLogP of one of MODEL_SETS, estimated on a simulated platform."""
+    requests, printed = MODEL_SETS[name]
+    fitted = [models_of(simulated_parameters(platform, one, context)) for one in requests]
+    return [model for models in fitted for name, model in models.items() if MODELS[name].printed == printed]
 
 
 def table_5(platform: HostPlatform, context: SimulationContext) -> dict[str, LogGP]:
@@ -98,37 +87,30 @@ def table_5(platform: HostPlatform, context: SimulationContext) -> dict[str, Log
     return found
 
 
-def table_5_text(columns: Mapping[str, LogGP]) -> pd.DataFrame:
-    """The parameters of `table_5` in microseconds, G in nanoseconds per byte; one line per parameter."""
-    parameters = (
-        ("L (us)", "latency_seconds", 1e6),
-        ("o (us)", "overhead_seconds", 1e6),
-        ("g (us)", "gap_seconds", 1e6),
-        ("G (ns per byte)", "gap_seconds_per_byte", 1e9),
-        ("o of sending (us)", "send_overhead_seconds", 1e6),
-        ("o of receiving (us)", "receive_overhead_seconds", 1e6),
-    )
-    rows = [
-        (title, *(f"{getattr(one, name) * scale:.2f}" for one in columns.values())) for title, name, scale in parameters
-    ]
-    return pd.DataFrame(rows, columns=["parameter", *columns])
-
-
-def table_5_document(columns: Mapping[str, LogGP]) -> dict[str, dict[str, float]]:
-    """L, o, g and G in seconds, by procedure."""
-    return {
-        procedure: {
-            "L": float(one.latency_seconds), "o": one.overhead_seconds, "g": float(one.gap_seconds),
-            "G": float(one.gap_seconds_per_byte),
+def loggp_parameters(columns: Mapping[str, LogGP]) -> pd.DataFrame:
+    """The parameters of `table_5` in seconds, G in seconds per byte: one line per parameter."""
+    of_procedures = {
+        name: {
+            "L": one.latency_seconds, "o": one.overhead_seconds, "g": one.gap_seconds, "G": one.gap_seconds_per_byte,
+            "o of sending": one.send_overhead_seconds, "o of receiving": one.receive_overhead_seconds,
         }
-        for procedure, one in columns.items()
+        for name, one in columns.items()
     }  # fmt: skip
+    return pd.DataFrame(of_procedures).astype(float)
 
 
-def worst_difference(found: LogGP, other: LogGP) -> float:
-    """The largest difference of L, o, g and G, as a share of the other's."""
-    names = ("latency_seconds", "overhead_seconds", "gap_seconds", "gap_seconds_per_byte")
-    return max(abs(float(getattr(found, name)) / float(getattr(other, name)) - 1) for name in names)
+def table_5_text(parameters: pd.DataFrame) -> pd.DataFrame:
+    """`loggp_parameters` in microseconds, G in nanoseconds per byte."""
+    units = pd.Series("us", parameters.index).mask(parameters.index == "G", "ns per byte")
+    shown = parameters.mul(units.map({"us": 1e6, "ns per byte": 1e9}), axis=0).map("{:.2f}".format)
+    shown.insert(0, "parameter", shown.index + " (" + units + ")")
+    return shown
+
+
+def worst_difference(parameters: pd.DataFrame, procedure: str) -> float:
+    """The largest difference of L, o, g and G from the description's, as a share of these."""
+    four = parameters.loc[["L", "o", "g", "G"]]
+    return float((four[procedure] / four.description - 1).abs().max())
 
 
 @dataclass(frozen=True)
@@ -143,19 +125,14 @@ class Figure1:
 
 def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
     """Estimates the parameters that figure 1 shows."""
-    fits: dict[str, FittedParameters] = {
-        name: simulated_parameters(platform, wanted, context)
-        for name, wanted in (
-            ("hockney", request("hockney_by_size")),
-            ("measured", request("plogp", "kielmann")),
-            ("fitted", request("plogp", "fitted")),
-        )
-    }
-    hockney, measured, fitted = (fits[name].parameters for name in ("hockney", "measured", "fitted"))
-    assert isinstance(hockney, HockneyBySize)
-    assert isinstance(measured, PLogP)
-    assert isinstance(fitted, PLogP)
-    return Figure1(hockney, measured, fitted, fits["hockney"].eager_limit_bytes)
+    by_size, by_kielmann, fitted = (
+        simulated_parameters(platform, wanted, context)
+        for wanted in (request("hockney_by_size"), request("plogp", "kielmann"), request("plogp", "fitted"))
+    )
+    assert isinstance(by_size.parameters, HockneyBySize)
+    assert isinstance(by_kielmann.parameters, PLogP)
+    assert isinstance(fitted.parameters, PLogP)
+    return Figure1(by_size.parameters, by_kielmann.parameters, fitted.parameters, by_size.eager_limit_bytes)
 
 
 # Figures 2 to 5.
@@ -223,45 +200,28 @@ FEW_BROADCASTS = replace(BROADCASTS, procs=(3, 8, 16, 32), message_bytes=_doubli
 """Few points, for a quick run."""
 
 
-@dataclass(frozen=True)
-class Segmentation:
-    """Figure 4: both sides of a condition by message size m > m_s, in seconds or in seconds per byte of the message.
-
-    Segments would help where `whole` is larger than `segmented`.
-    """
-
-    message_bytes: Array
-    whole: Array
-    segmented: Array
-    per_byte: bool = False
-
-    @property
-    def share(self) -> float:
-        """The share of the sizes at which segments help."""
-        return float(np.mean(self.whole > self.segmented))
-
-
-def segmentation_by_hockney(hockney: HockneyBySize, sizes: Sequence[int]) -> Segmentation:
-    """alpha(m) / m + beta(m) > alpha(m_s) / m_s + beta(m_s)."""
+def segmentation_by_hockney(hockney: HockneyBySize, sizes: Sequence[int]) -> pd.DataFrame:
+    """alpha(m) / m + beta(m) > alpha(m_s) / m_s + beta(m_s): both sides in seconds per byte."""
     m, segment = np.asarray(sizes, dtype=float), float(SMALL_SEGMENT)
-    segmented = np.full(m.shape, float(hockney.predict(segment)) / segment)
-    return Segmentation(m, hockney.predict(m) / m, segmented, per_byte=True)
+    segmented = float(hockney.predict(segment)) / segment
+    return pd.DataFrame({"whole": hockney.predict(m) / m, "segmented": segmented}, index=sizes)
 
 
-def segmentation_by_plogp(plogp: PLogP, sizes: Sequence[int], per_byte: float) -> Segmentation:
-    """max{g(m), o_r(m) + o_s(m) + gamma m} > max{n_s g(m_s), n_s (o_r(m_s) + o_s(m_s)) + gamma m}."""
+def segmentation_by_plogp(plogp: PLogP, sizes: Sequence[int], per_byte: float) -> pd.DataFrame:
+    """max{g(m), o_r(m) + o_s(m) + gamma m} > max{n_s g(m_s), n_s (o_r(m_s) + o_s(m_s)) + gamma m}, in seconds."""
     m, segment = np.asarray(sizes, dtype=float), float(SMALL_SEGMENT)
     segments = np.ceil(m / segment)
     whole = np.maximum(plogp.gap(m), plogp.receive_overhead(m) + plogp.send_overhead(m) + per_byte * m)
     overheads = float(plogp.receive_overhead(segment) + plogp.send_overhead(segment))
     segmented = np.maximum(segments * float(plogp.gap(segment)), segments * overheads + per_byte * m)
-    return Segmentation(m, whole, segmented)
+    return pd.DataFrame({"whole": whole, "segmented": segmented}, index=sizes)
 
 
-def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: float) -> dict[str, Segmentation]:
+def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: float) -> dict[str, pd.DataFrame]:
     """The conditions of Hockney and of PLogP measured and fitted, at the sizes that are cut into segments.
 
-    `per_byte` is the time of the local reduction, seconds per byte.
+    Segments would help where `whole` is larger than `segmented`. `per_byte` is the time of the local reduction,
+    seconds per byte.
     """
     above = [size for size in sizes if size > SMALL_SEGMENT]
     return {
@@ -274,76 +234,16 @@ def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: floa
 # Figures 6 and 7.
 
 
-def broadcasts(
-    platform: HostPlatform, plan: CaseGrid, sets: Sequence[ModelSet], context: SimulationContext
-) -> dict[str, DecisionMaps]:
-    """Decision and penalty maps, by the name of the set of models. Raises CollwiseError when a case fails."""
-    made = {}
-    for one in sets:
-        maps = decision_maps(platform, plan, one.on(platform, context), context)
-        maps.sweep.complete()
-        made[one.name] = maps
-    return made
+def chain_steps(maps: DecisionMaps, loggp: LogGP) -> pd.DataFrame:
+    """The time per further segment of the chain in simulation, beside LogGP's gap and a whole message.
 
-
-def penalties_table(summaries: Mapping[tuple[str, str], MapSummary]) -> pd.DataFrame:
-    """Penalties over whole maps, by the name of the set of models and the model."""
-    rows = [
-        (
-            *(name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_slowdown:.1f} %"),
-            f"{100 * one.worst_slowdown:.0f} %",
-            f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {one.worst_pick.label}",
-        )
-        for (name, model), one in summaries.items()
-    ]
-    columns = ["formulas and parameters", "model", "picks the best", "mean penalty", "worst", "at"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-@dataclass(frozen=True)
-class ChainStep:
-    """The time per further segment of the chain broadcast in simulation, beside LogGP's gap and a whole message."""
-
-    segment_bytes: int
-    simulated_seconds: float
-    gap_seconds: float
-    message_seconds: float
-
-
-def chain_steps(maps: DecisionMaps, loggp: LogGP) -> list[ChainStep]:
-    """The steps for 1 and 8 KiB, from the two largest messages of the map on its largest process count."""
+    The steps for 1 and 8 KiB are from the two largest messages of the map on its largest process count.
+    """
     small, large = maps.grid.message_bytes[-2:]
-    found = []
+    rows = []
     for segment in (SMALL_SEGMENT, LARGE_SEGMENT):
-        index = next(i for i, one in enumerate(maps.methods) if one == Choice("chain", segment))
-        seconds = maps.seconds[index, -1]
-        simulated = float(seconds[-1] - seconds[-2]) / ((large - small) / segment)
+        seconds = maps.seconds[maps.methods.index(Choice("chain", segment)), -1]
+        simulated = (seconds[-1] - seconds[-2]) / ((large - small) / segment)
         gap, message = loggp.gap_seconds + (segment - 1) * loggp.gap_seconds_per_byte, loggp.predict(segment)
-        found.append(ChainStep(segment, simulated, float(gap), float(message)))
-    return found
-
-
-def chain_steps_table(steps: Sequence[ChainStep]) -> pd.DataFrame:
-    """`chain_steps` with units."""
-    rows = [
-        (
-            format_size(step.segment_bytes),
-            *map(format_seconds, (step.simulated_seconds, step.gap_seconds, step.message_seconds)),
-        )
-        for step in steps
-    ]
-    return pd.DataFrame(rows, columns=["segment", "each further one, simulated", "g + (m_s - 1) G", "a whole message"])
-
-
-def exact_switches(model: CollectiveModel, procs: Sequence[int]) -> DecisionTable:
-    """The message sizes, to the byte, at which the model switches between the methods of BROADCASTS."""
-    return select_by_model(model, replace(BROADCASTS, procs=tuple(procs)))
-
-
-def switches_table(switches: DecisionTable) -> pd.DataFrame:
-    """The first message size in bytes of every choice, by process count."""
-    rows = [
-        (procs, "; ".join(f"{start}: {choice.label}" for start, choice in row))
-        for procs, row in sorted(switches.rules.items())
-    ]
-    return pd.DataFrame(rows, columns=["P", "switches"])
+        rows.append((segment, simulated, float(gap), float(message)))
+    return pd.DataFrame(rows, columns=["segment_bytes", "simulated_seconds", "gap_seconds", "message_seconds"])

@@ -19,7 +19,7 @@ from collwise.models.interface import Points
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import PLogP
 from collwise.studies.papers.pjesivac2007 import tables as published
-from collwise.studies.papers.pjesivac2007.analysis import CUT, KIB, MEASURED, Curves, Figure1, Segmentation
+from collwise.studies.papers.pjesivac2007.analysis import CUT, KIB, MEASURED, Curves, Figure1
 
 YES, IN_PART, NO = "yes", "in part", "no"
 
@@ -138,7 +138,7 @@ def _slope(x: Array, seconds: Array) -> float:
     return float(np.polyfit(x, seconds, 1)[0])
 
 
-def reductions(curves: Curves, conditions: Mapping[str, Segmentation], eager_limit_bytes: int) -> list[Finding]:
+def reductions(curves: Curves, conditions: Mapping[str, pd.DataFrame], eager_limit_bytes: int) -> list[Finding]:
     """The claims about figures 3 and 4; `conditions` are by model."""
     whole, cut = ("binomial", "pipeline"), ("binomial" + CUT, "pipeline" + CUT)
     sizes, ours = np.array(curves.plan.message_bytes), curves.simulated
@@ -151,6 +151,7 @@ def reductions(curves: Curves, conditions: Mapping[str, Segmentation], eager_lim
     ordered = {name: curves.same_order(name, whole) for name in curves.predicted}
     errors = {name: curves.mean_error(name, cut[1]) for name in curves.predicted}
     plogp = list(curves.predicted)[-1]
+    helps = {name: float(np.mean(one.whole > one.segmented)) for name, one in conditions.items()}
     until, above = (_steepening(sizes, ours[whole[0]], of, eager_limit_bytes) for of in ((KIB, 8 * KIB), LARGE))
     return [
         Finding("reduce-small", f"so at {percent(first)} of the points up to {format_size(SMALL[1])}", by_share(first)),
@@ -178,8 +179,8 @@ def reductions(curves: Curves, conditions: Mapping[str, Segmentation], eager_lim
         Finding("reduce-never", of_models("never faster at {} of the points", never), by_share(min(never.values()))),
         Finding(
             "reduce-conditions",
-            "; ".join(f"{name}: holds at {percent(one.share)} of the sizes" for name, one in conditions.items()),
-            if_true(*((one.share > 0) == name.endswith(MEASURED) for name, one in conditions.items())),
+            of_models("holds at {} of the sizes", helps),
+            if_true(*((share > 0) == name.endswith(MEASURED) for name, share in helps.items())),
         ),
         Finding("reduce-order", of_models("same order at {}", ordered), by_share(min(ordered.values()))),
         Finding(
@@ -219,12 +220,6 @@ def exchanges(curves: Curves) -> list[Finding]:
     ]
 
 
-def count(found: Sequence[Finding]) -> dict[str, int]:
-    """How many findings have each verdict."""
-    verdicts = [finding.verdict for finding in found]
-    return {verdict: verdicts.count(verdict) for verdict in (YES, IN_PART, NO)}
-
-
 def findings_table(found: Sequence[Finding], derived: Sequence[Finding] = ()) -> pd.DataFrame:
     """The claims with what simulation shows, and the reason for those that do not hold.
 
@@ -232,7 +227,7 @@ def findings_table(found: Sequence[Finding], derived: Sequence[Finding] = ()) ->
     """
     rows = []
     for one, other in zip_longest(found, derived):
-        verdicts = (one.verdict, *((other.verdict,) if other else ()))
+        verdicts = [each.verdict for each in (one, other) if each]
         claim = one.published
         reason = claim.reason if set(verdicts) != {YES} else ""
         rows.append((claim.where, claim.published, one.here, *verdicts, reason))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collwise.models.piecewise import Array
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
-from collwise.studies.papers.pjesivac2007.analysis import Curves, Figure1, Segmentation
+from collwise.studies.papers.pjesivac2007.analysis import Curves, Figure1
 
 _LINES = ("-", "--", "-.", ":")
 _SIMULATED = "#000000"
@@ -66,10 +67,7 @@ def over_procs(curves: Curves, title: str) -> Figure:
     labels = list(curves.simulated)
     figure, axes = plt.subplots(1, len(labels), figsize=(4.2 * len(labels), 3.8), squeeze=False)
     for axis, label in zip(axes[0], labels, strict=True):
-        procs = curves.plan.procs
-        for number, (model, of) in enumerate(curves.predicted.items()):
-            axis.plot(procs, of[label][:, 0] * 1e6, _LINES[number], color=PALETTE[number], label=model)
-        axis.plot(procs, curves.simulated[label][:, 0] * 1e6, "o", color=_SIMULATED, label="simulated", markersize=4)
+        _both(axis, np.array(curves.plan.procs), curves, label, lambda seconds: seconds[:, 0] * 1e6, 4)
         axis.set_title(label.replace("_", " "))
         axis.set_xlabel("processes P")
         axis.set_ylim(bottom=0)
@@ -77,6 +75,13 @@ def over_procs(curves: Curves, title: str) -> Figure:
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
     figure.suptitle(title, fontsize=11)
     return figure
+
+
+def _both(axis: Axes, x: Array, curves: Curves, label: str, part: Callable[[Array], Array], markersize: int) -> None:
+    """The part of a method's times that is over x: a line for each model, and markers."""
+    for number, (model, of) in enumerate(curves.predicted.items()):
+        axis.plot(x, part(of[label]), _LINES[number], color=PALETTE[number], label=model)
+    axis.plot(x, part(curves.simulated[label]), "o", color=_SIMULATED, label="simulated", markersize=markersize)
 
 
 def over_sizes(curves: Curves, methods: Mapping[str, Sequence[str]], title: str) -> Figure:
@@ -107,17 +112,15 @@ def over_sizes(curves: Curves, methods: Mapping[str, Sequence[str]], title: str)
     return figure
 
 
-def conditions(found: Mapping[str, Segmentation], title: str) -> Figure:
+def conditions(found: Mapping[str, pd.DataFrame], title: str) -> Figure:
     """Figure 4: both sides of each model's condition over m, by its name."""
     figure, axes = plt.subplots(1, len(found), figsize=(4.2 * len(found), 3.6), squeeze=False)
     for axis, (name, one) in zip(axes[0], found.items(), strict=True):
-        axis.plot(one.message_bytes, one.whole, "-o", color=PALETTE[0], markersize=4.5, label="the whole message")
-        axis.plot(
-            one.message_bytes, one.segmented, "--s", color=PALETTE[1], markersize=4.5, label="in segments of 1 KiB"
-        )
-        size_axis(axis, [int(size) for size in one.message_bytes])
+        axis.plot(one.whole, "-o", color=PALETTE[0], markersize=4.5, label="the whole message")
+        axis.plot(one.segmented, "--s", color=PALETTE[1], markersize=4.5, label="in segments of 1 KiB")
+        size_axis(axis, one.index)
         seconds_axis(axis)
-        axis.set_ylabel("time per byte" if one.per_byte else "time of a step")
+        axis.set_ylabel("time per byte" if name == "Hockney" else "time of a step")
         axis.set_title(name)
     axes[0][0].legend(fontsize=9)
     figure.suptitle(title, fontsize=11)
@@ -127,24 +130,12 @@ def conditions(found: Mapping[str, Segmentation], title: str) -> Figure:
 def exchange(curves: Curves, label: str, shown: Sequence[int], title: str) -> Figure:
     """Figure 5: the largest P with predictions, and several P simulated, over the P m bytes that a process sends."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.8), sharey=True)
-    blocks = np.array(curves.plan.message_bytes)
-    last = len(curves.plan.procs) - 1
-    totals = blocks * curves.plan.procs[last]
-    for number, (model, of) in enumerate(curves.predicted.items()):
-        left.plot(totals, of[label][last], _LINES[number], color=PALETTE[number], label=model)
-    left.plot(totals, curves.simulated[label][last], "o", color=_SIMULATED, label="simulated", markersize=5)
-    left.set_title(f"P = {curves.plan.procs[last]}")
-    for number, procs in enumerate(shown):
-        seconds = curves.simulated[label][curves.plan.procs.index(procs)]
-        right.plot(
-            blocks * procs,
-            seconds,
-            "-",
-            color=PALETTE[number],
-            marker=MARKERS[number],
-            markersize=5,
-            label=f"P = {procs}",
-        )
+    blocks, counts = np.array(curves.plan.message_bytes), curves.plan.procs
+    _both(left, blocks * counts[-1], curves, label, lambda seconds: seconds[-1], 5)
+    left.set_title(f"P = {counts[-1]}")
+    for procs, colour, marker in zip(shown, PALETTE, MARKERS, strict=False):
+        seconds = curves.simulated[label][counts.index(procs)]
+        right.plot(blocks * procs, seconds, "-", color=colour, marker=marker, markersize=5, label=f"P = {procs}")
     right.set_title("simulated")
     for axis in (left, right):
         size_axis(axis, [32**k for k in range(5)])

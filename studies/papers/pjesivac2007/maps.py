@@ -1,22 +1,23 @@
 """The claims of Pješivac-Grbović et al. 2007 about decision maps and penalty maps (section 6.3) against simulation.
 
-The models of a map are in the order Hockney, LogGP, PLogP.
+The models of a map are in the order Hockney, LogGP, PLogP. A map is read as a table with a line for each point: P, m,
+the pick (a Choice, or none) and its slowdown.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.papers.pjesivac2007 import tables as published
-from collwise.studies.papers.pjesivac2007.analysis import KIB, LARGE_SEGMENT, MIB, SMALL_SEGMENT
+from collwise.studies.papers.pjesivac2007.analysis import BROADCASTS, KIB, LARGE_SEGMENT, MIB, SMALL_SEGMENT
 from collwise.studies.papers.pjesivac2007.claims import (
     IN_PART,
     LARGE,
@@ -47,102 +48,72 @@ MORE_THAN_16, AT_MOST_16, FROM_16, BELOW_16 = (17, 1 << 30), (1, 16), (16, 1 << 
 ANY_PROCS = (1, 1 << 30)
 """Process counts, both ends included."""
 
-Wanted = Callable[[Choice], bool]
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """The picks of a map and their penalties, by region."""
-
-    maps: DecisionMaps
-    winners: Indices
-    slowdown: Array
-
-    def inside(self, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> NDArray[np.bool_]:
-        """The region's points, shape (P, m)."""
-        m, p = np.array(self.maps.grid.message_bytes), np.array(self.maps.grid.procs)
-        return ((p >= procs[0]) & (p <= procs[1]))[:, None] & ((m >= sizes[0]) & (m <= sizes[1]))[None, :]
-
-    def pick(self, index: int) -> Choice:
-        """The method with this index."""
-        return self.maps.methods[index]
-
-    def picks(self, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> list[Choice]:
-        """The picks at the region's points, where there are any."""
-        methods = self.maps.methods
-        return [methods[index] for index in self.winners[self.inside(sizes, procs)] if index != NOBODY]
-
-    def share(self, wanted: Wanted, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> float:
-        """The share of the region's picks that are wanted; nan without any picks."""
-        picks = self.picks(sizes, procs)
-        return sum(map(wanted, picks)) / len(picks) if picks else float("nan")
-
-    def leading(self, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> str:
-        """'binomial 95 %, linear 5 %': the three most frequent picks of the region."""
-        names = [choice.label for choice in self.picks(sizes, procs)]
-        return ", ".join(f"{name} {percent(number / len(names))}" for name, number in Counter(names).most_common(3))
-
-    def worst(
-        self, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS, but: int | None = None
-    ) -> tuple[float, str]:
-        """The worst slowdown of the region, except at P = `but`, and where it is: '7 % (P = 8, 1 KiB: linear)'."""
-        there = self.inside(sizes, procs) & (np.array(self.maps.grid.procs) != but)[:, None]
-        known = np.where(there & np.isfinite(self.slowdown), self.slowdown, -np.inf)
-        i, j = np.unravel_index(int(np.argmax(known)), known.shape)
-        pick = self.pick(int(self.winners[i, j])).label
-        size = format_size(self.maps.grid.message_bytes[int(j)])
-        return float(known[i, j]), f"{percent(known[i, j])} (P = {self.maps.grid.procs[int(i)]}, {size}: {pick})"
-
-    def mean(self, sizes: tuple[int, int]) -> float:
-        """The mean slowdown in the region."""
-        return float(np.nanmean(self.slowdown[self.inside(sizes)]))
-
-    def settles_from(self, wanted: Wanted) -> Array:
-        """The size from which on all picks are wanted, for each P; infinite where the last one is not."""
-        return np.array([self._settles(row, wanted) for row in self.winners])
-
-    def _settles(self, row: Indices, wanted: Wanted) -> float:
-        start = np.inf
-        for size, index in zip(reversed(self.maps.grid.message_bytes), reversed(row.tolist()), strict=True):
-            if index == NOBODY or not wanted(self.pick(index)):
-                break
-            start = float(size)
-        return start
-
-
-def _readings(maps: DecisionMaps) -> tuple[_Reading, dict[str, _Reading]]:
-    """The readings of the simulated best and of the models."""
-    best = _Reading(maps, maps.best, np.zeros(maps.best.shape))
-    return best, {name: _Reading(maps, found.winners, found.slowdown) for name, found in maps.models.items()}
+Wanted = set[Choice]
 
 
 def _is(algorithm: str, *segments: int) -> Wanted:
-    return lambda choice: choice.algorithm == algorithm and choice.segment_bytes in segments
+    return {Choice(algorithm, segment) for segment in segments}
 
 
-def _any_of(*wanted: Wanted) -> Wanted:
-    return lambda choice: any(one(choice) for one in wanted)
+LINEAR, BINOMIAL, BINARY, SPLIT_BINARY = (_is(name, 0) for name in ("linear", "binomial", "binary", "split_binary"))
+SPLIT_BINARY_1, SPLIT_BINARY_8 = _is("split_binary", SMALL_SEGMENT), _is("split_binary", LARGE_SEGMENT)
+CHAIN_1, CHAIN_8 = _is("chain", SMALL_SEGMENT), _is("chain", LARGE_SEGMENT)
+BY_8_KIB = {Choice(name, LARGE_SEGMENT) for name in BROADCASTS.names}
 
 
-def _by_8_kib(choice: Choice) -> bool:
-    return choice.segment_bytes == LARGE_SEGMENT
+def reading_of(maps: DecisionMaps, winners: Indices, slowdowns: Array) -> pd.DataFrame:
+    """The picks of a map and their slowdowns, both of shape (P, m), point by point."""
+    points = pd.DataFrame(product(maps.grid.procs, maps.grid.message_bytes), columns=["procs", "size"])
+    picks = [None if index == NOBODY else maps.methods[index] for index in winners.ravel()]
+    return points.assign(pick=pd.Series(picks, dtype=object), slowdown=slowdowns.ravel())
 
 
-_CHAIN_CUT = _is("chain", SMALL_SEGMENT, LARGE_SEGMENT)
-_UNSEGMENTED = {name: _is(name, 0) for name in ("linear", "binomial", "binary", "split_binary")}
+def _readings(maps: DecisionMaps) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
+    """The readings of the simulated best and of the models."""
+    best = reading_of(maps, maps.best, np.zeros(maps.best.shape))
+    return best, {name: reading_of(maps, found.winners, found.slowdown) for name, found in maps.models.items()}
+
+
+def inside(reading: pd.DataFrame, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> pd.DataFrame:
+    """The points of a region."""
+    return reading[reading["size"].between(*sizes) & reading.procs.between(*procs)]
+
+
+def share(region: pd.DataFrame, wanted: Wanted) -> float:
+    """The share of the region's picks that are wanted; nan without any picks."""
+    return float(region.pick.dropna().isin(wanted).mean())
+
+
+def leading(region: pd.DataFrame) -> str:
+    """'binomial 95 %, linear 5 %': the three most frequent picks of the region."""
+    names = [choice.label for choice in region.pick.dropna()]
+    return ", ".join(f"{name} {percent(number / len(names))}" for name, number in Counter(names).most_common(3))
+
+
+def worst(region: pd.DataFrame) -> tuple[float, str]:
+    """The worst slowdown of the region and where it is: '7 % (P = 8, 1 KiB: linear)'."""
+    at = region.loc[region.slowdown[np.isfinite(region.slowdown)].idxmax()]
+    return at.slowdown, f"{percent(at.slowdown)} (P = {at.procs}, {format_size(at['size'])}: {at.pick.label})"
+
+
+def settles_from(reading: pd.DataFrame, wanted: Wanted) -> Array:
+    """The size from which on all picks are wanted, for each P; infinite where the last one is not."""
+    sizes = reading["size"].unique()
+    good = reading.pick.isin(wanted).to_numpy().reshape(-1, len(sizes))
+    settled = np.logical_and.accumulate(good[:, ::-1], axis=1)[:, ::-1]
+    return np.where(settled.any(axis=1), sizes[settled.argmax(axis=1)], np.inf)
 
 
 def best_broadcasts(maps: DecisionMaps) -> list[Finding]:
     """The claims about figure 6 (a), the measured decision function; here the simulated one."""
     best, _ = _readings(maps)
-    trees = _any_of(*(_UNSEGMENTED[name] for name in ("binomial", "binary", "split_binary")))
-    switches = best.settles_from(_CHAIN_CUT)
+    switches = settles_from(best, CHAIN_1 | CHAIN_8)
     return [
-        _at(best, "best-many", _UNSEGMENTED["linear"], SMALL, MORE_THAN_16),
-        _at(best, "best-few", _UNSEGMENTED["binomial"], SMALL, AT_MOST_16),
-        _at(best, "best-1-kb", trees, ABOUT_1_KB),
-        _at(best, "best-couple", _is("split_binary", SMALL_SEGMENT), COUPLE_OF_KB),
-        _at(best, "best-large", _CHAIN_CUT, LARGE),
+        _at("best-many", inside(best, SMALL, MORE_THAN_16), LINEAR),
+        _at("best-few", inside(best, SMALL, AT_MOST_16), BINOMIAL),
+        _at("best-1-kb", inside(best, ABOUT_1_KB), BINOMIAL | BINARY | SPLIT_BINARY),
+        _at("best-couple", inside(best, COUPLE_OF_KB), SPLIT_BINARY_1),
+        _at("best-large", inside(best, LARGE), CHAIN_1 | CHAIN_8),
         Finding(
             "best-switch",
             f"by P the segmented chain is the best from {_range(switches)} on",
@@ -155,30 +126,29 @@ def picked_broadcasts(maps: DecisionMaps) -> list[Finding]:
     """The claims about figure 6 (b) to (d), the models' decision functions."""
     best, models = _readings(maps)
     hockney, loggp, plogp = models.values()
-    in_8_kib = _any_of(_is("split_binary", LARGE_SEGMENT), _is("chain", LARGE_SEGMENT))
-    in_1_kib = _any_of(_is("split_binary", SMALL_SEGMENT), _is("chain", SMALL_SEGMENT))
-    loggps = [_UNSEGMENTED[name] for name in ("linear", "binomial", "binary")]
-    used = [loggp.share(one, SMALL) > 0 for one in loggps]
-    small = by_share(loggp.share(_any_of(*loggps), SMALL))
-    binary = [name for name, one in models.items() if one.share(_is("binary", SMALL_SEGMENT), FROM_COUPLE_OF_KB) > 0]
+    of_loggp = inside(loggp, SMALL)
+    all_used = all(share(of_loggp, one) > 0 for one in (LINEAR, BINOMIAL, BINARY))
+    small = by_share(share(of_loggp, LINEAR | BINOMIAL | BINARY))
+    binary_1 = _is("binary", SMALL_SEGMENT)
+    binary = [name for name, one in models.items() if share(inside(one, FROM_COUPLE_OF_KB), binary_1) > 0]
     last = list(models)[-1]
     return [
-        _at(hockney, "hockney-small", _UNSEGMENTED["binomial"], SMALL),
-        _at(hockney, "hockney-10-kb", _is("split_binary", SMALL_SEGMENT), AROUND_10_KB),
-        _at(hockney, "hockney-large", in_8_kib, LARGE),
-        Finding("loggp-small", f"picks: {loggp.leading(SMALL)}", IN_PART if small == YES and not all(used) else small),
-        _at(loggp, "loggp-intermediate", in_1_kib, INTERMEDIATE),
-        _at(loggp, "loggp-large", _is("chain", LARGE_SEGMENT), REALLY_LARGE),
-        _earlier("loggp-early", ("LogGP", loggp), ("the best", best), _by_8_kib),
-        _at(plogp, "plogp-small", _UNSEGMENTED["binomial"], SMALL),
+        _at("hockney-small", inside(hockney, SMALL), BINOMIAL),
+        _at("hockney-10-kb", inside(hockney, AROUND_10_KB), SPLIT_BINARY_1),
+        _at("hockney-large", inside(hockney, LARGE), SPLIT_BINARY_8 | CHAIN_8),
+        Finding("loggp-small", f"picks: {leading(of_loggp)}", IN_PART if small == YES and not all_used else small),
+        _at("loggp-intermediate", inside(loggp, INTERMEDIATE), SPLIT_BINARY_1 | CHAIN_1),
+        _at("loggp-large", inside(loggp, REALLY_LARGE), CHAIN_8),
+        _earlier("loggp-early", ("LogGP", loggp), ("the best", best), BY_8_KIB),
+        _at("plogp-small", inside(plogp, SMALL), BINOMIAL),
         Finding(
             "plogp-binary",
             f"picked by {', '.join(binary) or 'none'}",
             if_true(last in binary, binary == [last]) if last in binary else NO,
         ),
-        _at(plogp, "plogp-large", _any_of(_is("split_binary", SMALL_SEGMENT), _CHAIN_CUT), FROM_COUPLE_OF_KB),
-        _earlier("plogp-early-8", ("PLogP", plogp), ("LogGP", loggp), _by_8_kib),
-        _earlier("plogp-early-chain", ("PLogP", plogp), ("LogGP", loggp), _CHAIN_CUT),
+        _at("plogp-large", inside(plogp, FROM_COUPLE_OF_KB), SPLIT_BINARY_1 | CHAIN_1 | CHAIN_8),
+        _earlier("plogp-early-8", ("PLogP", plogp), ("LogGP", loggp), BY_8_KIB),
+        _earlier("plogp-early-chain", ("PLogP", plogp), ("LogGP", loggp), CHAIN_1 | CHAIN_8),
     ]
 
 
@@ -187,59 +157,57 @@ def penalties(maps: DecisionMaps) -> list[Finding]:
     _, models = _readings(maps)
     hockney, loggp, plogp = models.values()
     first, _, last = models
-    many = {name: one.worst(SMALL, FROM_16) for name, one in models.items()}
-    few = {name: models[name].worst(SMALL, BELOW_16, but=5) for name in (first, last)}
-    intermediate = {name: one.worst(UP_TO_10_KB) for name, one in models.items()}
-    means = {name: one.mean(UP_TO_10_KB) for name, one in models.items()}
+    few = {name: inside(models[name][models[name].procs != 5], SMALL, BELOW_16) for name in (first, last)}
+    intermediate = {name: inside(one, UP_TO_10_KB) for name, one in models.items()}
+    means = {name: float(one.slowdown.mean()) for name, one in intermediate.items()}
+    most_intermediate = published.MOST_INTERMEDIATE_PERCENT
     return [
-        _bounded("penalty-linear", many, lambda worst: worst > published.SMALL_LINEAR_PERCENT),
-        _bounded("penalty-few", few, lambda worst: worst <= published.MOST_SMALL_PERCENT),
-        _bounded("penalty-intermediate", intermediate, lambda worst: worst <= published.MOST_INTERMEDIATE_PERCENT),
+        _bounded(
+            "penalty-linear",
+            {name: inside(one, SMALL, FROM_16) for name, one in models.items()},
+            lambda cost: cost > published.SMALL_LINEAR_PERCENT,
+        ),
+        _bounded("penalty-few", few, lambda cost: cost <= published.MOST_SMALL_PERCENT),
+        _bounded("penalty-intermediate", intermediate, lambda cost: cost <= most_intermediate),
         Finding(
             "penalty-hockney-worst", of_models("mean {}", means), if_true(max(means, key=means.__getitem__) == first)
         ),
-        _bounded("penalty-loggp", {"LogGP": loggp.worst(LARGE)}, lambda w: w <= published.MOST_LOGGP_PERCENT),
-        _bounded("penalty-plogp", {"PLogP": plogp.worst(LARGE)}, lambda w: w <= published.MOST_PLOGP_PERCENT),
-        _split_binary_for_chain(hockney),
+        _bounded("penalty-loggp", {"LogGP": inside(loggp, LARGE)}, lambda c: c <= published.MOST_LOGGP_PERCENT),
+        _bounded("penalty-plogp", {"PLogP": inside(plogp, LARGE)}, lambda c: c <= published.MOST_PLOGP_PERCENT),
+        _split_binary_for_chain(maps, hockney),
     ]
 
 
 def share_of_chain(maps: DecisionMaps, model: str) -> float:
     """The share of points with large messages at which the model picks a segmented chain."""
-    return _readings(maps)[1][model].share(_CHAIN_CUT, LARGE)
+    return share(inside(_readings(maps)[1][model], LARGE), CHAIN_1 | CHAIN_8)
 
 
-def _bounded(claim: str, worst: Mapping[str, tuple[float, str]], wanted: Callable[[float], bool]) -> Finding:
-    """A finding on the worst penalties, which `wanted` judges in percent."""
-    text = "; ".join(f"{name}: worst {where}" for name, (_, where) in worst.items())
-    return Finding(claim, text, if_true(*(wanted(100 * share) for share, _ in worst.values())))
+def _bounded(claim: str, regions: Mapping[str, pd.DataFrame], wanted: Callable[[float], bool]) -> Finding:
+    """A finding on the worst penalties in the models' regions, which `wanted` judges in percent."""
+    found = {name: worst(region) for name, region in regions.items()}
+    text = "; ".join(f"{name}: worst {where}" for name, (_, where) in found.items())
+    return Finding(claim, text, if_true(*(wanted(100 * cost) for cost, _ in found.values())))
 
 
-def _split_binary_for_chain(hockney: _Reading) -> Finding:
-    maps, claim = hockney.maps, "penalty-hockney-large"
-    choices = maps.methods
-    picked, better = (next(i for i, one in enumerate(choices) if of(one)) for of in (_SPLIT_BINARY_8, _CHAIN_1))
-    there = (hockney.winners == picked) & hockney.inside(LARGE)
-    if not there.any():
-        return Finding(claim, "Hockney never picks it", NO)
-    cost = float(np.mean(slowdown(maps.seconds[picked][there], maps.seconds[better][there])))
-    text = f"{100 * cost:+.0f} % against the chain with 1 KiB, on average of {int(there.sum())} points"
-    return Finding(claim, text, if_true(about(cost, published.HOCKNEY_LARGE_PERCENT / 100)))
+def _split_binary_for_chain(maps: DecisionMaps, hockney: pd.DataFrame) -> Finding:
+    there = inside(hockney[hockney.pick.isin(SPLIT_BINARY_8)], LARGE).index
+    if there.empty:
+        return Finding("penalty-hockney-large", "Hockney never picks it", NO)
+    ours, better = (maps.seconds[maps.methods.index(one)].ravel()[there] for one in (*SPLIT_BINARY_8, *CHAIN_1))
+    cost = float(np.mean(slowdown(ours, better)))
+    text = f"{100 * cost:+.0f} % against the chain with 1 KiB, on average of {len(there)} points"
+    return Finding("penalty-hockney-large", text, if_true(about(cost, published.HOCKNEY_LARGE_PERCENT / 100)))
 
 
-_SPLIT_BINARY_8, _CHAIN_1 = _is("split_binary", LARGE_SEGMENT), _is("chain", SMALL_SEGMENT)
+def _at(claim: str, region: pd.DataFrame, wanted: Wanted) -> Finding:
+    at, picks = share(region, wanted), leading(region)
+    text = f"at {percent(at)} of the points; picks: {picks}" if picks else "no such point"
+    return Finding(claim, text, by_share(at))
 
 
-def _at(
-    reading: _Reading, claim: str, wanted: Wanted, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS
-) -> Finding:
-    share, leading = reading.share(wanted, sizes, procs), reading.leading(sizes, procs)
-    text = f"at {percent(share)} of the points; picks: {leading}" if leading else "no such point"
-    return Finding(claim, text, by_share(share))
-
-
-def _earlier(claim: str, one: tuple[str, _Reading], other: tuple[str, _Reading], wanted: Wanted) -> Finding:
-    ours, theirs = one[1].settles_from(wanted), other[1].settles_from(wanted)
+def _earlier(claim: str, one: tuple[str, pd.DataFrame], other: tuple[str, pd.DataFrame], wanted: Wanted) -> Finding:
+    ours, theirs = (settles_from(reading, wanted) for _, reading in (one, other))
     earlier, later = float(np.mean(ours < theirs)), float(np.mean(ours > theirs))
     return Finding(
         claim,

@@ -31,7 +31,12 @@
 # Kielmann's. Nothing is adjusted to make results agree.
 
 # %%
-from collwise.common.units import format_seconds
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
 from collwise.studies.figures.maps import decision_figure, slowdown_figure
 from collwise.studies.papers.pjesivac2007 import analysis as paper
@@ -40,10 +45,19 @@ from collwise.studies.papers.pjesivac2007 import figures as draw
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007.claims import Finding
 from collwise.studies.papers.study import Study
+from collwise.validation.selection.decisions import select_by_model
+from collwise.validation.selection.maps import decision_maps
 
 here = Study()
 boba, frodo = load("boba"), load("frodo")
 findings: list[Finding] = []
+
+
+def show_findings(title: str, found: Sequence[Finding], derived: Sequence[Finding] = ()) -> None:
+    """Shows the findings and counts them; `derived` are findings on the same claims with derived formulas."""
+    findings.extend(found)
+    here.table(title, claims.findings_table(found, derived))
+
 
 # %% [markdown]
 # ## Parameters: table 5 and figure 1
@@ -57,10 +71,11 @@ findings: list[Finding] = []
 with here.context() as context:
     loggp = {platform.name: paper.table_5(platform, context) for platform in (boba, frodo)}
     parameters = {platform.name: paper.figure_1(platform, context) for platform in (boba, frodo)}
-for name, columns in loggp.items():
+table_5 = {name: paper.loggp_parameters(columns) for name, columns in loggp.items()}
+for name, columns in table_5.items():
     here.table(f"Table 5: LogGP on {name.capitalize()}, by procedure", paper.table_5_text(columns))
 off = {
-    procedure: max(paper.worst_difference(columns[procedure], columns["description"]) for columns in loggp.values())
+    procedure: max(paper.worst_difference(columns, procedure) for columns in table_5.values())
     for procedure in ("culler", "hoefler", "kielmann", "fitted")
 }
 held, fitted = loggp["boba"]["description"], loggp["boba"]["fitted"]
@@ -79,23 +94,19 @@ here.figure(
     "waits for its receiver, and a message costs no overhead. Alpha and beta are those of the line to the next "
     "size, and that from 64 KiB on crosses the limit.",
 )
-found = claims.parameters(parameters["boba"])
-findings += found
-here.table("Figure 1", claims.findings_table(found))
+show_findings("Figure 1", claims.parameters(parameters["boba"]))
 
 # %% [markdown]
 # ## Barrier: figure 2
 
 # %%
 with here.context() as context:
-    models = paper.AS_IN_THE_PAPER.on(boba, context)
+    models = paper.models_of_set(paper.AS_PRINTED, boba, context)
     barriers = paper.curves(boba, paper.BARRIERS, models, context)
 here.figure(
     draw.over_procs(barriers, "Barriers on Boba"), "figure-2", "Figure 2: barriers, simulated and predicted as printed."
 )
-found = claims.barriers(barriers, parameters["boba"].measured)
-findings += found
-here.table("Figure 2", claims.findings_table(found))
+show_findings("Figure 2", claims.barriers(barriers, parameters["boba"].measured))
 
 # %% [markdown]
 # ## Reduce: figures 3 and 4
@@ -119,9 +130,7 @@ here.figure(
     "figure-4",
     "Figure 4: both sides of the conditions under which segments of 1 KiB would make binomial reduce faster.",
 )
-found = claims.reductions(reductions, conditions, of.eager_limit_bytes)
-findings += found
-here.table("Figures 3 and 4", claims.findings_table(found))
+show_findings("Figures 3 and 4", claims.reductions(reductions, conditions, of.eager_limit_bytes))
 
 # %% [markdown]
 # ## Alltoall: figure 5
@@ -134,9 +143,7 @@ here.figure(
     "figure-5",
     "Figure 5: pairwise alltoall, simulated and predicted as printed.",
 )
-found = claims.exchanges(exchanges)
-findings += found
-here.table("Figure 5", claims.findings_table(found))
+show_findings("Figure 5", claims.exchanges(exchanges))
 
 # %% [markdown]
 # ## Broadcast: figures 6 and 7
@@ -148,11 +155,13 @@ here.table("Figure 5", claims.findings_table(found))
 # %%
 plan = paper.FEW_BROADCASTS if here.quick else paper.BROADCASTS
 with here.context() as context:
-    maps = paper.broadcasts(frodo, plan, paper.MODEL_SETS, context)
-    derived_models = paper.DERIVED.on(frodo, context)
-printed, derived = maps[paper.AS_IN_THE_PAPER.name], maps[paper.DERIVED.name]
+    model_sets = {name: paper.models_of_set(name, frodo, context) for name in paper.MODEL_SETS}
+    maps = {name: decision_maps(frodo, plan, models, context) for name, models in model_sets.items()}
+for made in maps.values():
+    made.sweep.complete()
+printed, derived = maps[paper.AS_PRINTED], maps[paper.DERIVED]
 here.text(f"Simulated by {printed.sweep.configuration.maker}: {len(printed.sweep.timings)} times.")
-for name, made in ((paper.AS_IN_THE_PAPER.name, printed), (paper.DERIVED.name, derived)):
+for name, made in ((paper.AS_PRINTED, printed), (paper.DERIVED, derived)):
     stem = name.replace(" ", "-")
     here.figure(
         decision_figure(made, f"Best broadcast on Frodo; models {name}"),
@@ -166,23 +175,23 @@ for name, made in ((paper.AS_IN_THE_PAPER.name, printed), (paper.DERIVED.name, d
     )
 
 # %%
-found = map_claims.best_broadcasts(printed)
-findings += found
-here.table("Figure 6 (a): the best methods", claims.findings_table(found))
-found = map_claims.picked_broadcasts(printed)
-findings += found
-here.table(
+show_findings("Figure 6 (a): the best methods", map_claims.best_broadcasts(printed))
+show_findings(
     "Figure 6 (b) to (d): the models' picks",
-    claims.findings_table(found, map_claims.picked_broadcasts(derived)),
-)
-found = map_claims.penalties(printed)
-findings += found
-here.table("Figure 7: penalties", claims.findings_table(found, map_claims.penalties(derived)))
+    map_claims.picked_broadcasts(printed), map_claims.picked_broadcasts(derived),
+)  # fmt: skip
+show_findings("Figure 7: penalties", map_claims.penalties(printed), map_claims.penalties(derived))
 summaries = {(name, model): made.summary(model) for name, made in maps.items() for model in made.models}
-here.table(
-    "Penalties over the whole map: formulas and procedures apart",
-    paper.penalties_table(summaries),
-)
+rows = [
+    (
+        *(name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_slowdown:.1f} %"),
+        f"{100 * one.worst_slowdown:.0f} %",
+        f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {one.worst_pick.label}",
+    )
+    for (name, model), one in summaries.items()
+]
+columns = ["formulas and parameters", "model", "picks the best", "mean penalty", "worst", "at"]
+here.table("Penalties over the whole map: formulas and procedures apart", pd.DataFrame(rows, columns=columns))
 
 # %% [markdown]
 # ### The cost of a further segment of the chain
@@ -191,17 +200,16 @@ here.table(
 
 # %%
 steps = paper.chain_steps(printed, loggp["frodo"]["description"])
-here.table(
-    "Chain on Frodo, simulated, beside LogGP with the description's parameters",
-    paper.chain_steps_table(steps),
-)
+times = steps.drop(columns="segment_bytes").map(format_seconds)
+times.insert(0, "segment", steps.segment_bytes.map(format_size))
+columns = ["segment", "each further one, simulated", "g + (m_s - 1) G", "a whole message"]
+here.table("Chain on Frodo, simulated, beside LogGP with the description's parameters", times.set_axis(columns, axis=1))
+longer = 100 * (steps.simulated_seconds / steps.gap_seconds - 1)
 here.text(
     "SMPI lets an eager message start when its receive is posted, and our trees post a segment's receive when they "
-    "have the one before. So a segment costs a whole message, as Hockney has it, "
-    f"{100 * (steps[0].simulated_seconds / steps[0].gap_seconds - 1):.0f} % more than LogGP's gap at 1 KiB and "
-    f"{100 * (steps[1].simulated_seconds / steps[1].gap_seconds - 1):.0f} % more at 8 KiB. Libraries that keep several "
-    "receives posted do not pay this; the paper's measurements, in which 1 KB remains the best for longer, agree with "
-    "that."
+    f"have the one before. So a segment costs a whole message, as Hockney has it, {longer[0]:.0f} % more than LogGP's "
+    f"gap at 1 KiB and {longer[1]:.0f} % more at 8 KiB. Libraries that keep several receives posted do not pay this; "
+    "the paper's measurements, in which 1 KB remains the best for longer, agree with that."
 )
 
 # %% [markdown]
@@ -211,15 +219,17 @@ here.text(
 # messages this depends on P.
 
 # %%
-switches = paper.exact_switches(derived_models[1], (4, 8, 16, 24, 32))
+exact = replace(paper.BROADCASTS, procs=(4, 8, 16, 24, 32))
+switches = dict(sorted(select_by_model(model_sets[paper.DERIVED][1], exact).rules.items()))
+texts = [(procs, "; ".join(f"{start}: {choice.label}" for start, choice in row)) for procs, row in switches.items()]
 here.table(
     "Where LogGP (derived, Culler's parameters) switches on Frodo: first message size in bytes and method",
-    paper.switches_table(switches),
+    pd.DataFrame(texts, columns=["P", "switches"]),
 )
-last = {procs: row[-1][0] for procs, row in switches.rules.items()}
+last = {procs: row[-1][0] for procs, row in switches.items()}
 here.text(
     "The last switch, to segments of 8 KiB, comes at "
-    + ", ".join(f"{size} bytes for P = {procs}" for procs, size in sorted(last.items()))
+    + ", ".join(f"{size} bytes for P = {procs}" for procs, size in last.items())
     + "."
 )
 
@@ -227,7 +237,8 @@ here.text(
 # ## Conclusions
 
 # %%
-tally = claims.count(findings)
+verdicts = [one.verdict for one in findings]
+tally = {verdict: verdicts.count(verdict) for verdict in (claims.YES, claims.IN_PART, claims.NO)}
 here.conclude(
     f"Of {len(findings)} claims of the paper {tally[claims.YES]} hold in simulation, {tally[claims.IN_PART]} in part "
     f"and {tally[claims.NO]} do not."
@@ -245,7 +256,7 @@ here.conclude(
     f"and barrier by {100 * off['fitted']:.0f} %, both for reasons that are known."
 )
 best = {name: min(made.models, key=lambda model: made.summary(model).mean_slowdown) for name, made in maps.items()}
-for name in (paper.AS_IN_THE_PAPER.name, paper.DERIVED.name):
+for name in (paper.AS_PRINTED, paper.DERIVED):
     costs = [f"{model} {100 * summaries[name, model].mean_slowdown:.1f} %" for model in maps[name].models]
     here.conclude(
         f"Broadcast on Frodo, {name}: the mean penalties are {', '.join(costs)}; those of {best[name]} are "
@@ -254,8 +265,8 @@ for name in (paper.AS_IN_THE_PAPER.name, paper.DERIVED.name):
 chain = {name: map_claims.share_of_chain(maps[name], list(maps[name].models)[-1]) for name in maps}
 here.conclude(
     "Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken literally, PLogP picks a "
-    f"pipeline at {100 * chain[paper.AS_IN_THE_PAPER.name]:.0f} % of the points from 128 KiB on, with the exchange at "
-    f"{100 * chain[paper.DERIVED.name]:.0f} %. The paper's own map has pipelines there, so the authors' program seems "
+    f"pipeline at {100 * chain[paper.AS_PRINTED]:.0f} % of the points from 128 KiB on, with the exchange at "
+    f"{100 * chain[paper.DERIVED]:.0f} %. The paper's own map has pipelines there, so the authors' program seems "
     "to have had it."
 )
 here.publish({
@@ -263,11 +274,11 @@ here.publish({
         one.claim: {"here": one.here, "verdict": one.verdict, "reason": one.published.reason} for one in findings
     },
     "tally": tally,
-    "loggp": {name: paper.table_5_document(columns) for name, columns in loggp.items()},
+    "loggp": {name: columns.loc[["L", "o", "g", "G"]].to_dict() for name, columns in table_5.items()},
     "penalties": {
         f"{name}; {model}": {"mean": one.mean_slowdown, "worst": one.worst_slowdown, "best_share": one.best_share}
         for (name, model), one in summaries.items()
     },
-    "chain_steps": [vars(step) for step in steps],
+    "chain_steps": steps.to_dict("records"),
     "last_switch_bytes": {str(procs): size for procs, size in last.items()},
 })  # fmt: skip

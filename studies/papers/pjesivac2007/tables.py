@@ -26,7 +26,7 @@ SMALL_LINEAR_PERCENT, HOCKNEY_LARGE_PERCENT = 300, 30
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says and where; `reason` explains why simulation disagrees, if it does."""
+    """What the paper says and where; `reason` explains why simulation disagrees, if it does; 'open': none is known."""
 
     where: str
     published: str
@@ -35,10 +35,9 @@ class Claim:
     @property
     def open(self) -> bool:
         """Whether no reason is known."""
-        return self.reason.startswith(_OPEN)
+        return self.reason.startswith("open")
 
 
-_OPEN = "open"
 _GAP = "open: the paper suspects a gap that shrinks with the number of receivers; the simulated one does not"
 _STRAIGHT = "the description has table 5's straight lines; of curves between them nothing is published"
 _LATENCY = (
@@ -46,146 +45,132 @@ _LATENCY = (
     "not a gap; that favours 8 KiB"
 )
 
-CLAIMS = {
-    "hockney-beta": Claim("6.2", "beyond 100 KB Hockney's beta is constant", _OPEN),
-    "plogp-overheads": Claim(
-        "6.2, figure 1",
-        "PLogP's overheads do not grow evenly with the message",
-        _STRAIGHT + "; only the protocol changes",
-    ),
-    "barrier-hockney": Claim("6.2, figure 2", "Hockney largely overestimates the flat tree", _OPEN),
-    "barrier-slower": Claim(
-        "6.2, figure 2", "the flat tree takes slightly longer than Bruck and recursive doubling", _OPEN
-    ),
-    "barrier-slope": Claim("6.2, figure 2", "the flat tree's time grows more slowly above about 16 nodes", _GAP),
-    "barrier-order": Claim(
-        "6.2, figure 2",
-        "the models capture the relative performance of the three barriers",
-        "on few processes Hockney's printed (P - 1) alpha has one alpha too few for the flat tree, and the fitted gap, "
-        "with a receive overhead in it, makes LogGP's rounds longer than they are",
-    ),
-    "barrier-best-case": Claim(
-        "6.2",
-        "the flat tree is nearer to the best case, in which reports arrive side by side",
-        "SMPI charges the root a receive overhead for each report, one after another; the fitted gap has it in it",
-    ),
-    "reduce-small": Claim("6.2, figure 3", "for small messages unsegmented binomial beats the pipeline", _OPEN),
-    "reduce-large": Claim("6.2, figure 3", "for large messages the segmented pipeline is the best", _OPEN),
-    "reduce-constant": Claim("6.2, figure 3", "the segmented pipeline's time does not depend on P in the end", _OPEN),
-    "reduce-40-ms": Claim("6.2, figure 3", "it takes around 4e4 us, on 8 and on 24 nodes", _OPEN),
-    "reduce-cut-binomial": Claim(
-        "6.2, figure 3",
-        "segments of 1 KB make the binomial reduction faster",
-        "as by the models, each segment adds its overheads; what the paper holds against it, buffers and the TCP "
-        "window of 128 KB, is not in the simulation",
-    ),
-    "reduce-cut-pipeline": Claim("6.2, figure 3", "segments of 1 KB make the pipeline faster", _OPEN),
-    "reduce-never": Claim("6.2, figure 3", "by all models segments never make the binomial reduction faster", _OPEN),
-    "reduce-conditions": Claim(
-        "6.2, figure 4",
-        "Hockney's and fitted PLogP's conditions for segments never hold, measured PLogP's slightly",
-        "g and the overheads are straight lines here that start above 0, so that segments sum to more than the whole",
-    ),
-    "reduce-order": Claim("6.2, figure 3", "all models capture the order of the unsegmented algorithms", _OPEN),
-    "reduce-bend": Claim(
-        "6.2, figure 3", "unsegmented times bend upwards from 1 to 10 KB, binomial's beyond 100 KB, too", _STRAIGHT
-    ),
-    "reduce-plogp": Claim(
-        "6.2, figure 3",
-        "PLogP estimates the segmented pipeline best",
-        "the fitted gap has a receive overhead in it, and the formula adds a send overhead to it",
-    ),
-    "alltoall-hockney": Claim(
-        "6.2, figure 5",
-        "Hockney significantly underestimates the pairwise exchange",
-        "open: the paper suspects congestion; on the simulated switch rounds of pairs share no link",
-    ),
-    "alltoall-others": Claim("6.2, figure 5", "LogGP and PLogP predict it with reasonable accuracy", _OPEN),
-    "best-many": Claim("6.3, figure 6a", "small m, P > 16: unsegmented linear is the best", _GAP),
-    "best-few": Claim(
-        "6.3, figure 6a",
-        "small m, fewer processes: unsegmented binomial",
-        "by table 5 a root sends three messages while the first travels, so few are served soonest one by one",
-    ),
-    "best-1-kb": Claim(
-        "6.3, figure 6a",
-        "m about 1 KB: any of the unsegmented trees",
-        "at 2 KiB trees with two segments are ahead of them already",
-    ),
-    "best-couple": Claim(
-        "6.3, figure 6a",
-        "a couple of KB: split-binary by 1 KB",
-        "at 2 KiB, with one segment in each half, binary by 1 KiB is ahead",
-    ),
-    "best-large": Claim(
-        "6.3, figure 6a", "large m: segmented pipelines", "with many processes their filling still counts at 128 KiB"
-    ),
-    "best-switch": Claim("6.3, figure 6a", "for large m the switching points depend on P", _OPEN),
-    "hockney-small": Claim("6.3, figure 6b", "Hockney: binomial for small m at all P", _OPEN),
-    "hockney-10-kb": Claim(
-        "6.3, figure 6b", "Hockney: split-binary by 1 KB around 10 KB", "at its edges other methods take over, by P"
-    ),
-    "hockney-large": Claim("6.3, figure 6b", "Hockney: split-binary or pipeline by 8 KB for larger m", _OPEN),
-    "loggp-small": Claim(
-        "6.3, figure 6c",
-        "LogGP: unsegmented linear, binomial and binary for small m",
-        "as printed, binary has a second gap in every level; with one, as derived, it is picked, too",
-    ),
-    "loggp-intermediate": Claim("6.3, figure 6c", "LogGP: then split-binary or pipeline by 1 KB", _OPEN),
-    "loggp-large": Claim("6.3, figure 6c", "LogGP: pipeline by 8 KB for really large m", _OPEN),
-    "loggp-early": Claim("6.3, figure 6c", "LogGP switches from 1 to 8 KB earlier than the best does", _LATENCY),
-    "plogp-small": Claim(
-        "6.3, figure 6d",
-        "PLogP: unsegmented binomial for small m",
-        "on the fewest processes the gap is small enough against the latency for linear, as in LogGP's published map",
-    ),
-    "plogp-binary": Claim(
-        "6.3, figure 6d",
-        "PLogP alone picks binary by 1 KB for intermediate m",
-        "open: with overheads below the gap both binary trees take two gaps per segment; split-binary has half of "
-        "these",
-    ),
-    "plogp-large": Claim(
-        "6.3, figure 6d",
-        "PLogP: then split-binary by 1 KB, pipeline by 1 KB, pipeline by 8 KB",
-        "table 2's line for split-binary lacks the exchange of halves, and as printed beats every pipeline",
-    ),
-    "plogp-early-8": Claim(
-        "6.3, figure 6d",
-        "PLogP switches from 1 to 8 KB earlier than LogGP",
-        "from straight lines both make the same parameters",
-    ),
-    "plogp-early-chain": Claim(
-        "6.3, figure 6d",
-        "PLogP switches from split-binary to pipeline earlier than LogGP",
-        "as printed it never does: table 2's split-binary lacks the exchange of halves",
-    ),
-    "penalty-linear": Claim(
-        "6.3, figure 7",
-        "small m, P from 16 on: more than 300 %, for not using linear",
-        _GAP,
-    ),
-    "penalty-few": Claim(
-        "6.3, figure 7",
-        "small m, small P but 5: 0 to 15 % with Hockney and PLogP",
-        "in simulation the gaps and the bytes of a row of sends overlap, where the models add them: linear is better",
-    ),
-    "penalty-intermediate": Claim(
-        "6.3, figure 7",
-        "m up to 10 KB: 0 to 50 %",
-        "in simulation what a process sends to several shares its link evenly, and the first child of a binomial tree "
-        "waits for nearly all; by the formulas it waits for one message",
-    ),
-    "penalty-hockney-worst": Claim(
-        "6.3, figure 7",
-        "Hockney has the largest penalty there",
-        "as printed, Hockney's binary trees serve two children in the bytes of one, so that it leaves the binomial "
-        "tree early, which is right here; with the derived formulas its penalty is the largest",
-    ),
-    "penalty-loggp": Claim("6.3, figure 7", "large m: at most 25 % with LogGP", _LATENCY),
-    "penalty-plogp": Claim("6.3, figure 7", "large m: at most 50 % with PLogP", _OPEN),
-    "penalty-hockney-large": Claim(
-        "6.3, figure 7", "Hockney's split-binary by 8 KB costs about 30 % against the pipeline by 1 KB", _LATENCY
-    ),
+_PUBLISHED = {
+    "6.2": {
+        "hockney-beta": "beyond 100 KB Hockney's beta is constant",
+        "barrier-best-case": "the flat tree is nearer to the best case, in which reports arrive side by side",
+    },
+    "6.2, figure 1": {
+        "plogp-overheads": "PLogP's overheads do not grow evenly with the message",
+    },
+    "6.2, figure 2": {
+        "barrier-hockney": "Hockney largely overestimates the flat tree",
+        "barrier-slower": "the flat tree takes slightly longer than Bruck and recursive doubling",
+        "barrier-slope": "the flat tree's time grows more slowly above about 16 nodes",
+        "barrier-order": "the models capture the relative performance of the three barriers",
+    },
+    "6.2, figure 3": {
+        "reduce-small": "for small messages unsegmented binomial beats the pipeline",
+        "reduce-large": "for large messages the segmented pipeline is the best",
+        "reduce-constant": "the segmented pipeline's time does not depend on P in the end",
+        "reduce-40-ms": "it takes around 4e4 us, on 8 and on 24 nodes",
+        "reduce-cut-binomial": "segments of 1 KB make the binomial reduction faster",
+        "reduce-cut-pipeline": "segments of 1 KB make the pipeline faster",
+        "reduce-never": "by all models segments never make the binomial reduction faster",
+        "reduce-order": "all models capture the order of the unsegmented algorithms",
+        "reduce-bend": "unsegmented times bend upwards from 1 to 10 KB, binomial's beyond 100 KB, too",
+        "reduce-plogp": "PLogP estimates the segmented pipeline best",
+    },
+    "6.2, figure 4": {
+        "reduce-conditions": (
+            "Hockney's and fitted PLogP's conditions for segments never hold, measured PLogP's slightly"
+        ),
+    },
+    "6.2, figure 5": {
+        "alltoall-hockney": "Hockney significantly underestimates the pairwise exchange",
+        "alltoall-others": "LogGP and PLogP predict it with reasonable accuracy",
+    },
+    "6.3, figure 6a": {
+        "best-many": "small m, P > 16: unsegmented linear is the best",
+        "best-few": "small m, fewer processes: unsegmented binomial",
+        "best-1-kb": "m about 1 KB: any of the unsegmented trees",
+        "best-couple": "a couple of KB: split-binary by 1 KB",
+        "best-large": "large m: segmented pipelines",
+        "best-switch": "for large m the switching points depend on P",
+    },
+    "6.3, figure 6b": {
+        "hockney-small": "Hockney: binomial for small m at all P",
+        "hockney-10-kb": "Hockney: split-binary by 1 KB around 10 KB",
+        "hockney-large": "Hockney: split-binary or pipeline by 8 KB for larger m",
+    },
+    "6.3, figure 6c": {
+        "loggp-small": "LogGP: unsegmented linear, binomial and binary for small m",
+        "loggp-intermediate": "LogGP: then split-binary or pipeline by 1 KB",
+        "loggp-large": "LogGP: pipeline by 8 KB for really large m",
+        "loggp-early": "LogGP switches from 1 to 8 KB earlier than the best does",
+    },
+    "6.3, figure 6d": {
+        "plogp-small": "PLogP: unsegmented binomial for small m",
+        "plogp-binary": "PLogP alone picks binary by 1 KB for intermediate m",
+        "plogp-large": "PLogP: then split-binary by 1 KB, pipeline by 1 KB, pipeline by 8 KB",
+        "plogp-early-8": "PLogP switches from 1 to 8 KB earlier than LogGP",
+        "plogp-early-chain": "PLogP switches from split-binary to pipeline earlier than LogGP",
+    },
+    "6.3, figure 7": {
+        "penalty-linear": "small m, P from 16 on: more than 300 %, for not using linear",
+        "penalty-few": "small m, small P but 5: 0 to 15 % with Hockney and PLogP",
+        "penalty-intermediate": "m up to 10 KB: 0 to 50 %",
+        "penalty-hockney-worst": "Hockney has the largest penalty there",
+        "penalty-loggp": "large m: at most 25 % with LogGP",
+        "penalty-plogp": "large m: at most 50 % with PLogP",
+        "penalty-hockney-large": "Hockney's split-binary by 8 KB costs about 30 % against the pipeline by 1 KB",
+    },
 }
-"""The claims by name. The reason is 'open' where none is known."""
+_REASONS = {
+    "plogp-overheads": _STRAIGHT + "; only the protocol changes",
+    "barrier-slope": _GAP,
+    "barrier-order": (
+        "on few processes Hockney's printed (P - 1) alpha has one alpha too few for the flat tree, and the fitted gap, "
+        "with a receive overhead in it, makes LogGP's rounds longer than they are"
+    ),
+    "barrier-best-case": (
+        "SMPI charges the root a receive overhead for each report, one after another; the fitted gap has it in it"
+    ),
+    "reduce-cut-binomial": (
+        "as by the models, each segment adds its overheads; what the paper holds against it, buffers and the TCP "
+        "window of 128 KB, is not in the simulation"
+    ),
+    "reduce-conditions": (
+        "g and the overheads are straight lines here that start above 0, so that segments sum to more than the whole"
+    ),
+    "reduce-bend": _STRAIGHT,
+    "reduce-plogp": "the fitted gap has a receive overhead in it, and the formula adds a send overhead to it",
+    "alltoall-hockney": "open: the paper suspects congestion; on the simulated switch rounds of pairs share no link",
+    "best-many": _GAP,
+    "best-few": "by table 5 a root sends three messages while the first travels, so few are served soonest one by one",
+    "best-1-kb": "at 2 KiB trees with two segments are ahead of them already",
+    "best-couple": "at 2 KiB, with one segment in each half, binary by 1 KiB is ahead",
+    "best-large": "with many processes their filling still counts at 128 KiB",
+    "hockney-10-kb": "at its edges other methods take over, by P",
+    "loggp-small": "as printed, binary has a second gap in every level; with one, as derived, it is picked, too",
+    "loggp-early": _LATENCY,
+    "plogp-small": (
+        "on the fewest processes the gap is small enough against the latency for linear, as in LogGP's published map"
+    ),
+    "plogp-binary": (
+        "open: with overheads below the gap both binary trees take two gaps per segment; split-binary has half of these"
+    ),
+    "plogp-large": "table 2's line for split-binary lacks the exchange of halves, and as printed beats every pipeline",
+    "plogp-early-8": "from straight lines both make the same parameters",
+    "plogp-early-chain": "as printed it never does: table 2's split-binary lacks the exchange of halves",
+    "penalty-linear": _GAP,
+    "penalty-few": (
+        "in simulation the gaps and the bytes of a row of sends overlap, where the models add them: linear is better"
+    ),
+    "penalty-intermediate": (
+        "in simulation what a process sends to several shares its link evenly, and the first child of a binomial tree "
+        "waits for nearly all; by the formulas it waits for one message"
+    ),
+    "penalty-hockney-worst": (
+        "as printed, Hockney's binary trees serve two children in the bytes of one, so that it leaves the binomial "
+        "tree early, which is right here; with the derived formulas its penalty is the largest"
+    ),
+    "penalty-loggp": _LATENCY,
+    "penalty-hockney-large": _LATENCY,
+}
+CLAIMS = {
+    name: Claim(where, text, _REASONS.get(name, "open"))
+    for where, claims in _PUBLISHED.items()
+    for name, text in claims.items()
+}
+"""The claims by name."""

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 from collwise.common.errors import CollwiseError
 from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Measurement
 from collwise.models.hockney import Hockney
-from collwise.models.lmo import LMO, Thresholds
+from collwise.models.lmo import Thresholds
 from collwise.models.piecewise import Array
-from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load
 from collwise.platforms.description import HeterogeneousPlatform
 from collwise.simulator.store import Store
@@ -52,7 +51,7 @@ def test_table_7_1_as_printed() -> None:
 def test_the_platform_has_the_same_table_and_nodes() -> None:
     platform = load("hcl16")
     assert isinstance(platform, HeterogeneousPlatform)
-    assert [int(kind.name) for kind in platform.types_of_hosts] == estimating.types_of_nodes()
+    assert [int(kind.name) for kind in platform.types_of_hosts] == estimating.TYPES_OF_NODES
     for types, (alpha, beta) in tables.TABLE_7_1_MICROSECONDS.items():
         cell = platform.published["hockney"][f"{types[0]}-{types[1]}"]
         assert cell["alpha_seconds"] == pytest.approx(alpha * 1e-6)
@@ -70,18 +69,14 @@ def test_published_mean_weighs_cells_by_their_pairs_of_nodes() -> None:
     nodes, total = tables.NODES_BY_TYPE, np.zeros(2)
     for (one, other), cell in tables.TABLE_7_1_MICROSECONDS.items():
         total += np.array(cell) * (comb(nodes[one], 2) if one == other else nodes[one] * nodes[other])
-    mean = estimating.published_mean()
-    assert mean[0] == pytest.approx(total[0] / 120 * 1e-6)
-    assert mean[1] == pytest.approx(total[1] / 120 * 1e-6)
-
-
-def test_the_homogeneous_model_is_a_cell() -> None:
-    assert estimating.mean_of(tables.HOMOGENEOUS_HOCKNEY) == (63.9e-6, 0.00967e-6)
-    assert estimating.cells_like_the_homogeneous_model() == ["1-1"]
+    found = estimating.homogeneous_hockneys(tables.HOMOGENEOUS_HOCKNEY, tables.HOMOGENEOUS_HOCKNEY)
+    mean = found.loc["mean of table 7.1 over all pairs of nodes"]
+    assert mean.alpha == pytest.approx(total[0] / 120 * 1e-6)
+    assert mean.beta == pytest.approx(total[1] / 120 * 1e-6)
 
 
 def test_table_7_1_takes_means_over_the_pairs_of_two_types() -> None:
-    kinds = estimating.types_of_nodes()
+    kinds = estimating.TYPES_OF_NODES
     alpha, beta = np.zeros((16, 16)), np.zeros((16, 16))
     for i in range(16):
         for j in range(16):
@@ -92,11 +87,14 @@ def test_table_7_1_takes_means_over_the_pairs_of_two_types() -> None:
     # Types 1 and 3 have two nodes each: one of four pairs is twice as slow.
     assert isinstance(off.alpha_seconds, np.ndarray)
     off.alpha_seconds[0, 8] = off.alpha_seconds[8, 0] = 2 * alpha[0, 8]
-    cells = {cell.types: cell for cell in estimating.table_7_1(exact, off)}
-    assert set(cells) == set(tables.TABLE_7_1_MICROSECONDS)
-    assert all(np.allclose(cell.deviation(cell.by_regression), 0) for cell in cells.values())
-    assert cells[1, 3].deviation(cells[1, 3].by_two_sizes) == pytest.approx((0.25, 1.0))
-    assert cells[1, 2].deviation(cells[1, 2].by_two_sizes) == pytest.approx((0.0, 1.0))
+    cells = estimating.table_7_1(exact, off)
+    assert list(cells.index) == [f"{one}-{other}" for one, other in tables.TABLE_7_1_MICROSECONDS]
+    assert np.allclose(cells.regression, cells.published)
+    assert np.allclose(cells.two_sizes.loc["1-3"] / cells.published.loc["1-3"] - 1, (0.25, 1.0))
+    assert np.allclose(cells.two_sizes.loc["1-2"] / cells.published.loc["1-2"] - 1, (0.0, 1.0))
+    homogeneous = estimating.homogeneous_hockneys(exact, off).loc["published homogeneous model"]
+    assert tuple(homogeneous) == (63.9e-6, 0.00967e-6)
+    assert estimating.cells_like(cells, homogeneous) == ["1-1"]
 
 
 class _Lab:
@@ -120,17 +118,18 @@ def test_one_after_another() -> None:
 
 
 def test_errors_leave_out_what_is_not_predicted() -> None:
-    error = estimating.PredictionError.between("m", np.array([1.1, np.nan, 0.7]), np.array([1.0, 1.0, 1.0]))
-    assert error.points == 2
-    assert error.mean == pytest.approx(0.2)
-    assert error.worst == pytest.approx(0.3)
+    found = estimating.errors({"m": np.array([1.1, np.nan, 0.7])}, np.array([1.0, 1.0, 1.0]))
+    assert found.points["m"] == 2
+    assert found["mean"]["m"] == pytest.approx(0.2)
+    assert found.worst["m"] == pytest.approx(0.3)
+    assert estimating.shown(found)["m"] == "20.0 / 30.0"
 
 
 def test_a_failed_case_ends_the_study(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
         context = context_with(store, lambda case: None if case.message_bytes == 2048 else 1.0, "no route")
         with pytest.raises(CollwiseError, match=r"1 cases failed; first: .*scatter.*2048.*: no route"):
-            thesis.simulated_curves(load("hcl16"), [("scatter", "linear")], context)
+            thesis.simulated_curves(load("hcl16"), {"": thesis.SERIES["scatter", "linear"]}, context)
 
 
 def test_regions_of_the_binomial_tree() -> None:
@@ -164,38 +163,30 @@ def test_choices_and_errors() -> None:
     everywhere, first = np.ones(count, dtype=bool), np.arange(count) < 3
     curves = {("scatter", "linear"): np.where(first, 0.5, 2.0), ("scatter", "binomial"): np.ones(count)}
     models = {"optimist": _Model("optimist", 0.5), "pessimist": _Model("pessimist", 2.0)}
-    assert thesis.choices(models, curves, "linear", everywhere) == {
-        "simulation": (3, count), "optimist": (count, 3), "pessimist": (0, count - 3),
-    }  # fmt: skip
-    assert thesis.errors(models, curves, ("scatter", "linear"), first)["pessimist"].mean == pytest.approx(3.0)
-
-
-def test_serial_gather_is_the_sum_of_messages() -> None:
-    generator = np.random.default_rng(2)
-    network = generator.uniform(1e-9, 1e-8, (16, 16))
-    lmo = LMO(generator.uniform(1e-6, 1e-5, 16), generator.uniform(1e-9, 2e-9, 16), network + network.T,
-              network + network.T, Thresholds(1, 2, 3))  # fmt: skip
-    serial = thesis.serial_gather({"lmo_heterogeneous": PointToPointModel("lmo_heterogeneous", "none", lmo)})
-    hockney = PointToPointModel("hockney_heterogeneous", "none", lmo.as_hockney())
-    sizes = [1, 1000, 100_000]
-    found = serial.predict("gather", "linear", 16, sizes)
-    assert found == pytest.approx(hockney.predict("gather", "linear", 16, sizes))
+    found = thesis.choices(models, curves, "linear", everywhere)
+    assert found.to_dict("index") == {
+        "simulation": {"linear": 3, "right": count},
+        "optimist": {"linear": count, "right": 3},
+        "pessimist": {"linear": 0, "right": count - 3},
+    }
+    assert thesis.errors_of(models, curves, ("scatter", "linear"), first)["mean"]["pessimist"] == pytest.approx(3.0)
 
 
 @needs("smpi")
 def test_on_the_exact_platform(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
-        exact = thesis.on_the_exact_platform(SimulationContext(store))
-    assert {row.parameter for row in exact.recovered} == {"C", "t", "L", "1/beta"}
-    assert max(row.worst_error for row in exact.recovered) < 1e-4
-    assert exact.slowest_last.worst < 1e-3
-    assert exact.slowest_last.worst < exact.scatter.worst < 0.05 < exact.hockney_scatter.mean
-    assert exact.binomial.worst < 1e-6
+        recovered, errors = thesis.on_the_exact_platform(SimulationContext(store))
+    assert set(recovered.parameter) == {"C", "t", "L", "1/beta"}
+    assert recovered.worst_error.max() < 1e-4
+    worst = errors.worst
+    assert worst.slowest_last < 1e-3
+    assert worst.slowest_last < worst.scatter < 0.05 < errors["mean"].hockney_scatter
+    assert worst.binomial < 1e-6
 
 
 @needs("smpi")
 def test_lmo_is_exact_where_no_link_is_shared(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
         found = thesis.without_shared_links(load("hcl16"), SimulationContext(store))
-    assert found["lmo"].worst < 1e-3
-    assert found["hockney"].mean > 0.2
+    assert found.worst.lmo < 1e-3
+    assert found["mean"].hockney > 0.2

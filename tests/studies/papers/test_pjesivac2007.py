@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from collwise.models.hockney import HockneyBySize
@@ -55,32 +56,38 @@ def test_points_of_the_paper() -> None:
 
 def test_worst_difference() -> None:
     one = LogGP(1.0, 2.0, 4.0, 5.0, 6.0)
-    assert paper.worst_difference(one, one) == 0
-    assert paper.worst_difference(replace(one, gap_seconds=6.0), one) == pytest.approx(0.2)
-    assert paper.worst_difference(replace(one, send_overhead_seconds=4.0), one) == pytest.approx(1 / 3)
+    columns = {"description": one, "g": replace(one, gap_seconds=6.0), "o": replace(one, send_overhead_seconds=4.0)}
+    parameters = paper.loggp_parameters(columns)
+    assert paper.worst_difference(parameters, "description") == 0
+    assert paper.worst_difference(parameters, "g") == pytest.approx(0.2)
+    assert paper.worst_difference(parameters, "o") == pytest.approx(1 / 3)
+    text = paper.table_5_text(parameters).set_index("parameter").description
+    assert dict(text[["o (us)", "G (ns per byte)"]]) == {"o (us)": "3000000.00", "G (ns per byte)": "6000000000.00"}
 
 
 def test_condition_of_hockney() -> None:
     straight = HockneyBySize(PiecewiseLinear((0.0, 1024.0), (10.0, 10.0 + 1024)))
     one = paper.segmentation_by_hockney(straight, [2048, 4096])
-    assert one.whole == pytest.approx([10 / 2048 + 1, 10 / 4096 + 1])
-    assert one.segmented == pytest.approx([10 / 1024 + 1] * 2)
-    assert one.share == 0
+    assert list(one.whole) == pytest.approx([10 / 2048 + 1, 10 / 4096 + 1])
+    assert list(one.segmented) == pytest.approx([10 / 1024 + 1] * 2)
+    assert (one.whole < one.segmented).all()
     steep = HockneyBySize(PiecewiseLinear((0.0, 1024.0, 2048.0), (10.0, 1034.0, 4000.0)))
-    assert paper.segmentation_by_hockney(steep, [2048]).share == 1
+    bent = paper.segmentation_by_hockney(steep, [2048])
+    assert (bent.whole > bent.segmented).all()
 
 
 def test_condition_of_plogp() -> None:
     overhead = PiecewiseLinear((0.0, 1024.0, 4096.0), (1.0, 2.0, 30.0))
     plogp = PLogP(5.0, overhead, overhead, PiecewiseLinear((0.0, 4096.0), (0.0, 40.0)))
     one = paper.segmentation_by_plogp(plogp, [4096], per_byte=0.001)
-    assert one.whole == pytest.approx([max(40, 60 + 4.096)])
-    assert one.segmented == pytest.approx([max(4 * 10, 4 * 4 + 4.096)])
-    assert one.share == 1
+    assert list(one.whole) == pytest.approx([max(40, 60 + 4.096)])
+    assert list(one.segmented) == pytest.approx([max(4 * 10, 4 * 4 + 4.096)])
+    assert (one.whole > one.segmented).all()
     even = replace(
         plogp, send_overhead=PiecewiseLinear((0.0,), (2.0,)), receive_overhead=PiecewiseLinear((0.0,), (2.0,))
     )
-    assert paper.segmentation_by_plogp(even, [4096], per_byte=0.001).share == 0
+    straight = paper.segmentation_by_plogp(even, [4096], per_byte=0.001)
+    assert (straight.whole <= straight.segmented).all()
 
 
 def test_same_order() -> None:
@@ -166,7 +173,7 @@ def reduce_world(as_published: bool) -> list[claims.Finding]:
     }  # fmt: skip
     met = {"Hockney": 0, "PLogP, measured": 1, "PLogP, fitted": 0}
     conditions = {
-        name: paper.Segmentation(m, np.full(m.shape, float(one if as_published else 1 - one)), np.full(m.shape, 0.5))
+        name: pd.DataFrame({"whole": float(one if as_published else 1 - one), "segmented": 0.5}, index=m)
         for name, one in met.items()
     }
     return claims.reductions(curves_of(paper.REDUCTIONS, ours, predicted), conditions, 128 * KIB)
@@ -276,11 +283,10 @@ def test_verdicts_come_out_either_way(as_published: bool, verdict: str) -> None:
     assert found == dict.fromkeys(published.CLAIMS, verdict)
 
 
-def test_count() -> None:
-    found = [claims.Finding("best-many", "", one) for one in ("yes", "no", "no")]
-    assert claims.count(found) == {"yes": 1, "in part": 0, "no": 2}
-    assert found[0].published is published.CLAIMS["best-many"]
-    assert found[0].published.open
+def test_open_claims() -> None:
+    found = claims.Finding("best-many", "", "no")
+    assert found.published is published.CLAIMS["best-many"]
+    assert found.published.open
     assert not published.CLAIMS["best-few"].open
 
 
@@ -299,9 +305,8 @@ def test_chain_steps() -> None:
     maps = map_world(as_published=True)
     maps.seconds[EVERY_CHOICE.index(Choice("chain", KIB)), -1, -2:] = (1.0, 1.0 + 4096 * 3e-6)
     maps.seconds[EVERY_CHOICE.index(Choice("chain", 8 * KIB)), -1, -2:] = (1.0, 1.0 + 512 * 9e-6)
-    small, large = paper.chain_steps(maps, LogGP(1e-6, 2e-6, 2e-6, 5e-6, 1e-9))
-    assert (small.segment_bytes, large.segment_bytes) == (KIB, 8 * KIB)
-    assert small.simulated_seconds == pytest.approx(3e-6)
-    assert large.simulated_seconds == pytest.approx(9e-6)
-    assert small.gap_seconds == pytest.approx(5e-6 + 1023e-9)
-    assert large.message_seconds == pytest.approx(5e-6 + 8191e-9)
+    steps = paper.chain_steps(maps, LogGP(1e-6, 2e-6, 2e-6, 5e-6, 1e-9))
+    assert list(steps.segment_bytes) == [KIB, 8 * KIB]
+    assert list(steps.simulated_seconds) == pytest.approx([3e-6, 9e-6])
+    assert steps.gap_seconds[0] == pytest.approx(5e-6 + 1023e-9)
+    assert steps.message_seconds[1] == pytest.approx(5e-6 + 8191e-9)

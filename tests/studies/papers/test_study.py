@@ -11,17 +11,16 @@ from typing import Any
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.studies.papers.notebook import known_studies, notebook_of, run
+from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.papers.notebook import known_studies, run
 from collwise.studies.papers.pjesivac2007.tables import CLAIMS
-from collwise.studies.papers.study import StudySettings
+from collwise.studies.papers.study import environment
 
 COLLWISE = [sys.executable, "-m", "collwise.studies"]
 
 
 def test_known_studies() -> None:
-    for name in ("nuriyev2021", "oflynn2009", "pjesivac2007"):
-        assert name in known_studies()
-        assert notebook_of(name).is_file()
+    assert list(known_studies()) == ["nuriyev2021", "oflynn2009", "pjesivac2007"]
 
 
 def test_help_names_every_study() -> None:
@@ -47,7 +46,9 @@ def test_unwritable_output(tmp_path: Path) -> None:
     assert "cannot write" in done.stderr
 
 
-def run_small(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], list[Path]]:
+def run_small(
+    code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, quick: bool = False
+) -> tuple[dict[str, Any], list[Path]]:
     notebook = folder / "small.py"
     notebook.write_text(
         "# %% [markdown]\n# # Small\n# %%\nfrom collwise.studies.papers.study import Study\nhere = Study()\n"
@@ -55,9 +56,8 @@ def run_small(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple
     )
     monkeypatch.setattr("collwise.studies.papers.notebook.known_studies", lambda: {"small": notebook})
     headings: list[str] = []
-    found = run(
-        "small", StudySettings(folder / "t.sqlite", jobs=3), folder / "out", lambda title, _: headings.append(title)
-    )
+    settings = environment(SimulationOptions(folder / "t.sqlite", "smpi", None, 3), quick)
+    found = run("small", settings, folder / "out", lambda title, _: headings.append(title))
     assert headings == ["Small", "Small", "Second part", "Second part"]
     return found
 
@@ -108,13 +108,10 @@ def test_a_cell_that_fails(
 
 
 def test_settings_travel_through_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = StudySettings(tmp_path / "t.sqlite", simgrid="4.1", jobs=2, quick=True)
-    for name, value in settings.environment().items():
-        monkeypatch.setenv(name, value)
-    assert StudySettings.from_environment() == settings
-    monkeypatch.setenv("COLLWISE_JOBS", "many")
-    with pytest.raises(UsageError, match="COLLWISE_JOBS: 'many' is not a number"):
-        StudySettings.from_environment()
+    code = 'with here.context() as context:\n    here.publish({"jobs": context.jobs, "quick": here.quick})'
+    results, _ = run_small(code, tmp_path, monkeypatch, quick=True)
+    assert results == {"jobs": 3, "quick": True, "conclusions": []}
+    assert (tmp_path / "t.sqlite").exists()
 
 
 @pytest.mark.slow

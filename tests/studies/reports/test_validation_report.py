@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from collwise.simulator.timing import Case, Timing
-from collwise.studies.reports.sections import Section, TextTable
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.measurement.repeatability import Repeatability
 from collwise.validation.testbed.check import Check, Exchange
@@ -52,8 +51,7 @@ def made_up() -> Validation:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    more = Section("More", ["of others"], [TextTable(("a", "b"), [("x", 1)])])
-    page, text = write_validation(made_up(), tmp_path_factory.mktemp("report"), [more])
+    page, text = write_validation(made_up(), tmp_path_factory.mktemp("report"))
     assert len(list(page.parent.glob("*.png"))) == 4
     return page.read_text(encoding="utf-8"), text.read_text(encoding="utf-8")
 
@@ -71,7 +69,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         "| bcast | binary | 8 | 8 B | died |",
         "| alltoall of 1000 B, at half the rate beside twice the time | 60.0 ms | 80.0 ms | 75% |",
         "lmo: not fitted",
-        "## More\n\nof others\n\n| a | b |",
         "![Simulated over measured times.](validation-scatter.png)",
     ],
 )

@@ -119,6 +119,11 @@ class Catalogue:
             raise unknown_name("collective", name, self.collectives)
         return self.collectives[name]
 
+    def algorithms(self, collective: str | None = None) -> list[Algorithm]:
+        """All algorithms of a collective, or of all. Raises UsageError for an unknown collective."""
+        entries = self.collectives.values() if collective is None else [self.collective(collective)]
+        return [algorithm for entry in entries for algorithm in entry.algorithms.values()]
+
     def algorithm(self, collective: str, name: str) -> Algorithm:
         """Raises UsageError, with near names, for an unknown one."""
         known = self.collective(collective).algorithms

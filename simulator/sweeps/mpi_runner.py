@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from collwise.common.errors import CollwiseError
@@ -54,13 +54,23 @@ class MpiRunner(Runner):
         """Measures the cases. Raises CollwiseError when the execution ends before all are done."""
         ordered = in_program_order(cases)
         self.processes_started += 1
-        measure_records(
-            self.target,
-            ordered,
-            self.method,
-            lambda record: keep(timing_from_record(ordered[record["id"]], record)),
-            timeout_seconds=self._timeout_seconds or self.method.most_seconds(len(ordered)),
-        )
+
+        def keep_record(record: dict[str, Any]) -> None:
+            keep(timing_from_record(ordered[record["id"]], record))
+
+        with worklist(case_lines(ordered), keep_record, self.target.shared_directory()) as work:
+            ended = self.target.run(
+                "benchmark",
+                max(case.procs for case in ordered),
+                [work.file_name, *self.method.options()],
+                timeout_seconds=self._timeout_seconds or self.method.most_seconds(len(ordered)),
+                on_line=work.take,
+            )
+        if work.done < len(ordered):
+            raise CollwiseError(
+                f"{self.target.installation.label}: {ended.problem}; "
+                f"{work.done} of {len(ordered)} cases were measured and are kept"
+            )
 
 
 def in_program_order(cases: Iterable[Case]) -> list[Case]:
@@ -131,30 +141,6 @@ def measure_launches(
 
     results = [run_cases(runner, cases, store, progress_of(launch)) for launch, runner in enumerate(runners)]
     return [[result.timings[case] for case in cases] for result in results]
-
-
-def measure_records(
-    target: ExecutionTarget,
-    cases: Sequence[Case],
-    method: Method,
-    keep: Callable[[dict[str, Any]], None],
-    *,
-    timeout_seconds: float | None,
-    what: str = "cases",
-) -> None:
-    """One execution of MPI over the cases in their order; `keep` gets the records, whose `id` is a case's position.
-
-    Raises CollwiseError when it ends before all are done; the message calls them `what`.
-    """
-    procs = max(case.procs for case in cases)
-    with worklist(case_lines(cases), keep, target.shared_directory()) as work:
-        options = [work.file_name, *method.options()]
-        ended = target.run("benchmark", procs, options, timeout_seconds=timeout_seconds, on_line=work.take)
-    if work.done < len(cases):
-        raise CollwiseError(
-            f"{target.installation.label}: {ended.problem}; "
-            f"{work.done} of {len(cases)} {what} were measured and are kept"
-        )
 
 
 def timing_from_record(case: Case, record: Mapping[str, Any]) -> Timing:

@@ -153,15 +153,14 @@ def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | Non
 
 
 def _print(result: CalibrationResult) -> None:
-    kinds = sorted({(one.kind, one.within_node) for one in result.residuals})
     rows = [
         (
             kind.replace("_", "-") + (" within a node" if within else ""),
-            sum((one.kind, one.within_node) == (kind, within) for one in result.residuals),
+            len(of_kind),
             len(result.segments.get(kind, ())) or "-" if not within else "-",
             f"{100 * result.median_error(kind, within_node=within):.1f} %",
         )
-        for kind, within in kinds
+        for (kind, within), of_kind in result.residuals.groupby(["kind", "within_node"])
     ]
     title = "Simulated against measured: median relative error; rows and exchanges are not fitted"
     print_table(title, ["times of", "points", "segments", "error"], rows)
@@ -185,5 +184,5 @@ def _document(result: CalibrationResult, file: Path, points_file: Path, drawn: l
         "link_latency_seconds": result.platform.link_latency_seconds,
         "eager_limit_bytes": result.platform.calibration.eager_limit_bytes,
         "segments": {kind: [asdict(one) for one in found] for kind, found in result.segments.items()},
-        "residuals": [asdict(one) | {"relative_error": one.relative_error} for one in result.residuals],
+        "residuals": result.residuals.to_dict("records"),
     }

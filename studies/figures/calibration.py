@@ -12,14 +12,14 @@ from matplotlib.figure import Figure
 from collwise.common.units import format_size
 from collwise.studies.figures.style import PALETTE, save, seconds_axis
 from collwise.validation.calibration.calibration import CalibrationResult
-from collwise.validation.calibration.points import ISEND, PING_PONG, RECEIVE, SEND, of_kind
+from collwise.validation.calibration.points import Kind, of_kind
 from collwise.validation.calibration.segmented_regression import Segment
 
 _TITLES = {
-    SEND: "Time in MPI_Send (os)",
-    ISEND: "Time in MPI_Isend (ois)",
-    RECEIVE: "Time in MPI_Recv of a message that has arrived (or)",
-    PING_PONG: "One way, half a ping-pong",
+    Kind.SEND: "Time in MPI_Send (os)",
+    Kind.ISEND: "Time in MPI_Isend (ois)",
+    Kind.RECEIVE: "Time in MPI_Recv of a message that has arrived (or)",
+    Kind.PING_PONG: "One way, half a ping-pong",
 }
 _MOST_PERCENT = 30.0
 _POINTS, _LINES, _LIMIT = PALETTE[0], PALETTE[1], PALETTE[7]
@@ -30,28 +30,25 @@ def write_figures(result: CalibrationResult, directory: Path) -> list[Path]:
     return [save(figure_of(result, kind), directory / f"calibration-{kind.replace('_', '-')}.png") for kind in _TITLES]
 
 
-def figure_of(result: CalibrationResult, kind: str) -> Figure:
+def figure_of(result: CalibrationResult, kind: Kind) -> Figure:
     """Points and segments over message size, with the relative errors below."""
     points = of_kind(result.points, kind)
     limit = result.platform.calibration.eager_limit_bytes
-    if kind in (SEND, RECEIVE):
+    if kind in (Kind.SEND, Kind.RECEIVE):
         points = [point for point in points if point.message_bytes < limit]
-    simulated = sorted(
-        (one for one in result.residuals if one.kind == kind and not one.within_node),
-        key=lambda one: one.message_bytes,
-    )
+    ascending = result.residuals.sort_values("message_bytes", kind="stable")
+    simulated = ascending[(ascending.kind == kind) & ~ascending.within_node]
     figure, axes = plt.subplots(2, 1, figsize=(7, 6), sharex=True, height_ratios=(3, 1.3))
-    halved = 2 if kind == PING_PONG else 1
+    halved = 2 if kind == Kind.PING_PONG else 1
     sizes = np.array([point.message_bytes for point in points])
     spread = np.array([np.percentile(point.seconds, [10, 50, 90]) for point in points]) / halved
     errors = np.abs(spread[:, [0, 2]] - spread[:, [1]]).T
     axes[0].errorbar(sizes, spread[:, 1], errors, fmt="o", ms=3.5, lw=0.8, color=_POINTS, label="measured, 10 to 90 %")
-    if kind == PING_PONG:
-        both = [(one.message_bytes, one.simulated_seconds / 2) for one in simulated]
-        axes[0].plot(*zip(*both, strict=True), color=_LINES, lw=1.4, label="simulated")
+    if kind == Kind.PING_PONG:
+        axes[0].plot(simulated.message_bytes, simulated.simulated_seconds / 2, color=_LINES, lw=1.4, label="simulated")
         _starts(axes, result.segments[kind])
     else:
-        _segments(axes[0], result.segments[kind], float(sizes.max()) if kind == ISEND else min(limit, sizes.max()))
+        _segments(axes[0], result.segments[kind], float(sizes.max()) if kind == Kind.ISEND else min(limit, sizes.max()))
     for axis in axes:
         axis.axvline(limit, color=_LIMIT, ls="--", lw=1)
     axes[0].axvline(limit, color=_LIMIT, ls="--", lw=1, label=f"eager limit {limit} B")
@@ -78,7 +75,7 @@ def _starts(axes: np.ndarray, segments: list[Segment]) -> None:
             axis.axvline(segment.from_bytes, color=_LINES, ls=":", lw=0.9, label=label)
 
 
-def _errors(axis: Axes, result: CalibrationResult, kind: str) -> None:
+def _errors(axis: Axes, result: CalibrationResult, kind: Kind) -> None:
     """Errors of simulated times; for receives, which are not simulated alone, errors of the segments."""
     found = np.array(result.errors_of(kind))
     sizes, errors = found[:, 0], 100 * found[:, 1]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,32 +13,29 @@ from matplotlib.figure import Figure
 from collwise.common.units import format_size
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
 from collwise.validation.three_way.scores import RankAgreement
-from collwise.validation.three_way.slowdowns import PickSlowdown
-from collwise.validation.three_way.table import SIMULATED, MeasuredRow, ThreeWayTable
+from collwise.validation.three_way.table import SIMULATED, ours, own, predicted_by
 from collwise.validation.three_way.verdict import LIMITS, MEDIAN_ERROR
 
 # Slowdowns above this, in percent, have the darkest colour.
 _DARKEST_PERCENT = 50
 
 
-def scatter(table: ThreeWayTable, title: str) -> Figure:
+def scatter(table: pd.DataFrame, title: str) -> Figure:
     """Simulated over measured time, one panel per collective, with the band of the median error's limit."""
-    names = table.collectives
+    names = list(table.collective.unique())
     figure, axes = _grid(len(names), 3.0, columns=3, width=4.3)
     band = LIMITS[MEDIAN_ERROR]
     for axis, name in zip(axes, names, strict=True):
-        rows = [row for row in table.rows if row.point.collective == name and SIMULATED in row.predicted]
-        if not rows:
+        rows = predicted_by(SIMULATED, ours(table[table.collective == name]))
+        if rows.empty:
             continue
-        algorithms = list(dict.fromkeys(row.algorithm for row in rows))
-        times = [row.seconds for row in rows] + [row.predicted[SIMULATED] for row in rows]
-        ends = np.array([min(times) * 0.8, max(times) * 1.25])
+        times = rows[["seconds", SIMULATED]].to_numpy()
+        ends = np.array([times.min() * 0.8, times.max() * 1.25])
         axis.fill_between(ends, ends * (1 - band), ends * (1 + band), color="#999999", alpha=0.3, linewidth=0)
         axis.plot(ends, ends, color="#666666", linewidth=0.8)
-        for number, algorithm in enumerate(algorithms):
-            mine = [row for row in rows if row.algorithm == algorithm]
+        for number, (algorithm, mine) in enumerate(rows.groupby("algorithm", sort=False)):
             axis.plot(
-                [row.seconds for row in mine], [row.predicted[SIMULATED] for row in mine],
+                mine.seconds, mine[SIMULATED],
                 MARKERS[number % len(MARKERS)], color=PALETTE[number % len(PALETTE)], markersize=4,
                 label=algorithm.replace("_", " "),
             )  # fmt: skip
@@ -56,25 +54,24 @@ def scatter(table: ThreeWayTable, title: str) -> Figure:
     return figure
 
 
-def times(table: ThreeWayTable, collective: str, title: str) -> Figure:
+def times(table: pd.DataFrame, collective: str, title: str) -> Figure:
     """Measured times with intervals (markers) and simulated ones (lines) over m, one colour per algorithm."""
     figure, axis = plt.subplots(figsize=(7.4, 4.8))
-    rows = [row for row in table.rows if row.point.collective == collective]
-    for number, algorithm in enumerate(dict.fromkeys(row.algorithm for row in rows)):
-        mine = sorted((row for row in rows if row.algorithm == algorithm), key=lambda row: row.point.message_bytes)
-        sizes = [row.point.message_bytes for row in mine]
+    here = table[table.collective == collective].sort_values("message_bytes", kind="stable")
+    # In the order of the table, not of the sizes.
+    for number, algorithm in enumerate(ours(table[table.collective == collective]).algorithm.unique()):
+        mine = here[here.algorithm == algorithm]
         colour, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
         axis.errorbar(
-            sizes, [row.seconds for row in mine], yerr=_bars(mine), fmt=marker, color=colour, markersize=5,
+            mine.message_bytes, mine.seconds, yerr=_bars(mine), fmt=marker, color=colour, markersize=5,
             capsize=2.5, elinewidth=1, label=algorithm.replace("_", " "),
         )  # fmt: skip
-        axis.plot(sizes, [row.predicted.get(SIMULATED, np.nan) for row in mine], "-", color=colour, linewidth=1)
-    own = sorted((one for one in table.builtin if one.point.collective == collective), key=lambda one: one.point)
+        axis.plot(mine.message_bytes, mine[SIMULATED], "-", color=colour, linewidth=1)
     axis.plot(
-        [one.point.message_bytes for one in own], [one.seconds for one in own], "_", color="black", markersize=14,
+        own(here).message_bytes, own(here).seconds, "_", color="black", markersize=14,
         markeredgewidth=1.5, label="MPI's own choice",
     )  # fmt: skip
-    size_axis(axis, sorted({row.point.message_bytes for row in rows}))
+    size_axis(axis, sorted(set(ours(here).message_bytes)))
     seconds_axis(axis)
     axis.set_title(title, fontsize=11)
     axis.legend(
@@ -84,24 +81,22 @@ def times(table: ThreeWayTable, collective: str, title: str) -> Figure:
     return figure
 
 
-def _bars(rows: Sequence[MeasuredRow]) -> list[list[float]]:
+def _bars(rows: pd.DataFrame) -> list[pd.Series]:
     """Half-widths downwards and upwards: 0 for a single repetition, and never down to zero seconds."""
-    widths = [row.half_width_seconds if np.isfinite(row.half_width_seconds) else 0.0 for row in rows]
-    down = [min(width, 0.9 * row.seconds) for width, row in zip(widths, rows, strict=True)]
-    return [down, widths]
+    widths = rows.half_width_seconds.where(np.isfinite(rows.half_width_seconds), 0.0)
+    return [np.minimum(widths, 0.9 * rows.seconds), widths]
 
 
-def slowdown_maps(slowdowns: Mapping[str, Sequence[PickSlowdown]], title: str) -> Figure:
+def slowdown_maps(slowdowns: Mapping[str, pd.DataFrame], title: str) -> Figure:
     """The slowdown of each source's picks in percent, one panel per source; white: no pick."""
-    points = [one.point for found in slowdowns.values() for one in found]
-    collectives = list(dict.fromkeys(point.collective for point in points))
-    sizes = sorted({point.message_bytes for point in points})
+    every = pd.concat(slowdowns.values())
+    collectives, sizes = list(every.collective.unique()), sorted(set(every.message_bytes))
     figure, axes = _grid(len(slowdowns), 0.36 * len(collectives) + 1.1, columns=3, width=0.42 * len(sizes) + 1.6)
     shown = None
     for axis, (source, found) in zip(axes, slowdowns.items(), strict=True):
         cells = np.full((len(collectives), len(sizes)), np.nan)
-        for one in found:
-            cells[collectives.index(one.point.collective), sizes.index(one.point.message_bytes)] = one.slowdown * 100
+        for one in found.itertuples():
+            cells[collectives.index(one.collective), sizes.index(one.message_bytes)] = one.slowdown * 100
         shown = axis.imshow(cells, cmap="viridis_r", vmin=0, vmax=_DARKEST_PERCENT, aspect="auto")
         for (i, j), value in np.ndenumerate(cells):
             if np.isfinite(value):

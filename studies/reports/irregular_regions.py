@@ -40,7 +40,7 @@ def algorithm_cells(found: Regions) -> list[tuple[str, ...]]:
             f"{row.escalated:.0%}",
             *_count_cells(row.counts),
         )
-        for row in region_times(found)
+        for row in region_times(found).itertuples()
     ]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
+
+import pandas as pd
 
 from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import MODELS
@@ -20,8 +22,8 @@ from collwise.validation.three_way.conditions import CONDITIONS
 from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.scores import Errors, RankAgreement, errors_by, errors_of, rank_agreement
-from collwise.validation.three_way.slowdowns import PickSlowdown, pick_summary, slowdowns_of_builtin, slowdowns_of_picks
-from collwise.validation.three_way.table import SIMULATED, MeasuredRow, ThreeWayTable
+from collwise.validation.three_way.slowdowns import slowdowns_of_builtin, slowdowns_of_picks
+from collwise.validation.three_way.table import SIMULATED, ours, own, records, sources, with_points
 from collwise.validation.three_way.verdict import ALL, LARGE, LARGE_BYTES, verdicts
 
 STEM = "validation"
@@ -74,7 +76,7 @@ def limits(result: Validation) -> Section:
     bad = {(i, j) for i, one in enumerate(found) for j in range(len(columns)) if not one.within_limit}
     tables = [TextTable(columns, rows, 2, bad=bad)]
     text = [
-        f"Simulated against measured times on {_testbed_title(result.main.targets[0])}.",
+        f"Simulated against measured times on {_testbed_title(result.main.target.iloc[0])}.",
         "Messages below 8 KiB fit, or nearly fit, into the burst of the test bed's token buckets: after a pause they "
         "take no time on the wire, in a row they do. Simulation always has the link's rate.",
     ]
@@ -86,34 +88,17 @@ def _why(result: Validation, collective: str) -> str:
     chosen = [
         one
         for one in result.diagnoses
-        if collective in (ALL, one.disagreement.worst.point.collective)
-        or (collective == LARGE and one.disagreement.worst.point.message_bytes >= LARGE_BYTES)
+        if collective in (ALL, one.disagreement.worst.collective)
+        or (collective == LARGE and one.disagreement.worst.message_bytes >= LARGE_BYTES)
     ]
     causes = collections.Counter(one.cause for one in chosen)
     return ", ".join(f"{cause} ({count})" for cause, count in causes.most_common())
 
 
-def _groups(table: ThreeWayTable) -> Iterator[tuple[str, list[MeasuredRow]]]:
-    """The rows of all collectives together, then of each."""
-    for name in (ALL, *table.collectives):
-        yield name, [row for row in table.rows if name in (ALL, row.point.collective)]
-
-
-def all_errors(table: ThreeWayTable) -> dict[tuple[str, str], Errors]:
-    """Relative errors by source and collective, all together first; sources without any prediction are left out."""
-    found = {
-        (source, name): errors_of(row.error(source) for row in rows)
-        for source in table.sources
-        for name, rows in _groups(table)
-    }
-    return {key: errors for key, errors in found.items() if errors is not None}
-
-
-def _errors(table: ThreeWayTable) -> Section:
-    rows = [(*key, *_error_cells(errors)) for key, errors in all_errors(table).items()]
-    sizes = errors_by(
-        sorted(table.rows, key=lambda r: r.point.message_bytes), SIMULATED, lambda r: r.point.message_bytes
-    )
+def _errors(table: pd.DataFrame) -> Section:
+    measured = ours(table)
+    rows = [(source, name, *_error_cells(found)) for source, name, found in _errors_by_collective(measured)]
+    sizes = errors_by(measured.sort_values("message_bytes", kind="stable"), SIMULATED, "message_bytes")
     by_size = [(format_size(size), *_error_cells(found)) for size, found in sizes.items()]
     tables = [
         TextTable(("source", "collective", *_ERROR_COLUMNS), rows, 2, "By source and collective"),
@@ -123,9 +108,9 @@ def _errors(table: ThreeWayTable) -> Section:
         "Relative error e = source / measured - 1: median, mean and 90th percentile of |e|, its mean with sign (bias), "
         "and the worst."
     )
-    testbed = _testbed_title(table.targets[0])
+    testbed = _testbed_title(table.target.iloc[0])
     pictures = [Picture("scatter", draw.scatter(table, testbed), "Simulated over measured times.")]
-    for name in table.collectives:
+    for name in measured.collective.unique():
         title = f"{name} on {testbed}"
         caption = f"{name}: measured (markers, 95 % intervals) and simulated (lines)."
         pictures.append(Picture(f"times-{name}", draw.times(table, name, title), caption))
@@ -140,13 +125,16 @@ def _error_cells(found: Errors) -> tuple[object, ...]:
     )
 
 
-def agreements(table: ThreeWayTable) -> dict[str, dict[str, RankAgreement]]:
+def agreements(table: pd.DataFrame) -> dict[str, dict[str, RankAgreement]]:
     """Rank agreement by collective, all together first, and by source that predicts two algorithms at least."""
-    found = {name: {source: rank_agreement(rows, source) for source in table.sources} for name, rows in _groups(table)}
-    return {name: {source: one for source, one in of.items() if one.points} for name, of in found.items()}
+    found: dict[str, dict[str, RankAgreement]] = {}
+    for name, rows in _by_collective(table):
+        by_source = {source: rank_agreement(rows, source) for source in sources(table)}
+        found[name] = {source: one for source, one in by_source.items() if one.points}
+    return found
 
 
-def _ranks(table: ThreeWayTable) -> Section:
+def _ranks(table: pd.DataFrame) -> Section:
     found = agreements(table)
     rows = [
         (name, source, one.points, f"{one.tau:.2f}", f"{one.tau_distinguishable:.2f}", percent(one.distinguishable))
@@ -160,7 +148,7 @@ def _ranks(table: ThreeWayTable) -> Section:
         "pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair that the "
         "source gives one time counts for neither side."
     )
-    title = f"Rank agreement on {_testbed_title(table.targets[0])}, distinguishable pairs"
+    title = f"Rank agreement on {_testbed_title(table.target.iloc[0])}, distinguishable pairs"
     pictures = [
         Picture(
             "ranks",
@@ -171,20 +159,20 @@ def _ranks(table: ThreeWayTable) -> Section:
     return Section("Rank agreement", [text], [TextTable(columns, rows, 2)], pictures)
 
 
-def all_slowdowns(table: ThreeWayTable) -> dict[str, list[PickSlowdown]]:
+def all_slowdowns(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The slowdowns of each source's picks, the MPI library's own last; sources that pick nothing are left out."""
-    found = {source: slowdowns_of_picks(table.rows, source) for source in table.sources}
-    found[OWN] = slowdowns_of_builtin(table.rows, table.builtin)
-    return {source: picks for source, picks in found.items() if picks}
+    found = {source: slowdowns_of_picks(ours(table), source) for source in sources(table)}
+    found[OWN] = slowdowns_of_builtin(table)
+    return {source: picks for source, picks in found.items() if len(picks)}
 
 
-def _slowdowns(table: ThreeWayTable) -> Section:
+def _slowdowns(table: pd.DataFrame) -> Section:
     found = all_slowdowns(table)
     rows = [
-        cells
-        for name in (ALL, *table.collectives)
+        _slowdown_cells(name, source, mine)
+        for name in (ALL, *table.collective.unique())
         for source, picks in found.items()
-        if (cells := _slowdown_cells(name, source, [one for one in picks if name in (ALL, one.point.collective)]))
+        if len(mine := picks if name == ALL else picks[picks.collective == name])
     ]
     columns = ("collective", "picked by", "points", "mean slowdown", "worst slowdown", "worst at", "best picked",
                "beyond intervals", "candidates")  # fmt: skip
@@ -194,7 +182,7 @@ def _slowdowns(table: ThreeWayTable) -> Section:
         "that exceed the confidence intervals. The best of several measured means is a little too good, so small "
         f"slowdowns are upper bounds. {OWN} compares MPI's own collective with the best of ours, and may be negative."
     )
-    title = f"Slowdown of picks on {_testbed_title(table.targets[0])}, in measured time"
+    title = f"Slowdown of picks on {_testbed_title(table.target.iloc[0])}, in measured time"
     pictures = [
         Picture(
             "slowdowns",
@@ -205,19 +193,15 @@ def _slowdowns(table: ThreeWayTable) -> Section:
     return Section("Slowdown of picks", [text], [TextTable(columns, rows, 2)], pictures)
 
 
-def _slowdown_cells(name: str, source: str, picks: Sequence[PickSlowdown]) -> tuple[object, ...]:
-    found = pick_summary(picks)
-    if found is None:
-        return ()
-    worst, own = found.worst, source == OWN
-    at = f"P = {worst.point.procs}, {format_size(worst.point.message_bytes)}"
-    picked = f"{worst.point.collective} {worst.pick or 'its own'} for {worst.best}, {at}"
-    measured = sum(one.measured for one in picks) / len(picks)
+def _slowdown_cells(name: str, source: str, picks: pd.DataFrame) -> tuple[object, ...]:
+    worst, points = picks.loc[picks.slowdown.idxmax()], len(picks)
+    at = f"P = {worst.procs}, {format_size(worst.message_bytes)}"
+    picked = f"{worst.collective} {worst.pick or 'its own'} for {worst.best}, {at}"
     return (
-        *(name, source, found.points, percent(found.mean), percent(worst.slowdown), picked),
-        "-" if own else f"{found.best_picked} of {found.points}",
-        f"{found.certain} of {found.points}",
-        "-" if own else f"{found.mean_candidates:.1f} of {measured:.1f}",
+        *(name, source, points, percent(picks.slowdown.to_numpy().mean()), percent(worst.slowdown), picked),
+        "-" if source == OWN else f"{(picks.pick == picks.best).sum()} of {points}",
+        f"{picks.certain.sum()} of {points}",
+        "-" if source == OWN else f"{picks.candidates.mean():.1f} of {picks.measured.mean():.1f}",
     )
 
 
@@ -245,7 +229,7 @@ def _causes(result: Validation) -> Section:
     rest = [one for one in result.disagreements if id(one) not in looked_at]
     points = sum(len(one.rows) for one in result.disagreements)
     text = [
-        f"Simulation and measurement differ by more than {LIMIT * 100:.0f} % in {points} of {len(result.main.rows)} "
+        f"Simulation and measurement differ by more than {LIMIT * 100:.0f} % in {points} of {len(ours(result.main))} "
         f"cases, in {len(result.disagreements)} groups of one algorithm on neighbouring sizes. Of "
         f"{len(result.diagnoses)} of them, the worst of each collective first, the worst case was run again as it is "
         "and with one condition changed at a time. The cause is the change that closes the gap |ln(simulated / "
@@ -279,34 +263,48 @@ def _causes(result: Validation) -> Section:
 
 def _group_cells(one: Disagreement) -> tuple[object, ...]:
     worst = one.worst
-    sizes = [row.point.message_bytes for row in one.rows]
-    extent = format_size(sizes[0]) if len(sizes) == 1 else f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
-    at = format_size(worst.point.message_bytes)
-    return (worst.point.collective, worst.algorithm, extent, at, percent(worst.error(SIMULATED), sign=True))
+    extent = " to ".join(dict.fromkeys(format_size(one.rows.message_bytes.iloc[end]) for end in (0, -1)))
+    error = percent(worst[SIMULATED] / worst.seconds - 1, sign=True)
+    return (worst.collective, worst.algorithm, extent, format_size(worst.message_bytes), error)
 
 
 def _others(result: Validation) -> Section:
-    title, targets = "Other process counts, rates and transport", result.table.targets
-    if len(targets) < 2:
+    title, tables = "Other process counts, rates and transport", dict(iter(result.table.groupby("target", sort=False)))
+    if len(tables) < 2:
         return Section(title, ["None were measured."])
     rows = []
-    for table in map(result.table.at, targets):
-        found = verdicts(table)
-        for name, of_name in _groups(table):
-            mine = [percent(one.found) for one in found if one.collective == name]
+    for testbed, table in tables.items():
+        found = {(one.collective, one.quantity): one for one in verdicts(table)}
+        for name, here in _by_collective(table):
+            mine = [one for key, one in found.items() if key[0] == name]
             if mine:
-                tau = rank_agreement(of_name, SIMULATED).tau
-                rows.append((_testbed_title(table.targets[0]), name, *mine, f"{tau:.2f}"))
+                ranks = rank_agreement(here, SIMULATED)
+                rows.append((_testbed_title(testbed), name, *(percent(one.found) for one in mine), f"{ranks.tau:.2f}"))
+    columns = ("where", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
     text = (
         "Simulation on each test bed. The other test beds have fewer sizes. '-default' is the test bed with Open MPI's "
         "default transport: puts, and send buffers that grow (docs/testbed.md)."
     )
-    columns = ("where", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
     return Section(title, [text], [TextTable(columns, rows, 2)])
 
 
-def _by_algorithm(table: ThreeWayTable) -> Section:
-    found = errors_by(table.rows, SIMULATED, lambda row: (row.point.collective, row.algorithm))
+def _by_collective(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of our algorithms, all together first."""
+    rows = ours(table)
+    return [(ALL, rows), *rows.groupby("collective", sort=False)]
+
+
+def _errors_by_collective(table: pd.DataFrame) -> list[tuple[str, str, Errors]]:
+    return [
+        (source, name, found)
+        for source in sources(table)
+        for name, rows in _by_collective(table)
+        if (found := errors_of(rows, source)) is not None
+    ]
+
+
+def _by_algorithm(table: pd.DataFrame) -> Section:
+    found = errors_by(ours(table), SIMULATED, ["collective", "algorithm"])
     rows = [(*key, *_error_cells(errors)) for key, errors in found.items()]
     return Section("Simulated, by algorithm", (), [TextTable(("collective", "algorithm", *_ERROR_COLUMNS), rows, 2)])
 
@@ -350,7 +348,7 @@ def document(result: Validation) -> dict[str, Any]:
         ],
         "errors": [
             {"source": source, "collective": name, **asdict(found)}
-            for (source, name), found in all_errors(main).items()
+            for source, name, found in _errors_by_collective(main)
         ],
         "ranks": [
             {"collective": name, "source": source, **asdict(one)}
@@ -358,19 +356,22 @@ def document(result: Validation) -> dict[str, Any]:
             for source, one in by_source.items()
         ],
         "slowdowns": [
-            {"source": source, **asdict(one)} for source, picks in all_slowdowns(main).items() for one in picks
+            {"source": source, **one} for source, picks in all_slowdowns(main).items() for one in with_points(picks)
         ],
         "repeated": asdict(result.repeated),
         "checked": None if result.checked is None else result.checked.as_json(),
         "causes": [
             {
                 "cause": one.cause,
-                **asdict(one.disagreement.worst),
+                **records(one.disagreement.worst.to_frame().T)[0],
                 "under": {k: asdict(v) for k, v in one.under.items()},
             }
             for one in result.diagnoses
         ],
-        "rows": [asdict(row) for row in result.table.rows],
-        "builtin": [asdict(one) for one in result.table.builtin],
+        "rows": records(ours(result.table)),
+        "builtin": [
+            {name: row[name] for name in ("point", "seconds", "half_width_seconds")}
+            for row in records(own(result.table))
+        ],
         "failed": [asdict(one) for one in result.failed],
     }

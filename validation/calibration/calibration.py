@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import pandas as pd
 
 from collwise.platforms import Platform
 from collwise.simulator.execution.targets import ExecutionTarget
@@ -20,64 +21,38 @@ from collwise.validation.calibration.plan import (
     simulate_plan,
     size_plan,
 )
-from collwise.validation.calibration.points import (
-    EXCHANGE,
-    ISEND,
-    PING_PONG,
-    RECEIVE,
-    ROW,
-    SEND,
-    CalibrationPoint,
-    case_of_kind,
-    of_kind,
-)
+from collwise.validation.calibration.points import CalibrationPoint, Kind, case_of_kind, of_kind
 from collwise.validation.calibration.segmented_regression import value_at
 from collwise.validation.calibration.smpi_parameters import Segments, clock_seconds, eager_limit, fit_platform
 
 # Receives are not among them: in simulation a message sets out only when its receive is posted.
-_COMPARED = (PING_PONG, SEND, ISEND, ROW, EXCHANGE)
-
-
-@dataclass(frozen=True)
-class Residual:
-    """A measured time (the median, less the time of reading the clock) and the simulated one."""
-
-    kind: str
-    within_node: bool
-    message_bytes: int
-    measured_seconds: float
-    simulated_seconds: float
-
-    @property
-    def relative_error(self) -> float:
-        """(simulated - measured) / measured."""
-        return self.simulated_seconds / self.measured_seconds - 1
+_COMPARED = (Kind.PING_PONG, Kind.SEND, Kind.ISEND, Kind.ROW, Kind.EXCHANGE)
 
 
 @dataclass(frozen=True)
 class CalibrationResult:
     """The calibrated platform, its points, the fitted segments by kind, and the simulated times beside the points.
 
-    Segments of kind 'ping_pong' are the one-way time in the network by message and envelope, without os and or.
+    Segments of kind 'ping_pong' are the one-way time in the network by message and envelope, without os and or. A row
+    of `residuals` has kind, within_node, message_bytes, measured_seconds (the median, less the time of reading the
+    clock), simulated_seconds, and relative_error, (simulated - measured) / measured.
     """
 
     platform: Platform
     points: tuple[CalibrationPoint, ...]
     segments: Segments
-    residuals: tuple[Residual, ...]
+    residuals: pd.DataFrame
 
-    def errors_of(self, kind: str) -> list[tuple[int, float]]:
+    def errors_of(self, kind: Kind) -> list[tuple[int, float]]:
         """(message bytes, relative error) of simulated times between nodes; for receives the error of their segments.
 
         Sends and receives are those below the eager limit, where os and or are charged.
         """
         limit, clock = self.platform.calibration.eager_limit_bytes, clock_seconds(self.points)
-        if kind != RECEIVE:
-            return [
-                (one.message_bytes, one.relative_error)
-                for one in self.residuals
-                if one.kind == kind and not one.within_node and (kind != SEND or one.message_bytes < limit)
-            ]
+        if kind != Kind.RECEIVE:
+            rows = self.residuals[(self.residuals.kind == kind) & ~self.residuals.within_node]
+            rows = rows[rows.message_bytes < limit] if kind == Kind.SEND else rows
+            return list(zip(rows.message_bytes, rows.relative_error, strict=True))
         return [
             (
                 point.message_bytes,
@@ -87,14 +62,10 @@ class CalibrationResult:
             if point.message_bytes < limit
         ]
 
-    def median_error(self, kind: str, *, within_node: bool = False) -> float:
+    def median_error(self, kind: Kind, *, within_node: bool = False) -> float:
         """Median absolute relative error of a kind; nan if it has no points."""
-        errors = [
-            abs(one.relative_error)
-            for one in self.residuals
-            if one.kind == kind and one.within_node == within_node and one.simulated_seconds > 0
-        ]
-        return statistics.median(errors) if errors else float("nan")
+        rows = self.residuals[(self.residuals.kind == kind) & (self.residuals.within_node == within_node)]
+        return float(rows[rows.simulated_seconds > 0].relative_error.abs().median())
 
 
 def measure_points(
@@ -122,16 +93,16 @@ def measure_points(
 def refit(points: Sequence[CalibrationPoint], nominal: Platform, context: SimulationContext) -> CalibrationResult:
     """A platform of the nominal one's name fitted to the points. Raises UsageError when a kind has too few."""
     platform, segments = fit_platform(points, nominal)
-    return CalibrationResult(platform, tuple(points), segments, tuple(_residuals(platform, points, context)))
+    return CalibrationResult(platform, tuple(points), segments, _residuals(platform, points, context))
 
 
 def alone_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> Platform:
     """The platform fitted to single messages, however quick they are, regardless of messages in a row."""
     unbounded = replace(nominal, link_bytes_per_second=math.inf)
-    return fit_platform([point for point in points if point.kind != ROW], unbounded)[0]
+    return fit_platform([point for point in points if point.kind != Kind.ROW], unbounded)[0]
 
 
-def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: SimulationContext) -> list[Residual]:
+def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: SimulationContext) -> pd.DataFrame:
     """Every measured message beside the same one simulated, between two nodes or within one."""
     chosen = [point for point in points if point.kind in _COMPARED]
     clock = clock_seconds(points)
@@ -140,13 +111,10 @@ def _residuals(platform: Platform, points: Sequence[CalibrationPoint], context: 
         for point in chosen
     ]
     simulated = simulate_plan(platform, 4, 2, cases, context)
-    return [
-        Residual(
-            one.kind,
-            one.within_node,
-            one.message_bytes,
-            max(one.median_seconds - clock, 1e-9),
-            other.median_seconds,
-        )
+    rows = [
+        (one.kind, one.within_node, one.message_bytes, max(one.median_seconds - clock, 1e-9), other.median_seconds)
         for one, other in zip(chosen, simulated, strict=True)
     ]
+    columns = ["kind", "within_node", "message_bytes", "measured_seconds", "simulated_seconds"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(relative_error=table.simulated_seconds / table.measured_seconds - 1)

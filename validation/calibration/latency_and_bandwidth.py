@@ -10,7 +10,7 @@ import numpy as np
 
 from collwise.common.errors import UsageError
 from collwise.platforms.smpi import ENVELOPE_BYTES
-from collwise.validation.calibration.points import PING_PONG
+from collwise.validation.calibration.points import Kind
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments
 
 LEAST_SECONDS, LEAST_SECONDS_PER_BYTE = 1e-9, 1e-15
@@ -87,7 +87,7 @@ def fit_network(
         )
         made += [replace(one, from_bytes=max(start, one.from_bytes - ENVELOPE_BYTES)) for one in found]
     if not made:
-        raise UsageError(f"too few measurements of kind '{PING_PONG}'; valid: {_LEAST_POINTS} and more")
+        raise UsageError(f"too few measurements of kind '{Kind.PING_PONG}'; valid: {_LEAST_POINTS} and more")
     return [replace(made[0], from_bytes=0), *made[1:]]
 
 

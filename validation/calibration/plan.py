@@ -16,20 +16,7 @@ from collwise.simulator.sweeps.experiment_runner import measured_experiments
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import Progress, run_cases
 from collwise.simulator.timing import Case
-from collwise.validation.calibration.points import (
-    CLOCK,
-    EAGER,
-    EXCHANGE,
-    ISEND,
-    PING_PONG,
-    RECEIVE,
-    REDUCE,
-    ROW,
-    SEND,
-    CalibrationPoint,
-    case_of_kind,
-    point_of,
-)
+from collwise.validation.calibration.points import CalibrationPoint, Kind, case_of_kind, point_of
 
 LEAST_BYTES = 1
 MOST_BYTES = 4 * 2**20
@@ -61,7 +48,6 @@ class CalibrationGrid:
     most_bytes: int = MOST_BYTES
     seconds_each: float = 0.06
     most_repetitions: int = 25
-    seed: int = 1
 
     def __post_init__(self) -> None:
         if not 1 <= self.least_bytes < self.most_bytes <= 2**30:
@@ -82,8 +68,8 @@ def pairs_between_nodes(procs: int, processes_per_node: int) -> tuple[int, ...]:
 
 def limit_plan(pair: tuple[int, ...], processes_per_node: int, most_bytes: int) -> CalibrationPlan:
     """The eager limit, on which the plan of sizes depends, and the clock, which depends on no size."""
-    clock = case_of_kind(CLOCK, pair, processes_per_node, 0, _CLOCK_READINGS)
-    eager = case_of_kind(EAGER, pair, processes_per_node, most_bytes, _EAGER_TRIALS, _LATE_SECONDS)
+    clock = case_of_kind(Kind.CLOCK, pair, processes_per_node, 0, _CLOCK_READINGS)
+    eager = case_of_kind(Kind.EAGER, pair, processes_per_node, most_bytes, _EAGER_TRIALS, _LATE_SECONDS)
     return {clock: _CLOCK_REPETITIONS, eager: 1}
 
 
@@ -99,30 +85,30 @@ def size_plan(
     All are between the pairs of `processes` side by side, except for ping-pongs between the first two processes of a
     node that has several. The times of `nominal` determine how often each is repeated.
     """
-    chance = random.Random(grid.seed)
+    chance = random.Random(1)
     most = grid.most_bytes
     eager = max(grid.least_bytes + 1, min(most, eager_limit_bytes - 1))
     below = min(most, 4 * eager)
     wanted = [
-        (PING_PONG, grid.ping_pongs, most, 1, 2.0),
-        (SEND, grid.calls, below, 1, 1.0),
-        (ISEND, grid.calls, below, 1, 1.0),
-        (RECEIVE, grid.calls, eager, 1, 3.0),
-        (ROW, grid.rows, eager, _ROW_MESSAGES, float(_ROW_MESSAGES)),
-        (EXCHANGE, grid.exchanges, below, _EXCHANGES, float(_EXCHANGES)),
+        (Kind.PING_PONG, grid.ping_pongs, most, 1, 2.0),
+        (Kind.SEND, grid.calls, below, 1, 1.0),
+        (Kind.ISEND, grid.calls, below, 1, 1.0),
+        (Kind.RECEIVE, grid.calls, eager, 1, 3.0),
+        (Kind.ROW, grid.rows, eager, _ROW_MESSAGES, float(_ROW_MESSAGES)),
+        (Kind.EXCHANGE, grid.exchanges, below, _EXCHANGES, float(_EXCHANGES)),
     ]
     made = []
     for kind, sizes, largest, count, messages in wanted:
         for size in _sizes(chance, grid.least_bytes, largest, sizes):
             one_way = _expected_seconds(nominal, size)
-            delay = 2 * one_way + _SLACK_SECONDS if kind == RECEIVE else 0.0
+            delay = 2 * one_way + _SLACK_SECONDS if kind == Kind.RECEIVE else 0.0
             case = case_of_kind(kind, processes, processes_per_node, size, count, delay)
             made.append((case, _repetitions(grid, messages * one_way)))
     for size in _sizes(chance, grid.least_bytes, most, grid.calls if processes_per_node > 1 else 0):
-        case = case_of_kind(PING_PONG, (0, 1), processes_per_node, size)
+        case = case_of_kind(Kind.PING_PONG, (0, 1), processes_per_node, size)
         made.append((case, _repetitions(grid, 2 * size / nominal.loopback_bytes_per_second)))
     for size in _sizes(chance, 1024, 2**20, 8):
-        case = case_of_kind(REDUCE, processes, processes_per_node, -(-size // 8) * 8)
+        case = case_of_kind(Kind.REDUCE, processes, processes_per_node, -(-size // 8) * 8)
         made.append((case, grid.most_repetitions))
     chance.shuffle(made)
     return dict(made)

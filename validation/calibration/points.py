@@ -7,7 +7,8 @@ import io
 import math
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 from collwise.common import experiments
@@ -17,32 +18,38 @@ from collwise.common.files import write_text
 from collwise.simulator.sweeps.experiment_runner import case_of, experiment_of
 from collwise.simulator.timing import Case, Timing
 
-CLOCK = "clock"
-SEND = "send"
-ISEND = "isend"
-RECEIVE = "receive"
-PING_PONG = "ping_pong"
-ROW = "row"
-EXCHANGE = "exchange"
-REDUCE = "reduce"
-EAGER = "eager"
+
+class Kind(StrEnum):
+    """What a calibration measures."""
+
+    CLOCK = "clock"
+    SEND = "send"
+    ISEND = "isend"
+    RECEIVE = "receive"
+    PING_PONG = "ping_pong"
+    ROW = "row"
+    EXCHANGE = "exchange"
+    REDUCE = "reduce"
+    EAGER = "eager"
+
+
 KINDS = {
-    CLOCK: experiments.CLOCK,
-    SEND: experiments.SEND,
-    ISEND: experiments.ISEND,
-    RECEIVE: experiments.UNEXPECTED_RECEIVE,
-    PING_PONG: experiments.ROUNDTRIP,
-    ROW: experiments.SATURATION,
-    EXCHANGE: experiments.SENDRECV,
-    REDUCE: experiments.REDUCE,
-    EAGER: experiments.EAGER_LIMIT,
+    Kind.CLOCK: experiments.CLOCK,
+    Kind.SEND: experiments.SEND,
+    Kind.ISEND: experiments.ISEND,
+    Kind.RECEIVE: experiments.UNEXPECTED_RECEIVE,
+    Kind.PING_PONG: experiments.ROUNDTRIP,
+    Kind.ROW: experiments.SATURATION,
+    Kind.EXCHANGE: experiments.SENDRECV,
+    Kind.REDUCE: experiments.REDUCE,
+    Kind.EAGER: experiments.EAGER_LIMIT,
 }
 """The experiment of each kind of point."""
 
 _COLUMNS = ("kind", "first", "second", "pairs", "within_node", "message_bytes", "count", "repetition", "seconds")
 _KIND_OF = {experiment: kind for kind, experiment in KINDS.items()}
 # A ping-pong returns the message, the others that have a reply a byte.
-_REPLY_BYTES = {SEND: 1, ISEND: 1, ROW: 1}
+_REPLY_BYTES = {Kind.SEND: 1, Kind.ISEND: 1, Kind.ROW: 1}
 
 # Quartiles of the normal distribution in standard deviations, and the error of the median over that of the mean.
 _QUARTILES_APART, _MEDIAN_TO_MEAN = 1.349, 1.2533
@@ -57,7 +64,7 @@ class CalibrationPoint:
     none was, and `seconds` says nothing.
     """
 
-    kind: str
+    kind: Kind
     first: int
     second: int
     pairs: int
@@ -85,7 +92,7 @@ class CalibrationPoint:
 
 
 def case_of_kind(
-    kind: str,
+    kind: Kind,
     processes: tuple[int, ...],
     processes_per_node: int,
     message_bytes: int,
@@ -93,7 +100,7 @@ def case_of_kind(
     delay_seconds: float = 0.0,
 ) -> Case:
     """The case in the timing table of a measurement between pairs of processes."""
-    reply_bytes = message_bytes if kind == PING_PONG else _REPLY_BYTES.get(kind, 0)
+    reply_bytes = message_bytes if kind == Kind.PING_PONG else _REPLY_BYTES.get(kind, 0)
     return case_of(
         Experiment(KINDS[kind], processes, message_bytes, reply_bytes, count, delay_seconds), processes_per_node
     )
@@ -107,12 +114,12 @@ def point_of(timing: Timing) -> CalibrationPoint:
     within = first // case.processes_per_node == second // case.processes_per_node
     fixed = (kind, first, second, len(processes) // 2, within)
     samples = timing.samples or (timing.seconds,)
-    if kind == EAGER:
+    if kind == Kind.EAGER:
         return CalibrationPoint(*fixed, int(samples[0]), case.count, (0.0,))
     return CalibrationPoint(*fixed, case.message_bytes, case.count, samples)
 
 
-def of_kind(points: Iterable[CalibrationPoint], kind: str, *, within_node: bool = False) -> list[CalibrationPoint]:
+def of_kind(points: Iterable[CalibrationPoint], kind: Kind, *, within_node: bool = False) -> list[CalibrationPoint]:
     """The points of a kind, between nodes or within one, by size."""
     chosen = (point for point in points if point.kind == kind and point.within_node == within_node)
     return sorted(chosen, key=lambda point: (point.message_bytes, point.first, point.second))
@@ -124,8 +131,8 @@ def write_points(path: Path, points: Iterable[CalibrationPoint]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for point in points:
-        pair = (point.first, point.second, point.pairs)
-        fixed = (point.kind, *pair, int(point.within_node), point.message_bytes, point.count)
+        pair = (point.first, point.second, point.pairs, int(point.within_node))
+        fixed = (point.kind, *pair, point.message_bytes, point.count)
         writer.writerows((*fixed, number, repr(seconds)) for number, seconds in enumerate(point.seconds))
     write_text(path, text.getvalue())
 
@@ -143,25 +150,25 @@ def read_points(path: Path) -> list[CalibrationPoint]:
     header = next(lines, [])
     if tuple(header[: len(_COLUMNS)]) != _COLUMNS:
         raise UsageError(f"{path}:1: columns '{','.join(header)[:80]}'; valid: {','.join(_COLUMNS)}")
-    gathered: dict[tuple[str, int, int, int, bool, int, int], list[float]] = {}
+    gathered: dict[CalibrationPoint, list[float]] = {}
     for row in lines:
         if row:
-            key, seconds = _row(f"{path}:{lines.line_num}", header, row)
-            gathered.setdefault(key, []).append(seconds)
+            point = _row(f"{path}:{lines.line_num}", header, row)
+            gathered.setdefault(replace(point, seconds=()), []).extend(point.seconds)
     if not gathered:
         raise UsageError(f"{path}: no points; valid: a line for each repetition below the line of columns")
-    return [CalibrationPoint(*key, tuple(seconds)) for key, seconds in gathered.items()]
+    return [replace(point, seconds=tuple(seconds)) for point, seconds in gathered.items()]
 
 
-def _row(where: str, header: list[str], row: list[str]) -> tuple[tuple[str, int, int, int, bool, int, int], float]:
+def _row(where: str, header: list[str], row: list[str]) -> CalibrationPoint:
+    """The point that a line would be by itself."""
     if len(row) != len(header):
         raise UsageError(f"{where}: {len(row)} fields; valid: {len(header)}, {','.join(header)}")
     values = dict(zip(header, row, strict=True))
-    kind = values["kind"]
-    if kind not in KINDS:
-        raise UsageError(f"{where}: {unknown_name('kind', kind, KINDS)}")
+    if values["kind"] not in KINDS:
+        raise UsageError(f"{where}: {unknown_name('kind', values['kind'], KINDS)}")
     whole = {}
-    for name in ("first", "second", "pairs", "within_node", "message_bytes", "count", "repetition"):
+    for name in _COLUMNS[1:-1]:
         most = 1 if name == "within_node" else 2**31 - 1
         if not values[name].isascii() or not values[name].isdigit() or int(values[name]) > most:
             raise UsageError(f"{where}: {name} '{values[name]}'; valid: a whole number from 0 to {most}")
@@ -172,5 +179,5 @@ def _row(where: str, header: list[str], row: list[str]) -> tuple[tuple[str, int,
         seconds = math.nan
     if not 0 <= seconds < math.inf:
         raise UsageError(f"{where}: seconds '{values['seconds']}'; valid: a number of seconds, 0 or more")
-    pair = (whole["first"], whole["second"], whole["pairs"])
-    return (kind, *pair, bool(whole["within_node"]), whole["message_bytes"], whole["count"]), seconds
+    pair = (whole["first"], whole["second"], whole["pairs"], bool(whole["within_node"]))
+    return CalibrationPoint(Kind(values["kind"]), *pair, whole["message_bytes"], whole["count"], (seconds,))

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.implementation_aware import gather
 from collwise.models.implementation_aware.parts import Gamma
@@ -29,15 +28,21 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
 from collwise.validation.selection.defaults import GATHER_SIZES, SEGMENT_BYTES
 
-GATHER_ALGORITHMS = ("linear", "linear_sync", "binomial")
+# The gather times by name.
+_GATHERS = {
+    f"gather {algorithm} {format_size(size)}": (algorithm, size)
+    for algorithm in ("linear", "linear_sync", "binomial")
+    for size in GATHER_SIZES
+    if (algorithm, size) != ("linear_sync", 65536)
+}
 # P of the paper's gather experiments (section V-B).
 PAPER_GATHER_PROCS = {"grisou": 40, "gros": 124}
 _TOLERATED_LOG_RATIO = 0.05
-_START = {"link_latency_seconds": 20e-6, "bandwidth_factor": 0.94, "rendezvous_latency_factor": 2.0}
-_BOUNDS = {
-    "link_latency_seconds": (1e-6, 2e-4),
-    "bandwidth_factor": (0.5, 1.0),
-    "rendezvous_latency_factor": (1.0, 20.0),
+# Where the search begins, and its bounds.
+_UNKNOWNS = {
+    "link_latency_seconds": (20e-6, 1e-6, 2e-4),
+    "bandwidth_factor": (0.94, 0.5, 1.0),
+    "rendezvous_latency_factor": (2.0, 1.0, 20.0),
 }
 
 
@@ -66,15 +71,6 @@ def with_parameters(platform: Platform, values: dict[str, float]) -> Platform:
     return dataclasses.replace(platform, link_latency_seconds=values["link_latency_seconds"], calibration=calibration)
 
 
-def _gather_points() -> list[tuple[str, int]]:
-    every = [(algorithm, size) for algorithm in GATHER_ALGORITHMS for size in GATHER_SIZES]
-    return [(algorithm, size) for algorithm, size in every if (algorithm, size) != ("linear_sync", 65536)]
-
-
-def _gather_name(algorithm: str, message_bytes: int) -> str:
-    return f"gather {algorithm} {format_size(message_bytes)}"
-
-
 def published_targets(platform: Platform, procs: int) -> dict[str, float]:
     """The published figures by name; gather times follow from the paper's parameters and formulas for `procs`.
 
@@ -83,16 +79,15 @@ def published_targets(platform: Platform, procs: int) -> dict[str, float]:
     if "gamma" not in platform.published:
         raise UsageError(f"platform '{platform.name}' has no [published] figures to calibrate against")
     targets = {f"gamma({p})": float(value) for p, value in sorted(platform.published["gamma"].items())}
-    for algorithm in GATHER_ALGORITHMS:
+    for name, (algorithm, size) in _GATHERS.items():
         parameters = platform.published[f"gather_{algorithm}"]
-        points = Points.of(procs, np.array(GATHER_SIZES), eager_limit_bytes=0)
-        seconds = sum(
-            part.count * (parameters["alpha_seconds"] + part.bytes_each * parameters["beta_seconds_per_byte"])
-            for part in gather.AS_PRINTED[algorithm](points, Gamma((1.0,), ((1.0,),)))
+        parts = gather.AS_PRINTED[algorithm](Points.of(procs, size, eager_limit_bytes=0), Gamma((1.0,), ((1.0,),)))
+        targets[name] = float(
+            sum(
+                part.count * (parameters["alpha_seconds"] + part.bytes_each * parameters["beta_seconds_per_byte"])
+                for part in parts
+            )
         )
-        for size, value in zip(GATHER_SIZES, np.asarray(seconds), strict=True):
-            if (algorithm, size) in _gather_points():
-                targets[_gather_name(algorithm, size)] = float(value)
     return targets
 
 
@@ -103,58 +98,41 @@ def simulated_targets(platform: Platform, procs: int, processes_per_node: int) -
     """
     flat = {p: Case("bcast", "linear_nonblocking", p, SEGMENT_BYTES) for p in range(2, 8)}
     gathers = {
-        _gather_name(algorithm, size): Case("gather", algorithm, procs, size, processes_per_node=processes_per_node)
-        for algorithm, size in _gather_points()
+        name: Case("gather", algorithm, procs, size, processes_per_node=processes_per_node)
+        for name, (algorithm, size) in _GATHERS.items()
     }
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "calibration.sqlite")) as store:
-        result = SimulationContext(store).simulate(platform, [*flat.values(), *gathers.values()])
-    if result.failed:
-        raise CollwiseError(f"calibration stopped: {result.failed[0].error}")
-    pair = result.timings[flat[2]].seconds
-    found = {f"gamma({p})": result.timings[case].seconds / pair for p, case in flat.items() if p > 2}
-    return found | {name: result.timings[case].seconds for name, case in gathers.items()}
+        timings = SimulationContext(store).simulate(platform, [*flat.values(), *gathers.values()]).complete().timings
+    pair = timings[flat[2]].seconds
+    found = {f"gamma({p})": timings[case].seconds / pair for p, case in flat.items() if p > 2}
+    return found | {name: timings[case].seconds for name, case in gathers.items()}
 
 
-def calibrate(
-    platform: Platform,
-    procs: int,
-    processes_per_node: int,
-    on_step: Callable[[int, float], None] | None = None,
-) -> tuple[Platform, list[PublishedFigure]]:
-    """The calibrated platform and each published figure beside the simulated one.
-
-    `on_step(evaluation, root mean square log ratio)` is called after every simulation.
-    """
+def calibrate(platform: Platform, procs: int, processes_per_node: int) -> tuple[Platform, list[PublishedFigure]]:
+    """The calibrated platform and each published figure beside the simulated one."""
     published = published_targets(platform, procs)
     names = list(published)
     gammas = np.array([name.startswith("gamma") for name in names])
     weights = np.where(gammas, np.sqrt((~gammas).sum() / gammas.sum()), 1.0)
-    keys = list(_START)
-    steps = 0
 
     def residuals(scaled: np.ndarray) -> np.ndarray:
-        nonlocal steps
-        values = {key: float(np.exp(x)) for key, x in zip(keys, scaled, strict=True)}
+        values = dict(zip(_UNKNOWNS, map(float, np.exp(scaled)), strict=True))
         found = simulated_targets(with_parameters(platform, values), procs, processes_per_node)
-        ratios = np.array([np.log(found[name] / published[name]) for name in names])
-        steps += 1
-        if on_step is not None:
-            on_step(steps, float(np.sqrt(np.mean(ratios**2))))
-        return np.asarray(weights * ratios)
+        return np.asarray(weights * np.array([np.log(found[name] / published[name]) for name in names]))
 
-    bounds = np.log([[_BOUNDS[key][side] for key in keys] for side in (0, 1)])
+    start, *bounds = np.log(list(_UNKNOWNS.values())).T
     from scipy.optimize import least_squares
 
     solution = least_squares(
         residuals,
-        np.log([_START[key] for key in keys]),
+        start,
         bounds=bounds,
         diff_step=1e-3,
         xtol=1e-4,
         loss="soft_l1",
         f_scale=_TOLERATED_LOG_RATIO,
     )
-    values = {key: float(f"{np.exp(x):.4g}") for key, x in zip(keys, solution.x, strict=True)}
+    values = {key: float(f"{np.exp(x):.4g}") for key, x in zip(_UNKNOWNS, solution.x, strict=True)}
     calibrated = with_parameters(platform, values)
     note = (
         "Link latency, bandwidth factor and rendezvous latency factor fitted to the published gamma and gather figures "

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
@@ -22,19 +23,7 @@ from collwise.validation.calibration.latency_and_bandwidth import (
     between,
     fit_network,
 )
-from collwise.validation.calibration.points import (
-    CLOCK,
-    EAGER,
-    EXCHANGE,
-    ISEND,
-    PING_PONG,
-    RECEIVE,
-    REDUCE,
-    ROW,
-    SEND,
-    CalibrationPoint,
-    of_kind,
-)
+from collwise.validation.calibration.points import CalibrationPoint, Kind, of_kind
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments, value_at
 
 CROSSTRAFFIC = 0.05
@@ -50,7 +39,7 @@ _NETWORK_SHARE = 0.1
 _REDUCE_BYTES = 4096
 _DIGITS = 6
 
-Segments = dict[str, list[Segment]]
+Segments = dict[Kind, list[Segment]]
 
 
 @dataclass(frozen=True)
@@ -76,15 +65,15 @@ class _Overheads:
 
 def eager_limit(points: Sequence[CalibrationPoint]) -> int:
     """The eager limit that was found, in bytes; if no send waits, one more than any size. UsageError if missing."""
-    found = [point for point in points if point.kind == EAGER]
+    found = [point for point in points if point.kind == Kind.EAGER]
     if not found:
-        raise UsageError(f"no measurement of kind '{EAGER}'; valid: points of a whole calibration")
+        raise UsageError(f"no measurement of kind '{Kind.EAGER}'; valid: points of a whole calibration")
     return found[-1].message_bytes or max(point.message_bytes for point in points) + 1
 
 
 def clock_seconds(points: Sequence[CalibrationPoint]) -> float:
     """The time of reading the clock once, which every other time includes."""
-    read = [point.median_seconds for point in points if point.kind == CLOCK]
+    read = [point.median_seconds for point in points if point.kind == Kind.CLOCK]
     return statistics.median(read) if read else 0.0
 
 
@@ -94,75 +83,73 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     Raises UsageError when a kind has too few points.
     """
     limit, clock = eager_limit(points), clock_seconds(points)
-    overheads = _fit_overheads(points, limit, clock)
-    exchanges = [point for point in of_kind(points, EXCHANGE) if point.message_bytes < limit]
-    ping_pongs = of_kind(points, PING_PONG)
-    alone = [
-        MessageTime(point.message_bytes, _less(point.median_seconds, clock) / 2, point.relative_error)
-        for point in ping_pongs
-    ]
-    rows = [
-        MessageTime(point.message_bytes, _less(point.median_seconds, clock) / point.count, point.relative_error)
-        for point in of_kind(points, ROW)
-    ]
-    crosstraffic = _crosstraffic(exchanges, alone, overheads)
+
+    def times(kind: Kind, *, within_node: bool = False) -> list[MessageTime]:
+        """Times of a message one way, less the clock's; of a row the share of each message."""
+        return [
+            MessageTime(
+                point.message_bytes,
+                max(point.median_seconds - clock, 1e-9) / {Kind.PING_PONG: 2, Kind.ROW: point.count}.get(kind, 1),
+                point.relative_error,
+            )
+            for point in of_kind(points, kind, within_node=within_node)
+        ]
+
+    alone, rows = times(Kind.PING_PONG), times(Kind.ROW)
+    overheads = _fit_overheads(alone, times(Kind.SEND), times(Kind.ISEND), times(Kind.RECEIVE), limit)
+    exchanges = [point for point in of_kind(points, Kind.EXCHANGE) if limit / 4 <= point.message_bytes < limit]
     link_bytes_per_second = nominal.link_bytes_per_second * nominal.links_per_node
     network = fit_network(alone, rows, overheads.blocking, limit, link_bytes_per_second)
-    platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(points, clock))
-    segments = {SEND: overheads.os, ISEND: overheads.ois, RECEIVE: overheads.or_, PING_PONG: network}
-    return _with_loopback(platform, points, clock, overheads), segments
+    crosstraffic = _crosstraffic(exchanges, alone, overheads)
+    platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(times(Kind.REDUCE)))
+    segments = {Kind.SEND: overheads.os, Kind.ISEND: overheads.ois, Kind.RECEIVE: overheads.or_}
+    segments[Kind.PING_PONG] = network
+    return _with_loopback(platform, times(Kind.PING_PONG, within_node=True), overheads), segments
 
 
-def _fit_overheads(points: Sequence[CalibrationPoint], limit: int, clock: float) -> _Overheads:
+def _fit_overheads(
+    alone: list[MessageTime],
+    sends: list[MessageTime],
+    isends: list[MessageTime],
+    receives: list[MessageTime],
+    limit: int,
+) -> _Overheads:
     """os, or, ois; os and or are reduced in proportion where they would be nearly all of a ping-pong.
 
     A blocking send may also wait until the link has taken most of the message, which costs the processor nothing: os is
     at most twice the time of MPI_Isend, which never waits. Messages of such sizes do not fit into the buffers on the
     way and have not arrived as a whole when their receive begins: these receives are left out.
     """
-    oneway = _enough(of_kind(points, PING_PONG), PING_PONG)
-    half = [(point.message_bytes, _less(point.median_seconds, clock) / 2) for point in oneway]
-    calls = _enough(of_kind(points, ISEND), ISEND)
-    below = [point for point in calls if point.message_bytes < limit]
-    above = [point for point in calls if point.message_bytes >= limit]
-    ois = _overhead_segments(_enough(below, ISEND), clock)
+    _enough(alone, Kind.PING_PONG)
+    _enough(isends, Kind.ISEND)
+    ois = _overhead_segments(_enough([one for one in isends if one.message_bytes < limit], Kind.ISEND))
     longest = _scaled(ois, _SEND_OVER_ISEND)
-    sends = _enough([point for point in of_kind(points, SEND) if point.message_bytes < limit], SEND)
-    buffered = max(
-        (
-            one.message_bytes
-            for one in sends
-            if _less(one.median_seconds, clock) <= value_at(longest, one.message_bytes)
-        ),
-        default=limit,
-    )
-    receives = [point for point in of_kind(points, RECEIVE) if point.message_bytes <= buffered]
-    fits = {
-        SEND: _overhead_segments(sends, clock, most=longest),
-        RECEIVE: _overhead_segments(_enough(receives, RECEIVE), clock),
-    }
+    sends = _enough([one for one in sends if one.message_bytes < limit], Kind.SEND)
+    quick = (one.message_bytes for one in sends if one.seconds <= value_at(longest, one.message_bytes))
+    buffered = max(quick, default=limit)
+    os = _overhead_segments(sends, most=longest)
+    or_ = _overhead_segments(_enough([one for one in receives if one.message_bytes <= buffered], Kind.RECEIVE))
     room = [
-        (1 - _NETWORK_SHARE) * seconds / (value_at(fits[SEND], size) + value_at(fits[RECEIVE], size) + 1e-12)
-        for size, seconds in half
-        if size < limit
-    ]
+        (1 - _NETWORK_SHARE) * one.seconds
+        / (value_at(os, one.message_bytes) + value_at(or_, one.message_bytes) + 1e-12)
+        for one in alone
+        if one.message_bytes < limit
+    ]  # fmt: skip
     share = min(1.0, *room) if room else 1.0
+    above = [one for one in isends if one.message_bytes >= limit]
     if len(above) >= _LEAST_POINTS:
-        ois = [*ois, *_overhead_segments(above, clock, limit)]
-    return _Overheads(_scaled(fits[SEND], share), _scaled(fits[RECEIVE], share), ois, limit)
+        ois = [*ois, *_overhead_segments(above, limit)]
+    return _Overheads(_scaled(os, share), _scaled(or_, share), ois, limit)
 
 
 def _overhead_segments(
-    points: Sequence[CalibrationPoint], clock: float, from_bytes: int = 0, most: Sequence[Segment] | None = None
+    times: Sequence[MessageTime], from_bytes: int = 0, most: Sequence[Segment] | None = None
 ) -> list[Segment]:
-    """Segments of the points' times less the clock's, none above `most`."""
-    seconds = [_less(point.median_seconds, clock) for point in points]
-    if most is not None:
-        seconds = [min(one, value_at(most, point.message_bytes)) for one, point in zip(seconds, points, strict=True)]
+    """Segments of the times, none of which counts as more than `most`."""
     return fit_segments(
-        [point.message_bytes for point in points],
-        seconds,
-        relative_errors=[point.relative_error for point in points],
+        [one.message_bytes for one in times],
+        [one.seconds if most is None else min(one.seconds, value_at(most, one.message_bytes)) for one in times],
+        relative_errors=[one.relative_error for one in times],
         most_segments=_OVERHEAD_SEGMENTS,
         from_bytes=from_bytes,
     )
@@ -171,13 +158,12 @@ def _overhead_segments(
 def _crosstraffic(exchanges: Sequence[CalibrationPoint], alone: Sequence[MessageTime], overheads: _Overheads) -> bool:
     """Whether both directions at once are slower by at least half of what SimGrid's cross traffic would take.
 
-    The largest messages below the eager limit decide: larger ones wait for each other's handshakes.
+    The exchanges are of the largest messages below the eager limit: larger ones wait for each other's handshakes.
     """
-    largest = [point for point in exchanges if point.message_bytes >= overheads.eager_limit_bytes / 4]
     ratios = [
         (point.median_seconds - overheads.exchange(point.message_bytes))
         / (between(alone, point.message_bytes) - overheads.blocking(point.message_bytes))
-        for point in largest
+        for point in exchanges
     ]
     return bool(ratios) and statistics.median(ratios) > 1 + CROSSTRAFFIC / 2
 
@@ -192,11 +178,11 @@ def _platform(
     speed = 1 / network[-1].seconds_per_byte
     way = next((one.base_seconds for one in network if one.base_seconds > 100 * LEAST_SECONDS), LEAST_SECONDS)
     calibration = Calibration(
-        latency_factor=_factors([(one.from_bytes, one.base_seconds / way) for one in network]),
-        bandwidth_factor=_factors([(one.from_bytes, 1 / (one.seconds_per_byte * speed)) for one in network]),
-        os=_rows(overheads.os),
-        or_=_rows(overheads.or_),
-        ois=_rows(overheads.ois),
+        latency_factor=_rows([(one.from_bytes, one.base_seconds / way) for one in network]),
+        bandwidth_factor=_rows([(one.from_bytes, 1 / (one.seconds_per_byte * speed)) for one in network]),
+        os=_overhead_rows(overheads.os),
+        or_=_overhead_rows(overheads.or_),
+        ois=_overhead_rows(overheads.ois),
         eager_limit_bytes=overheads.eager_limit_bytes,
         crosstraffic=crosstraffic,
         reduce_seconds_per_byte=_rounded(reduce_seconds_per_byte),
@@ -216,19 +202,16 @@ def _platform(
     )
 
 
-def _with_loopback(
-    platform: Platform, points: Sequence[CalibrationPoint], clock: float, overheads: _Overheads
-) -> Platform:
+def _with_loopback(platform: Platform, inside: Sequence[MessageTime], overheads: _Overheads) -> Platform:
     """Loopback latency and bandwidth from ping-pongs within a node, where there are any.
 
     The link's factors apply to the loopback, too, so that only two numbers are free.
     """
-    inside = of_kind(points, PING_PONG, within_node=True)
     if len(inside) < _LEAST_POINTS:
         return platform
     factors = platform.calibration
-    sizes = np.array([point.message_bytes for point in inside], float)
-    seconds = np.array([_less(point.median_seconds, clock) / 2 for point in inside])
+    sizes = np.array([one.message_bytes for one in inside], float)
+    seconds = np.array([one.seconds for one in inside])
     columns = np.array(
         [
             [
@@ -251,23 +234,15 @@ def _factor_at(rows: Sequence[FactorRow], size: float) -> float:
     return [factor for start, factor in rows if start <= size][-1]
 
 
-def _reduce_seconds_per_byte(points: Sequence[CalibrationPoint], clock: float) -> float:
-    each = [
-        _less(point.median_seconds, clock) / point.message_bytes
-        for point in points
-        if point.kind == REDUCE and point.message_bytes >= _REDUCE_BYTES
-    ]
+def _reduce_seconds_per_byte(times: Sequence[MessageTime]) -> float:
+    each = [one.seconds / one.message_bytes for one in times if one.message_bytes >= _REDUCE_BYTES]
     return statistics.median(each) if each else 0.0
 
 
-def _less(seconds: float, clock: float) -> float:
-    return max(seconds - clock, 1e-9)
-
-
-def _enough(points: list[CalibrationPoint], kind: str) -> list[CalibrationPoint]:
-    if len(points) < _LEAST_POINTS:
-        raise UsageError(f"{len(points)} measurements of kind '{kind}'; valid: {_LEAST_POINTS} sizes and more")
-    return points
+def _enough(times: list[MessageTime], kind: Kind) -> list[MessageTime]:
+    if len(times) < _LEAST_POINTS:
+        raise UsageError(f"{len(times)} measurements of kind '{kind}'; valid: {_LEAST_POINTS} sizes and more")
+    return times
 
 
 def _scaled(segments: Sequence[Segment], share: float) -> list[Segment]:
@@ -276,18 +251,14 @@ def _scaled(segments: Sequence[Segment], share: float) -> list[Segment]:
     ]
 
 
-def _factors(rows: Sequence[FactorRow]) -> tuple[FactorRow, ...]:
-    return tuple((start, _rounded(factor)) for start, factor in _different(rows))
+def _overhead_rows(segments: Sequence[Segment]) -> tuple[OverheadRow, ...]:
+    return _rows([(one.from_bytes, one.base_seconds, one.seconds_per_byte) for one in segments])
 
 
-def _rows(segments: Sequence[Segment]) -> tuple[OverheadRow, ...]:
-    rows = [(one.from_bytes, _rounded(one.base_seconds), _rounded(one.seconds_per_byte)) for one in segments]
-    return tuple(_different(rows))
-
-
-def _different(rows: Sequence[tuple]) -> list[tuple]:
-    """The rows without those that begin where the next one does, which apply to no size."""
-    return [row for row, after in pairwise([*rows, (math.inf,)]) if row[0] < after[0]]
+def _rows(rows: Sequence[tuple[float, ...]]) -> tuple[Any, ...]:
+    """The rows, rounded, without those that begin where the next one does, which apply to no size."""
+    kept = [row for row, after in pairwise([*rows, (math.inf,)]) if row[0] < after[0]]
+    return tuple((start, *map(_rounded, values)) for start, *values in kept)
 
 
 def _rounded(value: float) -> float:

@@ -8,39 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow
+from collwise.validation.correctness.crosscheck_smpi import SmpiRow
 
-class CrosscheckRow(Protocol):
-    """A row of the comparison with SMPI or with Open MPI."""
-
-    @property
-    def collective(self) -> str:
-        """The collective's name in the catalogue."""
-
-    @property
-    def algorithm(self) -> str:
-        """The algorithm's name in the catalogue."""
-
-    @property
-    def procs(self) -> int:
-        """Number of processes."""
-
-    @property
-    def differs(self) -> bool:
-        """Whether there is something to explain."""
-
-    @property
-    def ratio(self) -> float:
-        """Our time over theirs; 1 where no times are compared."""
-
-    @property
-    def results_agree(self) -> bool:
-        """Whether the results are the same, as far as they were compared."""
-
-    @property
-    def problem(self) -> str:
-        """Why there is nothing to compare."""
+CrosscheckRow = SmpiRow | OpenmpiRow
+"""A row of the comparison with SMPI or with Open MPI."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +18,7 @@ from functools import cache
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.installations import find_installation
-from collwise.validation.openmpi.monitoring import Monitored, Traffic, monitored
+from collwise.validation.openmpi.monitoring import Monitored, Traffic, forcing, monitored
 from collwise.validation.selection.consumers import series
 
 # An odd count, an even one and a power of two, all of which divide the sizes; and a message of fewer elements than
@@ -109,11 +108,7 @@ class OpenmpiRow:
 
 def forced_algorithms(version: str, collective: str | None = None) -> list[Algorithm]:
     """The algorithms that this version of Open MPI ('4.1') can be made to run."""
-    catalogue = Catalogue.load()
-    collectives = catalogue.collectives.values() if collective is None else [catalogue.collective(collective)]
-    return [
-        algorithm for entry in collectives for algorithm in entry.algorithms.values() if version in algorithm.openmpi
-    ]
+    return [algorithm for algorithm in Catalogue.load().algorithms(collective) if version in algorithm.openmpi]
 
 
 def compare_with_openmpi(
@@ -121,7 +116,6 @@ def compare_with_openmpi(
     procs: Sequence[int] | None = None,
     sizes: Sequence[int] | None = None,
     *,
-    algorithms: Sequence[str] | None = None,
     on_algorithm: Callable[[str], object] = lambda _: None,
 ) -> list[OpenmpiRow]:
     """Rows by algorithm, segment size and process count; none where an algorithm does not apply.
@@ -131,8 +125,6 @@ def compare_with_openmpi(
     version = series(find_installation("openmpi").version)
     rows = []
     for algorithm in forced_algorithms(version, collective):
-        if algorithms is not None and algorithm.name not in algorithms:
-            continue
         on_algorithm(f"{algorithm.collective} {algorithm.name}")
         for segment_bytes in _SEGMENTS if algorithm.part_parameter else (0,):
             rows += [
@@ -192,29 +184,28 @@ def _compare(algorithm: Algorithm, version: str, procs: int, segment_bytes: int,
     if problem:
         return OpenmpiRow(*found, problem=problem)
     ours, theirs = seen.by_program, _without(seen.by_collectives, _preparation(procs))
-    our_sums, their_sums = _sums(ours), _sums(theirs)
+    (our_messages, our_bytes), (their_messages, their_bytes) = (
+        (sum(messages for messages, _ in sent.values()), sum(size for _, size in sent.values()))
+        for sent in (ours, theirs)
+    )
     return OpenmpiRow(
         *found,
         calls=records[0]["cases"],
         results_agree=not any(record["wrong"] for record in records),
-        our_messages=our_sums[0],
-        their_messages=their_sums[0],
-        our_bytes=our_sums[1],
-        their_bytes=their_sums[1],
+        our_messages=our_messages,
+        their_messages=their_messages,
+        our_bytes=our_bytes,
+        their_bytes=their_bytes,
         same_traffic=ours == theirs,
     )
 
 
 def _settings(algorithm: Algorithm, version: str, segment_bytes: int) -> dict[str, str]:
     """Open MPI's options that force an algorithm."""
-    prefix = f"coll_tuned_{algorithm.collective}_algorithm"
-    settings = {"coll_tuned_use_dynamic_rules": "1", prefix: str(algorithm.openmpi[version])}
-    if algorithm.part_parameter:
-        settings[f"{prefix}_segmentsize"] = str(segment_bytes)
+    parameters = {"segmentsize": segment_bytes} if algorithm.part_parameter else {}
     if algorithm.default_count:
-        fanout = _FANOUTS[algorithm.name]
-        settings[f"{prefix}_{fanout}"] = str(algorithm.default_count)
-    return settings
+        parameters[_FANOUTS[algorithm.name]] = algorithm.default_count
+    return forcing(algorithm.collective, algorithm.openmpi[version], **parameters)
 
 
 @cache
@@ -246,10 +237,3 @@ def _without(sent: Traffic, preparation: Traffic) -> Traffic:
         for edge, (messages, size) in sent.items()
     }
     return {edge: counts for edge, counts in left.items() if counts != (0, 0)}
-
-
-def _sums(sent: Traffic) -> tuple[int, int]:
-    total = Counter[str]()
-    for messages, size in sent.values():
-        total.update(messages=messages, bytes=size)
-    return total["messages"], total["bytes"]

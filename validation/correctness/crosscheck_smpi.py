@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
 from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.timing import Case
+from collwise.validation.openmpi.builtin_decisions import PIPELINES
 from collwise.validation.selection.cases import BUILTIN, cases
 from collwise.validation.selection.choice import Choice
 
@@ -61,9 +63,7 @@ class SmpiRow:
 
 def compared_algorithms(collective: str | None = None) -> list[Algorithm]:
     """The algorithms that SMPI has as well."""
-    catalogue = Catalogue.load()
-    collectives = catalogue.collectives.values() if collective is None else [catalogue.collective(collective)]
-    return [algorithm for entry in collectives for algorithm in entry.algorithms.values() if algorithm.smpi]
+    return [algorithm for algorithm in Catalogue.load().algorithms(collective) if algorithm.smpi]
 
 
 def compare_with_smpi(
@@ -72,7 +72,6 @@ def compare_with_smpi(
     procs: Sequence[int] | None = None,
     sizes: Sequence[int] | None = None,
     *,
-    algorithms: Sequence[str] | None = None,
     simgrid: str | None = None,
     on_algorithm: Callable[[str], object] = lambda _: None,
 ) -> list[SmpiRow]:
@@ -84,20 +83,24 @@ def compare_with_smpi(
     platform = without_reduction_costs(platform)
     rows: list[SmpiRow] = []
     for algorithm in compared_algorithms(collective):
-        if algorithms is not None and algorithm.name not in algorithms:
-            continue
         on_algorithm(f"{algorithm.collective} {algorithm.name}")
         ours = cases(algorithm.collective, partial(_smpi_choices, algorithm), procs or PROCS, _sizes(algorithm, sizes))
         if not ours:
             continue
         theirs = [replace(case, experiment=BUILTIN) for case in ours]
         option = f"--cfg=smpi/{algorithm.collective}:{algorithm.smpi}"
-        rows += _rows(
-            algorithm,
-            ours,
-            _seconds(ours, platform, simgrid, ()),
-            _seconds(theirs, platform, simgrid, (option,)),
-        )
+        our_times, their_times = _times(ours, platform, simgrid, ()), _times(theirs, platform, simgrid, (option,))
+        rows += [
+            SmpiRow(
+                *(algorithm.collective, algorithm.name, algorithm.smpi),
+                *(case.procs, case.message_bytes, case.segment_bytes, case.fanout),
+                *(our_seconds, their_seconds),
+                problem="; ".join(problem for problem in (our_problem, their_problem) if problem is not None),
+            )
+            for case, (our_seconds, our_problem), (their_seconds, their_problem) in zip(
+                ours, our_times, their_times, strict=True
+            )
+        ]
     return rows
 
 
@@ -114,31 +117,10 @@ def without_reduction_costs(platform: HostPlatform) -> HostPlatform:
     return replace(platform, calibration=replace(platform.calibration, reduce_seconds_per_byte=0.0))
 
 
-def _rows(
-    algorithm: Algorithm,
-    cases: Sequence[Case],
-    ours: tuple[Mapping[int, float], str],
-    theirs: tuple[Mapping[int, float], str],
-) -> list[SmpiRow]:
-    rows = []
-    for number, case in enumerate(cases):
-        problems = [problem for seconds, problem in (ours, theirs) if number not in seconds]
-        rows.append(
-            SmpiRow(
-                *(algorithm.collective, algorithm.name, algorithm.smpi),
-                *(case.procs, case.message_bytes, case.segment_bytes, case.fanout),
-                ours_seconds=ours[0].get(number, float("nan")),
-                theirs_seconds=theirs[0].get(number, float("nan")),
-                problem="; ".join(problems),
-            )
-        )
-    return rows
-
-
-def _seconds(
+def _times(
     cases: Sequence[Case], platform: HostPlatform, simgrid: str | None, options: Sequence[str]
-) -> tuple[dict[int, float], str]:
-    """Simulated seconds by the cases' positions, and what went wrong if some are missing."""
+) -> list[tuple[float, str | None]]:
+    """The simulated seconds of each case; where there are none nan, and what went wrong."""
     records: list[dict[str, Any]] = []
     with worklist(case_lines(cases), records.append) as work:
         run = run_program(
@@ -152,9 +134,9 @@ def _seconds(
             on_line=work.take,
             launcher_args=options,
         )
-    errors = [record["error"] for record in records if "error" in record]
+    problem = next((record["error"] for record in records if "error" in record), run.problem)
     seconds = {int(record["id"]): float(record["seconds"]) for record in records if "seconds" in record}
-    return seconds, errors[0] if errors else run.problem
+    return [(seconds[n], None) if n in seconds else (math.nan, problem) for n in range(len(cases))]
 
 
 def _smpi_choices(algorithm: Algorithm, procs: int, message_bytes: int) -> tuple[Choice]:
@@ -169,14 +151,8 @@ def _smpi_choices(algorithm: Algorithm, procs: int, message_bytes: int) -> tuple
 
 def _bcast_pipeline(procs: int, message_bytes: int) -> tuple[int, int]:
     """Open MPI's decision for long messages, without its last line."""
-    for slope, intercept, segment_bytes in (
-        (1.6134e-6, 2.1102, 131072),
-        (2.3679e-6, 1.1787, 65536),
-        (3.2118e-6, 8.7936, 16384),
-    ):
-        if procs < slope * message_bytes + intercept:
-            return segment_bytes, 0
-    return 131072, 0
+    fitting = (segment for slope, intercept, segment in PIPELINES if procs < slope * message_bytes + intercept)
+    return next(fitting, PIPELINES[0][2]), 0
 
 
 def _reduce_pipeline(procs: int, message_bytes: int) -> tuple[int, int]:

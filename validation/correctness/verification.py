@@ -7,14 +7,14 @@ hangs or crashes the run is one failed result, and the run resumes after it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from collwise.common.errors import CollwiseError
 from collwise.platforms import load
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.local_machine import run_program
-from collwise.simulator.execution.processes import ProgramRun
 
 # Communicator sizes. Polling makes more real processes than cores slow, MPICH's most of all.
 PROCS = {
@@ -60,130 +60,84 @@ class VerificationResult:
         return self.failures == 0 and (self.cases > 0 or not_offered)
 
 
-@dataclass
-class _Output:
-    """The output of the program in one run."""
-
-    reports: list[dict] = field(default_factory=list)
-    last_started: dict | None = None
-    finished: bool = False
-
-    def read(self, line: str) -> dict:
-        """Reads one line and returns its record, {} if it is none of the program's records."""
-        try:
-            record = json.loads(line)
-        except ValueError:
-            return {}
-        if not isinstance(record, dict):
-            return {}
-        if "cases" in record:
-            self.reports.append(record)
-            self.last_started = None
-        elif "started" in record:
-            self.last_started = record
-        elif "finished" in record:
-            self.finished = True
-        return record
-
-
 def verify(
     engines: Sequence[str],
     collective: str | None = None,
     algorithm: str | None = None,
     quick: bool = False,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], object] = lambda line: None,
     *,
     smpi_version: str | None = None,
 ) -> list[VerificationResult]:
-    """Runs the verification under 'smpi', 'openmpi' and 'mpich', whichever are in `engines`.
+    """Runs the verification under 'smpi', 'openmpi' and 'mpich', whichever are in `engines`: a result an algorithm.
 
     `collective` and `algorithm` narrow it down. `on_progress` gets one line of text whenever the program turns to
-    another algorithm or process count.
+    another algorithm or process count. An engine that is missing or breaks is a failed result.
     """
-    results = []
-    for library in engines:
-        task = _Verification(library, collective, algorithm, quick, on_progress, smpi_version)
-        results += task.results()
-    return results
+    options = ["--collective", collective] if collective else []
+    options += ["--algorithm", algorithm] if algorithm else []
+    options += ["--quick"] if quick else []
+    return [
+        result
+        for library in engines
+        for result in _verify_under(library, options, quick, on_progress, smpi_version if library == "smpi" else None)
+    ]
 
 
-@dataclass
-class _Verification:
-    """The verification under one engine."""
+def _verify_under(
+    library: str, options: Sequence[str], quick: bool, on_progress: Callable[[str], object], simgrid: str | None
+) -> list[VerificationResult]:
+    procs = (QUICK_PROCS if quick else PROCS)[library]
+    version = ""
+    records: list[dict[str, Any]] = []
 
-    library: str
-    collective: str | None
-    algorithm: str | None
-    quick: bool
-    on_progress: Callable[[str], None] | None
-    smpi_version: str | None
-    version: str = ""
-
-    @property
-    def procs(self) -> tuple[int, ...]:
-        return (QUICK_PROCS if self.quick else PROCS)[self.library]
-
-    def results(self) -> list[VerificationResult]:
-        """One result an algorithm. Does not raise when the engine is missing or breaks: that is a failed result."""
-        results: list[VerificationResult] = []
-        while True:
-            output = _Output()
-            try:
-                self.version = find_installation(self.library, self.smpi_version).version
-                run = self._run(output, skip=len(results))
-            except CollwiseError as error:
-                return [*results, self._broken({}, " ".join(str(error).split()))]
-            results += [self._result(record) for record in output.reports]
-            if output.finished:
-                return results
-            culprit = output.last_started or {}
-            results.append(self._broken(culprit, _describe_end(culprit, run)))
-            # The tests of isolation run all algorithms: one that breaks a run would break each of them.
-            if culprit.get("collective") in (None, "isolation"):
-                return results
-
-    def _run(self, output: _Output, skip: int) -> ProgramRun:
-        arguments = ["--procs", ",".join(map(str, self.procs)), "--skip", str(skip)]
-        if self.collective:
-            arguments += ["--collective", self.collective]
-        if self.algorithm:
-            arguments += ["--algorithm", self.algorithm]
-        if self.quick:
-            arguments.append("--quick")
-
-        def follow(line: str) -> None:
-            record = output.read(line)
-            if self.on_progress is not None and "started" in record:
+    def follow(line: str) -> None:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return
+        if isinstance(record, dict) and {"cases", "started", "finished"} & set(record):
+            records.append(record)
+            if "started" in record:
                 call = f"{record['collective']} {record['algorithm']}, {record['started']}"
-                self.on_progress(f"{self.library} {self.version}: {call}")
+                on_progress(f"{library} {version}: {call}")
 
-        return run_program(
-            self.library,
-            "verify",
-            max(self.procs),
-            arguments,
-            platform=load(_PLATFORM) if self.library == "smpi" else None,
-            simgrid=self.smpi_version if self.library == "smpi" else None,
-            timeout_seconds=QUICK_TIME_LIMIT_SECONDS if self.quick else TIME_LIMIT_SECONDS,
-            on_line=follow,
-        )
-
-    def _result(self, record: dict) -> VerificationResult:
+    def result(record: Mapping[str, Any]) -> VerificationResult:
         return VerificationResult(
-            engine=self.library,
-            version=self.version,
+            engine=library,
+            version=version,
             collective=record.get("collective", ""),
             algorithm=record.get("algorithm", ""),
             cases=record.get("cases", 0),
             skipped=record.get("skipped", 0),
             failures=record.get("failures", 0),
             first_failure=record.get("first_failure"),
-            procs=self.procs,
+            procs=procs,
         )
 
-    def _broken(self, culprit: dict, message: str) -> VerificationResult:
-        return self._result({**culprit, "cases": 0, "failures": 1, "first_failure": message})
-
-
-def _describe_end(culprit: dict, run: ProgramRun) -> str:
-    return f"{culprit['started']}: {run.problem}" if culprit else run.problem
+    results: list[VerificationResult] = []
+    while True:
+        records.clear()
+        try:
+            version = find_installation(library, simgrid).version
+            run = run_program(
+                library,
+                "verify",
+                max(procs),
+                ["--procs", ",".join(map(str, procs)), "--skip", str(len(results)), *options],
+                platform=load(_PLATFORM) if library == "smpi" else None,
+                simgrid=simgrid,
+                timeout_seconds=QUICK_TIME_LIMIT_SECONDS if quick else TIME_LIMIT_SECONDS,
+                on_line=follow,
+            )
+        except CollwiseError as error:
+            return [*results, result({"failures": 1, "first_failure": " ".join(str(error).split())})]
+        results += [result(record) for record in records if "cases" in record]
+        if any("finished" in record for record in records):
+            return results
+        culprit = records[-1] if records and "started" in records[-1] else {}
+        problem = f"{culprit['started']}: {run.problem}" if culprit else run.problem
+        results.append(result({**culprit, "failures": 1, "first_failure": problem}))
+        # The tests of isolation run all algorithms: one that breaks a run would break each of them.
+        if culprit.get("collective") in (None, "isolation"):
+            return results

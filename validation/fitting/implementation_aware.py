@@ -5,6 +5,7 @@ They are simulated on a platform, or measured at a target.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from collwise.validation.selection.defaults import BCAST_SIZES, GATHER_SIZES, SE
 _MOST_FIT_PROCS = 128
 # More segments take time and say nothing more.
 _MOST_SEGMENTS = 512
+_BESIDES_BCAST = ("gather", "scatter", "reduce")
 MEASURED_PRECISION = Precision(3, 10, 0.95, 0.05)
 
 
@@ -179,15 +181,18 @@ class _Experiments:
             for size in sorted({*self.sizes.gamma, plan.segment_bytes})
             for p in gamma_procs
         ]
-        self.by_algorithm: dict[tuple[str, str], list[Case]] = {}
-        catalogue = Catalogue.load()
-        for name in plan.broadcasts:
-            if catalogue.algorithm("bcast", name).selectable:
-                self.by_algorithm["bcast", name] = self._bcast_cases(name)
-        for collective in ("gather", "scatter", "reduce"):
-            for name in MODELS[BY_PARTS].formulas[collective] if collective in plan.collectives else ():
-                make = self._reduce_cases if collective == "reduce" else self._block_cases
-                self.by_algorithm[collective, name] = make(collective, name)
+        broadcasts = Catalogue.load().collective("bcast").selectable
+        names: dict[str, tuple[str, ...]] = {"bcast": tuple(name for name in plan.broadcasts if name in broadcasts)}
+        names |= {one: tuple(MODELS[BY_PARTS].formulas[one]) for one in _BESIDES_BCAST if one in plan.collectives}
+        self.by_algorithm = {
+            (collective, name): [
+                self._case(collective, name, procs, *point)
+                for procs in plan.procs
+                for point in self._points(collective, name)
+            ]
+            for collective, of_collective in names.items()
+            for name in of_collective
+        }
         closing = plan.sizes.closing
         self.closing_cases = [self._case("gather", "linear", p, size) for p in plan.procs for size in closing]
 
@@ -202,51 +207,38 @@ class _Experiments:
     def _barrier(self, procs: int) -> Case:
         return self._case("-", "-", procs, 0, experiment="barrier")
 
-    def _bcast_cases(self, name: str) -> list[Case]:
-        segment = self.plan.segment_bytes if Catalogue.load().algorithm("bcast", name).pipelined else 0
-        closing = [size for size in self.sizes.closing if size != self.plan.segment_bytes]
-        cases = []
-        for procs in self.plan.procs:
-            for number, size in enumerate(self.sizes.broadcasts):
-                closing_bytes = closing[number % len(closing)]
-                cases.append(self._case("bcast", name, procs, size, segment, "bcast_gather", closing_bytes))
-            cases += [self._case("bcast", name, procs, size, segment) for size in self.sizes.short]
-            if segment:
-                cases += self._other_segments(name, procs)
-            if name == "split_binary":
-                cases += [
-                    self._case("bcast", "split_binary", procs, size, 0, "exchange") for size in self.sizes.broadcasts
-                ]
-        return cases
-
-    def _other_segments(self, name: str, procs: int) -> list[Case]:
-        short = max(1, self.plan.segment_bytes // 4)
-        cases = [self._case("bcast", name, procs, short * count, short) for count in self.sizes.segment_counts]
-        others = [segment for segment in self.plan.more_segments if segment != self.plan.segment_bytes]
-        return cases + [
-            self._case("bcast", name, procs, size, segment)
-            for segment in others
-            for size in self.sizes.broadcasts
-            if segment == 0 or segment < size <= _MOST_SEGMENTS * segment
+    def _points(self, collective: str, name: str) -> list[tuple[int, int] | tuple[int, int, str, int]]:
+        """Message and segment size of the cases with one P, and the experiment and m_g where it is another one."""
+        sizes, plan = self.sizes, self.plan
+        pipelined = Catalogue.load().algorithm(collective, name).pipelined
+        if collective in ("gather", "scatter"):
+            return [(size, 0) for size in (*(sizes.short_blocks if collective == "scatter" else ()), *sizes.blocks)]
+        if collective == "reduce":
+            segments = (plan.segment_bytes, *plan.more_segments) if pipelined else (0,)
+            return [
+                (size, segment)
+                for segment in dict.fromkeys(segments)
+                for size in (*sizes.short, *sizes.broadcasts)
+                if segment == 0 or size <= _MOST_SEGMENTS * segment
+            ]
+        segment = plan.segment_bytes if pipelined else 0
+        closing = itertools.cycle([size for size in sizes.closing if size != plan.segment_bytes])
+        points: list[tuple[int, int] | tuple[int, int, str, int]] = [
+            (size, segment, "bcast_gather", next(closing)) for size in sizes.broadcasts
         ]
-
-    def _block_cases(self, collective: str, name: str) -> list[Case]:
-        sizes = self.sizes.blocks
-        if collective == "scatter":
-            sizes = (*self.sizes.short_blocks, *sizes)
-        return [self._case(collective, name, procs, size) for procs in self.plan.procs for size in sizes]
-
-    def _reduce_cases(self, collective: str, name: str) -> list[Case]:
-        entry = Catalogue.load().algorithm(collective, name)
-        segments = (self.plan.segment_bytes, *self.plan.more_segments) if entry.pipelined else (0,)
-        sizes = (*self.sizes.short, *self.sizes.broadcasts)
-        return [
-            self._case(collective, name, procs, size, segment)
-            for procs in self.plan.procs
-            for segment in dict.fromkeys(segments)
-            for size in sizes
-            if segment == 0 or size <= _MOST_SEGMENTS * segment
-        ]
+        points += [(size, segment) for size in sizes.short]
+        if segment:
+            short = max(1, segment // 4)
+            points += [(short * count, short) for count in sizes.segment_counts]
+            points += [
+                (size, other)
+                for other in plan.more_segments
+                for size in sizes.broadcasts
+                if other != segment and (other == 0 or other < size <= _MOST_SEGMENTS * other)
+            ]
+        if name == "split_binary":
+            points += [(size, 0, "exchange", 0) for size in sizes.broadcasts]
+        return points
 
     def all_cases(self) -> list[Case]:
         own = [case for cases in self.by_algorithm.values() for case in cases]

@@ -62,8 +62,6 @@ def measured_models(
     store: Store,
     procs: int,
     *,
-    precision: Precision = by_algorithm.MEASURED_PRECISION,
-    segment_bytes: int = SEGMENT_BYTES,
     budget_seconds: float = 240.0,
     on_note: Callable[[str], None] = lambda note: None,
 ) -> list[CollectiveModel]:
@@ -76,14 +74,14 @@ def measured_models(
     found: dict[str, CollectiveModel] = {}
 
     def of_algorithms(left: float) -> dict[str, CollectiveModel]:
-        plan = by_algorithm.measured_plan(target, by_algorithm.measured_procs(procs), segment_bytes)
-        parameters = by_algorithm.fit_measured(target, plan, store, precision=precision, limit_seconds=left)
+        plan = by_algorithm.measured_plan(target, by_algorithm.measured_procs(procs))
+        parameters = by_algorithm.fit_measured(target, plan, store, limit_seconds=left)
         return implementation_aware_models(parameters)
 
     def of_messages(family: str, left: float) -> dict[str, CollectiveModel]:
         wanted = request(family)
         count = procs if family == "lmo" else most_useful_procs(wanted, procs)
-        return models_of(measured_parameters(target, wanted, store, count, precision, limit_seconds=left))
+        return models_of(measured_parameters(target, wanted, store, count, limit_seconds=left))
 
     for family in (IMPLEMENTATION_AWARE, *FAMILIES):
         left = until - time.monotonic()

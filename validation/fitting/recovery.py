@@ -119,9 +119,9 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
     true = [_true_values(fitted, truth, i, j, sizes) for i, j in pairs]
     one_way = min(float(truth.seconds(SIZES[0], i, j)) for i, j in pairs)
     if fitted.parameters.heterogeneous:
-        estimated = [_estimated(fitted.parameters, i, j, sizes) for i, j in pairs]
+        estimated = [_named(fitted.parameters, i, j, sizes) for i, j in pairs]
     else:
-        estimated = [_estimated(fitted.parameters, 0, 1, sizes)]
+        estimated = [_named(fitted.parameters, 0, 1, sizes)]
         true = [{name: float(np.mean([one[name] for one in true])) for name in true[0]}]
     rows = []
     for name in true[0]:
@@ -132,8 +132,8 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
     return rows
 
 
-def _estimated(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict[str, float]:
-    """The parameters of a message from i to j, by the names of `_true_values`."""
+def _named(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict[str, float]:
+    """The parameters of a message from i to j by name."""
     if isinstance(parameters, HeterogeneousPLogP):
         parameters = parameters.pairs[i][j]
     if isinstance(parameters, Hockney):
@@ -145,8 +145,8 @@ def _estimated(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict
         return {f"T({size} B)": float(parameters.predict(size)) for size in sizes}
     if isinstance(parameters, LMO):
         return {
-            "C": _of_processor(parameters.processor_seconds, i),
-            "t": _of_processor(parameters.processor_seconds_per_byte, i),
+            "C": entry(parameters.processor_seconds, i),
+            "t": entry(parameters.processor_seconds_per_byte, i),
             "L": entry(parameters.latency_seconds, i, j),
             "1/beta": entry(parameters.network_seconds_per_byte, i, j),
         }
@@ -158,8 +158,8 @@ def _estimated(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict
             found[f"g({size} B)"] = float(parameters.gap(size))
         return found
     assert isinstance(parameters, LogGP)
-    send = _of_processor(parameters.send_overhead_seconds, i)
-    receive = _of_processor(parameters.receive_overhead_seconds, j)
+    send = entry(parameters.send_overhead_seconds, i)
+    receive = entry(parameters.receive_overhead_seconds, j)
     return {
         "L": entry(parameters.latency_seconds, i, j),
         "o_s": send,
@@ -170,15 +170,15 @@ def _estimated(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict
     }
 
 
-def _of_processor(value: object, processor: int) -> float:
-    array = np.asarray(value, dtype=float)
-    return float(array) if array.ndim == 0 else float(array[processor])
-
-
 def _true_values(
     fitted: FittedParameters, truth: PointToPoint, i: int, j: int, sizes: Sequence[int]
 ) -> dict[str, float]:
     """The true parameters of a message from i to j, under the model's names."""
+    if fitted.family == "hockney":
+        return _named(Hockney(truth.alpha_seconds, truth.beta_seconds_per_byte), i, j, sizes)
+    if fitted.family == "lmo":
+        processors = (truth.processor_seconds, truth.processor_seconds_per_byte)
+        return _named(LMO(*processors, truth.latency_seconds, truth.network_seconds_per_byte), i, j, sizes)
 
     def send(size: float) -> float:
         return float(truth.send_seconds[i] + truth.send_seconds_per_byte[i] * size)
@@ -193,17 +193,8 @@ def _true_values(
         return float(truth.seconds(size, i, j))
 
     least, largest = sizes[0], sizes[-1]
-    if fitted.family == "hockney":
-        return {"alpha": float(truth.alpha_seconds[i, j]), "beta": float(truth.beta_seconds_per_byte[i, j])}
     if fitted.family == "hockney_by_size":
         return {f"T({size} B)": one_way(size) for size in sizes}
-    if fitted.family == "lmo":
-        return {
-            "C": float(truth.processor_seconds[i]),
-            "t": float(truth.processor_seconds_per_byte[i]),
-            "L": float(truth.latency_seconds[i, j]),
-            "1/beta": float(truth.network_seconds_per_byte[i, j]),
-        }
     if fitted.family == "plogp":
         found = {"L": one_way(least) - gap(least)}
         for size in sizes:

@@ -12,18 +12,16 @@ import hashlib
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.interposed import LIBRARY, preloadable
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.method import Method, Precision, half_width
+from collwise.simulator.sweeps.method import Method, Precision, combine
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
@@ -38,9 +36,6 @@ WAYS = (DEFAULT, RULES, LIBCOLLWISE)
 NOT_BY_RULES = "not by rules"
 _REPORT_LINE = re.compile(r"([a-z_]+) +(\d+)  (\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)")
 _UNREADABLE = "collwise: unreadable on "
-
-ReportedCall = tuple[str, int, str, int, int]
-"""Collective, P, what ran, least and largest message bytes: a line of libcollwise's report."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +90,6 @@ def measure_gain(
     launches: int = 5,
     repetitions: int = 5,
     check: bool = True,
-    run: str = "",
     timeout_seconds: float = 600.0,
     on_launch: Callable[[int, int], None] | None = None,
 ) -> MeasuredGain:
@@ -133,13 +127,13 @@ def measure_gain(
         }
         turns = [(number, way) for number in range(1, launches + 1) for way in WAYS]
         for done, (number, way) in enumerate(turns, 1):
-            label = f"{run} launch {number}".strip()
+            run = f"launch {number}"
             found[way].append(
-                measure(targets[way], cases, store, method=method, run=label, timeout_seconds=timeout_seconds)
+                measure(targets[way], cases, store, method=method, run=run, timeout_seconds=timeout_seconds)
             )
             if on_launch is not None:
                 on_launch(done, len(turns))
-        checks = tuple(_rules_checks(rules_file, choices, notes)) if check else ()
+        checks = tuple(_rules_checks(rules_file, choices, notes) if check else ())
     times = {way: _mean_times(cases, found[way]) for way in WAYS}
     rows = tuple(
         GainRow(
@@ -200,8 +194,8 @@ def _preloading(target: ExecutionTarget, table: Path) -> dict[str, str]:
     return {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table)}
 
 
-def reported_calls(report: str) -> set[ReportedCall]:
-    """The lines of libcollwise's report in a run's standard error."""
+def reported_calls(report: str) -> set[tuple[str, int, str, int, int]]:
+    """The lines of libcollwise's report: collective, P, what ran, least and largest message bytes."""
     found = set()
     for line in report.splitlines():
         row = _REPORT_LINE.fullmatch(line.strip())
@@ -258,14 +252,13 @@ def _verify_algorithms(reporting: ModifiedTarget, choices: Mapping[Case, Choice]
         )
 
 
-def _rules_checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mapping[Case, str]) -> Iterable[RulesCheck]:
+def _rules_checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mapping[Case, str]) -> list[RulesCheck]:
     """A check of one call for each collective and algorithm that rules can express."""
-    checked: set[tuple[str, str]] = set()
+    firsts: dict[tuple[str, str], Case] = {}
     for case, choice in choices.items():
-        key = case.collective, choice.algorithm
-        if not notes[case] and key not in checked:
-            checked.add(key)
-            yield check_rules(rules_file, case.collective, case.procs, case.message_bytes)
+        if not notes[case]:
+            firsts.setdefault((case.collective, choice.algorithm), case)
+    return [check_rules(rules_file, one.collective, one.procs, one.message_bytes) for one in firsts.values()]
 
 
 def _deciding(target: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ModifiedTarget:
@@ -274,12 +267,7 @@ def _deciding(target: ExecutionTarget, way: str, digest: str, environment: Mappi
 
 
 def _mean_times(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> dict[Case, MeanTime]:
-    found = {}
-    for position, case in enumerate(cases):
-        timings = [launch[position] for launch in launches]
-        failed = [timing for timing in timings if not timing.ok]
-        if failed:
-            raise CollwiseError(f"{case.collective} of {case.message_bytes} bytes: {failed[0].error}")
-        seconds = [timing.seconds for timing in timings]
-        found[case] = MeanTime(float(np.mean(seconds)), half_width(seconds))
-    return found
+    combined = list(map(combine, zip(*launches, strict=True)))
+    if failed := [timing for timing in combined if not timing.ok]:
+        raise CollwiseError(f"{failed[0].case.collective} of {failed[0].case.message_bytes} bytes: {failed[0].error}")
+    return {case: MeanTime(one.seconds, one.half_width_seconds) for case, one in zip(cases, combined, strict=True)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,13 @@ from collwise.models.piecewise import Array
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
-from collwise.simulator.sweeps.mpi_runner import MpiRunner, measure_records
-from collwise.simulator.timing import Case, Timing
+from collwise.simulator.sweeps.mpi_runner import MpiRunner
+from collwise.simulator.sweeps.runner import run_cases
+from collwise.simulator.timing import Case
 from collwise.validation.testbed.tcp_counters import TcpCounts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # LMO gather with half the bound, beside the catalogue's algorithms: pieces just below M1 nearly overflow the buffer.
 HALF_BOUND = "lmo at M1/2"
@@ -59,6 +63,7 @@ class RegionsPlan:
     rounds: int = 5
     finest_bytes: int = 1024
     timeout_seconds: float = 600.0
+    """The limit of one round of a series."""
 
     def __post_init__(self) -> None:
         if self.procs < 3:
@@ -116,21 +121,6 @@ class Regions:
     compared: tuple[Series, ...]
 
 
-@dataclass(frozen=True)
-class RegionTime:
-    """Gather by one algorithm, over the repetitions in one part of the sizes.
-
-    Slowdowns are against linear gather without escalation; `escalated` is the share of repetitions with a time-out.
-    """
-
-    algorithm: str
-    part: str
-    mean_slowdown: float
-    worst_slowdown: float
-    escalated: float
-    counts: TcpCounts | None
-
-
 def escalated(seconds: Array) -> NDArray[np.bool_]:
     """Which times, shape (rounds, sizes ascending), exceed that of some larger block by TIMEOUT_SECONDS.
 
@@ -159,12 +149,17 @@ def find_regions(
     CollwiseError when a run ends early.
     """
     measurements = _Measurements(target, plan, store, run, counters)
-    scatter = measurements.series("scatter", "linear", plan.sizes)
-    gather = measurements.series("gather", "linear", plan.sizes)
-    thresholds = thresholds_of(
-        gather, scatter, lambda sizes: measurements.times("gather", "linear", sizes).max(axis=0), plan.finest_bytes
-    )
-    compared = tuple(measurements.compared(name, thresholds) for name in ALGORITHMS)
+    scatter = measurements.series("scatter", "linear", {"all": plan.sizes})
+    gather = measurements.series("gather", "linear", {"all": plan.sizes})
+
+    def finer(sizes: Sequence[int]) -> Array:
+        return np.asarray(measurements.series("gather", "linear", {"finer": sizes}).seconds.max(axis=0))
+
+    thresholds = thresholds_of(gather, scatter, finer, plan.finest_bytes)
+    # A run of its own, so that linear gather is measured anew, too.
+    comparison = replace(measurements, run=f"{run} comparison".strip())
+    by_part = parts(plan.compared_bytes, thresholds)
+    compared = tuple(comparison.series("gather", name, by_part, thresholds) for name in ALGORITHMS)
     return Regions(target.name, variant, plan.procs, gather, scatter, thresholds, compared)
 
 
@@ -193,73 +188,55 @@ def thresholds_of(
     return Thresholds(scatter_leap(scatter.message_bytes, list(np.median(scatter.seconds, axis=0))), first, last)
 
 
+@dataclass(frozen=True)
 class _Measurements:
-    """Single repetitions, and what TCP counted meanwhile."""
+    """Series of single repetitions, with what TCP counted meanwhile."""
 
-    def __init__(
-        self, target: ExecutionTarget, plan: RegionsPlan, store: Store, run: str, counters: Counters | None
-    ) -> None:
-        self.target, self.plan, self.store, self.run, self.counters = target, plan, store, run, counters
+    target: ExecutionTarget
+    plan: RegionsPlan
+    store: Store
+    run: str
+    counters: Counters | None
 
-    def case(self, collective: str, algorithm: str, size: int) -> Case:
-        procs = self.plan.procs
-        per_node = self.target.processes_per_node(procs)
-        segment = _SYNC_FIRST_PART_BYTES if algorithm == "linear_sync" else 0
-        return Case(collective, algorithm, procs, size, segment, processes_per_node=per_node)
-
-    def times(self, collective: str, algorithm: str, sizes: Sequence[int]) -> Array:
-        return self.single_repetitions([self.case(collective, algorithm, size) for size in sizes])
-
-    def series(self, collective: str, algorithm: str, sizes: Sequence[int]) -> Series:
-        before = self.count()
-        seconds = self.times(collective, algorithm, sizes)
-        return Series(collective, algorithm, tuple(sizes), seconds, self.counts("all", before))
-
-    def compared(self, algorithm: str, thresholds: Thresholds) -> Series:
-        name = "lmo" if algorithm == HALF_BOUND else algorithm
-        bound, limit = thresholds.gather_irregular_from_bytes or 0, (thresholds.gather_regular_from_bytes or 1) - 1
-        bound //= 2 if algorithm == HALF_BOUND else 1
+    def series(
+        self,
+        collective: str,
+        algorithm: str,
+        sizes_by_part: Mapping[str, Sequence[int]],
+        thresholds: Thresholds | None = None,
+    ) -> Series:
+        """A series over all parts; algorithms that take thresholds as bounds take these."""
         seconds, counts = [], dict[str, TcpCounts]()
-        for part, sizes in parts(self.plan.compared_bytes, thresholds).items():
-            cases = [self.case("gather", name, size) for size in sizes]
-            if name == "lmo":
-                cases = [replace(case, segment_bytes=bound, limit_bytes=limit) for case in cases]
-            before = self.count()
-            seconds.append(self.single_repetitions(cases))
-            counts |= self.counts(part, before)
-        return Series("gather", algorithm, self.plan.compared_bytes, np.concatenate(seconds, axis=1), counts)
+        for part, sizes in sizes_by_part.items():
+            before = self.counters() if self.counters else None
+            cases = [self._case(collective, algorithm, size, thresholds or Thresholds()) for size in sizes]
+            seconds.append(self._rounds(cases, f"{self.run} {collective} {algorithm} {part}".strip()))
+            if self.counters and before is not None:
+                counts[part] = self.counters() - before
+        every_size = tuple(size for sizes in sizes_by_part.values() for size in sizes)
+        return Series(collective, algorithm, every_size, np.concatenate(seconds, axis=1), counts)
 
-    def count(self) -> TcpCounts | None:
-        return None if self.counters is None else self.counters()
+    def _case(self, collective: str, algorithm: str, size: int, thresholds: Thresholds) -> Case:
+        procs = self.plan.procs
+        case = Case(collective, algorithm, procs, size, processes_per_node=self.target.processes_per_node(procs))
+        if algorithm == "linear_sync":
+            return replace(case, segment_bytes=_SYNC_FIRST_PART_BYTES)
+        if algorithm not in ("lmo", HALF_BOUND):
+            return case
+        bound = (thresholds.gather_irregular_from_bytes or 0) // (2 if algorithm == HALF_BOUND else 1)
+        limit = (thresholds.gather_regular_from_bytes or 1) - 1
+        return replace(case, algorithm="lmo", segment_bytes=bound, limit_bytes=limit)
 
-    def counts(self, part: str, before: TcpCounts | None) -> dict[str, TcpCounts]:
-        now = self.count()
-        return {} if now is None or before is None else {part: now - before}
-
-    def single_repetitions(self, cases: Sequence[Case]) -> Array:
-        """Times of shape (rounds, cases), each after one untimed call."""
-        rounds, found = self.plan.rounds, dict[int, float]()
-
-        def keep(record: Mapping[str, Any]) -> None:
-            if "error" in record:
-                raise UsageError(str(record["error"]))
-            found[record["id"]] = record["seconds"]
-
-        limit = self.plan.timeout_seconds
-        try:
-            measure_records(self.target, [*cases] * rounds, _ONCE, keep, timeout_seconds=limit, what="times")
-        finally:
-            self._store_rounds(cases, found)
-        return np.array([found[number] for number in range(rounds * len(cases))]).reshape(rounds, len(cases))
-
-    def _store_rounds(self, cases: Sequence[Case], found: Mapping[int, float]) -> None:
-        for number in range(self.plan.rounds):
-            rows = [
-                Timing(case, found[position], half_width_seconds=math.inf)
-                for position, case in enumerate(cases, start=number * len(cases))
-                if position in found
-            ]
-            self.store.add(MpiRunner(self.target, _ONCE, run=f"{self.run} round {number + 1}").configuration, rows)
+    def _rounds(self, cases: Sequence[Case], run: str) -> Array:
+        """Times of shape (rounds, cases), each round an execution of MPI and each time after one untimed call."""
+        rounds = []
+        for number in range(1, self.plan.rounds + 1):
+            runner = MpiRunner(
+                self.target, _ONCE, run=f"{run}, round {number}", timeout_seconds=self.plan.timeout_seconds
+            )
+            timings = run_cases(runner, cases, self.store).complete().timings
+            rounds.append([timings[case].seconds for case in cases])
+        return np.array(rounds)
 
 
 def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, ...]]:
@@ -276,8 +253,14 @@ def parts(sizes: Sequence[int], thresholds: Thresholds) -> dict[str, tuple[int, 
     return {part: some for part, some in found.items() if some}
 
 
-def region_times(regions: Regions) -> list[RegionTime]:
-    """Each algorithm in each part of the sizes, relative to linear gather's least times there."""
+def region_times(regions: Regions) -> pd.DataFrame:
+    """Gather by each algorithm, over the repetitions in each part of the sizes.
+
+    Mean and worst slowdowns are against linear gather without escalation, its least times there; `escalated` is the
+    share of repetitions with a time-out, `counts` what TCP counted, if anything.
+    """
+    import pandas as pd
+
     linear = next(series for series in regions.compared if series.algorithm == "linear")
     floor = least_times(linear.seconds)
     rows = []
@@ -286,13 +269,10 @@ def region_times(regions: Regions) -> list[RegionTime]:
         for part, sizes in parts(series.message_bytes, regions.thresholds).items():
             here = [series.message_bytes.index(size) for size in sizes]
             ratios = series.seconds[:, here] / floor[here]
-            rows.append(
-                RegionTime(
-                    series.algorithm, part, float(ratios.mean()), float(ratios.max()),
-                    float(late[:, here].mean()), series.counts.get(part),
-                )
-            )  # fmt: skip
-    return rows
+            slowdowns = (ratios.mean(), ratios.max())
+            rows.append((series.algorithm, part, *slowdowns, late[:, here].mean(), series.counts.get(part)))
+    columns = ["algorithm", "part", "mean_slowdown", "worst_slowdown", "escalated", "counts"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def verdict(regions: Regions) -> str:
@@ -300,19 +280,18 @@ def verdict(regions: Regions) -> str:
     if regions.thresholds.gather_irregular_from_bytes is None:
         part = regions.gather.escalated.mean()
         return f"no tenfold escalation of linear gather; {part:.0%} of its repetitions had a time-out"
-    rows = {row.algorithm: row for row in region_times(regions) if row.part == "medium"}
-    if not rows:
+    rows = region_times(regions).query("part == 'medium'").set_index("algorithm")
+    if rows.empty:
         return "linear gather escalates, but between the sizes compared"
-    linear = rows["linear"]
-    best = min(rows.values(), key=lambda row: row.mean_slowdown)
+    linear = rows.loc["linear"]
     tried = [
-        f"{row.algorithm} {_effect(row.escalated, linear.escalated)} ({row.escalated:.0%} with a time-out, "
-        f"{row.mean_slowdown / linear.mean_slowdown:.2f} of the mean time)"
-        for row in (rows["lmo"], rows[HALF_BOUND])
+        f"{name} {_effect(rows.escalated[name], linear.escalated)} ({rows.escalated[name]:.0%} with a time-out, "
+        f"{rows.mean_slowdown[name] / linear.mean_slowdown:.2f} of the mean time)"
+        for name in ("lmo", HALF_BOUND)
     ]
     return (
         f"of linear gather's medium blocks {linear.escalated:.0%} have a time-out; {'; '.join(tried)}; "
-        f"the fastest there is {best.algorithm}"
+        f"the fastest there is {rows.mean_slowdown.idxmin()}"
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from collwise.common.errors import unknown_name
 from collwise.simulator.store import Store
 from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan, find_regions
-from collwise.validation.testbed.bed import Bed, down, up
+from collwise.validation.testbed.bed import Bed, temporarily_up
 from collwise.validation.testbed.namespaces import command
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
@@ -46,12 +46,10 @@ def regions_on_bed(shape: Shape, variant: str, plan: RegionsPlan, store: Store, 
     # The shape has them, too, since its facts are recorded with the times.
     settings = TCP_VARIANTS[variant]
     queue_bytes = int(settings["tcp_limit_output_bytes"])
-    bed = up(replace(shape, congestion_control=settings["tcp_congestion_control"], host_queue_bytes=queue_bytes), name)
-    try:
+    shape = replace(shape, congestion_control=settings["tcp_congestion_control"], host_queue_bytes=queue_bytes)
+    with temporarily_up(shape, name) as bed:
         set_tcp(bed, variant)
         target = TestBed(bed)
         target.facts = {**target.facts, "tcp": variant}
         label = f"{variant}, buffers of {shape.buffer_bytes / 1e3:g} kB"
         return find_regions(target, plan, store, variant=label, run=run, counters=lambda: tcp_counts(bed))
-    finally:
-        down(name)

@@ -41,15 +41,11 @@ def write_script(
     method: Method,
     *,
     launcher: str = "mpirun",
-    compiler: str = "mpicc",
-    platform: str = "",
-    run: str = "",
 ) -> Path:
     """Writes the script, in a folder under its usual name, and returns its path.
 
-    `launcher` is a command that takes -n P; `platform` names the results, by default the common beginning of the host
-    names. Raises UsageError for more than one launch, for sizes that cannot be run, and when the file cannot be
-    written.
+    `launcher` is a command that takes -n P. Raises UsageError for more than one launch, for sizes that cannot be run,
+    and when the file cannot be written.
     """
     if method.launches > 1:
         raise UsageError(f"{method.launches} launches; a script makes one")
@@ -59,8 +55,6 @@ def write_script(
     sources = dict(carried_sources())
     header = {
         MARK: 1,
-        "platform": platform,
-        "run": run,
         "method": asdict(method),
         "sources_digest": _digest(sources),
         "cases": [asdict(case) for case in ordered],
@@ -70,7 +64,6 @@ def write_script(
         cases=len(ordered),
         options=" ".join(method.options()),
         launcher=launcher,
-        compiler=compiler,
         marker=_PAYLOAD_MARKER,
         payload=_packed(sources | {"header.json": json.dumps(header) + "\n", "cases.txt": lines}),
     )
@@ -136,10 +129,10 @@ _SCRIPT = Template(r"""#!/usr/bin/env bash
 #     bash SCRIPT [RESULTS]        RESULTS: the file written, default collwise-results.jsonl
 #
 # Variables: LAUNCHER, the command that starts programs, default "$launcher" (for example "mpirun --hostfile hosts" or
-# "srun --mpi=pmix"); COMPILER, default "$compiler". Take RESULTS home and read it by: collwise import RESULTS
+# "srun --mpi=pmix"); COMPILER, default mpicc. Take RESULTS home and read it by: collwise import RESULTS
 set -euo pipefail
 launcher=$${LAUNCHER:-$launcher}
-compiler=$${COMPILER:-$compiler}
+compiler=$${COMPILER:-mpicc}
 results=$${1:-collwise-results.jsonl}
 if [ -e "$$results" ]; then
     echo "$$results is there already; name another file" >&2

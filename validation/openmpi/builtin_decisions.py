@@ -9,7 +9,7 @@ from collwise.validation.selection.choice import Choice
 _SMALL_BYTES = 2048
 _INTERMEDIATE_BYTES = 370728
 # Lines a * m + b that bound the process count, the segment size of the pipeline below each, largest first.
-_PIPELINES = ((1.6134e-6, 2.1102, 131072), (2.3679e-6, 1.1787, 65536), (3.2118e-6, 8.7936, 16384))
+PIPELINES = ((1.6134e-6, 2.1102, 131072), (2.3679e-6, 1.1787, 65536), (3.2118e-6, 8.7936, 16384))
 _LAST_PIPELINE_SEGMENT_BYTES = 8192
 # Open MPI 3.1 has one more branch than Listing 1 shows: few processes, long messages.
 _FEW_PROCS = 13
@@ -22,13 +22,13 @@ _LARGE_COMMUNICATOR = 60
 _SMALL_COMMUNICATOR = 10
 
 
-def decide(collective: str, procs: int, message_bytes: int, *, count_is_one: bool = False) -> Choice:
+def decide(collective: str, procs: int, message_bytes: int) -> Choice:
     """The choice that Open MPI 3.1 makes untuned, with its own segment sizes, by the catalogue's names.
 
     Raises UsageError for a collective whose decision is not here.
     """
     if collective == "bcast":
-        return _decide_bcast(procs, message_bytes, count_is_one)
+        return _decide_bcast(procs, message_bytes)
     if collective == "gather":
         return _decide_gather(procs, message_bytes)
     raise UsageError(f"no fixed decision of Open MPI for collective '{collective}'; valid: bcast, gather")
@@ -42,15 +42,15 @@ def decide_as_listed(collective: str, procs: int, message_bytes: int) -> str:
     return choice.algorithm
 
 
-def _decide_bcast(procs: int, message_bytes: int, count_is_one: bool) -> Choice:
-    if message_bytes < _SMALL_BYTES or count_is_one:
+def _decide_bcast(procs: int, message_bytes: int) -> Choice:
+    if message_bytes < _SMALL_BYTES:
         return Choice("binomial")
     if message_bytes < _INTERMEDIATE_BYTES:
         return Choice("split_binary", 1024)
-    for slope, intercept, segment_bytes in _PIPELINES:
+    for slope, intercept, segment_bytes in PIPELINES:
         if procs < slope * message_bytes + intercept:
             return Choice("chain", segment_bytes)
-        if segment_bytes == _PIPELINES[0][2] and procs < _FEW_PROCS:
+        if segment_bytes == PIPELINES[0][2] and procs < _FEW_PROCS:
             return Choice("split_binary", 8192)
     return Choice("chain", _LAST_PIPELINE_SEGMENT_BYTES)
 

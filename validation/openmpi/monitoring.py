@@ -47,3 +47,10 @@ def monitored(program: str, procs: int, args: Sequence[str], settings: Mapping[s
             source, target, size, messages = map(int, match.groups()[1:])
             sent[match[1]][source, target] = (messages, size)
     return Monitored(run, len(profiles), sent["E"], sent["I"])
+
+
+def forcing(collective: str, algorithm: int, **parameters: int) -> dict[str, str]:
+    """Open MPI's options that force the algorithm of this id, with `segmentsize` and the like."""
+    option = f"coll_tuned_{collective}_algorithm"
+    settings = {"coll_tuned_use_dynamic_rules": "1", option: str(algorithm)}
+    return settings | {f"{option}_{name}": str(value) for name, value in parameters.items()}

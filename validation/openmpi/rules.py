@@ -43,16 +43,14 @@ def openmpi_rules(
     tables: Sequence[DecisionTable],
     openmpi_version: str,
     *,
-    largest_procs: int | None = None,
     skip_inexpressible: bool = False,
 ) -> str:
     """The text of a rules file that makes Open MPI run what the tables choose.
 
     Below the smallest P of a table Open MPI decides itself. Above the last one its last row stays in force, as in
-    `DecisionTable.choose`; with `largest_procs` Open MPI decides itself above that, and with `skip_inexpressible` where
-    it has no such algorithm (see `inexpressible`). Raises UsageError for what cannot be written: an unknown version, an
-    algorithm that this version lacks, two tables of one collective, a choice by message size where Open MPI does not
-    look at it.
+    `DecisionTable.choose`; with `skip_inexpressible` Open MPI decides itself where it has no such algorithm (see
+    `inexpressible`). Raises UsageError for what cannot be written: an unknown version, an algorithm that this version
+    lacks, two tables of one collective, a choice by message size where Open MPI does not look at it.
     """
     version = series(openmpi_version)
     by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
@@ -62,9 +60,7 @@ def openmpi_rules(
         names = [table.collective for table in tables]
         twice = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
-    sections = {
-        identity: _section(by_id[identity], version, largest_procs, skip_inexpressible) for identity in sorted(by_id)
-    }
+    sections = {identity: _section(by_id[identity], version, skip_inexpressible) for identity in sorted(by_id)}
     lines = [*_header([by_id[identity] for identity in sections], version, _by_size(sections))]
     lines.append(f"{len(sections)} # collectives")
     for identity, sizes in sections.items():
@@ -128,21 +124,15 @@ def _reorders(table: DecisionTable) -> bool:
     return ordered is not None and any(c.algorithm not in ordered for row in table.rules.values() for _, c in row)
 
 
-def _section(
-    table: DecisionTable, version: str, largest_procs: int | None, skip_inexpressible: bool
-) -> dict[int, tuple[Rule, ...]]:
+def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> dict[int, tuple[Rule, ...]]:
     """The rules of one table by communicator size."""
     if not any(table.rules.values()):
         raise UsageError(f"the {table.collective} decision table is empty")
     sizes = sorted(table.rules)
-    if largest_procs is not None and largest_procs < sizes[-1]:
-        raise UsageError(f"the {table.collective} decision table goes to P = {sizes[-1]}, not {largest_procs}")
     section: dict[int, tuple[Rule, ...]] = {}
-    nothing = (Rule(0, OPENMPI_DECIDES, note="Open MPI decides"),)
     if sizes[0] > 1:
-        section[1] = nothing
-    for first, after in zip(sizes, [*sizes[1:], None], strict=True):
-        end = after if after is not None or largest_procs is None else largest_procs + 1
+        section[1] = (Rule(0, OPENMPI_DECIDES, note="Open MPI decides"),)
+    for first, end in zip(sizes, [*sizes[1:], None], strict=True):
         row = list(_steps(table.collective, table.rules[first]))
         if skip_inexpressible:
             row = [(start, None if c and inexpressible(table.collective, c, version) else c) for start, c in row]
@@ -152,8 +142,6 @@ def _section(
         varies = len(row) > 1 and multiplies_by_procs(table.collective, version)
         for procs in _each_size(first, end) if varies else (first,):
             section[procs] = tuple(_rule(table.collective, version, procs, *step) for step in row)
-    if largest_procs is not None:
-        section[largest_procs + 1] = nothing
     return section
 
 

@@ -14,7 +14,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
-from collwise.validation.openmpi.monitoring import Traffic, monitored
+from collwise.validation.openmpi.monitoring import Traffic, forcing, monitored
 from collwise.validation.openmpi.rules_file import Rule, parse_rules
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import rule_message, series
@@ -110,12 +110,8 @@ def observe(
         settings["coll_tuned_use_dynamic_rules"] = "1"
         settings["coll_tuned_dynamic_rules_filename"] = str(rules.resolve())
     if forced is not None:
-        option = f"coll_tuned_{collective}_algorithm"
-        settings["coll_tuned_use_dynamic_rules"] = "1"
-        settings[option] = str(forced.algorithm)
-        settings[f"{option}_segmentsize"] = str(forced.segment_bytes)
-        if forced.fanout:
-            settings |= {f"{option}_{kind}": str(forced.fanout) for kind in _FANOUTS}
+        fanouts = dict.fromkeys(_FANOUTS, forced.fanout) if forced.fanout else {}
+        settings |= forcing(collective, forced.algorithm, segmentsize=forced.segment_bytes, **fanouts)
     seen = monitored("call", procs, [collective, str(message_bytes)], settings)
     if seen.run.returncode != 0:
         raise CollwiseError(f"{collective} of {message_bytes} bytes on {procs} processes failed: {seen.run.problem}")

@@ -88,11 +88,11 @@ def needs_one_choice(collective: str, consumer: str | None = None) -> bool:
     return different or not sees_sizes(consumer, collective)
 
 
-def rule_message(collective: str, version: str, procs: int, message_bytes: int, datatype_bytes: int = 1) -> int:
-    """The number that Open MPI compares with the message sizes of its rules, for a call of `message_bytes`."""
+def rule_message(collective: str, version: str, procs: int, message_bytes: int) -> int:
+    """The number that Open MPI compares with the message sizes of its rules, for a call with a datatype of a byte."""
     key = (collective, series(version))
     if key in _COUNT_IGNORED:
-        return datatype_bytes * procs
+        return procs
     compared = Catalogue.load().collective(collective).openmpi_message
     if compared == "none":
         return 0

@@ -129,7 +129,7 @@ def _score(platform: str, model: CollectiveModel, grid: CaseGrid, simulated: Arr
     picked = fastest(np.where(known, predicted, np.nan))
     summary = summary_of(slowdown_of_picks(simulated, picked, np.argmin(np.where(runs, simulated, np.inf), 0)), TIE)
     worst_at = ""
-    if summary is not None:
+    if summary.points:
         i, j = summary.worst_at
         worst_at = f"P = {grid.procs[i]}, {format_size(grid.message_bytes[j])}: {choices[picked[i, j]].label}"
     return Score(
@@ -139,10 +139,10 @@ def _score(platform: str, model: CollectiveModel, grid: CaseGrid, simulated: Arr
         predictions=int(known.sum()),
         mean_error=float(np.mean(errors)) if errors.size else float("nan"),
         worst_error=float(np.max(errors)) if errors.size else float("nan"),
-        picks=summary.points if summary is not None else 0,
-        best_picks=summary.best_chosen if summary is not None else 0,
-        mean_slowdown=summary.mean if summary is not None else float("nan"),
-        worst_slowdown=summary.worst if summary is not None else float("nan"),
+        picks=summary.points,
+        best_picks=summary.best_chosen,
+        mean_slowdown=summary.mean,
+        worst_slowdown=summary.worst,
         worst_at=worst_at,
         left_out=tuple(dict.fromkeys(choice.algorithm for choice in choices if choice.algorithm not in covered)),
         unpredicted=int((wanted & ~known).sum()),

@@ -81,7 +81,7 @@ class DecisionMaps:
         """The summary of a model's map. Raises UsageError if it has no slowdown anywhere."""
         found = self.models[model]
         summary = summary_of(found.slowdown, _CLOCK)
-        if summary is None:
+        if not summary.points:
             raise UsageError(f"model '{model}' picks nothing at the points asked for")
         i, j = summary.worst_at
         return MapSummary(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import UsageError, unknown_name
 from collwise.models.collectives.trees import binomial_seconds
 from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
@@ -105,10 +105,8 @@ def mapping_gains(
         others = [node for node in range(len(platform.hosts)) if node not in mapping]
         ordered = platform.reordered([*mapping, *others])
         cases = [Case(collective, "binomial", procs, size) for size in sizes]
-        sweep = context.simulate(ordered, cases)  # fmt: skip
-        if sweep.failed:
-            raise CollwiseError(f"{collective} of {sweep.failed[0].case.message_bytes} B: {sweep.failed[0].error}")
-        return {case.message_bytes: sweep.timings[case].seconds for case in cases}
+        timings = context.simulate(ordered, cases).complete().timings
+        return {case.message_bytes: timings[case].seconds for case in cases}
 
     platform.hosts_for(procs, 1)
     before = simulated(default, list(mappings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,15 +36,15 @@ class SlowdownSummary:
     worst_at: tuple[int, ...]
 
 
-def summary_of(slowdowns: ArrayLike, tolerance: float) -> SlowdownSummary | None:
-    """The summary of an array, nan left out; None where nothing else is in it.
+def summary_of(slowdowns: ArrayLike, tolerance: float) -> SlowdownSummary:
+    """The summary of an array, nan left out; of no points, mean and worst are nan.
 
     A choice counts as the best one up to a slowdown of `tolerance`.
     """
     values = np.asarray(slowdowns, dtype=float)
     known = values[~np.isnan(values)]
     if known.size == 0:
-        return None
+        return SlowdownSummary(0, 0, math.nan, math.nan, ())
     worst_at = np.unravel_index(int(np.nanargmax(values)), values.shape)
     return SlowdownSummary(
         points=int(known.size),

@@ -14,6 +14,7 @@ import platform as machine
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,17 +75,16 @@ def busy(bed: Bed) -> Iterator[None]:
 
     Raises UsageError when something runs there, or when it is not up.
     """
-    try:
-        lock = os.open(bed.directory, os.O_RDONLY)
-    except FileNotFoundError:
-        raise _not_up(bed.name) from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with contextlib.ExitStack() as until_done:
+        try:
+            until_done.enter_context(_locked(bed.directory, fcntl.LOCK_NB))
+        except FileNotFoundError:
+            raise _not_up(bed.name) from None
+        except BlockingIOError:
+            raise UsageError(
+                f"something runs on the test bed '{bed.name}' already; wait for it, or make another"
+            ) from None
         yield
-    except BlockingIOError:
-        raise UsageError(f"something runs on the test bed '{bed.name}' already; wait for it, or make another") from None
-    finally:
-        os.close(lock)
 
 
 def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False) -> Bed:
@@ -131,6 +131,16 @@ def down(name: str = USUAL_NAME) -> int:
         return _remove(name)
 
 
+@contextlib.contextmanager
+def temporarily_up(shape: Shape, name: str) -> Iterator[Bed]:
+    """A test bed that is taken down at the end; after kill -9 the next one made does that. Raises what `up` raises."""
+    bed = up(shape, name, temporary=True)
+    try:
+        yield bed
+    finally:
+        down(name)
+
+
 def running(name: str = USUAL_NAME) -> Bed:
     """The test bed of that name. Raises UsageError when it is not up."""
     state = _state(_check_name(name))
@@ -164,13 +174,17 @@ def _check_name(name: str) -> str:
     return name
 
 
-@contextlib.contextmanager
-def _changing() -> Iterator[None]:
+def _changing() -> AbstractContextManager[None]:
     """Locks all beds: one process at a time makes and removes them."""
     STATE_DIRECTORY.mkdir(parents=True, exist_ok=True)
-    lock = os.open(STATE_DIRECTORY, os.O_RDONLY)
+    return _locked(STATE_DIRECTORY)
+
+
+@contextlib.contextmanager
+def _locked(directory: Path, how: int = 0) -> Iterator[None]:
+    lock = os.open(directory, os.O_RDONLY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX | how)
         yield
     finally:
         os.close(lock)

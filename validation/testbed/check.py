@@ -11,7 +11,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case
-from collwise.validation.testbed.bed import Bed, busy, down, up
+from collwise.validation.testbed.bed import Bed, busy, temporarily_up
 from collwise.validation.testbed.shape import FRAME_BYTES, MTU_BYTES, Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.throughput import latency_seconds, stream_rates
@@ -139,11 +139,8 @@ def _exchanges(bed: Bed) -> tuple[Exchange, ...]:
     )
     sizes = [_message_bytes(shape, seconds) for seconds in _EXCHANGE_SECONDS]
     times = _exchange_seconds(bed, sizes)
-    slower = up(half, f"{bed.name}-half", temporary=True)
-    try:
+    with temporarily_up(half, f"{bed.name}-half") as slower:
         slower_times = _exchange_seconds(slower, sizes)
-    finally:
-        down(slower.name)
     return tuple(Exchange(*row) for row in zip(sizes, times, slower_times, strict=True))
 
 

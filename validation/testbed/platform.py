@@ -6,14 +6,15 @@ from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, Platform, Source
 from collwise.validation.testbed.shape import Shape, format_rate
 
-USUAL_LATENCY_SECONDS = 40e-6
+# From node to node.
+_LATENCY_SECONDS = 40e-6
 _EAGER_LIMIT_BYTES = 65536
 # Nominal: processes of one node communicate through memory.
 _LOOPBACK_BYTES_PER_SECOND, _LOOPBACK_LATENCY_SECONDS = 2e9, 1e-6
 
 
-def simulated_platform(shape: Shape, latency_seconds: float = USUAL_LATENCY_SECONDS) -> Platform:
-    """Nodes n1, n2, ... at the nominal rate with `latency_seconds` from node to node, factors 1 and no overheads.
+def simulated_platform(shape: Shape) -> Platform:
+    """Nodes n1, n2, ... at the nominal rate with a nominal latency, factors 1 and no overheads.
 
     Raises UsageError for a shape with two switches.
     """
@@ -32,7 +33,7 @@ def simulated_platform(shape: Shape, latency_seconds: float = USUAL_LATENCY_SECO
         core_flops=1e9,
         link_bytes_per_second=shape.bits_per_second / 8,
         # A message passes the links of both nodes.
-        link_latency_seconds=latency_seconds / 2,
+        link_latency_seconds=_LATENCY_SECONDS / 2,
         loopback_bytes_per_second=_LOOPBACK_BYTES_PER_SECOND,
         loopback_latency_seconds=_LOOPBACK_LATENCY_SECONDS,
         processes_per_node=shape.ranks_per_node,

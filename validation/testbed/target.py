@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.mpirun import RemoteHosts, mpirun_command
 from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, run_command
 from collwise.simulator.execution.targets import TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
-from collwise.validation.testbed.bed import Bed, busy
-from collwise.validation.testbed.namespaces import end_processes
-from collwise.validation.testbed.reachability import unreachable_nodes
+from collwise.validation.testbed.bed import Bed, busy, names
+from collwise.validation.testbed.namespaces import command, end_processes
 
 AGENT = Path(__file__).with_name("agent")
 """The command that mpirun reaches nodes by, in place of ssh."""
@@ -41,6 +41,29 @@ _TRANSPORTS: Mapping[str, Mapping[str, str]] = {
     "default": {},
 }
 """Open MPI's parameters for each value of Shape.transport."""
+
+
+_WAIT_SECONDS = 1.0
+# Nothing listens on that port: a node that is reached refuses the connection, one that is not does not answer.
+# Prints which of the addresses that it is given do not answer.
+_CONNECTING = """
+import errno, select, socket, sys, time
+poller, waiting, silent = select.poll(), {}, set(sys.argv[2:])
+for address in sys.argv[2:]:
+    one = socket.socket()
+    one.setblocking(False)
+    if one.connect_ex((address, 9)) == errno.EINPROGRESS:
+        waiting[one.fileno()] = one, address
+        poller.register(one, select.POLLOUT)
+deadline = time.monotonic() + float(sys.argv[1])
+while silent and waiting and (left := deadline - time.monotonic()) > 0:
+    for number, _ in poller.poll(left * 1000):
+        one, address = waiting.pop(number)
+        poller.unregister(one)
+        if one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) in (0, errno.ECONNREFUSED):
+            silent.remove(address)
+print(*silent)
+"""
 
 
 class TestBed(ExecutionTarget):
@@ -79,14 +102,14 @@ class TestBed(ExecutionTarget):
             self._end_processes()
             if silent := unreachable_nodes(bed, nodes):
                 return ProgramRun(returncode=1, reason=_no_answer(bed, silent))
-            command = self._mpirun(request, nodes)
+            launcher = self._mpirun(request, nodes)
             program = [str(self.installation.program(request.program)), *request.args]
             try:
                 run = run_command(
-                    [str(AGENT), bed.name, "n1", shlex.join([*command.words, *program])],
+                    [str(AGENT), bed.name, "n1", shlex.join([*launcher.words, *program])],
                     timeout_seconds=request.timeout_seconds,
                     on_line=request.on_line,
-                    environment=command.environment,
+                    environment=launcher.environment,
                     end_others=self._end_processes,
                 )
             finally:
@@ -119,3 +142,16 @@ class TestBed(ExecutionTarget):
 def _no_answer(bed: Bed, nodes: Sequence[int]) -> str:
     listed = ", ".join(f"n{node} ({bed.address(node)})" for node in nodes)
     return f"test bed '{bed.name}': no answer from {listed}"
+
+
+def unreachable_nodes(bed: Bed, nodes: Iterable[int]) -> list[int]:
+    """The nodes that do not answer the first one within a second; the first node alone if its own link is down.
+
+    Raises CollwiseError when the bed was taken down.
+    """
+    others = {bed.address(node): node for node in nodes if node != 1}
+    words = ["ip", "netns", "exec", bed.namespace("n1"), sys.executable, "-I", "-S", "-c", _CONNECTING]
+    if bed.name not in names():
+        raise CollwiseError(f"test bed '{bed.name}' was taken down")
+    silent = [others[address] for address in command(*words, str(_WAIT_SECONDS), *others).split()]
+    return [1] if len(silent) == len(others) > 1 else sorted(silent)

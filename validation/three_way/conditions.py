@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from collwise.platforms import Platform
 from collwise.simulator.timing import Case
 from collwise.validation.testbed.shape import FRAME_BYTES, Shape
 
-_ALL_EAGER_BYTES = 2**24
-_ALL_RENDEZVOUS_BYTES = 1024
 _SLOWER = 5
 _LARGE_BUFFER_BYTES = 50_000_000
 
 
-def _same_shape(shape: Shape) -> Shape:
-    return shape
+T = TypeVar("T")
 
 
-def _same_platform(platform: Platform) -> Platform:
-    return platform
-
-
-def _same_case(case: Case) -> Case:
-    return case
-
-
-def _any(case: Case) -> bool:
-    return True
+def _unchanged(value: T) -> T:
+    return value
 
 
 @dataclass(frozen=True)
@@ -42,51 +32,34 @@ class Condition:
 
     cause: str
     change: str
-    shape: Callable[[Shape], Shape] = _same_shape
+    shape: Callable[[Shape], Shape] = _unchanged
     launcher_args: tuple[str, ...] = ()
-    platform: Callable[[Platform], Platform] = _same_platform
+    platform: Callable[[Platform], Platform] = _unchanged
     isolated: bool = False
-    case: Callable[[Case], Case] = _same_case
-    applies: Callable[[Case], bool] = _any
+    case: Callable[[Case], Case] = _unchanged
+    applies: Callable[[Case], bool] = lambda case: True
 
 
-def _eager_limit(size: int) -> Callable[[Platform], Platform]:
-    return lambda platform: replace(platform, calibration=replace(platform.calibration, eager_limit_bytes=size))
+def _recalibrated(platform: Platform, **changes: Any) -> Platform:
+    return replace(platform, calibration=replace(platform.calibration, **changes))
 
 
-def _limit_option(size: int) -> tuple[str, ...]:
-    return ("--mca", "btl_tcp_eager_limit", str(size), "--mca", "btl_tcp_rndv_eager_limit", str(size))
-
-
-def _slower_platform(platform: Platform) -> Platform:
-    return replace(platform, link_bytes_per_second=platform.link_bytes_per_second / _SLOWER)
+def _eager_limit(cause: str, change: str, size: int) -> Condition:
+    options = ("--mca", "btl_tcp_eager_limit", str(size), "--mca", "btl_tcp_rndv_eager_limit", str(size))
+    return Condition(
+        cause, change, launcher_args=options, platform=lambda platform: _recalibrated(platform, eager_limit_bytes=size)
+    )
 
 
 def _no_faster_than_link(platform: Platform) -> Platform:
     """Small messages may be faster where the calibration has pauses between messages: first packets go unshaped."""
     rows = tuple((size, min(factor, 1.0)) for size, factor in platform.calibration.bandwidth_factor)
-    return replace(platform, calibration=replace(platform.calibration, bandwidth_factor=rows))
-
-
-def _other_crosstraffic(platform: Platform) -> Platform:
-    return replace(
-        platform, calibration=replace(platform.calibration, crosstraffic=not platform.calibration.crosstraffic)
-    )
+    return _recalibrated(platform, bandwidth_factor=rows)
 
 
 CONDITIONS = (
-    Condition(
-        "rendezvous protocol",
-        "messages of all sizes sent eagerly (eager limit 16 MiB), in both",
-        launcher_args=_limit_option(_ALL_EAGER_BYTES),
-        platform=_eager_limit(_ALL_EAGER_BYTES),
-    ),
-    Condition(
-        "buffering of eager messages",
-        "messages from 1 KiB on sent by rendezvous, in both",
-        launcher_args=_limit_option(_ALL_RENDEZVOUS_BYTES),
-        platform=_eager_limit(_ALL_RENDEZVOUS_BYTES),
-    ),
+    _eager_limit("rendezvous protocol", "messages of all sizes sent eagerly (eager limit 16 MiB), in both", 2**24),
+    _eager_limit("buffering of eager messages", "messages from 1 KiB on sent by rendezvous, in both", 1024),
     Condition(
         "pipeline of segments",
         "messages in one piece, in both",
@@ -96,7 +69,7 @@ CONDITIONS = (
     Condition(
         "opposite traffic",
         "the share that acknowledgements take from the opposite direction left out (or put in), in simulation only",
-        platform=_other_crosstraffic,
+        platform=lambda platform: _recalibrated(platform, crosstraffic=not platform.calibration.crosstraffic),
     ),
     Condition(
         "first packets unshaped",
@@ -112,7 +85,7 @@ CONDITIONS = (
         "two cores",
         f"network at 1/{_SLOWER} of the rate, in both: the processors' share of the time is then smaller",
         shape=lambda shape: replace(shape, bits_per_second=shape.bits_per_second / _SLOWER),
-        platform=_slower_platform,
+        platform=lambda platform: replace(platform, link_bytes_per_second=platform.link_bytes_per_second / _SLOWER),
     ),
     Condition(
         "token bucket's burst",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from itertools import groupby
+
+import pandas as pd
 
 from collwise.platforms import Platform
 from collwise.simulator.execution.targets import ModifiedTarget
@@ -18,7 +21,6 @@ from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
 from collwise.validation.three_way.conditions import CONDITIONS, Condition
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, Pair, cause_of
-from collwise.validation.three_way.table import MeasuredRow
 
 BedOf = Callable[[Shape], AbstractContextManager[TestBed]]
 """Brings up a test bed of a shape for the duration of the context."""
@@ -27,15 +29,19 @@ UNCHANGED = Condition("", "nothing changed")
 _TIMEOUT_SECONDS = 300.0
 
 
+@dataclass(frozen=True)
 class Diagnoser:
-    """Measures and simulates a few cases under conditions on test beds of one shape and its changes."""
+    """Measures and simulates a few cases under conditions on test beds of one shape and its changes.
 
-    def __init__(
-        self, shape: Shape, platform: Platform, isolated: Platform, bed_of: BedOf, store: Store, method: Method
-    ) -> None:
-        """`platform` is calibrated for the shape, and `isolated` on single messages."""
-        self._shape, self._platform, self._isolated, self._bed_of = shape, platform, isolated, bed_of
-        self._store, self._method = store, method
+    `platform` is calibrated for the shape, and `isolated` on single messages.
+    """
+
+    shape: Shape
+    platform: Platform
+    isolated: Platform
+    bed_of: BedOf
+    store: Store
+    method: Method
 
     def diagnose(self, found: Sequence[tuple[Disagreement, Case]]) -> list[Diagnosis]:
         """A cause for each disagreement, given with the case of its worst row.
@@ -48,8 +54,8 @@ class Diagnoser:
         pairs: dict[str, dict[Case, Pair]] = {}
         counted: dict[Case, TcpCounts] = {}
         jobs = [UNCHANGED, *CONDITIONS]
-        for shape, conditions in groupby(jobs, key=lambda one: one.shape(self._shape)):
-            with self._bed_of(shape) as bed:
+        for shape, conditions in groupby(jobs, key=lambda one: one.shape(self.shape)):
+            with self.bed_of(shape) as bed:
                 for condition in conditions:
                     pairs[condition.cause] = self._under(condition, bed, cases)
                     if condition is UNCHANGED:
@@ -62,9 +68,9 @@ class Diagnoser:
         if not changed:
             return {}
         target = ModifiedTarget(bed, {"condition": condition.change}, launcher_args=condition.launcher_args)
-        measured = measure(target, changed, self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
-        platform = condition.platform(self._isolated if condition.isolated else self._platform)
-        simulated = SimulationContext(self._store).simulate(platform, changed).timings
+        measured = measure(target, changed, self.store, method=self.method, timeout_seconds=_TIMEOUT_SECONDS)
+        platform = condition.platform(self.isolated if condition.isolated else self.platform)
+        simulated = SimulationContext(self.store).simulate(platform, changed).timings
         by_case = dict(zip(changed, measured, strict=True))
         return {
             case: _pair(simulated[other], by_case[other])
@@ -78,7 +84,7 @@ class Diagnoser:
         for case in cases:
             before = tcp_counts(bed.bed)
             target = ModifiedTarget(bed, {"condition": "counted"})
-            measure(target, [case], self._store, method=self._method, timeout_seconds=_TIMEOUT_SECONDS)
+            measure(target, [case], self.store, method=self.method, timeout_seconds=_TIMEOUT_SECONDS)
             found[case] = tcp_counts(bed.bed) - before
         return found
 
@@ -94,8 +100,7 @@ def _pair(simulated: Timing, measured: Timing) -> Pair:
     return Pair(simulated.seconds, measured.seconds, measured.half_width_seconds)
 
 
-def case_of(row: MeasuredRow, cases: Sequence[Case]) -> Case:
+def case_of(row: pd.Series, cases: Sequence[Case]) -> Case:
     """The case that a row was measured from."""
-    point = row.point
-    wanted = (point.collective, row.algorithm, point.procs, point.message_bytes)
+    wanted = (row.collective, row.algorithm, row.procs, row.message_bytes)
     return next(case for case in cases if (case.collective, case.algorithm, case.procs, case.message_bytes) == wanted)

@@ -6,12 +6,17 @@ When the gap closes under it, what was changed explains the gap.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from collwise.validation.testbed.tcp_counters import TcpCounts
-from collwise.validation.three_way.table import SIMULATED, MeasuredRow
+from collwise.validation.three_way.scores import relative_errors
+from collwise.validation.three_way.table import SIMULATED, predicted_by
 
 LIMIT = 0.2
 """Relative error of simulation beyond which a cause is looked for."""
@@ -23,16 +28,16 @@ NOT_SEEN_AGAIN = "not seen again"
 _LEFT_AT_MOST = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Disagreement:
     """The rows of an algorithm on neighbouring sizes at which simulation errs beyond the limit to the same side."""
 
-    rows: tuple[MeasuredRow, ...]
+    rows: pd.DataFrame
 
-    @property
-    def worst(self) -> MeasuredRow:
+    @cached_property
+    def worst(self) -> pd.Series:
         """The row with the largest gap."""
-        return max(self.rows, key=lambda row: gap(row.predicted[SIMULATED], row.seconds))
+        return self.rows.loc[gap(self.rows[SIMULATED], self.rows.seconds).idxmax()]
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Pair:
     @property
     def gap(self) -> float:
         """How far the two times are apart; see the function `gap`."""
-        return gap(self.simulated_seconds, self.seconds)
+        return float(gap(self.simulated_seconds, self.seconds))
 
 
 @dataclass(frozen=True)
@@ -63,47 +68,35 @@ class Diagnosis:
     counted: TcpCounts | None = None
 
 
-def gap(simulated_seconds: float, seconds: float) -> float:
+def gap(simulated_seconds: Any, seconds: Any) -> Any:
     """|ln(simulated / measured)|: twice as long and half as long are equally far off."""
-    return abs(math.log(simulated_seconds / seconds))
+    return abs(np.log(simulated_seconds / seconds))
 
 
-def disagreements(rows: Iterable[MeasuredRow], limit: float = LIMIT) -> list[Disagreement]:
+def disagreements(rows: pd.DataFrame) -> list[Disagreement]:
     """All disagreements, worst first. Neighbours have no other row of their algorithm, target and P between."""
-    series: dict[tuple[str, str, int, str], list[MeasuredRow]] = {}
-    for row in rows:
-        if SIMULATED in row.predicted:
-            key = (row.point.target, row.point.collective, row.point.procs, row.algorithm)
-            series.setdefault(key, []).append(row)
-    found: list[Disagreement] = []
-    for line in series.values():
-        together: list[MeasuredRow] = []
-        side = 0
-        for row in sorted(line, key=lambda row: row.point.message_bytes):
-            error = row.error(SIMULATED)
-            now = 0 if abs(error) <= limit else 1 if error > 0 else -1
-            if now != side and together:
-                found.append(Disagreement(tuple(together)))
-                together = []
-            if now:
-                together.append(row)
-            side = now
-        if together:
-            found.append(Disagreement(tuple(together)))
-    return sorted(found, key=lambda one: -gap(one.worst.predicted[SIMULATED], one.worst.seconds))
+    found = []
+    simulated = predicted_by(SIMULATED, rows)
+    for _, line in simulated.groupby(["target", "collective", "procs", "algorithm"], sort=False):
+        ascending = line.sort_values("message_bytes", kind="stable")
+        errors = relative_errors(ascending, SIMULATED)
+        side = np.sign(errors).where(errors.abs() > LIMIT, 0.0)
+        runs = ascending.groupby((side != side.shift()).cumsum())
+        found += [Disagreement(together) for _, together in runs if side[together.index[0]] != 0]
+    return sorted(found, key=lambda one: -gap(one.worst[SIMULATED], one.worst.seconds))
 
 
-def cause_of(worst: MeasuredRow, unchanged: Pair | None, under: Mapping[str, Pair], limit: float = LIMIT) -> str:
+def cause_of(worst: pd.Series, unchanged: Pair | None, under: Mapping[str, Pair]) -> str:
     """The condition under which the smallest gap is left, if that is at most half of the gap.
 
     `unchanged` is the worst case run again. Conditions are not considered where the gap is smaller than the
     measurement's interval, and where the second run does not show it.
     """
-    if abs(worst.predicted[SIMULATED] - worst.seconds) <= worst.half_width_seconds:
+    if abs(worst[SIMULATED] - worst.seconds) <= worst.half_width_seconds:
         return WITHIN_INTERVAL
     if unchanged is None:
         return NOT_FOUND
-    if abs(unchanged.simulated_seconds / unchanged.seconds - 1) <= limit:
+    if abs(unchanged.simulated_seconds / unchanged.seconds - 1) <= LIMIT:
         return NOT_SEEN_AGAIN
     best = min(under, key=lambda name: under[name].gap, default=None)
     if best is None or under[best].gap > _LEFT_AT_MOST * unchanged.gap:
@@ -115,7 +108,7 @@ def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
     """At most so many: the worst of every collective first, then the second worst of every one, and so on."""
     by_collective: dict[str, list[Disagreement]] = {}
     for one in found:
-        by_collective.setdefault(one.worst.point.collective, []).append(one)
+        by_collective.setdefault(one.worst.collective, []).append(one)
     ranks = max(map(len, by_collective.values()), default=0)
     in_turn = [line[rank] for rank in range(ranks) for line in by_collective.values() if rank < len(line)]
     return in_turn[:most]

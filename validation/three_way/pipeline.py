@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import pandas as pd
 
 from collwise.common.errors import CollwiseError
 from collwise.common.files import write_text
@@ -22,18 +24,19 @@ from collwise.validation.calibration.plan import QUICK, USUAL
 from collwise.validation.calibration.points import CalibrationPoint
 from collwise.validation.fitting.models_by_name import measured_models
 from collwise.validation.measurement.repeatability import Repeatability, repeatability
+from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.check import Check, check
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
-from collwise.validation.three_way.beds import NAME, temporary_bed
 from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
-from collwise.validation.three_way.sources import joined, predictions, table_of
-from collwise.validation.three_way.table import ThreeWayTable
+from collwise.validation.three_way.table import ours, table_of
 
 METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
+USUAL_NAME = "validate"
+"""The name of the test beds."""
 MAIN_METHOD = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=2, launches=3)
 """The method of the main scenario. Times differ more between launches than within one."""
 _TIMEOUT_SECONDS = 900.0
@@ -53,7 +56,7 @@ class Validation:
     """The result: the table, what it was made from, and what did not run."""
 
     plan: ThreeWayPlan
-    table: ThreeWayTable
+    table: pd.DataFrame
     platforms: dict[str, Platform]
     """The calibrated platforms that were simulated, by name of the test bed."""
     models: tuple[str, ...]
@@ -69,42 +72,38 @@ class Validation:
     stages: list[Stage] = field(default_factory=list)
 
     @property
-    def main(self) -> ThreeWayTable:
+    def main(self) -> pd.DataFrame:
         """The table of the main scenario."""
-        return self.table.at(self.table.targets[0])
+        return self.table[self.table.target == self.table.target.iloc[0]]
 
 
 OnStage = Callable[[str, float | None], None]
 """Is called with the name of a stage and None when it starts, and with its seconds when it is done."""
 
 
+@dataclass
 class ThreeWayComparison:
     """One run of a plan. Finished cases and measurements are in the store, calibrated platforms in a folder.
 
     A run that was stopped resumes from there.
     """
 
-    def __init__(
-        self,
-        plan: ThreeWayPlan,
-        store: Store,
-        folder: Path,
-        on_stage: OnStage = lambda name, seconds: None,
-        name: str = NAME,
-    ) -> None:
-        self._plan, self._store, self._folder = plan, store, folder
-        self._on_stage, self._name = on_stage, name
-        self._notes: list[str] = []
-        self._stages: list[Stage] = []
-        self._failed: list[Timing] = []
-        self._maker = ""
+    plan: ThreeWayPlan
+    store: Store
+    folder: Path
+    on_stage: OnStage = lambda name, seconds: None
+    name: str = USUAL_NAME
+    _notes: list[str] = field(default_factory=list, init=False)
+    _stages: list[Stage] = field(default_factory=list, init=False)
+    _failed: list[Timing] = field(default_factory=list, init=False)
+    _maker: str = field(default="", init=False)
 
     def run(self) -> Validation:
         """Runs everything in the order of the plan. No test bed is left up, whatever happens.
 
         Raises UsageError where test beds cannot be made and CollwiseError when a run of the MPI program fails.
         """
-        main, shape = self._plan.main, self._shape(self._plan.main)
+        main, shape = self.plan.main, self.plan.main.shape
         with self._bed(shape) as bed:
             platforms = {bed.name: self._calibrated(bed, shape)}
             isolated = alone_platform(self._points(bed, shape), simulated_platform(shape))
@@ -112,25 +111,22 @@ class ThreeWayComparison:
             tables = [self._compared(bed, main, platforms[bed.name], models)]
             repeated = self._repeated(bed, main)
             checked = self._checked(bed)
-        at_main = tables[0].rows
-        for scenario in self._plan.scenarios[1:]:
+        for scenario in self.plan.scenarios[1:]:
             alike = (scenario.bits_per_second, scenario.transport) == (main.bits_per_second, main.transport)
-            with self._bed(self._shape(scenario)) as bed:
+            with self._bed(scenario.shape) as bed:
                 known = next(iter(platforms.values()))
-                platform = (
-                    self._resized(known, scenario.nodes) if alike else self._calibrated(bed, self._shape(scenario))
-                )
+                platform = replace(known, nodes=scenario.nodes) if alike else self._calibrated(bed, scenario.shape)
                 platforms[bed.name] = platform
                 tables.append(self._compared(bed, scenario, platform, models if alike else []))
-        found = disagreements(at_main)
-        with self._stage(f"causes of {min(len(found), self._plan.diagnosed)} of {len(found)} disagreements"):
-            diagnoser = Diagnoser(shape, next(iter(platforms.values())), isolated, self._bed, self._store, METHOD)
-            chosen = spread(found, self._plan.diagnosed)
+        found = disagreements(ours(tables[0]))
+        with self._stage(f"causes of {min(len(found), self.plan.diagnosed)} of {len(found)} disagreements"):
+            diagnoser = Diagnoser(shape, next(iter(platforms.values())), isolated, self._bed, self.store, METHOD)
+            chosen = spread(found, self.plan.diagnosed)
             cases = main.cases()
             diagnoses = diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in chosen])
         return Validation(
-            plan=self._plan,
-            table=joined(tables),
+            plan=self.plan,
+            table=pd.concat(tables, ignore_index=True),
             platforms=platforms,
             models=tuple(model.name for model in models),
             repeated=repeated,
@@ -145,70 +141,63 @@ class ThreeWayComparison:
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
-        self._on_stage(name, None)
+        self.on_stage(name, None)
         started = time.monotonic()
         yield
         self._stages.append(Stage(name, time.monotonic() - started))
-        self._on_stage(name, self._stages[-1].seconds)
+        self.on_stage(name, self._stages[-1].seconds)
 
-    def _bed(self, shape: Shape) -> AbstractContextManager[TestBed]:
-        return temporary_bed(shape, self._name)
-
-    @staticmethod
-    def _shape(scenario: Scenario) -> Shape:
-        return Shape(scenario.nodes, scenario.bits_per_second, transport=scenario.transport)
-
-    @staticmethod
-    def _resized(platform: Platform, nodes: int) -> Platform:
-        return replace(platform, nodes=nodes)
+    @contextmanager
+    def _bed(self, shape: Shape) -> Iterator[TestBed]:
+        with temporarily_up(shape, self.name) as bed:
+            yield TestBed(bed)
 
     def _calibrated(self, bed: TestBed, shape: Shape) -> Platform:
         with self._stage(f"{bed.name}: calibrated"):
             platform = refit(
-                self._points(bed, shape), simulated_platform(shape), SimulationContext(self._store)
+                self._points(bed, shape), simulated_platform(shape), SimulationContext(self.store)
             ).platform
-        write_text(self._folder / f"{bed.name}.toml", write_description(platform))
+        write_text(self.folder / f"{bed.name}.toml", write_description(platform))
         return platform
 
     def _points(self, bed: TestBed, shape: Shape) -> list[CalibrationPoint]:
         """The points of the calibration, from the store if this bed was measured before."""
-        grid = QUICK if self._plan.quick else USUAL
-        return measure_points(bed, simulated_platform(shape), grid, self._store)
+        grid = QUICK if self.plan.quick else USUAL
+        return measure_points(bed, simulated_platform(shape), grid, self.store)
 
     def _checked(self, bed: TestBed) -> Check | None:
-        if self._plan.quick:
+        if self.plan.quick:
             return None
         with self._stage(f"{bed.name}: network and processors checked"):
             return check(bed.bed)
 
     def _fitted(self, bed: TestBed) -> list[CollectiveModel]:
-        if not self._plan.models:
+        if not self.plan.models:
             return []
-        budget = _QUICK_MODELS_SECONDS if self._plan.quick else _MODELS_SECONDS
+        budget = _QUICK_MODELS_SECONDS if self.plan.quick else _MODELS_SECONDS
         with self._stage(f"{bed.name}: models fitted"):
             return measured_models(
-                bed, self._store, bed.bed.shape.nodes, budget_seconds=budget, on_note=self._notes.append
+                bed, self.store, bed.bed.shape.nodes, budget_seconds=budget, on_note=self._notes.append
             )
 
     def _compared(
         self, bed: TestBed, scenario: Scenario, platform: Platform, models: Sequence[CollectiveModel]
-    ) -> ThreeWayTable:
+    ) -> pd.DataFrame:
         cases = scenario.cases()
         with self._stage(f"{bed.name}: {len(cases)} cases measured"):
             measured = self._measured(bed, cases, self._method(scenario))
         with self._stage(f"{bed.name}: MPI's own collectives measured"):
             builtin = self._measured(bed, scenario.builtin_cases(), self._method(scenario))
         with self._stage(f"{bed.name}: simulated and predicted"):
-            swept = SimulationContext(self._store).simulate(platform, cases)
+            swept = SimulationContext(self.store).simulate(platform, cases)
             self._failed += swept.failed
-            predicted = predictions(models, cases)
-        return table_of(bed.name, measured, swept.timings, predicted, builtin)
+            return table_of(bed.name, measured, swept.timings, models, builtin)
 
     def _method(self, scenario: Scenario) -> Method:
-        return MAIN_METHOD if scenario is self._plan.main else METHOD
+        return MAIN_METHOD if scenario is self.plan.main else METHOD
 
     def _measured(self, bed: TestBed, cases: Sequence[Case], method: Method, run: str = "") -> list[Timing]:
-        timings = measure(bed, cases, self._store, method=method, run=run, timeout_seconds=_TIMEOUT_SECONDS)
+        timings = measure(bed, cases, self.store, method=method, run=run, timeout_seconds=_TIMEOUT_SECONDS)
         self._failed += [timing for timing in timings if not timing.ok]
         self._maker = bed.installation.label
         if cases and not any(timing.ok for timing in timings):
@@ -217,7 +206,7 @@ class ThreeWayComparison:
 
     def _repeated(self, bed: TestBed, scenario: Scenario) -> Repeatability:
         cases = scenario.cases()
-        sample = cases[:: max(1, -(-len(cases) // self._plan.repeated))]
+        sample = cases[:: max(1, -(-len(cases) // self.plan.repeated))]
         with self._stage(f"{bed.name}: {len(sample)} cases measured again"):
             pairs = zip(
                 self._measured(bed, sample, MAIN_METHOD), self._measured(bed, sample, MAIN_METHOD, "again"), strict=True

@@ -9,7 +9,7 @@ from collwise.common.errors import UsageError
 from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import builtin_cases, candidates, cases
 from collwise.validation.selection.defaults import SEGMENT_BYTES
-from collwise.validation.testbed.shape import TRANSPORTS
+from collwise.validation.testbed.shape import TRANSPORTS, Shape
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 
@@ -36,6 +36,11 @@ class Scenario:
     bits_per_second: float
     sizes: Mapping[str, tuple[int, ...]]
     transport: str = TRANSPORTS[0]
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the test bed."""
+        return Shape(self.nodes, self.bits_per_second, transport=self.transport)
 
     def cases(self) -> list[Case]:
         """Every algorithm that runs on so many processes, at every size; segments of 8 KiB where messages are cut."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from collwise.models.switch_points import TIE
-from collwise.validation.three_way.table import MeasuredRow, by_point, distinguishable
-
-Key = TypeVar("Key", bound=Hashable)
+from collwise.validation.three_way.table import POINT, distinguishable, predicted_by
 
 
 @dataclass(frozen=True)
@@ -46,9 +44,15 @@ class RankAgreement:
     distinguishable: float
 
 
-def errors_of(values: Iterable[float]) -> Errors | None:
-    """A summary of relative errors, nan left out; None when there is nothing else."""
-    found = np.array([value for value in values if not np.isnan(value)])
+def relative_errors(rows: pd.DataFrame, source: str) -> pd.Series:
+    """The relative errors of a source, predicted / measured - 1, where it predicts anything."""
+    known = predicted_by(source, rows)
+    return known[source] / known.seconds - 1 if len(known) else pd.Series(dtype=float)
+
+
+def errors_of(rows: pd.DataFrame, source: str) -> Errors | None:
+    """A summary of the relative errors of a source; None where it predicts nothing."""
+    found = relative_errors(rows, source).to_numpy()
     if found.size == 0:
         return None
     size = np.abs(found)
@@ -62,38 +66,34 @@ def errors_of(values: Iterable[float]) -> Errors | None:
     )
 
 
-def errors_by(rows: Iterable[MeasuredRow], source: str, key: Callable[[MeasuredRow], Key]) -> dict[Key, Errors]:
-    """Errors of a source for every group of rows that it predicts any of, in the order of the rows."""
-    groups: dict[Key, list[float]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row.error(source))
-    summaries = {name: errors_of(values) for name, values in groups.items()}
-    return {name: summary for name, summary in summaries.items() if summary is not None}
+def errors_by(rows: pd.DataFrame, source: str, columns: str | list[str]) -> dict[Any, Errors]:
+    """Errors of a source by the values of these columns, in the order of the rows, where it predicts anything."""
+    summaries = {key: errors_of(group, source) for key, group in rows.groupby(columns, sort=False)}
+    return {key: summary for key, summary in summaries.items() if summary is not None}
 
 
-def rank_agreement(rows: Iterable[MeasuredRow], source: str) -> RankAgreement:
+def rank_agreement(rows: pd.DataFrame, source: str) -> RankAgreement:
     """The rank agreement of a source with measured times at the points of these rows, among what it predicts."""
     from scipy import stats
 
     taus, pair_taus, shares = [], [], []
-    for here in by_point(row for row in rows if source in row.predicted).values():
+    for _, here in predicted_by(source, rows).groupby(POINT, sort=False):
         if len(here) < 2:
             continue
-        taus.append(stats.kendalltau([row.seconds for row in here], [row.predicted[source] for row in here]).statistic)
-        pairs = list(itertools.combinations(here, 2))
-        signs = [_sign(a, b, source) for a, b in pairs if distinguishable(a, b)]
+        taus.append(stats.kendalltau(here.seconds, here[source]).statistic)
+        pairs = list(itertools.combinations(zip(here.itertuples(), here[source], strict=True), 2))
+        signs = [_sign(a.seconds < b.seconds, x, y) for (a, x), (b, y) in pairs if distinguishable(a, b)]
         shares.append(len(signs) / len(pairs))
         if signs:
             pair_taus.append(float(np.mean(signs)))
     return RankAgreement(len(taus), _mean(taus), _mean(pair_taus), _mean(shares))
 
 
-def _sign(a: MeasuredRow, b: MeasuredRow, source: str) -> float:
-    """1 where the source orders two algorithms as measured, -1 where the other way round, 0 where it ties them."""
-    first, second = a.predicted[source], b.predicted[source]
+def _sign(ascending: bool, first: float, second: float) -> float:
+    """1 where a source orders two algorithms as measured, -1 where the other way round, 0 where it ties them."""
     if abs(first - second) <= TIE * max(first, second):
         return 0.0
-    return 1.0 if (first < second) == (a.seconds < b.seconds) else -1.0
+    return 1.0 if (first < second) == ascending else -1.0
 
 
 def _mean(values: list[float]) -> float:

@@ -1,79 +1,37 @@
-"""The slowdown of a source's picks in measured time, and of what the MPI library runs itself."""
+"""The slowdown of a source's picks in measured time, and of what the MPI library runs itself.
+
+A row is a pick at a point, with the `best` of all `measured` algorithms there and the slowdown against it. The source
+had `candidates` of these to pick from. `certain`: the two means differ by more than their intervals. For what the MPI
+library runs itself `pick` is empty, and the slowdown may be negative.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+import pandas as pd
 
 from collwise.validation.selection.slowdown import slowdown
-from collwise.validation.three_way.table import BuiltinTime, MeasuredPoint, MeasuredRow, by_point, distinguishable
+from collwise.validation.three_way.table import POINT, distinguishable, ours, own, predicted_by
 
 
-@dataclass(frozen=True)
-class PickSlowdown:
-    """The measured slowdown of a pick at a point against the best of all measured algorithms.
-
-    The source had `candidates` of the `measured` algorithms to pick from. `certain`: the two means differ by more than
-    their intervals. For what the MPI library runs itself `pick` is empty, and the slowdown may be negative.
-    """
-
-    point: MeasuredPoint
-    pick: str
-    best: str
-    slowdown: float
-    certain: bool
-    candidates: int
-    measured: int
-
-
-@dataclass(frozen=True)
-class PickSummary:
-    """Slowdowns over points: mean and worst one, how many are beyond the intervals, and how many picks are the best."""
-
-    points: int
-    mean: float
-    worst: PickSlowdown
-    certain: int
-    best_picked: int
-    mean_candidates: float
-
-
-def slowdowns_of_picks(rows: Iterable[MeasuredRow], source: str) -> list[PickSlowdown]:
+def slowdowns_of_picks(rows: pd.DataFrame, source: str) -> pd.DataFrame:
     """At every point where the source predicts anything it picks its fastest, the first of equal ones."""
-    found = []
-    for point, here in by_point(rows).items():
-        candidates = [row for row in here if source in row.predicted]
-        if candidates:
-            pick = min(candidates, key=lambda row: row.predicted[source])
-            found.append(_slowdown(point, pick, here, pick.algorithm, len(candidates)))
-    return found
+    known = predicted_by(source, rows)
+    points = known.groupby(POINT, sort=False)
+    picks = known.loc[points[source].idxmin()] if len(known) else known
+    return _slowdowns(picks.assign(candidates=points.seconds.transform("size")), rows)
 
 
-def slowdowns_of_builtin(rows: Iterable[MeasuredRow], builtin: Iterable[BuiltinTime]) -> list[PickSlowdown]:
+def slowdowns_of_builtin(table: pd.DataFrame) -> pd.DataFrame:
     """The MPI library's own collectives against the best of ours, where both were measured."""
-    points = by_point(rows)
-    return [_slowdown(one.point, one, points[one.point], "", 0) for one in builtin if one.point in points]
+    return _slowdowns(own(table).assign(candidates=0), ours(table))
 
 
-def _slowdown(
-    point: MeasuredPoint, pick: MeasuredRow | BuiltinTime, rows: Sequence[MeasuredRow], name: str, candidates: int
-) -> PickSlowdown:
-    best = min(rows, key=lambda row: row.seconds)
-    found = float(slowdown(pick.seconds, best.seconds))
-    return PickSlowdown(point, name, best.algorithm, found, distinguishable(pick, best), candidates, len(rows))
-
-
-def pick_summary(found: Sequence[PickSlowdown]) -> PickSummary | None:
-    """The summary of several points; None where there are none."""
-    if not found:
-        return None
-    return PickSummary(
-        points=len(found),
-        mean=float(np.mean([one.slowdown for one in found])),
-        worst=max(found, key=lambda one: one.slowdown),
-        certain=sum(one.certain for one in found),
-        best_picked=sum(one.pick == one.best for one in found),
-        mean_candidates=float(np.mean([one.candidates for one in found])),
-    )
+def _slowdowns(picks: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    points = rows.groupby(POINT, sort=False)
+    best = rows.assign(measured=points.seconds.transform("size")).loc[points.seconds.idxmin()]
+    best = best.rename(columns={"algorithm": "best"})[[*POINT, "best", "seconds", "half_width_seconds", "measured"]]
+    both = picks.rename(columns={"algorithm": "pick"}).merge(best, on=POINT, suffixes=("", "_of_best"))
+    of_best = both[["seconds_of_best", "half_width_seconds_of_best"]]
+    of_best.columns = ["seconds", "half_width_seconds"]
+    both = both.assign(slowdown=slowdown(both.seconds, of_best.seconds), certain=distinguishable(both, of_best))
+    return both[[*POINT, "pick", "best", "slowdown", "certain", "candidates", "measured"]]

@@ -1,90 +1,93 @@
-"""The table of a three-way comparison: measured cases, with what simulation and models predict for each."""
+"""The table of a three-way comparison: measured cases, with what simulation and models predict for each.
+
+A row has the execution target (a test bed's name), collective, P, m in bytes, algorithm, measured mean in seconds and
+the half-width of its confidence interval, then the seconds that each source predicts, nan without a prediction. Rows
+whose algorithm is empty are of the MPI library's own collectives.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from collwise.models.interface import CollectiveModel
+from collwise.simulator.timing import Case, Timing
 
 SIMULATED = "simulated"
 """The source of simulated times; the other sources are models, by their names."""
+POINT = ["target", "collective", "procs", "message_bytes"]
+"""The columns of a point at which algorithms compete."""
+_MEASURED = [*POINT, "algorithm", "seconds", "half_width_seconds"]
 
 
-@dataclass(frozen=True, order=True)
-class MeasuredPoint:
-    """A point at which algorithms compete: an execution target (a test bed's name), a collective, P and m in bytes."""
-
-    target: str
-    collective: str
-    procs: int
-    message_bytes: int
-
-
-@dataclass(frozen=True)
-class MeasuredRow:
-    """A measured mean in seconds, the half-width of its confidence interval, and the seconds that each source predicts.
-
-    A source without a prediction for the case is not in `predicted`.
-    """
-
-    point: MeasuredPoint
-    algorithm: str
-    seconds: float
-    half_width_seconds: float
-    predicted: Mapping[str, float]
-
-    def error(self, source: str) -> float:
-        """The relative error of a source, predicted / measured - 1; nan without a prediction."""
-        return self.predicted.get(source, math.nan) / self.seconds - 1
+def table_of(
+    target: str,
+    measured: Iterable[Timing],
+    simulated: Mapping[Case, Timing],
+    models: Sequence[CollectiveModel] = (),
+    builtin: Iterable[Timing] = (),
+) -> pd.DataFrame:
+    """The comparison on a target. Timings that failed, in measurement or simulation, are left out."""
+    timings = [timing for timing in (*measured, *builtin) if timing.ok]
+    table = pd.DataFrame(
+        [(target, *_what(one.case), one.seconds, one.half_width_seconds) for one in timings], columns=_MEASURED
+    )
+    found = [simulated.get(timing.case) for timing in timings]
+    table[SIMULATED] = [one.seconds if one is not None and one.ok else math.nan for one in found]
+    segments = pd.Series([timing.case.segment_bytes for timing in timings])
+    for model in models:
+        predicted = pd.Series(np.nan, index=table.index)
+        for (collective, algorithm), rows in ours(table).groupby(["collective", "algorithm"]):
+            if algorithm in model.algorithms(collective):
+                points = (rows.procs.to_numpy(), rows.message_bytes.to_numpy(), segments[rows.index].to_numpy())
+                seconds = np.broadcast_to(model.predict(collective, algorithm, *points), len(rows))
+                predicted[rows.index] = np.where(np.isfinite(seconds) & (seconds > 0), seconds, np.nan)
+        table[model.name] = predicted
+    return table
 
 
-@dataclass(frozen=True)
-class BuiltinTime:
-    """The time of the MPI library's own collective at a point: mean in seconds and half-width of its interval."""
-
-    point: MeasuredPoint
-    seconds: float
-    half_width_seconds: float
+def _what(case: Case) -> tuple[str, int, int, str]:
+    return case.collective, case.procs, case.message_bytes, case.algorithm if case.algorithm != "-" else ""
 
 
-@dataclass(frozen=True)
-class ThreeWayTable:
-    """All rows, and the MPI library's own collectives at the same points."""
-
-    rows: tuple[MeasuredRow, ...]
-    builtin: tuple[BuiltinTime, ...] = ()
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The names of all sources: simulation first, then the models in the order of the rows."""
-        return tuple(dict.fromkeys(source for row in self.rows for source in row.predicted))
-
-    @property
-    def collectives(self) -> tuple[str, ...]:
-        """The names of all collectives in the order of the rows."""
-        return tuple(dict.fromkeys(row.point.collective for row in self.rows))
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The names of all execution targets in the order of the rows."""
-        return tuple(dict.fromkeys(row.point.target for row in self.rows))
-
-    def at(self, target: str) -> ThreeWayTable:
-        """The part that was measured on one target."""
-        return ThreeWayTable(
-            tuple(row for row in self.rows if row.point.target == target),
-            tuple(one for one in self.builtin if one.point.target == target),
-        )
+def ours(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of our algorithms."""
+    return table[table.algorithm != ""]
 
 
-def by_point(rows: Iterable[MeasuredRow]) -> dict[MeasuredPoint, list[MeasuredRow]]:
-    """Rows by point, in their order."""
-    found: dict[MeasuredPoint, list[MeasuredRow]] = {}
-    for row in rows:
-        found.setdefault(row.point, []).append(row)
+def own(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the MPI library's own collectives."""
+    return table[table.algorithm == ""]
+
+
+def sources(table: pd.DataFrame) -> list[str]:
+    """The names of all sources that predict anything here: simulation first, then the models."""
+    return [name for name in table.columns if name not in _MEASURED and table[name].notna().any()]
+
+
+def predicted_by(source: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that the source predicts."""
+    return rows.dropna(subset=[source]) if source in rows else rows[:0]
+
+
+def distinguishable(a: Any, b: Any) -> Any:
+    """Whether the means of two rows, or tables, differ by more than their intervals: |a - b| > sqrt(h_a^2 + h_b^2)."""
+    return abs(a.seconds - b.seconds) > np.hypot(a.half_width_seconds, b.half_width_seconds)
+
+
+def with_points(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain data, their points apart."""
+    return [{"point": {name: row.pop(name) for name in POINT}, **row} for row in table.to_dict("records")]
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain data, the points and what each source predicts apart."""
+    names = [name for name in table.columns if name not in _MEASURED]
+    found = with_points(table)
+    for row in found:
+        row["predicted"] = {name: value for name in names if not math.isnan(value := row.pop(name))}
     return found
-
-
-def distinguishable(a: MeasuredRow | BuiltinTime, b: MeasuredRow | BuiltinTime) -> bool:
-    """Whether two measured means differ by more than their intervals: |a - b| > sqrt(h_a^2 + h_b^2)."""
-    return abs(a.seconds - b.seconds) > math.hypot(a.half_width_seconds, b.half_width_seconds)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pandas as pd
+
 from collwise.validation.three_way.scores import errors_of
-from collwise.validation.three_way.slowdowns import pick_summary, slowdowns_of_picks
-from collwise.validation.three_way.table import SIMULATED, ThreeWayTable
+from collwise.validation.three_way.slowdowns import slowdowns_of_picks
+from collwise.validation.three_way.table import SIMULATED, ours
 
 ALL = "all"
 LARGE_BYTES = 8192
@@ -39,21 +41,24 @@ class Verdict:
         return self.found - self.limit
 
 
-def verdicts(table: ThreeWayTable) -> list[Verdict]:
+def verdicts(table: pd.DataFrame) -> list[Verdict]:
     """Three verdicts on all collectives together, on their messages from LARGE_BYTES on, and on each collective.
 
     Empty where nothing was simulated.
     """
+    rows = ours(table)
+    groups = {ALL: rows, LARGE: rows[rows.message_bytes >= LARGE_BYTES]}
+    groups |= iter(rows.groupby("collective", sort=False))
     found: list[Verdict] = []
-    groups = {ALL: list(table.rows), LARGE: [row for row in table.rows if row.point.message_bytes >= LARGE_BYTES]}
-    groups |= {name: [row for row in table.rows if row.point.collective == name] for name in table.collectives}
-    for name, rows in groups.items():
-        errors, picks = (
-            errors_of(row.error(SIMULATED) for row in rows),
-            pick_summary(slowdowns_of_picks(rows, SIMULATED)),
-        )
-        if errors is None or picks is None:
+    for name, group in groups.items():
+        errors = errors_of(group, SIMULATED)
+        if errors is None:
             continue
-        values = {MEDIAN_ERROR: errors.median, MEAN_SLOWDOWN: picks.mean, WORST_SLOWDOWN: picks.worst.slowdown}
+        slowdowns = slowdowns_of_picks(group, SIMULATED).slowdown.to_numpy()
+        values = {
+            MEDIAN_ERROR: errors.median,
+            MEAN_SLOWDOWN: float(slowdowns.mean()),
+            WORST_SLOWDOWN: float(slowdowns.max()),
+        }
         found += [Verdict(name, quantity, value, LIMITS[quantity]) for quantity, value in values.items()]
     return found

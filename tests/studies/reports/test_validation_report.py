@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 
+import pandas as pd
 import pytest
 
 from collwise.simulator.timing import Case, Timing
@@ -16,17 +18,19 @@ from collwise.validation.testbed.tcp_counters import TcpCounts
 from collwise.validation.three_way.disagreements import NOT_FOUND, Diagnosis, Pair, disagreements
 from collwise.validation.three_way.pipeline import Stage, Validation
 from collwise.validation.three_way.plan import usual_plan
-from collwise.validation.three_way.table import SIMULATED, BuiltinTime, MeasuredPoint, MeasuredRow, ThreeWayTable
+from collwise.validation.three_way.table import POINT, SIMULATED, ours
 
 PLACES = ("testbed-8x100M", "testbed-4x100M")
 
 
 def made_up() -> Validation:
-    points = [MeasuredPoint(place, "bcast", 8, size) for place in PLACES for size in (1024, 8192)]
-    rows = [MeasuredRow(point, "chain", 1e-3, 1e-5, {SIMULATED: 1.1e-3, "hockney": 3e-3}) for point in points]
-    rows += [MeasuredRow(point, "linear", 2e-3, 1e-5, {SIMULATED: 1.0e-3}) for point in points]
-    table = ThreeWayTable(tuple(rows), tuple(BuiltinTime(point, 0.9e-3, 1e-5) for point in points))
-    found = disagreements(table.at(PLACES[0]).rows)
+    points = [(place, "bcast", 8, size) for place in PLACES for size in (1024, 8192)]
+    rows = [(*point, "chain", 1e-3, 1e-5, 1.1e-3, 3e-3) for point in points]
+    rows += [(*point, "linear", 2e-3, 1e-5, 1.0e-3, math.nan) for point in points]
+    rows += [(*point, "", 0.9e-3, 1e-5, math.nan, math.nan) for point in points]
+    columns = [*POINT, "algorithm", "seconds", "half_width_seconds", SIMULATED, "hockney"]
+    table = pd.DataFrame(rows, columns=columns)
+    found = disagreements(ours(table[table.target == PLACES[0]]))
     diagnosis = Diagnosis(found[0], "two cores", Pair(1e-3, 2e-3), {"two cores": Pair(1e-3, 1.1e-3)}, TcpCounts(7))
     failed = [Timing(Case("bcast", "binary", 8, 8), float("nan"), error="died")]
     return Validation(

@@ -27,7 +27,7 @@ from collwise.validation.calibration.plan import (
     simulate_plan,
     size_plan,
 )
-from collwise.validation.calibration.points import EAGER, PING_PONG, CalibrationPoint, case_of_kind, write_points
+from collwise.validation.calibration.points import CalibrationPoint, Kind, case_of_kind, write_points
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
 from tests.needs import need, needs
@@ -102,7 +102,7 @@ def test_a_known_platform_is_found_again_and_simulates_alike(context: Simulation
     assert found.loopback_latency_seconds == pytest.approx(TRUE.loopback_latency_seconds, rel=0.05)
     assert found.calibration.os[0][1:] == pytest.approx((6e-6, 1e-10), rel=0.05)
     assert found.calibration.or_[0][1:] == pytest.approx((1.1e-5, 2e-10), rel=0.05)
-    for one in result.residuals:
+    for one in result.residuals.itertuples():
         near_a_place = any(abs(one.message_bytes / place - 1) < 0.3 for place in (1500, 4096, 32768))
         assert near_a_place or abs(one.relative_error) < 0.01, one
 
@@ -131,7 +131,7 @@ def test_messages_alone_can_be_had_as_they_are(context: SimulationContext) -> No
     points = behind_a_token_bucket(1500, context)
     found = refit(points, NOMINAL, context).platform, alone_platform(points, NOMINAL)
     sizes = [point.message_bytes for point in points if point.kind == "ping_pong" and not point.within_node]
-    cases = [case_of_kind(PING_PONG, (0, 2), 2, size) for size in sizes if 2000 < size < 32768]
+    cases = [case_of_kind(Kind.PING_PONG, (0, 2), 2, size) for size in sizes if 2000 < size < 32768]
     measured = {point.message_bytes: point.median_seconds for point in points if point.kind == "ping_pong"}
     held, free = (
         [one.median_seconds / measured[one.message_bytes] - 1 for one in simulate_plan(platform, 4, 2, cases, context)]
@@ -163,7 +163,7 @@ def test_what_cannot_be_calibrated_is_refused(context: SimulationContext) -> Non
     with pytest.raises(UsageError, match="kind 'eager'"):
         refit([], NOMINAL, context)
     with pytest.raises(UsageError, match="measurements of kind 'ping_pong'"):
-        refit([CalibrationPoint(EAGER, 0, 1, 1, False, 100, 1, (0.0,))], NOMINAL, context)
+        refit([CalibrationPoint(Kind.EAGER, 0, 1, 1, False, 100, 1, (0.0,))], NOMINAL, context)
     with pytest.raises(UsageError, match="ascending"):
         CalibrationGrid(least_bytes=10, most_bytes=5)
 
@@ -172,7 +172,7 @@ def test_dahu_simulates_a_large_ping_pong_as_published(context: SimulationContex
     dahu = load("dahu")
     assert isinstance(dahu, Platform)
     size = 2**20
-    (point,) = simulate_plan(dahu, 4, 2, [case_of_kind(PING_PONG, (0, 2), 2, size)], context)
+    (point,) = simulate_plan(dahu, 4, 2, [case_of_kind(Kind.PING_PONG, (0, 2), 2, size)], context)
     # Intercept and coefficient of one way, of SimGrid's network calibration tutorial.
     assert point.median_seconds / 2 == pytest.approx(1.31058e-5 + 8.04963e-11 * size, rel=0.003)
 
@@ -231,8 +231,8 @@ def test_a_stopped_calibration_resumes(context: SimulationContext) -> None:
     whole = 2 + 6 + 4 + 4 + 4 + 4 + 4 + 4 + 8
     points = measure_points(TwoNodes(whole - before), nominal, grid, context.store)
     assert len(points) == len(list(context.store.rows())) == whole
-    assert {point.within_node for point in points if point.kind == PING_PONG} == {True, False}
-    assert all(2 <= len(point.seconds) <= 15 for point in points if point.kind != EAGER)
+    assert {point.within_node for point in points if point.kind == Kind.PING_PONG} == {True, False}
+    assert all(2 <= len(point.seconds) <= 15 for point in points if point.kind != Kind.EAGER)
     assert measure_points(TwoNodes(0), nominal, grid, context.store) == points
 
 
@@ -252,8 +252,6 @@ def test_points_of_a_file_are_fitted_again(
     assert document["points"] == str(tmp_path / "known.csv")
     result = refit(points, NOMINAL, context)
     assert (tmp_path / "fitted.toml").read_text() == write_description(result.platform)
-    assert [one["simulated_seconds"] for one in document["residuals"]] == [
-        one.simulated_seconds for one in result.residuals
-    ]
+    assert [one["simulated_seconds"] for one in document["residuals"]] == list(result.residuals.simulated_seconds)
     with Store(tmp_path / "cli.sqlite") as store:
         assert len(list(store.rows(source="simulated"))) == len(result.residuals)

@@ -86,11 +86,13 @@ def test_reductions_cost_nothing_where_they_are_compared_with_those_of_smpi(name
 
 
 @needs("smpi")
-def test_the_same_algorithm_takes_the_same_simulated_time() -> None:
-    for collective, names in {"gather": ["linear", "binomial"], "scatter": ["linear"], "bcast": ["chain"]}.items():
-        rows = compare_with_smpi(load("grisou"), collective, [6, 8], [1920], algorithms=names)
-        assert len(rows) == 2 * len(names)
-        assert all(not row.problem and row.ratio == pytest.approx(1, abs=1e-9) for row in rows), rows
+def test_the_same_algorithm_takes_the_same_simulated_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = (("gather", "linear"), ("gather", "binomial"), ("scatter", "linear"), ("bcast", "chain"))
+    chosen = [Catalogue.load().algorithm(*name) for name in names]
+    monkeypatch.setattr(crosscheck_smpi, "compared_algorithms", lambda _: chosen)
+    rows = compare_with_smpi(load("grisou"), None, [6, 8], [1920])
+    assert len(rows) == 2 * len(names)
+    assert all(not row.problem and row.ratio == pytest.approx(1, abs=1e-9) for row in rows), rows
 
 
 @needs("smpi")
@@ -103,9 +105,11 @@ def test_another_algorithm_takes_another_time(monkeypatch: pytest.MonkeyPatch) -
 
 
 @needs("smpi")
-def test_barriers_take_a_byte_longer_each_message() -> None:
+def test_barriers_take_a_byte_longer_each_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    bruck = Catalogue.load().algorithm("barrier", "bruck")
+    monkeypatch.setattr(crosscheck_smpi, "compared_algorithms", lambda _: [bruck])
     a_byte = 1 / load("grisou").link_bytes_per_second
-    (row,) = compare_with_smpi(load("grisou"), "barrier", [8], algorithms=["bruck"])
+    (row,) = compare_with_smpi(load("grisou"), "barrier", [8])
     assert 3 * a_byte < row.ours_seconds - row.theirs_seconds < 2 * 3 * a_byte
     assert not row.differs
 
@@ -120,11 +124,13 @@ def test_an_algorithm_that_smpi_does_not_have_is_a_problem(monkeypatch: pytest.M
 
 
 @needs("openmpi")
-def test_forced_algorithms_send_the_same_messages() -> None:
-    for collective, name in (("gather", "binomial"), ("barrier", "bruck"), ("bcast", "k_chain")):
-        rows = compare_with_openmpi(collective, [5], [4096], algorithms=[name])
-        assert rows
-        assert all(not row.problem and row.results_agree and row.same_traffic for row in rows), rows
+def test_forced_algorithms_send_the_same_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = (("gather", "binomial"), ("barrier", "bruck"), ("bcast", "k_chain"))
+    chosen = [Catalogue.load().algorithm(*name) for name in names]
+    monkeypatch.setattr(crosscheck_openmpi, "forced_algorithms", lambda *_: chosen)
+    rows = compare_with_openmpi(None, [5], [4096])
+    assert {(row.collective, row.algorithm) for row in rows} == set(names)
+    assert all(not row.problem and row.results_agree and row.same_traffic for row in rows), rows
 
 
 @needs("openmpi")

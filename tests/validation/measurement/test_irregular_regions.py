@@ -10,6 +10,7 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.models.lmo import Thresholds
 from collwise.models.parameter_file import read_thresholds, thresholds_text
+from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.store import Store
 from collwise.validation.measurement.irregular_regions import (
     ALGORITHMS,
@@ -18,6 +19,7 @@ from collwise.validation.measurement.irregular_regions import (
     RegionsPlan,
     Series,
     escalated,
+    find_regions,
     least_times,
     parts,
     region_times,
@@ -27,7 +29,7 @@ from collwise.validation.measurement.irregular_regions import (
 from collwise.validation.measurement.irregular_regions_testbed import regions_on_bed, set_tcp
 from collwise.validation.testbed.bed import Bed, Shape, down, up
 from collwise.validation.testbed.tcp_counters import TcpCounts, node_counts, switch_counts
-from tests.needs import need
+from tests.needs import need, needs
 
 KIB = 1024
 SIZES = tuple(4 * KIB * k for k in range(1, 33))
@@ -121,7 +123,8 @@ def test_the_verdict_says_which_bound_avoids_the_escalation() -> None:
     found = regions(escalating(8 * KIB, 64 * KIB, seed=2), smooth, thresholds)
     assert "lmo does not avoid them" in verdict(found)
     assert f"{HALF_BOUND} avoids them (0% with a time-out" in verdict(found)
-    linear_row = next(row for row in region_times(found) if (row.algorithm, row.part) == ("linear", "medium"))
+    times = region_times(found).set_index(["algorithm", "part"])
+    linear_row = times.loc[("linear", "medium")]
     assert 0.3 < linear_row.escalated < 0.7
     # The smallest medium block of all takes least, and one time-out.
     assert linear_row.worst_slowdown == pytest.approx(1 + 0.2 / linear([8 * KIB])[0], rel=0.05)
@@ -156,6 +159,18 @@ def test_unknown_tcp_variants_name_the_valid_ones(tmp_path: Path) -> None:
         set_tcp(Bed("none", Shape(2)), "renno")
     with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match="reno-2009"):
         regions_on_bed(Shape(3), "renno", RegionsPlan(3), store, name="none")
+
+
+@needs("openmpi")
+def test_every_round_of_every_series_is_measured_anew_and_stored(tmp_path: Path) -> None:
+    plan = RegionsPlan(3, stride_bytes=4 * KIB, largest_bytes=48 * KIB, rounds=2, timeout_seconds=900)
+    with Store(tmp_path / "store.sqlite") as store:
+        found = find_regions(LocalMachine("openmpi"), plan, store, run="here")
+        kept = list(store.rows(collective="gather", algorithm="linear"))
+    assert found.gather.seconds.shape == (2, len(plan.sizes))
+    assert {one.algorithm for one in found.compared} == set(ALGORITHMS)
+    assert all(one.message_bytes == plan.compared_bytes for one in found.compared)
+    assert len(kept) >= 2 * (len(plan.sizes) + len(plan.compared_bytes))
 
 
 @pytest.fixture

@@ -122,9 +122,10 @@ def test_malformed_results_store_nothing(tmp_path: Path, line: int, text: str, m
 def test_the_script_runs_where_nothing_of_the_house_is(tmp_path: Path) -> None:
     away = tmp_path / "with a blank"
     away.mkdir()
-    script = write_script(away, CASES, METHOD, launcher="mpirun.openmpi --oversubscribe", compiler="mpicc.openmpi")
+    script = write_script(away, CASES, METHOD, launcher="mpirun.openmpi --oversubscribe")
     assert str(REPOSITORY) not in script.read_text()
     environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    environment["COMPILER"] = "mpicc.openmpi"
     run = subprocess.run(["bash", USUAL_NAME, "out.jsonl"], cwd=away, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert sorted(entry.name for entry in away.iterdir()) == [USUAL_NAME, "out.jsonl"]

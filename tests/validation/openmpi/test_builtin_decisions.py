@@ -43,11 +43,6 @@ def test_broadcast_follows_the_listing(procs: int, message_bytes: int) -> None:
         assert decide("bcast", procs, message_bytes).algorithm == listing_1(procs, message_bytes)
 
 
-def test_one_element_always_takes_the_binomial_tree() -> None:
-    for size in (1, 4096, 2**22):
-        assert decide("bcast", 50, size, count_is_one=True) == Choice("binomial")
-
-
 @pytest.mark.parametrize("message_bytes", [370728, 1048576, 4194304, 16777216, 67108864])
 def test_segments_of_the_pipeline(message_bytes: int) -> None:
     """The lines bound the process count strictly; 13 processes is the least that never splits."""

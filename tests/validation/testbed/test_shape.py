@@ -53,11 +53,11 @@ def test_halves_of_two_switches() -> None:
 
 
 def test_the_nominal_platform_has_the_shapes_figures() -> None:
-    platform = simulated_platform(Shape(nodes=4, bits_per_second=1e9), 50e-6)
+    platform = simulated_platform(Shape(nodes=4, bits_per_second=1e9))
     assert isinstance(platform, Platform)
     assert platform.hosts == ("n1", "n2", "n3", "n4")
     assert platform.link_bytes_per_second == 1.25e8
-    assert 2 * platform.link_latency_seconds == pytest.approx(50e-6)
+    assert 2 * platform.link_latency_seconds == pytest.approx(40e-6)
     assert platform.eager_limit_bytes == 65536
     assert not platform.calibration.tcp_window
 

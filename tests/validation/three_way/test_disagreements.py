@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 
 from collwise.simulator.timing import Case, Timing
@@ -15,22 +16,22 @@ from collwise.validation.three_way.disagreements import (
     disagreements,
     spread,
 )
-from collwise.validation.three_way.table import SIMULATED, MeasuredPoint, MeasuredRow
+from collwise.validation.three_way.table import SIMULATED
 
 
-def row(
-    size: int, simulated: float, algorithm: str = "chain", half_width: float = 0.0, of: str = "bcast"
-) -> MeasuredRow:
-    return MeasuredRow(MeasuredPoint("bed", of, 8, size), algorithm, 1.0, half_width, {SIMULATED: simulated})
+def row(size: int, simulated: float, algorithm: str = "chain", half_width: float = 0.0, of: str = "bcast") -> pd.Series:
+    point = {"target": "bed", "collective": of, "procs": 8, "message_bytes": size}
+    measured = {"algorithm": algorithm, "seconds": 1.0, "half_width_seconds": half_width}
+    return pd.Series({**point, **measured, SIMULATED: simulated})
 
 
 def test_neighbours_on_one_side_are_one_disagreement() -> None:
     table = [row(1, 1.5), row(2, 1.4), row(4, 1.1), row(8, 1.3), row(16, 0.6), row(32, 0.7), row(1, 5.0, "linear")]
-    found = disagreements(table)
-    ranges = [(one.worst.algorithm, [each.point.message_bytes for each in one.rows]) for one in found]
+    found = disagreements(pd.DataFrame(table))
+    ranges = [(one.worst.algorithm, list(one.rows.message_bytes)) for one in found]
     assert ranges == [("linear", [1]), ("chain", [16, 32]), ("chain", [1, 2]), ("chain", [8])]
-    assert found[1].worst.point.message_bytes == 16
-    assert disagreements([MeasuredRow(MeasuredPoint("bed", "bcast", 8, 1), "chain", 1.0, 0.0, {})]) == []
+    assert found[1].worst.message_bytes == 16
+    assert disagreements(pd.DataFrame([row(1, math.nan)])) == []
 
 
 def test_the_cause_closes_most_of_the_gap() -> None:
@@ -51,8 +52,8 @@ def test_what_the_measurement_does_not_say_has_no_cause() -> None:
 
 def test_every_collective_gets_its_worst_looked_at_first() -> None:
     table = [row(1, 9.0), row(1, 8.0, "binary"), row(1, 7.0, "linear"), row(1, 1.5, of="gather")]
-    chosen = spread(disagreements(table), 3)
-    assert [(one.worst.point.collective, one.worst.algorithm) for one in chosen] == [
+    chosen = spread(disagreements(pd.DataFrame(table)), 3)
+    assert [(one.worst.collective, one.worst.algorithm) for one in chosen] == [
         ("bcast", "chain"),
         ("gather", "chain"),
         ("bcast", "binary"),

@@ -4,7 +4,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
@@ -13,8 +15,7 @@ from collwise.studies.reports.validation_report import document, write_validatio
 from collwise.validation.testbed.bed import down, names
 from collwise.validation.three_way.pipeline import ThreeWayComparison, Validation
 from collwise.validation.three_way.plan import COLLECTIVES, usual_plan
-from collwise.validation.three_way.sources import joined, table_of
-from collwise.validation.three_way.table import SIMULATED
+from collwise.validation.three_way.table import POINT, SIMULATED, ours, own, records, sources, table_of
 from tests.needs import need
 
 
@@ -37,15 +38,16 @@ def test_four_nodes_from_nothing_to_the_report(bed_name: str, tmp_path: Path) ->
     result = run()
     assert bed_name not in names()
     assert not result.failed
-    assert len(result.table.rows) == len(plan.main.cases()) > 20
-    assert all(row.seconds > 0 and row.predicted[SIMULATED] > 0 for row in result.table.rows)
-    assert {one.point for one in result.table.builtin} == {row.point for row in result.table.rows}
+    measured = ours(result.table)
+    assert len(measured) == len(plan.main.cases()) > 20
+    assert (measured[["seconds", SIMULATED]] > 0).all(axis=None)
+    assert set(own(result.table)[POINT].itertuples(index=False)) == set(measured[POINT].itertuples(index=False))
     page, text = write_validation(result, tmp_path)
     assert page.stat().st_size > 50_000
     assert "| bcast | median absolute error |" in text.read_text().replace("**", "")
     assert document(result)["verdicts"]
     # What was measured is not measured again.
-    assert [row.seconds for row in run().table.rows] == [row.seconds for row in result.table.rows]
+    assert list(run().table.seconds) == list(result.table.seconds)
 
 
 def test_the_whole_plan_has_all_that_was_asked_for() -> None:
@@ -77,10 +79,35 @@ def test_what_cannot_be_compared_is_refused(options: dict[str, object], said: st
         usual_plan(**options)  # type: ignore[arg-type]
 
 
+class FakeModel:
+    """Two seconds for a chain, nothing for others."""
+
+    name, platform = "fake", "bed"
+
+    def algorithms(self, collective: str) -> tuple[str, ...]:
+        return ("chain",)
+
+    def predict(
+        self,
+        collective: str,
+        algorithm: str,
+        procs: ArrayLike,
+        message_bytes: ArrayLike,
+        segment_bytes: ArrayLike = 0,
+        fanout: int = 0,
+    ) -> np.ndarray:
+        return np.full(np.shape(procs), 2.0)
+
+
 def test_failed_cases_say_nothing() -> None:
     good, bad = Case("bcast", "chain", 4, 8), Case("bcast", "linear", 4, 8)
     measured = [Timing(good, 1.0), Timing(bad, float("nan"), error="died")]
     simulated = {good: Timing(good, float("nan"), error="died"), bad: Timing(bad, 1.0)}
-    table = table_of("bed", measured, simulated, {"hockney": {good: 2.0}}, [Timing(good, 3.0)])
-    assert [(row.algorithm, dict(row.predicted)) for row in table.rows] == [("chain", {"hockney": 2.0})]
-    assert joined([table, table]).builtin == table.builtin * 2
+    builtin = [Timing(Case("bcast", "-", 4, 8, experiment="builtin"), 3.0)]
+    table = table_of("bed", measured, simulated, [FakeModel()], builtin)
+    [row] = records(ours(table))
+    assert (row["algorithm"], row["predicted"]) == ("chain", {"fake": 2.0})
+    assert row["point"] == {"target": "bed", "collective": "bcast", "procs": 4, "message_bytes": 8}
+    [mine] = records(own(table))
+    assert (mine["seconds"], mine["predicted"]) == (3.0, {})
+    assert sources(table) == ["fake"]

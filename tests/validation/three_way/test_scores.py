@@ -4,45 +4,42 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from collwise.validation.three_way.scores import errors_by, errors_of, rank_agreement
-from collwise.validation.three_way.table import SIMULATED, MeasuredPoint, MeasuredRow
+from collwise.validation.three_way.table import POINT, SIMULATED
 
-HERE = MeasuredPoint("bed", "bcast", 8, 1024)
-
-
-def row(
-    algorithm: str, seconds: float, predicted: float | None, half_width: float = 0.0, point: MeasuredPoint = HERE
-) -> MeasuredRow:
-    return MeasuredRow(point, algorithm, seconds, half_width, {} if predicted is None else {SIMULATED: predicted})
+COLUMNS = [*POINT, "algorithm", "seconds", "half_width_seconds", SIMULATED]
 
 
 def rows(
-    measured: list[float], predicted: list[float], half_width: float = 0.0, point: MeasuredPoint = HERE
-) -> list[MeasuredRow]:
-    return [row(f"a{i}", m, f, half_width, point) for i, (m, f) in enumerate(zip(measured, predicted, strict=True))]
+    measured: list[float], predicted: list[float], half_width: float = 0.0, message_bytes: int = 1024
+) -> pd.DataFrame:
+    times = enumerate(zip(measured, predicted, strict=True))
+    here = ("bed", "bcast", 8, message_bytes)
+    return pd.DataFrame([(*here, f"a{i}", m, half_width, f) for i, (m, f) in times], columns=COLUMNS)
 
 
 def test_errors_by_hand() -> None:
-    found = errors_of([0.1, -0.3, 0.2, math.nan, 0.0, -0.05])
+    found = errors_of(rows([1.0] * 6, [1.1, 0.7, 1.2, math.nan, 1.0, 0.95]), SIMULATED)
     assert found is not None
     assert found.count == 5
     assert found.median == pytest.approx(0.1)
     assert found.mean == pytest.approx(0.13)
     assert found.bias == pytest.approx(-0.01)
     assert found.ninetieth == pytest.approx(0.26)
-    assert found.worst == -0.3
-    assert errors_of([math.nan]) is None
+    assert found.worst == pytest.approx(-0.3)
+    assert errors_of(rows([1.0], [math.nan]), SIMULATED) is None
+    assert errors_of(rows([1.0], [1.0]), "lmo") is None
 
 
 def test_an_error_is_of_the_measured_time() -> None:
-    table = [row("a", 2.0, 1.0), row("b", 2.0, 3.0), row("c", 2.0, None)]
-    found = errors_by(table, SIMULATED, lambda one: one.algorithm)
-    assert {name: one.worst for name, one in found.items()} == {"a": -0.5, "b": 0.5}
+    found = errors_by(rows([2.0, 2.0, 2.0], [1.0, 3.0, math.nan]), SIMULATED, "algorithm")
+    assert {name: one.worst for name, one in found.items()} == {"a0": -0.5, "a1": 0.5}
 
 
 # Steps of a millisecond: times closer than rounding errors count as ties.
@@ -79,8 +76,7 @@ def test_equal_predictions_count_for_neither_side() -> None:
 
 
 def test_points_are_averaged_and_lonely_algorithms_left_out() -> None:
-    other, lonely = MeasuredPoint("bed", "bcast", 8, 2048), MeasuredPoint("bed", "bcast", 8, 4096)
-    table = rows([1.0, 2.0], [1.0, 2.0]) + rows([1.0, 2.0], [2.0, 1.0], point=other)
-    table += [*rows([1.0], [9.0], point=lonely), row("z", 7.0, None)]
-    found = rank_agreement(table, SIMULATED)
+    unpredicted = rows([1.0, 2.0, 7.0], [1.0, 2.0, math.nan])
+    other, lonely = rows([1.0, 2.0], [2.0, 1.0], message_bytes=2048), rows([1.0], [9.0], message_bytes=4096)
+    found = rank_agreement(pd.concat([unpredicted, other, lonely], ignore_index=True), SIMULATED)
     assert (found.points, found.tau, found.tau_distinguishable) == (2, 0.0, 0.0)

@@ -30,14 +30,14 @@ def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
 
     Raises UsageError naming file, line and what was expected; nothing of the file is stored then.
     """
-    lines = Lines.of(path)
+    lines = Lines.of(path, missing)
     if results.recognised(lines):
-        found, asked = results.read(lines), results.cases_asked(lines)
+        found, asked = results.read(lines)
     else:
-        reader = next((reader for reader in _READERS if reader.recognised(lines)), None)
+        reader = next((one for one in _READERS if any(map(one.TITLE.match, lines.lines))), None)
         if reader is None:
             raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")
-        found, asked = reader.read(lines, missing), 0
+        found, asked = reader.read(lines), 0
     timings: list[Timing] = []
     for configuration, recorded in found:
         store.add(configuration, recorded)

@@ -7,31 +7,16 @@ import statistics
 
 from collwise.simulator.sweeps.method import half_width
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.measurement.imports.reading import (
-    Lines,
-    MissingFacts,
-    collective_of,
-    configuration,
-    imported_case,
-)
+from collwise.validation.measurement.imports.reading import Lines, collective_of
 
+TITLE = re.compile(r"^\s*test(?=.*\smsize(\s|$)).*\s(mean_)?runtime_sec(\s|$)")
 _FACT = re.compile(r"^#@(\w+)=(.*)$")
 _RUN_TIME, _MEAN = "runtime_sec", "mean_runtime_sec"
 _COUNTS = ("valid_nrep", "nrep", "total_nrep")
 _DETAILS = ("clocktype", "clock", "sync", "datatype", "operation")
 
 
-def recognised(lines: Lines) -> bool:
-    """Whether a file is such output."""
-    return any(_columns(line) for line in lines.lines)
-
-
-def _columns(line: str) -> list[str]:
-    words = line.split()
-    return words if words[:1] == ["test"] and {_RUN_TIME, _MEAN} & set(words) and "msize" in words else []
-
-
-def read(lines: Lines, missing: MissingFacts) -> list[tuple[Configuration, list[Timing]]]:
+def read(lines: Lines) -> list[tuple[Configuration, list[Timing]]]:
     """The mean of the runs of every collective and size, or the mean that a summary gives.
 
     Raises UsageError naming the line, also for collectives that are not known here.
@@ -43,27 +28,31 @@ def read(lines: Lines, missing: MissingFacts) -> list[tuple[Configuration, list[
     for number, line in enumerate(lines.lines, 1):
         if match := _FACT.match(line.strip()):
             facts[match[1]] = match[2].strip()
-        elif found := _columns(line):
-            columns = found
+        elif TITLE.match(line):
+            columns = line.split()
         elif line.strip() and not line.lstrip().startswith("#"):
             if not columns:
                 raise lines.objection(number, "the line 'test nrep msize runtime_sec' before the numbers")
-            case, row = _row(lines, number, columns, facts, missing)
+            case, row = _row(lines, number, columns, facts)
             if _RUN_TIME in row:
                 samples.setdefault(case, []).append(row[_RUN_TIME])
             else:
                 count = next((int(row[name]) for name in _COUNTS if name in row), 1)
-                means[case] = Timing(case, row[_MEAN], half_width_seconds=float("inf"), repetitions=count)
-    timings = [*means.values(), *(_mean(case, seconds) for case, seconds in samples.items())]
+                means[case] = lines.mean(case, row[_MEAN], count)
+    timings = [
+        *means.values(),
+        *(
+            Timing(case, statistics.fmean(all_), half_width_seconds=half_width(all_), repetitions=len(all_))
+            for case, all_ in samples.items()
+        ),
+    ]
     if not timings:
         raise lines.objection(len(lines.lines) + 1, "a row of numbers")
     details = {name: facts[name] for name in _DETAILS if name in facts}
-    return [(configuration(missing, lines.path, "ReproMPI", details), timings)]
+    return [(lines.configuration("ReproMPI", details), timings)]
 
 
-def _row(
-    lines: Lines, number: int, columns: list[str], facts: dict[str, str], missing: MissingFacts
-) -> tuple[Case, dict[str, float]]:
+def _row(lines: Lines, number: int, columns: list[str], facts: dict[str, str]) -> tuple[Case, dict[str, float]]:
     name, *words = lines.lines[number - 1].split()
     collective = collective_of(name)
     if collective is None:
@@ -72,10 +61,5 @@ def _row(
     stated = facts.get("nprocs", "0")
     if not stated.isdecimal():
         raise lines.objection(number, f"a number after #@nprocs= further up, where '{stated}' stands,")
-    procs = lines.procs(int(stated), missing)
-    return imported_case(collective, procs, lines.whole(number, row["msize"], "a size"), missing), row
-
-
-def _mean(case: Case, seconds: list[float]) -> Timing:
-    width = half_width(seconds)
-    return Timing(case, statistics.fmean(seconds), half_width_seconds=width, repetitions=len(seconds))
+    procs = lines.procs(int(stated))
+    return lines.case(collective, procs, lines.whole(number, row["msize"], "a size")), row

@@ -24,8 +24,11 @@ def recognised(lines: Lines) -> bool:
     return lines.lines[0].startswith(f'{{"{MARK}"')
 
 
-def read(lines: Lines) -> list[tuple[Configuration, list[Timing]]]:
-    """The times of all cases that have a record. Raises UsageError naming the line, also when there are none."""
+def read(lines: Lines) -> tuple[list[tuple[Configuration, list[Timing]]], int]:
+    """The times of all cases that have a record, and the number of cases of the script that wrote this.
+
+    Raises UsageError naming the line, also when there are none.
+    """
     header, cases, method = _header(lines)
     hosts: list[str] = []
     library = ""
@@ -47,21 +50,12 @@ def read(lines: Lines) -> list[tuple[Configuration, list[Timing]]]:
         "mapping": f"{'by blocks' if mapped_by_blocks(hosts, per_node) else 'not by blocks'}, {per_node} per node",
         "launcher": "script",
     }
-    platform = header["platform"] or common_name(hosts)
-    return [
-        (
-            measured_configuration(platform, _maker(library), method, facts, run=header["run"]),
-            [
-                replace(timing, case=replace(timing.case, processes_per_node=min(timing.case.procs, per_node)))
-                for _, timing in sorted(timings.items())
-            ],
-        )
+    configuration = measured_configuration(common_name(hosts), _maker(library), method, facts)
+    placed = [
+        replace(timing, case=replace(timing.case, processes_per_node=min(timing.case.procs, per_node)))
+        for _, timing in sorted(timings.items())
     ]
-
-
-def cases_asked(lines: Lines) -> int:
-    """The number of cases of the script that wrote this."""
-    return len(_header(lines)[1])
+    return [(configuration, placed)], len(cases)
 
 
 def _maker(library: str) -> str:
@@ -100,7 +94,7 @@ def _object(lines: Lines, number: int) -> dict[str, Any]:
 
 def _header(lines: Lines) -> tuple[dict[str, Any], list[Case], Method]:
     header = _object(lines, 1)
-    wanted = {"cases", "method", "platform", "run", "sources_digest"}
+    wanted = {"cases", "method", "sources_digest"}
     if not wanted <= set(header):
         raise lines.objection(1, f"the first line of a script's results, with {', '.join(sorted(wanted))}")
     try:

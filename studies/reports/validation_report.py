@@ -23,7 +23,7 @@ from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pai
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.scores import Errors, RankAgreement, errors_by, errors_of, rank_agreement
 from collwise.validation.three_way.slowdowns import slowdowns_of_builtin, slowdowns_of_picks
-from collwise.validation.three_way.table import SIMULATED, ours, own, records, sources, with_points
+from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours, own, records, sources, with_points
 from collwise.validation.three_way.verdict import ALL, LARGE, LARGE_BYTES, verdicts
 
 STEM = "validation"
@@ -98,11 +98,15 @@ def _why(result: Validation, collective: str) -> str:
 def _errors(table: pd.DataFrame) -> Section:
     measured = ours(table)
     rows = [(source, name, *_error_cells(found)) for source, name, found in _errors_by_collective(measured)]
-    sizes = errors_by(measured.sort_values("message_bytes", kind="stable"), SIMULATED, "message_bytes")
-    by_size = [(format_size(size), *_error_cells(found)) for size, found in sizes.items()]
+    ascending = measured.sort_values("message_bytes", kind="stable")
+    by_size = [
+        (source, format_size(size), *_error_cells(found))
+        for source in _engines(table)
+        for size, found in errors_by(ascending, source, "message_bytes").items()
+    ]
     tables = [
         TextTable(("source", "collective", *_ERROR_COLUMNS), rows, 2, "By source and collective"),
-        TextTable(("size", *_ERROR_COLUMNS), by_size, 1, "Simulated, by size"),
+        TextTable(("source", "size", *_ERROR_COLUMNS), by_size, 2, "By engine and size"),
     ]
     text = (
         "Relative error e = source / measured - 1: median, mean and 90th percentile of |e|, its mean with sign (bias), "
@@ -274,18 +278,24 @@ def _others(result: Validation) -> Section:
         return Section(title, ["None were measured."])
     rows = []
     for testbed, table in tables.items():
-        found = {(one.collective, one.quantity): one for one in verdicts(table)}
-        for name, here in _by_collective(table):
-            mine = [one for key, one in found.items() if key[0] == name]
-            if mine:
-                ranks = rank_agreement(here, SIMULATED)
-                rows.append((_testbed_title(testbed), name, *(percent(one.found) for one in mine), f"{ranks.tau:.2f}"))
-    columns = ("where", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
+        for source in _engines(table):
+            found = {(one.collective, one.quantity): one for one in verdicts(table, source)}
+            for name, here in _by_collective(table):
+                mine = [percent(one.found) for key, one in found.items() if key[0] == name]
+                if mine:
+                    tau = rank_agreement(here, source).tau
+                    rows.append((_testbed_title(testbed), source, name, *mine, f"{tau:.2f}"))
+    columns = ("where", "source", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
     text = (
-        "Simulation on each test bed. The other test beds have fewer sizes. '-default' is the test bed with Open MPI's "
+        "Both engines on each test bed. The other test beds have fewer sizes. '-default' is the test bed with Open MPI's "
         "default transport: puts, and send buffers that grow (docs/testbed.md)."
     )
-    return Section(title, [text], [TextTable(columns, rows, 2)])
+    return Section(title, [text], [TextTable(columns, rows, 3)])
+
+
+def _engines(table: pd.DataFrame) -> list[str]:
+    """The sources that are engines."""
+    return [source for source in (SIMULATED, SCHEDULED) if source in sources(table)]
 
 
 def _by_collective(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -304,9 +314,13 @@ def _errors_by_collective(table: pd.DataFrame) -> list[tuple[str, str, Errors]]:
 
 
 def _by_algorithm(table: pd.DataFrame) -> Section:
-    found = errors_by(ours(table), SIMULATED, ["collective", "algorithm"])
-    rows = [(*key, *_error_cells(errors)) for key, errors in found.items()]
-    return Section("Simulated, by algorithm", (), [TextTable(("collective", "algorithm", *_ERROR_COLUMNS), rows, 2)])
+    rows = [
+        (source, *key, *_error_cells(errors))
+        for source in _engines(table)
+        for key, errors in errors_by(ours(table), source, ["collective", "algorithm"]).items()
+    ]
+    columns = ("source", "collective", "algorithm", *_ERROR_COLUMNS)
+    return Section("Both engines, by algorithm", (), [TextTable(columns, rows, 3)])
 
 
 def _made(result: Validation) -> Section:

@@ -24,6 +24,7 @@ from collwise.validation.calibration.latency_and_bandwidth import (
     fit_network,
 )
 from collwise.validation.calibration.points import CalibrationPoint, Kind, of_kind
+from collwise.validation.calibration.port_parameters import fit_ports
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments, value_at
 
 CROSSTRAFFIC = 0.05
@@ -100,8 +101,11 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     exchanges = [point for point in of_kind(points, Kind.EXCHANGE) if limit / 4 <= point.message_bytes < limit]
     link_bytes_per_second = nominal.link_bytes_per_second * nominal.links_per_node
     network = fit_network(alone, rows, overheads.blocking, limit, link_bytes_per_second)
-    crosstraffic = _crosstraffic(exchanges, alone, overheads)
+    ratios = _exchange_ratios(exchanges, alone, overheads)
+    crosstraffic = bool(ratios) and statistics.median(ratios) > 1 + CROSSTRAFFIC / 2
     platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(times(Kind.REDUCE)))
+    ports = fit_ports(alone, ratios, overheads.blocking, limit, link_bytes_per_second)
+    platform = replace(platform, ports=ports)
     segments = {Kind.SEND: overheads.os, Kind.ISEND: overheads.ois, Kind.RECEIVE: overheads.or_}
     segments[Kind.PING_PONG] = network
     return _with_loopback(platform, times(Kind.PING_PONG, within_node=True), overheads), segments
@@ -155,17 +159,18 @@ def _overhead_segments(
     )
 
 
-def _crosstraffic(exchanges: Sequence[CalibrationPoint], alone: Sequence[MessageTime], overheads: _Overheads) -> bool:
-    """Whether both directions at once are slower by at least half of what SimGrid's cross traffic would take.
+def _exchange_ratios(
+    exchanges: Sequence[CalibrationPoint], alone: Sequence[MessageTime], overheads: _Overheads
+) -> list[float]:
+    """Times in the network of both directions at once over those of one.
 
     The exchanges are of the largest messages below the eager limit: larger ones wait for each other's handshakes.
     """
-    ratios = [
+    return [
         (point.median_seconds - overheads.exchange(point.message_bytes))
         / (between(alone, point.message_bytes) - overheads.blocking(point.message_bytes))
         for point in exchanges
     ]
-    return bool(ratios) and statistics.median(ratios) > 1 + CROSSTRAFFIC / 2
 
 
 def _platform(

@@ -15,7 +15,7 @@ from collwise.common.files import write_text
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import Platform, write_description
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
@@ -32,7 +32,7 @@ from collwise.validation.testbed.target import TestBed
 from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
-from collwise.validation.three_way.table import ours, table_of
+from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours, table_of
 
 METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
 USUAL_NAME = "validate"
@@ -189,9 +189,13 @@ class ThreeWayComparison:
         with self._stage(f"{bed.name}: MPI's own collectives measured"):
             builtin = self._measured(bed, scenario.builtin_cases(), self._method(scenario))
         with self._stage(f"{bed.name}: simulated and predicted"):
-            swept = SimulationContext(self.store).simulate(platform, cases)
-            self._failed += swept.failed
-            return table_of(bed.name, measured, swept.timings, models, builtin)
+            simulated = {
+                source: SimulationContext(self.store, engine).simulate(platform, cases)
+                for source, engine in ((SIMULATED, SMPI), (SCHEDULED, SCHEDULE))
+            }
+            self._failed += [timing for swept in simulated.values() for timing in swept.failed]
+            timings = {source: swept.timings for source, swept in simulated.items()}
+            return table_of(bed.name, measured, timings, models, builtin)
 
     def _method(self, scenario: Scenario) -> Method:
         return MAIN_METHOD if scenario is self.plan.main else METHOD

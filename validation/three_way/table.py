@@ -18,7 +18,9 @@ from collwise.models.interface import CollectiveModel
 from collwise.simulator.timing import Case, Timing
 
 SIMULATED = "simulated"
-"""The source of simulated times; the other sources are models, by their names."""
+"""The source of times simulated by SMPI."""
+SCHEDULED = "schedule"
+"""The source of times by the schedule engine. All other sources are models, by their names."""
 POINT = ["target", "collective", "procs", "message_bytes"]
 """The columns of a point at which algorithms compete."""
 _MEASURED = [*POINT, "algorithm", "seconds", "half_width_seconds"]
@@ -27,17 +29,21 @@ _MEASURED = [*POINT, "algorithm", "seconds", "half_width_seconds"]
 def table_of(
     target: str,
     measured: Iterable[Timing],
-    simulated: Mapping[Case, Timing],
+    simulated: Mapping[str, Mapping[Case, Timing]],
     models: Sequence[CollectiveModel] = (),
     builtin: Iterable[Timing] = (),
 ) -> pd.DataFrame:
-    """The comparison on a target. Timings that failed, in measurement or simulation, are left out."""
+    """The comparison on a target; `simulated` has the timings of each engine, by the name of the source.
+
+    Timings that failed, in measurement or simulation, are left out.
+    """
     timings = [timing for timing in (*measured, *builtin) if timing.ok]
     table = pd.DataFrame(
         [(target, *_what(one.case), one.seconds, one.half_width_seconds) for one in timings], columns=_MEASURED
     )
-    found = [simulated.get(timing.case) for timing in timings]
-    table[SIMULATED] = [one.seconds if one is not None and one.ok else math.nan for one in found]
+    for source, made in simulated.items():
+        found = [made.get(timing.case) for timing in timings]
+        table[source] = [one.seconds if one is not None and one.ok else math.nan for one in found]
     segments = pd.Series([timing.case.segment_bytes for timing in timings])
     for model in models:
         predicted = pd.Series(np.nan, index=table.index)
@@ -65,7 +71,7 @@ def own(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sources(table: pd.DataFrame) -> list[str]:
-    """The names of all sources that predict anything here: simulation first, then the models."""
+    """The names of all sources that predict anything here: engines first, then the models."""
     return [name for name in table.columns if name not in _MEASURED and table[name].notna().any()]
 
 

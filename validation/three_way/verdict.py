@@ -41,20 +41,20 @@ class Verdict:
         return self.found - self.limit
 
 
-def verdicts(table: pd.DataFrame) -> list[Verdict]:
+def verdicts(table: pd.DataFrame, source: str = SIMULATED) -> list[Verdict]:
     """Three verdicts on all collectives together, on their messages from LARGE_BYTES on, and on each collective.
 
-    Empty where nothing was simulated.
+    Empty where the source has no times.
     """
     rows = ours(table)
     groups = {ALL: rows, LARGE: rows[rows.message_bytes >= LARGE_BYTES]}
     groups |= iter(rows.groupby("collective", sort=False))
     found: list[Verdict] = []
     for name, group in groups.items():
-        errors = errors_of(group, SIMULATED)
+        errors = errors_of(group, source)
         if errors is None:
             continue
-        slowdowns = slowdowns_of_picks(group, SIMULATED).slowdown.to_numpy()
+        slowdowns = slowdowns_of_picks(group, source).slowdown.to_numpy()
         values = {
             MEDIAN_ERROR: errors.median,
             MEAN_SLOWDOWN: float(slowdowns.mean()),

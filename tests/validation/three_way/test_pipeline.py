@@ -104,7 +104,7 @@ def test_failed_cases_say_nothing() -> None:
     measured = [Timing(good, 1.0), Timing(bad, float("nan"), error="died")]
     simulated = {good: Timing(good, float("nan"), error="died"), bad: Timing(bad, 1.0)}
     builtin = [Timing(Case("bcast", "-", 4, 8, experiment="builtin"), 3.0)]
-    table = table_of("bed", measured, simulated, [FakeModel()], builtin)
+    table = table_of("bed", measured, {SIMULATED: simulated}, [FakeModel()], builtin)
     [row] = records(ours(table))
     assert (row["algorithm"], row["predicted"]) == ("chain", {"fake": 2.0})
     assert row["point"] == {"target": "bed", "collective": "bcast", "procs": 4, "message_bytes": 8}

@@ -1,0 +1,75 @@
+"""Fits the ports of a platform, for the schedule engine, to the same measurements that SMPI's parameters come from."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.optimize import minimize_scalar, nnls
+
+from collwise.platforms import Ports
+from collwise.validation.calibration.latency_and_bandwidth import MessageTime
+
+_MOST_BURST_BYTES = 16384
+_MOST_ACKNOWLEDGEMENTS = 0.2
+_LEAST_POINTS = 4
+_DIGITS = 6
+
+
+def fit_ports(
+    alone: Sequence[MessageTime],
+    exchange_ratios: Sequence[float],
+    overhead_seconds: Callable[[float], float],
+    eager_limit_bytes: int,
+    link_bytes_per_second: float,
+) -> Ports | None:
+    """The ports that one-way times of messages alone show; None where there are too few.
+
+    A message without the processors' overheads takes latency + max(0, m - burst) / rate, and a handshake more if it
+    waits for its receiver. The rate is that of the largest messages, at most the nominal one of the link. Latency and
+    burst are those with the least squares of relative errors over eager messages; the handshake is what rendezvous
+    messages take longer. `exchange_ratios` are times of both directions at once over those of one.
+    """
+    eager = [one for one in alone if one.message_bytes < eager_limit_bytes]
+    waiting = [one for one in alone if one.message_bytes >= eager_limit_bytes]
+    if len(eager) < _LEAST_POINTS:
+        return None
+    largest = waiting if len(waiting) >= _LEAST_POINTS else eager
+    m, seconds = _without_overheads(largest, overhead_seconds)
+    (base, per_byte), _ = nnls(np.stack([np.ones_like(m), m], axis=1) / seconds[:, None], np.ones_like(m))
+    rate = min(1 / max(per_byte, 1e-15), link_bytes_per_second)
+    m, seconds = _without_overheads(eager, overhead_seconds)
+
+    def latency(burst: float) -> float:
+        """The non-negative latency with the least squares of relative errors."""
+        rest = seconds - np.maximum(m - burst, 0) / rate
+        return max(0.0, float(np.sum(rest / seconds**2) / np.sum(1 / seconds**2)))
+
+    def error(burst: float) -> float:
+        found = latency(burst) + np.maximum(m - burst, 0) / rate
+        return float(np.sum((found / seconds - 1) ** 2))
+
+    burst = min((0.0, float(minimize_scalar(error, bounds=(0, _MOST_BURST_BYTES), method="bounded").x)), key=error)
+    handshake = max(0.0, base + burst / rate - latency(burst)) if largest is waiting else 0.0
+    share = statistics.median(exchange_ratios) - 1 if exchange_ratios else 0.0
+    return Ports(
+        bytes_per_second=_rounded(rate),
+        latency_seconds=_rounded(latency(burst)),
+        handshake_seconds=_rounded(handshake),
+        burst_bytes=_rounded(burst),
+        acknowledgement_share=_rounded(min(max(share, 0.0), _MOST_ACKNOWLEDGEMENTS)),
+    )
+
+
+def _without_overheads(
+    times: Sequence[MessageTime], overhead_seconds: Callable[[float], float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sizes in bytes, and the seconds in the network, of which no message has none."""
+    m = np.array([one.message_bytes for one in times], dtype=np.float64)
+    seconds = np.array([one.seconds - overhead_seconds(one.message_bytes) for one in times])
+    return m, np.maximum(seconds, 1e-9)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

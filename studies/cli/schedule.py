@@ -78,7 +78,9 @@ def schedule(
     heads = ("part", "how often", "bytes", "time", "share")
     print_table(f"critical path on {platform.title}: {format_seconds(played.seconds)}", heads, rows)
     if not network.send_seconds.any() and not network.receive_seconds.any():
-        click.echo("This platform has no overheads: messages cost the processors nothing, and small ones seem too cheap.")
+        click.echo(
+            "This platform has no overheads: messages cost the processors nothing, and small ones seem too cheap."
+        )
     if draw is not None:
         click.echo(f"written: {draw}")
 

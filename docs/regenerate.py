@@ -129,12 +129,12 @@ def measured_block(found: dict[str, Any]) -> str:
         mean, worst = (of[source, ALL, quantity] for quantity in (MEAN_SLOWDOWN, WORST_SLOWDOWN))
         return f"{name} {of[source, ALL, MEDIAN_ERROR]}, {mean} and {worst}"
 
+    rate = main.partition("x")[2].removesuffix("M")
     text = (
-        f"On 8 nodes at 100 Mbit/s, calibrated by messages between two nodes alone: the median error of {cases} "
+        f"On 8 nodes at {rate} Mbit/s, calibrated by messages between two nodes alone: the median error of {cases} "
         f"measured times, and the slowdown of the choices against the best measured ones, on average and at worst, "
         f"were {of_engine(SIMULATED, 'with SMPI')}, {of_engine(SCHEDULED, 'with the schedule engine')}; "
-        f"{found['maker']}'s own choices were {percent_text(sum(own) / len(own))} slower on average. At "
-        "this rate two cores are at their limit, and the figures differ between runs; those of half the rate are in "
+        f"{found['maker']}'s own choices were {percent_text(sum(own) / len(own))} slower on average: "
         "[docs/validation.md](docs/validation.md)."
     )
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"

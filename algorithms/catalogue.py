@@ -69,7 +69,7 @@ class Algorithm:
 
     @property
     def bounded(self) -> bool:
-        """Whether it cuts messages only where it is given a bound that their parts stay below."""
+        """Whether the algorithm cuts messages only when it is given a bound that their parts stay below."""
         return "bound_bytes" in self.parameters
 
     @property
@@ -78,7 +78,7 @@ class Algorithm:
         return any(requirement in _CONDITIONS for requirement in self.requires)
 
     def objection(self, procs: int) -> str:
-        """Why the algorithm does not run on P processes ('needs an even P'), or nothing if it does."""
+        """Returns the reason why the algorithm does not run on P processes ('needs an even P'); empty if it does."""
         conditions = [_CONDITIONS[requirement] for requirement in self.requires if requirement in _CONDITIONS]
         return next((text for holds, text in conditions if not holds(procs)), "")
 

@@ -85,7 +85,7 @@ def wrapper(collective: str, description: dict) -> str:
 
 
 def buffer_initialiser(side: str, description: dict) -> str:
-    """How the `send` or `receive` buffer is described, as the initialiser of an interpose_buffer."""
+    """The description of the `send` or `receive` buffer, as the initialiser of an interpose_buffer."""
     arguments = description["arguments"]
     lengths = {f"{side}_count": "COUNT", f"{side}_displacements": "DISPLACEMENTS", f"{side}_counts": "COUNTS"}
     length = next((word for field, word in lengths.items() if field in arguments), "NONE")

@@ -119,7 +119,7 @@ def validation() -> tuple[str, dict[str, Any]]:
 
 
 def measured_block(found: dict[str, Any]) -> str:
-    """What the comparison on the main test bed came to."""
+    """A summary of the comparison on the main test bed."""
     of = {(one["source"], one["collective"], one["quantity"]): percent_text(one["found"]) for one in found["verdicts"]}
     main = found["rows"][0]["point"]["target"]
     cases = sum(row["point"]["target"] == main for row in found["rows"])

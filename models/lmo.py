@@ -30,7 +30,7 @@ class Thresholds:
     gather_regular_from_bytes: int | None = None
 
     def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
-        """Where linear gather's time is not deterministic: from M1 on, and below M2."""
+        """Whether the time of linear gather is not deterministic, which it is not from M1 on and below M2."""
         m = np.asarray(message_bytes, dtype=float)
         if self.gather_irregular_from_bytes is None:
             return np.zeros(m.shape, dtype=bool)
@@ -38,7 +38,7 @@ class Thresholds:
         return (m >= self.gather_irregular_from_bytes) & (m < last)
 
     def large(self, message_bytes: ArrayLike) -> np.ndarray:
-        """Where linear gather follows formula (4.3): from M2 on."""
+        """Whether linear gather follows formula (4.3), which it does from M2 on."""
         m = np.asarray(message_bytes, dtype=float)
         if self.gather_regular_from_bytes is None:
             return np.zeros(m.shape, dtype=bool)

@@ -187,7 +187,7 @@ MODEL_NAMES = tuple(MODELS)
 
 
 class RegisteredModel:
-    """What all models of collectives have in common: a name in the registry."""
+    """The base of all models of collectives, which have a name in the registry."""
 
     name: str
 

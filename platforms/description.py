@@ -71,7 +71,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Ports:
-    """How the ports of the nodes carry messages, for the schedule engine; SMPI has no such parameters.
+    """The parameters of the nodes' ports, which only the schedule engine uses; SMPI has no such parameters.
 
     A port passes `bytes_per_second` of messages in each direction. After a pause it lets `burst_bytes` pass at once, as
     the token buckets of rate-limited links do. A message takes `latency_seconds` besides the port's time and the
@@ -88,7 +88,7 @@ class Ports:
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Description(HostPlatform):
-    """What all descriptions of clusters behind one switch contain.
+    """The contents that all descriptions of clusters behind one switch share.
 
     Processes on one node communicate through a loopback. `processes_per_node` is the default number of processes per
     node; None means one per CPU. `published` holds the figures from the literature that the description uses; its keys

@@ -1,1 +1,1 @@
-"""What runs C programs: engines, launching, sweeps in SMPI, and the store of times."""
+"""Running C programs: engines, launching, sweeps in SMPI, and the store of times."""

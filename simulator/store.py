@@ -163,7 +163,7 @@ class Store:
 
 
 def _look_into(path: Path, mode: str) -> tuple[bool, int, int, set[str]]:
-    """Whether an SQLite file is sound, its number of pages, its layout version and the names of its tables."""
+    """Returns whether an SQLite file is sound, its number of pages, layout version and the names of its tables."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=_LOCK_SECONDS)
     try:
         healthy = connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """What is timed: a collective by an algorithm, or an experiment of parameter estimation.
+    """One point to be timed: a collective by an algorithm, or an experiment of parameter estimation.
 
-    Sizes in bytes; `segment_bytes` 0 means unsegmented, `fanout` 0 the algorithm's default, `limit_bytes` the largest
-    message that an algorithm segments (0 for algorithms without that parameter).
+    Sizes are in bytes; `segment_bytes` 0 means unsegmented, `fanout` 0 the algorithm's default. `limit_bytes` is the
+    largest message that an algorithm segments (0 for algorithms without that parameter).
 
     `experiment` is 'collective', an experiment of programs/benchmark.c, whose `gather_bytes` is the size m_g of the
     closing gather, or an experiment between few processes (common/experiments.py): `peers` names these, separated by
@@ -44,7 +44,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What times depend on besides the case. Any difference gives another key, so that results never mix.
+    """Everything that times depend on besides the case. Any difference gives another key, so that results never mix.
 
     `source`: predicted, simulated or measured; `maker`: engine and version, MPI library, or model; `details`: digests
     of platform and program, options.

@@ -27,9 +27,9 @@ _ROW = 16
 
 @dataclass(frozen=True)
 class Doubling:
-    """How many messages in a row: `first`, doubled until the gap changes by less than `change`.
+    """The number of messages in a row: `first`, doubled until the gap changes by less than `change`.
 
-    Not beyond `most` messages, nor `most_bytes` in all of them.
+    There are never more than `most` messages, nor more than `most_bytes` in all of them.
     """
 
     first: int = 100

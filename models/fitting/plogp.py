@@ -88,7 +88,7 @@ def fitted_plogp(lab: Laboratory, measured: PLogP) -> PLogP:
         )
     knots = sorted({1, *(max(1, int(size)) for size in measured.gap.message_bytes)})
     experiments = []
-    # How often L and each g(m) occur in a time.
+    # The number of times that L and each g(m) occur in a time.
     rows = np.zeros((len(communicators), 1 + len(knots), 1 + len(knots)))
     for row, of in zip(rows, communicators, strict=True):
         experiments.append(Experiment(LINEAR_BARRIER, tuple(range(of)), 0))

@@ -35,7 +35,7 @@ _ALL_PAIRS_PROCS = 4
 
 @dataclass(frozen=True)
 class Detail:
-    """How closely the procedures look. Noise bends curves everywhere: the closer the look, the more bends it finds.
+    """The detail in which procedures measure. Noise bends curves everywhere, so more detail also shows more bends.
 
     `sizes` are those at which a function of the size is measured, `line_sizes` those for a straight line;
     `stride_bytes` and `finest_stride_bytes` belong to the search for LMO's thresholds.
@@ -63,7 +63,7 @@ QUICK = Detail(
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What to fit: a family of models, by which procedure, one set of parameters or one for each pair and processor."""
+    """The family of models to fit, the procedure, and whether each pair and processor has its own parameters."""
 
     family: str
     procedure: str

@@ -41,11 +41,11 @@ def from_last_two(sizes: Sequence[int], seconds: Sequence[float], size: int) -> 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Which message sizes a function of the size is measured at.
+    """The message sizes at which a function of the size is measured.
 
-    The least message, then from `smallest_bytes` doubling to `largest_bytes`. Where a time differs from the expected by
-    more than the fraction `tolerance`, the size halfway to the one before is measured too, unless that is less than
-    `least_step_bytes` away or there are `most` sizes already.
+    They are the least message, then sizes that double from `smallest_bytes` to `largest_bytes`. Where a time differs
+    from the expected one by more than the fraction `tolerance`, the size halfway to the previous one is measured too,
+    unless that is less than `least_step_bytes` away or there are already `most` sizes.
     """
 
     smallest_bytes: int = 1024

@@ -142,7 +142,7 @@ def gather_irregular_from(
 
 
 def escalations(seconds: Sequence[float]) -> NDArray[np.bool_]:
-    """Where a time of a series is ESCALATION times that of a larger message, which cannot be on any rising line."""
+    """Marks the times that are at least ESCALATION times that of a larger message, which no rising line allows."""
     times = np.asarray(seconds, dtype=float)
     return np.asarray(times >= ESCALATION * np.minimum.accumulate(times[::-1])[::-1])
 

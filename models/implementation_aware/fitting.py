@@ -84,9 +84,9 @@ def fit_algorithm(
 
 
 def _tells_about(one: Observation, segment_bytes: int) -> bool:
-    """Whether an observation would be the same with that segment size: it has it, or all fits into one segment.
+    """Whether an observation would be the same with that segment size: it has that size or fits into one segment.
 
-    0 is a segment that everything fits into.
+    Everything fits into a segment of size 0.
     """
     if one.experiment in ("exchange", "gather") or one.segment_bytes == segment_bytes:
         return True

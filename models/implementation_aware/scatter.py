@@ -11,7 +11,7 @@ from collwise.models.implementation_aware.bcast import linear
 from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Gamma, Part, by_algorithm
 from collwise.models.interface import Points
 
-# What a process waits for: eager messages and the blocks in them, rendezvous messages and the blocks in them.
+# The messages that a process waits for: eager ones and the blocks in them, rendezvous ones and the blocks in them.
 _Way = tuple[int, int, int, int]
 
 

@@ -1,8 +1,8 @@
-"""How long the first segment takes down a tree.
+"""The time that the first segment takes down a tree.
 
-A process's i-th child of c has it after gamma(i + 1) steps where the sender's time for each message keeps them apart.
-Where messages share the sender's link all children have it at once, after gamma(c + 1). In between, the weight of the
-latter is the share of bytes in what a second message costs (`shared_link`).
+The i-th of a process's c children has the segment after gamma(i + 1) steps if the sender's time for each message keeps
+the messages apart. If messages share the sender's link, all children have it at once, after gamma(c + 1). In between,
+the weight of the latter is the share of bytes in the cost of a second message (`shared_link`).
 
 The trees are those of algorithms/topology/tree.c. In all of them a subtree has the shape of the whole tree of as many
 processes, so that the sizes of the subtrees below its root, in the order in which they are served, describe a tree.

@@ -34,7 +34,7 @@ _WATCH_SECONDS = 0.1
 
 @dataclass
 class ProgramRun:
-    """How a program ended: its exit code (None when stopped at the time limit), output lines and standard error.
+    """The end of a program: its exit code (None if the time limit stopped it), output lines and standard error.
 
     `reason` explains a failure where the caller knows more than what was printed.
     """

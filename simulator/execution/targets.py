@@ -38,7 +38,7 @@ class LaunchRequest:
 
 
 class ExecutionTarget(ABC):
-    """Where programs run on a real MPI library."""
+    """The place where programs run on a real MPI library."""
 
     name: str
     """The platform that results carry."""

@@ -1,4 +1,4 @@
-"""The critical path of a schedule: how often each parameter counts in the time, and which of them decides it."""
+"""The critical path of a schedule: the number of times each parameter counts, and the one that dominates."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ PARTS = (
 def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.DataFrame]:
     """The trace on a network, and its critical path by parts.
 
-    The rows are the parts that a time consists of. `count` says how often the part is on the path, `bytes` how many
-    bytes these messages and operations have, `seconds` how long they take, which is how much longer the whole would
-    take if the part were twice as slow, as long as the path stays the same; `share` is that of the whole time. A
-    message that takes longer than its latency and transfer alone waits for ports that others use.
+    The rows are the parts of the time. `count` is the number of times the part is on the path, `bytes` the size of
+    these messages and operations altogether, and `seconds` the time they take. The whole would take that much longer if
+    the part were twice as slow, as long as the path stays the same. `share` is the part's share of the whole time. A
+    message that takes longer than its own latency and transfer waits for ports that other messages use.
     """
     import pandas as pd
 
@@ -77,7 +77,7 @@ def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.Da
 
 
 def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:
-    """Latency, transfer and handshake of each message of a path as if no other used its ports; 0 for other spans."""
+    """The latency, transfer and handshake of each message of a path if no other used its ports; 0 for other spans."""
     source, destination = network.node_of[path["process"]], network.node_of[path["peer"]]
     one, other, size = network.class_of[source], network.class_of[destination], path["size"]
     waits = network.protocol[size] != 0

@@ -1,13 +1,13 @@
 /* Processes and the matching of their messages. A process goes on, on a clock of its own, until it waits for a request
  * whose time is not known yet.
  *
- * Messages from one process to another are matched in their order. Under point-to-point models the times of a message
- * follow from when it was sent and when its receive was posted:
+ * Messages from one process to another are matched in order. Under point-to-point models the times of a message follow
+ * from the times at which it was sent and its receive was posted:
  *
  *     leaves   when it is sent; after its handshake if it waits for its receiver; after the gap of the message before
  *     arrives  after latency and transfer, and a gap after the message that the process received before
  *
- * so that no event has to wait for another one of another process. Over ports, ports.c has the times. */
+ * so that no event has to wait for an event of another process. Over ports, ports.c computes the times. */
 #include "play.h"
 
 #include <math.h>

@@ -8,13 +8,13 @@
 typedef enum {
     SCHEDULE_EAGER,      /* a message leaves when it is sent */
     SCHEDULE_RENDEZVOUS, /* it waits for its receive, and its sender until it has left */
-    SCHEDULE_DEFERRED,   /* it waits for its receive, its sender does not: what SMPI makes of eager messages */
+    SCHEDULE_DEFERRED,   /* it waits for its receive, its sender does not: SMPI treats eager messages so */
     SCHEDULE_CONFIRMED   /* a synchronous send of an eager message: leaves when sent, its sender waits for an answer */
 } schedule_protocol;
 
-/* What messages and computation cost. Nodes of one class are alike. Tables by size have an entry for each size of the
- * schedule, tables by class and size one row for each class, tables by pair one row for each sending and receiving
- * class: pair = sending class * classes + receiving class. */
+/* The costs of messages and computation. Nodes of one class are alike. Tables by size have an entry for each size of
+ * the schedule, tables by class and size have a row for each class, and tables by pair have a row for each sending and
+ * receiving class: pair = sending class * classes + receiving class. */
 typedef struct {
     int nodes, classes;
     const int32_t *node_of;  /* of each process */
@@ -58,7 +58,7 @@ typedef struct {
     const double *uplink_rate; /* by group, in each direction */
 } schedule_network;
 
-/* What time is spent on. */
+/* The kinds of activity that time is spent on. */
 typedef enum {
     SCHEDULE_SPENT_SENDING,   /* the sender's processor */
     SCHEDULE_SPENT_ON_WAY,    /* a message, from when it may leave until all of it has arrived */
@@ -94,8 +94,8 @@ typedef struct {
     char problem[160];
 } schedule_result;
 
-/* Plays the schedule. `ends`, unless it is NULL, receives the time at which each process is done, `trace`, unless it is
- * NULL, what the time was spent on; it is freed with schedule_trace_free. */
+/* Plays the schedule. Unless they are NULL, `ends` receives the time at which each process is done, and `trace` the
+ * spans of all processes; schedule_trace_free frees it. */
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
                               schedule_trace *trace);
 void schedule_trace_free(schedule_trace *trace);

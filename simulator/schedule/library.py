@@ -132,7 +132,7 @@ class _Network(ctypes.Structure):
 
 @dataclass(frozen=True)
 class NetworkTables:
-    """What messages and computation cost, for the sizes of one schedule; simulator/schedule/engine.h explains each.
+    """The costs of messages and computation for the sizes of one schedule; simulator/schedule/engine.h explains each.
 
     Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
     (classes, classes, sizes), by class (classes,), `group_of` (levels, nodes), `uplink_rate` (groups,). Point-to-point
@@ -198,7 +198,7 @@ class Played:
 
 @dataclass(frozen=True)
 class Trace:
-    """What the processes spent their time on: `spans` of the type SPANS, and the critical path among them.
+    """A record of how processes spent their time: `spans` of the type SPANS, and the critical path among them.
 
     `critical` has the positions of the spans that follow one another without a gap from the start to the end of the
     last process. `sizes` are the bytes behind the numbers of sizes.
@@ -215,10 +215,10 @@ class Trace:
 
 
 class Schedule:
-    """What every process of a case sends, receives, waits for and computes; recorded from the algorithm's own code."""
+    """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code."""
 
     def __init__(self, case: Case) -> None:
-        """Records a case. Raises UsageError when its algorithm does not run so."""
+        """Records a case. Raises UsageError if its algorithm cannot run on it."""
         self._library = _library()
         wanted = _Case(
             experiment=case.experiment.encode(),
@@ -250,17 +250,17 @@ class Schedule:
 
     @property
     def messages(self) -> int:
-        """How many messages all processes send together."""
+        """The number of messages that all processes send together."""
         return int(self._made.contents.messages)
 
     @property
     def message_bytes(self) -> int:
-        """How many bytes all processes send together."""
+        """The number of bytes that all processes send together."""
         return int(self._made.contents.bytes)
 
     @property
     def programs(self) -> int:
-        """How many different programs the processes have."""
+        """The number of distinct programs among the processes."""
         return int(self._made.contents.program_count)
 
     @property
@@ -269,11 +269,11 @@ class Schedule:
         return int(self._library.schedule_memory(self._made))
 
     def play(self, network: NetworkTables) -> Played:
-        """The times on a network. Raises CollwiseError when processes wait for ever or messages do not match."""
+        """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
         return self._play(network, None)
 
     def rounds(self, every_send_waits: bool = False) -> int:
-        """How many messages follow from one another, at most: its depth.
+        """The depth of the schedule: the largest number of messages that follow from one another.
 
         With `every_send_waits` all sends are synchronous. Raises CollwiseError if the processes then wait for ever.
         """
@@ -299,7 +299,7 @@ class Schedule:
         return round(self.play(one_second_each).seconds)
 
     def trace(self, network: NetworkTables) -> Trace:
-        """What the time on a network is spent on. Raises what `play` raises."""
+        """The trace on a network. Raises the errors of `play`."""
         trace = _Trace()
         try:
             self._play(network, trace)

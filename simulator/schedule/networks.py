@@ -1,4 +1,4 @@
-"""What messages cost on a platform, as tables for the schedule engine."""
+"""The costs of messages on a platform, as tables for the schedule engine."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def network_tables(
 ) -> NetworkTables:
     """The tables for messages of those sizes among `procs` processes in block mapping.
 
-    Where the platform describes its ports, these say how messages between nodes pass. Otherwise ports and links have
-    their nominal rates, and latencies and the rate of a single flow are those of SMPI's calibration, from which
-    overheads come in either case. SMPI charges the processor's overheads to no empty message; here it costs as much of
-    them as the calibration's first row says.
+    If the platform describes its ports, messages between nodes pass as these say. Otherwise ports and links have their
+    nominal rates, and the latencies and the rate of a single flow are those of SMPI's calibration. The overheads come
+    from the calibration in either case. SMPI charges no overheads for empty messages; here they have those of the
+    calibration's first row.
 
-    `like_smpi` repeats what SMPI does otherwise, for comparisons: every message has an envelope, eager messages leave
-    when their receives are posted, and a sender waits until a rendezvous message has arrived, not only for its
-    handshake.
+    `like_smpi` applies the rules in which SMPI differs, for comparisons: every message has an envelope, eager messages
+    leave when their receives are posted, and the sender of a rendezvous message waits until it has arrived, not only
+    for its handshake.
 
-    Raises UsageError for platform XML, which does not tell which links share what, and when the nodes do not suffice.
+    Raises UsageError for platform XML, which does not say which links share what, and if there are too few nodes.
     """
     platform.hosts_for(procs, processes_per_node)
     order, described = _described(platform)
@@ -49,7 +49,7 @@ def network_tables(
     sent = m + ENVELOPE_BYTES if like_smpi else m
     eager = m < calibration.eager_limit_bytes
     latency_factor = _factors(calibration.latency_factor, m)
-    # What large messages take longer is their handshake, of which the sender knows.
+    # The extra latency of large messages is their handshake, which the sender takes part in.
     before = _factors(calibration.latency_factor, np.array([calibration.eager_limit_bytes - 1.0]))
     waiting = _factors(calibration.latency_factor, np.maximum(m, calibration.eager_limit_bytes))
     handshake_factor = np.zeros(len(m)) if like_smpi else waiting - np.minimum(waiting, before)
@@ -109,7 +109,7 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTable
 
 @dataclass(frozen=True)
 class _NodeClass:
-    """Nodes that are alike: how many there are, their overheads and the rate of their link in bytes per second."""
+    """Nodes that are alike: their number, their overheads and the rate of their link in bytes per second."""
 
     nodes: int
     send: Sequence[OverheadRow]
@@ -164,7 +164,7 @@ def _paths(platform: Platform | HeterogeneousPlatform, classes: Sequence[_NodeCl
 
 
 def _rows(starts: Sequence[int], m: Doubles) -> npt.NDArray[np.intp]:
-    """Which row applies to each size."""
+    """The position of the row that applies to each size."""
     return np.searchsorted(np.array(starts, dtype=np.float64), m, side="right") - 1
 
 

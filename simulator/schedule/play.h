@@ -1,4 +1,4 @@
-/* What the two parts of the engine share: processes and the matching of messages (engine.c), ports (ports.c). */
+/* Declarations that the two parts of the engine share: processes and matching (engine.c), and ports (ports.c). */
 #ifndef COLLWISE_PLAY_H
 #define COLLWISE_PLAY_H
 

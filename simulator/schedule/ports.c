@@ -1,17 +1,17 @@
 /* Messages on ports and links, which divide their rate equally among the connections that use them.
  *
  * A message between two nodes passes the sending node's port, the links between the switches on its way, and the
- * receiving node's port. Its first byte reaches a stage a share of the latency after it reached the one before. A stage
- * serves one message of each connection at a time, in their order. A message has passed a stage once the stage has
- * spent its time on it, and not before it has passed the previous one and the latency in between is over. So switches
- * queue what comes in faster than it goes out; their buffers have no end.
+ * receiving node's port. Its first byte reaches each stage a share of the latency after the previous one. A stage
+ * serves one message of each connection at a time, in order. A message has passed a stage once the stage has spent its
+ * time on it, and not before it has passed the previous one and the latency in between is over. Switches thus queue
+ * what comes in faster than it goes out; their buffers are unlimited.
  *
  * A stage's clock of virtual time counts the bytes that each of its messages has been served: it advances by rate /
- * messages, and a message ends when it has advanced by the size. A change of the number of messages thus changes one
- * rate and no message, so that a message costs a logarithm of the messages there are.
+ * messages, and a message ends when the clock has advanced by the message's size. A change of the number of messages
+ * thus changes one rate and no message, so that the work for a message grows with the logarithm of their number.
  *
- * Events are handled by time; of one instant, first the stages that end messages, by number, then the arrivals at
- * stages, in the order in which they were scheduled. What a process sends at that instant sets out at once. */
+ * Events are handled in the order of time. At the same instant, stages that end messages come first, by number, then
+ * arrivals at stages, in the order in which they were scheduled. A message sent at that instant sets out at once. */
 #include "play.h"
 
 #include <math.h>

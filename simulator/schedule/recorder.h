@@ -1,7 +1,7 @@
-/* Schedules: what every process of a collective sends, receives, waits for and computes, in the order of its program.
+/* Schedules: the sends, receives, waits and computation of every process of a collective, in the order of its program.
  *
- * A program is a list of words of 8 bytes. Peers are relative to the process, so that processes which do the same, such
- * as those of a ring, share one program. Sizes are numbers in the schedule's table of sizes. */
+ * A program is a list of 8-byte words. Peers are relative to the process, so that processes which do the same, such as
+ * those of a ring, share one program. A size is given by its position in the schedule's table of sizes. */
 #ifndef COLLWISE_RECORDER_H
 #define COLLWISE_RECORDER_H
 
@@ -45,7 +45,7 @@ typedef struct {
     uint64_t messages, bytes; /* sent by all processes together */
 } schedule;
 
-/* What is recorded: a collective of the catalogue on a message of `message_bytes`, as the benchmark runs it. */
+/* The case to record: a collective of the catalogue on a message of `message_bytes`, as the benchmark runs it. */
 typedef struct {
     const char *experiment; /* collective, bcast_gather, barrier or exchange (simulator/programs/benchmark.c) */
     const char *collective, *algorithm;

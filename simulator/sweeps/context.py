@@ -26,7 +26,7 @@ experiments on disjoint processes run side by side, and a context."""
 
 @dataclass(frozen=True)
 class Engine:
-    """What simulates. `experiments` is None where it has no experiments between a few processes."""
+    """A program that simulates. `experiments` is None if it has no experiments between a few processes."""
 
     name: str
     collectives: CollectiveRunners
@@ -52,7 +52,7 @@ ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDU
 
 @dataclass(frozen=True)
 class SimulationContext:
-    """How simulated times are made, and the store that holds them.
+    """The way in which simulated times are made, and the store that holds them.
 
     `simgrid` is a version of SimGrid, by default the system's; `jobs` how many simulations run side by side, by default
     one per core. `progress` shows how far a simulation with a label is.

@@ -91,7 +91,7 @@ class ExperimentRunner(Runner):
 
     @property
     def configuration(self) -> Configuration:
-        """What the times depend on besides the experiment."""
+        """The configuration that the times depend on besides the experiment."""
         return self._configuration
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:

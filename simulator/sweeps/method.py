@@ -1,4 +1,4 @@
-"""How times are measured on a real MPI library: precision, timing and synchronisation (docs/measuring.md)."""
+"""The method of measuring on a real MPI library: precision, timing and synchronisation (docs/measuring.md)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _CASE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Precision:
-    """How often an experiment is repeated on a real MPI library, as in O'Flynn 2009, section 3.1.
+    """The number of repetitions of an experiment on a real MPI library, as in O'Flynn 2009, section 3.1.
 
-    At least `min_repetitions`, then until the half-width of the mean's confidence interval, by Student's t, is below
-    `relative_error` times the mean, or `max_repetitions` are reached. Raises UsageError for values that make no sense.
+    There are at least `min_repetitions`, then more until the half-width of the mean's confidence interval, by Student's
+    t, is below `relative_error` times the mean, or until `max_repetitions` are reached. Raises UsageError for values
+    that make no sense.
     """
 
     min_repetitions: int = 5
@@ -41,7 +42,7 @@ class Precision:
                 raise UsageError(f"{name} {value}; valid: between 0 and 1, both excluded")
 
     def details(self) -> dict[str, str]:
-        """What measured times depend on, as details of a Configuration."""
+        """The settings that measured times depend on, as details of a Configuration."""
         return {
             "repetitions": f"{self.min_repetitions} to {self.max_repetitions}",
             "confidence": repr(self.confidence),
@@ -65,7 +66,7 @@ USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)
 
 @dataclass(frozen=True)
 class Method:
-    """How a collective is timed, and how often it is repeated.
+    """The method by which a collective is timed, and the number of its repetitions.
 
     `timing`: 'root', the root's clock until a closing barrier, 'maximum', the slowest process's time, or 'global', from
     the first start to the last end on a global clock. `synchronisation` before each repetition: two 'barriers', or

@@ -39,7 +39,7 @@ class MpiRunner(Runner):
 
     @property
     def configuration(self) -> Configuration:
-        """What the times depend on besides the case."""
+        """The configuration that the times depend on besides the case."""
         target = self.target
         return measured_configuration(
             target.name,
@@ -81,7 +81,7 @@ def in_program_order(cases: Iterable[Case]) -> list[Case]:
 def measured_configuration(
     platform: str, maker: str, method: Method, facts: Mapping[str, str], *, run: str = "", launch: int = 1
 ) -> Configuration:
-    """What times by the benchmark program depend on besides the case.
+    """The configuration that times of the benchmark program depend on besides the case.
 
     `facts` are the target's, and the digest of the program; `run` and `launch` as in MpiRunner.
     """

@@ -28,7 +28,7 @@ class Runner(Protocol):
 
     @property
     def configuration(self) -> Configuration:
-        """What the times depend on besides the case."""
+        """The configuration that the times depend on besides the case."""
 
     def weight(self, case: Case) -> float:
         """The relative effort of a case, for honest progress; 1 where cases take about equally long."""

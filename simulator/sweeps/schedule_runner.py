@@ -29,7 +29,7 @@ class ScheduleRunner(Runner):
 
     @property
     def configuration(self) -> Configuration:
-        """What the times depend on besides the case."""
+        """The configuration that the times depend on besides the case."""
         details = {
             "platform_digest": self.platform.digest(),
             "program_digest": file_digest(LIBRARY),

@@ -39,7 +39,7 @@ _UP_AND_DOWN = {"allreduce", "allgather", "allgatherv", "barrier", "reduce_scatt
 def simulated_configuration(
     platform: HostPlatform, installation: Installation, program: str, **others: str
 ) -> Configuration:
-    """What a simulated time depends on: the platform as written, SimGrid's version, the program and the options."""
+    """The configuration of simulated times: the platform as written, SimGrid's version, the program and the options."""
     details = {
         "platform_digest": platform.digest(),
         "program_digest": file_digest(installation.program(program)),
@@ -91,7 +91,7 @@ class SmpiRunner(Runner):
 
     @property
     def configuration(self) -> Configuration:
-        """What the times depend on besides the case."""
+        """The configuration that the times depend on besides the case."""
         return simulated_configuration(self.platform, self.installation, "benchmark")
 
     def weight(self, case: Case) -> float:
@@ -119,7 +119,7 @@ class SmpiRunner(Runner):
             left = [case for case in left if case not in done]
             if self._stop.is_set() or not left:
                 return
-            # Where not even a barrier runs, the reason has nothing to do with the cases.
+            # If not even a barrier runs, the reason has nothing to do with the cases.
             abandoned = left if not done and not self._runs_a_barrier(left) else left[:1]
             for case in abandoned:
                 keep(Timing(case, float("nan"), error=problem))

@@ -1,4 +1,4 @@
-"""What the functions of the public interface take, in all the forms in which people write it."""
+"""Arguments of the functions of the public interface, in all the forms in which people write them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def session(
     jobs: int | None = None,
     progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext(),
 ) -> Iterator[SimulationContext]:
-    """How and where several calls simulate, for their `context`; closes the store at the end.
+    """A context that several calls can share, given as their `context`; closes the store at the end.
 
     Parameters: `store`, the SQLite file of timings, by default what COLLWISE_STORE says, else results/timings.sqlite;
     `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run

@@ -42,7 +42,7 @@ def method_map(
     sizes: Sequence[int],
     title: str = "",
 ) -> Figure:
-    """Which of the methods is chosen at every (m, P): indices into `methods` of shape (P, m), by title of the panel."""
+    """Maps of the method chosen at every (m, P): indices into `methods` of shape (P, m), by title of the panel."""
     found = {int(index) for winners in panels.values() for index in np.unique(winners)} - {NOBODY}
     names = list(dict.fromkeys(method.algorithm for method in methods))
     used = sorted(found, key=lambda index: (names.index(methods[index].algorithm), methods[index].segment_bytes))

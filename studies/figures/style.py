@@ -1,4 +1,4 @@
-"""What all figures share: colours, markers, axes with units, and saving.
+"""The style that all figures share: colours, markers, axes with units, and saving.
 
 Figures are readable in print and by the colour-blind: the palette is Okabe and Ito's, and markers differ with colours.
 """

@@ -115,7 +115,7 @@ def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Se
 
 
 def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:
-    """How many picks the row's table ends in, and the position of each one among them that is to be shaded."""
+    """For each pick to be shaded, the number of picks at the end of the table's row and its position among them."""
     common = [] if chooses_segments([row]) else [row.openmpi]
     picks = [row.model, *common, row.openmpi_shipped]
     return ((len(picks), position) for position, pick in enumerate(picks) if pick.slowdown > _SHADED_FROM)

@@ -1,9 +1,9 @@
-/* An MPI that records: what the algorithms' sources find as <mpi.h> in the recording build. It has the functions that
- * algorithms may use and no others, so that any other call is an error of compilation.
+/* An MPI that records: the algorithms' sources include it as <mpi.h> in the recording build. It has only the functions
+ * that algorithms may use, so that any other call fails to compile.
  *
- * A recorded process runs alone and to its end. Nothing is sent: each call appends words to the process's program
- * (recorder.h). Messages carry no data, so that an algorithm's control flow must not depend on what it receives, with
- * one exception: what lies in the program's own memory, such as lists of block sizes, does arrive. */
+ * Each process is recorded alone, from its start to its end. Nothing is sent: each call appends words to the process's
+ * program (recorder.h). Messages carry no data, so an algorithm's control flow must not depend on what it receives,
+ * with one exception: data in the program's own memory, such as lists of block sizes, does arrive. */
 #ifndef COLLWISE_RECORDING_MPI_H
 #define COLLWISE_RECORDING_MPI_H
 

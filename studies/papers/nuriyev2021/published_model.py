@@ -207,7 +207,7 @@ def openmpi_contradictions() -> pd.DataFrame:
     return rows[rows.decided != rows.openmpi]
 
 
-# What one segment size can say about alpha and beta.
+# The information that one segment size gives about alpha and beta.
 
 
 def alpha_beta_ratios() -> pd.DataFrame:

@@ -32,7 +32,7 @@ from collwise.validation.selection.slowdown import slowdown
 
 @dataclass(frozen=True)
 class ClusterUse:
-    """How the study uses a cluster.
+    """The cases in which the study uses a cluster.
 
     `procs` and `table_procs` are the process counts of its figure 5 and of tables 2 and 3; `fit_procs` those of the
     fit, `procs_of_figure_6` those of figure 6.
@@ -54,7 +54,7 @@ CLUSTERS = (
 PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in MODELS[AS_PRINTED].formulas.items()}
 # The paper's figure 6 does not say its message size. Here are one with few segments and one with many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
-# What makes a choice, as its column is called: the model of a comparison, and a source of it.
+# The columns of choices by their makers: the model of a comparison, and a source of it.
 SOURCES = {
     "by parts": (BY_PARTS, "model"),
     "as printed": (AS_PRINTED, "model"),
@@ -204,7 +204,7 @@ def agreement_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement_counts(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many rows of `agreement_with_measured_best` agree, by 'cluster collective'."""
+    """The number of rows of `agreement_with_measured_best` that agree, by 'cluster collective'."""
     return rows.groupby(rows.cluster + " " + rows.collective, sort=False).agg(
         rows=("kib", "size"),
         same_best=("same_best", "sum"),

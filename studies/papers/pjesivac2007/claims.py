@@ -59,7 +59,7 @@ def if_true(*holds: bool) -> str:
 
 
 def about(value: float, wanted: float) -> bool:
-    """Whether a value is about the wanted one: between half and one and a half times it."""
+    """Whether a value is about the wanted one: between half of it and one and a half times it."""
     return bool(abs(value - wanted) <= _ABOUT * abs(wanted))
 
 
@@ -194,7 +194,7 @@ def reductions(curves: Curves, conditions: Mapping[str, pd.DataFrame], eager_lim
 
 
 def _steepening(sizes: Array, seconds: Array, part: tuple[int, int], eager_limit_bytes: int) -> float:
-    """How much more a byte costs within a part of the sizes than in the rest below the eager limit, at most over P."""
+    """The extra cost of a byte in a part of the sizes against the rest below the eager limit: the largest over P."""
     inside = (sizes >= part[0]) & (sizes <= part[1])
     rest = ~inside & (sizes < eager_limit_bytes)
     slopes = [_slope(sizes[inside], row[inside]) / _slope(sizes[rest], row[rest]) for row in seconds]

@@ -1,4 +1,4 @@
-"""What Pješivac-Grbović et al. 2007 publish and simulation can test: table 5, and the claims of section 6.
+"""Results of Pješivac-Grbović et al. 2007 that simulation can test: table 5, and the claims of section 6.
 
 "Performance analysis of MPI collective operations", Cluster Computing 10 (2007). The curves of the figures are not
 printed as numbers; the text describes what they show.
@@ -26,7 +26,7 @@ SMALL_LINEAR_PERCENT, HOCKNEY_LARGE_PERCENT = 300, 30
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says and where; `reason` explains why simulation disagrees, if it does; 'open': none is known."""
+    """A statement of the paper and its place. `reason` explains why simulation disagrees; 'open' if nobody knows."""
 
     where: str
     published: str

@@ -7,7 +7,7 @@ static size_t elements_of(const collwise_blocks *blocks, int rank) {
     return (size_t)(blocks->counts != NULL ? blocks->counts[rank] : blocks->count);
 }
 
-/* Where the block starts, in elements from the buffer's start. */
+/* The start of the block, in elements from the start of the buffer. */
 static ptrdiff_t start_of(const collwise_blocks *blocks, int rank) {
     return blocks->displacements != NULL ? blocks->displacements[rank] : (ptrdiff_t)rank * blocks->count;
 }

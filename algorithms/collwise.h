@@ -16,8 +16,8 @@
 #include <mpi.h>
 #include <stddef.h>
 
-/* What can be chosen for an algorithm. One uses at most one size, one number and a limit; catalogue.toml says by which
- * names. */
+/* The parameters that can be chosen for an algorithm. Each algorithm uses at most one size, one number and a limit;
+ * catalogue.toml has their names. */
 typedef struct {
     union {
         size_t part_bytes;    /* any of the following */
@@ -51,7 +51,7 @@ typedef struct {
     MPI_Comm comm;
 } collwise_call;
 
-/* What a reduction does with elements that lie packed, one after another, `element_bytes` each (see operation.c). */
+/* The operation of a reduction on elements that lie packed, one after another, `element_bytes` each (operation.c). */
 typedef struct {
     MPI_Op op;
     MPI_Datatype type;
@@ -163,7 +163,7 @@ extern const collwise_algorithm collwise_registry[];
 /* The entry, or NULL if the catalogue has no such algorithm. */
 const collwise_algorithm *collwise_find(const char *collective, const char *name);
 
-/* Why the algorithm does not apply to the call, or NULL if it does. All processes get the same answer. */
+/* The reason why the algorithm does not apply to the call, or NULL if it does. All processes get the same answer. */
 const char *collwise_objection(const collwise_algorithm *algorithm, const collwise_call *call);
 
 /* The same for P processes and any operation that commutes. */

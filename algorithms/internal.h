@@ -1,5 +1,5 @@
-/* What the algorithms share: point-to-point messages of any size, parts and segments of messages, phases of algorithms,
- * scratch memory, the local reduction, the fold to a power of two, and user buffers as bytes. */
+/* Functions that the algorithms share: point-to-point messages of any size, parts and segments of messages, phases of
+ * algorithms, scratch memory, the local reduction, the fold to a power of two, and user buffers as bytes. */
 #ifndef COLLWISE_INTERNAL_H
 #define COLLWISE_INTERNAL_H
 
@@ -75,7 +75,7 @@ collwise_segment collwise_segments_of(collwise_part message, size_t size);
 collwise_segment collwise_byte_segments(collwise_part message, size_t segment_bytes);
 collwise_segment collwise_element_segments(collwise_part message, const collwise_operation *op, size_t segment_bytes);
 void collwise_next_segment(collwise_segment *segment);
-/* How many segments there are from the current one on. */
+/* The number of segments from the current one on. */
 size_t collwise_segments_left(const collwise_segment *segment);
 
 /* Part `index` of a message cut into parts of equal size, the first ones longer by one; and parts `first` to `end` - 1
@@ -205,7 +205,7 @@ typedef struct {
  * is set, uses the edges in the reverse order of a broadcast. */
 collwise_edges collwise_edges_in(int tree, int root, collwise_segment segments, int reversed, MPI_Comm comm);
 
-/* What an edge carries in this step; of 0 bytes if nothing. Called for one step after another. */
+/* The segment that an edge carries in this step, of 0 bytes if none. Called for one step after another. */
 collwise_part collwise_edge_carries(collwise_edge *edge, size_t step);
 
 /* The number of steps, given the segments of the longer half. */
@@ -213,7 +213,7 @@ size_t collwise_two_tree_steps(const collwise_segment *segments, MPI_Comm comm);
 
 /* --- The fold to a power of two (fold.c) -------------------------------------------------------------------------- */
 
-/* Which processes form the pairs that act as one, and which one of a pair is active. */
+/* The processes that form the pairs that act as one, and the active one of each pair. */
 typedef enum {
     COLLWISE_FOLD_INTO_EVEN,      /* ranks 2 i and 2 i + 1; the even one, but the root if it is one of them */
     COLLWISE_FOLD_INTO_ODD,       /* ranks 2 i and 2 i + 1; the odd one */
@@ -280,7 +280,7 @@ void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatyp
 /* Whether the packed form of elements of `type` is also their own layout. */
 int collwise_is_contiguous(MPI_Datatype type);
 
-/* Where the data of an element begins and ends, in bytes from its address. */
+/* The beginning and end of an element's data, in bytes from its address. */
 void collwise_true_bounds(MPI_Datatype type, MPI_Aint *low, MPI_Aint *high, MPI_Comm comm);
 
 /* --- One block a process (blocks.c) ------------------------------------------------------------------------------ */

@@ -50,7 +50,7 @@ typedef enum { PACK, UNPACK } direction;
 #ifdef SMPI_SHARED_MALLOC
 
 /* SimGrid's MPI_Pack is wrong for the second element of indexed and struct types, for duplicates of indexed types and
- * for types nested in others, and its true extent is the extent. What it says of a type's contents is right: so the
+ * for types nested in others, and its true extent is the extent. Its description of a type's contents is right, so the
  * layout is taken from there. */
 
 /* Bytes that lie together and follow one another in the signature. */
@@ -103,7 +103,7 @@ static void add_block(layout *to, MPI_Aint start, size_t elements, const layout 
     }
 }
 
-/* What MPI says of how a type was made. */
+/* MPI's description of how a type was made. */
 typedef struct {
     int combiner, integer_count, address_count, type_count;
     int *integers;
@@ -133,8 +133,8 @@ static void free_contents(contents *of) {
     free(of->types);
 }
 
-/* A type's block `index`: how many elements it has, and where it starts. Structs and resized types come as indexed
- * types with addresses. */
+/* A type's block `index`: its number of elements, and its start. Structs and resized types come as indexed types with
+ * addresses. */
 static size_t block_length(const contents *of, int index) {
     switch (of->combiner) {
     case MPI_COMBINER_DUP:

@@ -1,4 +1,4 @@
-/* When the edges of the two trees carry which segment (see topology/two_tree.c and bcast/two_tree.c).
+/* The steps in which the edges of the two trees carry each segment (see topology/two_tree.c and bcast/two_tree.c).
  *
  * If there are several segments, sends are synchronous, which keeps processes in step: eager messages of later steps
  * would share the links with those that other processes wait for. */

@@ -1,5 +1,5 @@
-/* What every call of the generated wrappers runs first. Most calls of most programs are forwarded to PMPI, and pay only
- * for what is in this file. */
+/* The code that every call of the generated wrappers runs first. Most calls of most programs are forwarded to PMPI, and
+ * pay only for the code in this file. */
 #ifndef COLLWISE_INTERPOSE_FAST_PATH_H
 #define COLLWISE_INTERPOSE_FAST_PATH_H
 
@@ -74,7 +74,7 @@ static inline const decision_row *interpose_row_of(collwise_collective kind, MPI
     return state == NULL ? NULL : state->rows[kind];
 }
 
-/* Whether the call can be forwarded to PMPI without a further look. */
+/* Whether the call can be forwarded to PMPI without further checks. */
 static inline int interpose_forwards(collwise_collective kind, MPI_Comm comm) {
     int is_counted;
     return interpose_row_of(kind, comm, &is_counted) == NULL && !is_counted;

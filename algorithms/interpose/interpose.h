@@ -14,10 +14,10 @@
 
 /* --- Settings (settings.c) --------------------------------------------------------------------------------------- */
 
-/* Why calls are counted. */
+/* The reasons for counting calls. */
 enum { COUNT_FOR_REPORT = 1, COUNT_FOR_LOAD_MARKER = 2 };
 
-/* What the user asked for; shared by all processes of a simulation. */
+/* The user's settings; shared by all processes of a simulation. */
 typedef struct {
     decision_table *table; /* NULL: MPI's own algorithms everywhere */
     int counting;          /* COUNT_FOR_* bits; 0: calls are not counted */
@@ -40,7 +40,7 @@ const char *interpose_variable(const char *name);
 
 /* --- Signatures (generated from the catalogue by generate_wrappers.py) ------------------------------------------- */
 
-/* How the arguments give a buffer's length. A buffer without a length is one that the collective does not have, or the
+/* The arguments that give a buffer's length. A buffer without a length is one that the collective does not have, or the
  * send buffer of a reduction, which is as long as the receive buffer. */
 typedef enum {
     INTERPOSE_LENGTH_NONE,
@@ -55,7 +55,7 @@ typedef struct {
     int in_place;  /* may be MPI_IN_PLACE; where there is a root, at the root only */
 } interpose_buffer;
 
-/* Which arguments give a call's message bytes; size_from in catalogue.toml explains them. */
+/* The arguments that give a call's message bytes; size_from in catalogue.toml explains them. */
 typedef enum {
     INTERPOSE_SIZE_UNKNOWN,
     INTERPOSE_SIZE_RECEIVE,
@@ -80,7 +80,7 @@ int interpose_run(collwise_collective kind, const collwise_call *call);
 
 /* --- Communicators (state.c) ------------------------------------------------------------------------------------- */
 
-/* What all calls on a communicator have in common. */
+/* The state that all calls on a communicator share. */
 typedef struct {
     int is_inter, procs;
     const decision_row *rows[COLLWISE_COLLECTIVES]; /* NULL: no rule */
@@ -114,7 +114,7 @@ void interpose_print_report(const char *target);
 /* Writes the load marker, the file by which `collwise run` verifies that programs call this library. `calls` is
  * negative while only MPI_Init has been called. */
 void interpose_write_load_marker(const char *path, long long calls);
-/* How many collectives this process has called. */
+/* The number of collectives that this process has called. */
 long long interpose_calls(void);
 
 /* --- Load check (load_check.c) ----------------------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ MPI_Count interpose_query_element_bytes(MPI_Datatype type);
  * if the arguments that it reads are invalid. For intracommunicators of `procs` processes. */
 int interpose_message_bytes(collwise_collective kind, const collwise_call *call, int procs, uint64_t *bytes);
 
-/* Whether this process can see nothing in the arguments that MPI would raise an error for. */
+/* Whether this process sees nothing in the arguments for which MPI would raise an error. */
 int interpose_arguments_are_valid(collwise_collective kind, const collwise_call *call, int procs);
 
 #endif

@@ -21,7 +21,7 @@ const char *interpose_variable(const char *name) {
     return text == NULL || *text == '\0' ? NULL : text;
 }
 
-/* Where the report goes; NULL without a report. */
+/* The destination of the report; NULL without a report. */
 static const char *report_target(void) {
     const char *where = interpose_variable("COLLWISE_REPORT");
     return where == NULL || strcmp(where, "0") == 0 ? NULL : where;

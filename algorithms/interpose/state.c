@@ -76,7 +76,7 @@ const interpose_state *interpose_find_state(const interpose_settings *settings, 
         return NULL;
     }
     fill(state, settings->table, comm);
-    /* Where processes share the communicator object, another process may have set the attribute in the meantime. */
+    /* If processes share the communicator object, another process may have set the attribute in the meantime. */
     PMPI_Comm_get_attr(comm, key, &earlier, &found);
     if (found) {
         free(state);

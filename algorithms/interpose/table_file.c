@@ -13,7 +13,7 @@ typedef struct {
     size_t length;
 } span;
 
-/* What the functions that read one line need. */
+/* The state of the functions that read one line. */
 typedef struct {
     const table_names *names;
     table_problem *problem;

@@ -34,7 +34,7 @@ typedef struct {
     size_t count, room;
 } table_rules;
 
-/* What is wrong, and in which line or entry, counted from 1. */
+/* The error, and the line or entry that it is in, counted from 1. */
 typedef struct {
     int line;
     char text[320];

@@ -36,10 +36,10 @@ int collwise_tree_child(const collwise_tree *tree, int index);
 /* The same children, lowest virtual rank first: the order in which a reduction receives from them. */
 int collwise_tree_source(const collwise_tree *tree, int index);
 
-/* How many processes the subtree of `rank`'s child `index` holds, in an in-order binomial tree. */
+/* The number of processes in the subtree of `rank`'s child `index`, in an in-order binomial tree. */
 int collwise_tree_child_size(const collwise_tree *tree, int index);
 
-/* How many processes the subtree below this one has, itself included, in an in-order binomial tree. */
+/* The number of processes in the subtree below this one, itself included, in an in-order binomial tree. */
 int collwise_tree_size(const collwise_tree *tree);
 
 /* In a binary tree: the real rank at the same place in the other subtree, or -1 (for the root, and for the last process

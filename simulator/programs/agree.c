@@ -54,7 +54,7 @@ static int same(const void *ours, const void *theirs) {
     return memcmp(buffer_of(ours)->data, buffer_of(theirs)->data, buffer_of(ours)->bytes) == 0;
 }
 
-/* Whether this process ends with the same bytes in all buffers. */
+/* Whether both calls leave the same bytes in this process's buffers. */
 static int agree(const collwise_algorithm *algorithm, collwise_parameters with, size_t message_bytes, int root) {
     const workload_memory memory = {allocate_filled, release_filled};
     workload ours, theirs;

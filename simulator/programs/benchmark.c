@@ -36,7 +36,7 @@ typedef struct {
 
 static const workload_memory payload_memory = {allocate_payload, free_payload};
 
-/* What a case runs: the collective, and for bcast_gather the gather after it. */
+/* The calls of a case: the collective, and for bcast_gather the gather after it. */
 typedef struct {
     const collwise_algorithm *algorithm;
     workload work, gather;
@@ -55,7 +55,7 @@ static int parse_case(const char *line, bench_case *one) {
 
 static int is(const bench_case *one, const char *experiment) { return strcmp(one->experiment, experiment) == 0; }
 
-/* What is wrong with a case, or NULL. */
+/* The error in a case, or NULL. */
 static const char *objection(const bench_case *one, int world_procs) {
     if (one->procs < 1 || one->procs > world_procs) {
         return "procs is not between 1 and the number of processes started";
@@ -152,7 +152,7 @@ static void simulate(const bench_case *one, const preparation *ready, MPI_Comm c
     schedule_next_start(start, ends[0]);
 }
 
-/* What the measuring library calls. */
+/* The function that the measuring library calls. */
 typedef struct {
     const bench_case *one;
     preparation ready;

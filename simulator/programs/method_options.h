@@ -1,4 +1,4 @@
-/* How programs measure on real MPI: their options, and what they print. */
+/* The method by which programs measure on real MPI: its options and its output. */
 #ifndef COLLWISE_METHOD_OPTIONS_H
 #define COLLWISE_METHOD_OPTIONS_H
 

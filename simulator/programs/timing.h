@@ -1,4 +1,4 @@
-/* What the programs that measure time share: whether time is simulated, a common start, memory, and input files. */
+/* Functions that the programs that measure time share: simulated time or not, a common start, memory, input files. */
 #ifndef COLLWISE_TIMING_H
 #define COLLWISE_TIMING_H
 

@@ -18,7 +18,7 @@ int workload_is_rooted(collwise_collective kind) {
 
 int workload_reduces(collwise_collective kind) { return kind >= COLLWISE_REDUCE; }
 
-/* How many messages each buffer holds: none, one, or one for each process. */
+/* The number of messages that each buffer holds: none, one, or one for each process. */
 typedef struct {
     int send, receive;
 } shares;

@@ -4,7 +4,7 @@
 
 #include "collwise.h"
 
-/* How buffers are allocated and freed. */
+/* The functions that allocate and free buffers. */
 typedef struct {
     void *(*allocate)(size_t bytes);
     void (*release)(void *memory);

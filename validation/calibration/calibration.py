@@ -25,7 +25,7 @@ from collwise.validation.calibration.points import CalibrationPoint, Kind, case_
 from collwise.validation.calibration.segmented_regression import value_at
 from collwise.validation.calibration.smpi_parameters import Segments, clock_seconds, eager_limit, fit_platform
 
-# Receives are not among them: in simulation a message sets out only when its receive is posted.
+# Receives are missing here, since in simulation a message sets out only when its receive is posted.
 _COMPARED = (Kind.PING_PONG, Kind.SEND, Kind.ISEND, Kind.ROW, Kind.EXCHANGE)
 
 
@@ -44,9 +44,9 @@ class CalibrationResult:
     residuals: pd.DataFrame
 
     def errors_of(self, kind: Kind) -> list[tuple[int, float]]:
-        """(message bytes, relative error) of simulated times between nodes; for receives the error of their segments.
+        """Message bytes and relative errors of simulated times between nodes; for receives the errors of their segments.
 
-        Sends and receives are those below the eager limit, where os and or are charged.
+        Sends and receives are restricted to sizes below the eager limit, where os and or are charged.
         """
         limit, clock = self.platform.calibration.eager_limit_bytes, clock_seconds(self.points)
         if kind != Kind.RECEIVE:
@@ -63,7 +63,7 @@ class CalibrationResult:
         ]
 
     def median_error(self, kind: Kind, *, within_node: bool = False) -> float:
-        """Median absolute relative error of a kind; nan if it has no points."""
+        """The median absolute relative error of a kind; nan if it has no points."""
         rows = self.residuals[(self.residuals.kind == kind) & (self.residuals.within_node == within_node)]
         return float(rows[rows.simulated_seconds > 0].relative_error.abs().median())
 
@@ -77,10 +77,10 @@ def measure_points(
     together: bool = True,
     on_progress: Progress | None = None,
 ) -> list[CalibrationPoint]:
-    """Points between nodes of a target, whose nominal description is `nominal`; measures those not in the store.
+    """The points between nodes of a target with the nominal description `nominal`; measures those not in the store.
 
     All pairs of nodes do the same side by side, since in a collective all nodes are at work; with `together` False all
-    but the first pair wait. Raises UsageError where there are no two nodes and CollwiseError when a program fails.
+    but the first pair wait. Raises UsageError if there are no two nodes and CollwiseError when a program fails.
     """
     procs = nominal.nodes * target.processes_per_node(nominal.nodes)
     per_node = target.processes_per_node(procs)

@@ -32,7 +32,7 @@ class MessageTime:
 
 
 def between(curve: Sequence[MessageTime], message_bytes: float) -> float:
-    """Seconds of the curve at a size, interpolated in logarithms; beyond its ends those of the nearest point."""
+    """The seconds of the curve at a size, interpolated in logarithms; beyond its ends those of the nearest point."""
     sizes, seconds = zip(*((one.message_bytes, one.seconds) for one in curve), strict=True)
     return float(np.exp(np.interp(math.log(message_bytes), np.log(sizes), np.log(seconds))))
 
@@ -44,7 +44,7 @@ def fit_network(
     eager_limit_bytes: int,
     link_bytes_per_second: float,
 ) -> list[Segment]:
-    """Seconds in the network by bytes of message and envelope, with segments of their own for eager and rendezvous.
+    """The seconds in the network by bytes of message and envelope, with separate segments for eager and rendezvous.
 
     `alone` are one-way times, `rows` the share of each message in the time of eager ones that follow one another
     without a pause, `overhead_seconds` the part of a one-way time that is not spent in the network.

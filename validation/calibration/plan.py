@@ -1,4 +1,4 @@
-"""The measurements of a calibration: which cases there are, and their points, measured or simulated."""
+"""The measurements of a calibration: their cases, and their points, measured or simulated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CalibrationPlan = dict[Case, int]
 
 @dataclass(frozen=True)
 class CalibrationGrid:
-    """How many message sizes each kind has, from one size to another, and how often they are repeated.
+    """The number of message sizes of each kind, their range, and their repetitions.
 
     A size is repeated until its measurements take about `seconds_each`, from 2 to `most_repetitions` times.
     """

@@ -20,7 +20,7 @@ from collwise.simulator.timing import Case, Timing
 
 
 class Kind(StrEnum):
-    """What a calibration measures."""
+    """The kinds of measurement in a calibration."""
 
     CLOCK = "clock"
     SEND = "send"
@@ -48,7 +48,7 @@ KINDS = {
 
 _COLUMNS = ("kind", "first", "second", "pairs", "within_node", "message_bytes", "count", "repetition", "seconds")
 _KIND_OF = {experiment: kind for kind, experiment in KINDS.items()}
-# A ping-pong returns the message, the others that have a reply a byte.
+# A ping-pong returns the message; the other kinds that have a reply return a byte.
 _REPLY_BYTES = {Kind.SEND: 1, Kind.ISEND: 1, Kind.ROW: 1}
 
 # Quartiles of the normal distribution in standard deviations, and the error of the median over that of the mean.
@@ -59,9 +59,9 @@ _QUARTILES_APART, _MEDIAN_TO_MEAN = 1.349, 1.2533
 class CalibrationPoint:
     """All repetitions of one measurement between ranks `first` and `second`, while `pairs` pairs do the same.
 
-    `seconds` has one time for each repetition: what the experiment of the kind measures, for a row of `count` messages
-    the time of all of them with the answer. For kind 'eager', `message_bytes` is the eager limit that was found, 0 if
-    none was, and `seconds` says nothing.
+    `seconds` has one time for each repetition, as the experiment of the kind measures it; for a row of `count` messages
+    it is the time of all of them with the answer. For kind 'eager', `message_bytes` is the eager limit that was found,
+    0 if none was, and `seconds` has no meaning.
     """
 
     kind: Kind
@@ -80,7 +80,7 @@ class CalibrationPoint:
 
     @property
     def relative_error(self) -> float:
-        """The median's standard error over the median, from the quartiles, which are taken for a normal distribution's.
+        """The standard error of the median over the median, from the quartiles as if the distribution were normal.
 
         0 for a single repetition: simulated time is exact.
         """

@@ -12,8 +12,8 @@ from collwise.platforms import Ports
 from collwise.validation.calibration.latency_and_bandwidth import MessageTime
 
 _MOST_BURST_BYTES = 16384
-# Of TCP over Ethernet: 66 bytes of acknowledgement for each packet of 1514. What exchanges take longer beyond that is
-# the processors'.
+# TCP over Ethernet sends 66 bytes of acknowledgement for each packet of 1514. Exchanges that take still longer are
+# limited by the processors.
 _MOST_ACKNOWLEDGEMENTS = 66 / 1514
 _LEAST_POINTS = 4
 _DIGITS = 6
@@ -26,12 +26,12 @@ def fit_ports(
     eager_limit_bytes: int,
     link_bytes_per_second: float,
 ) -> Ports | None:
-    """The ports that one-way times of messages alone show; None where there are too few.
+    """The ports fitted to one-way times of messages alone; None if there are too few.
 
     A message without the processors' overheads takes latency + max(0, m - burst) / rate, and a handshake more if it
     waits for its receiver. The rate is that of the largest messages, at most the nominal one of the link. Latency and
-    burst are those with the least squares of relative errors over eager messages; the handshake is what rendezvous
-    messages take longer. `exchange_ratios` are times of both directions at once over those of one.
+    burst minimise the squared relative errors over eager messages; the handshake is the additional time of rendezvous
+    messages. `exchange_ratios` are times of both directions at once over those of one.
     """
     eager = [one for one in alone if one.message_bytes < eager_limit_bytes]
     waiting = [one for one in alone if one.message_bytes >= eager_limit_bytes]
@@ -46,7 +46,7 @@ def fit_ports(
     m, seconds = _without_overheads(eager, overhead_seconds)
 
     def latency(burst: float) -> float:
-        """The non-negative latency with the least squares of relative errors."""
+        """The non-negative latency that minimises the squared relative errors."""
         rest = seconds - np.maximum(m - burst, 0) / rate
         return max(0.0, float(np.sum(rest / seconds**2) / np.sum(1 / seconds**2)))
 
@@ -69,7 +69,7 @@ def fit_ports(
 def _without_overheads(
     times: Sequence[MessageTime], overhead_seconds: Callable[[float], float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes in bytes, and the seconds in the network, of which no message has none."""
+    """The sizes in bytes, and the seconds in the network, which are positive for every message."""
     m = np.array([one.message_bytes for one in times], dtype=np.float64)
     seconds = np.array([one.seconds - overhead_seconds(one.message_bytes) for one in times])
     return m, np.maximum(seconds, 1e-9)

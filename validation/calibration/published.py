@@ -38,7 +38,7 @@ _GATHERS = {
 # P of the paper's gather experiments (section V-B).
 PAPER_GATHER_PROCS = {"grisou": 40, "gros": 124}
 _TOLERATED_LOG_RATIO = 0.05
-# Where the search begins, and its bounds.
+# The start of the search, and its bounds.
 _UNKNOWNS = {
     "link_latency_seconds": (20e-6, 1e-6, 2e-4),
     "bandwidth_factor": (0.94, 0.5, 1.0),

@@ -21,7 +21,7 @@ _LEAST_POINTS = 3
 _TOLERATED = 0.02
 # Base, slope and breakpoint.
 _NUMBERS_PER_SEGMENT = 3
-# Deviations from the neighbours above so many times the usual one count less (Huber's weights).
+# Deviations from the neighbours count less above this multiple of the usual deviation (Huber's weights).
 _HUBER = 2.5
 _MEDIAN_OF_NORMAL = 0.6745
 
@@ -41,13 +41,13 @@ class Segment:
 
 
 def value_at(segments: Sequence[Segment], message_bytes: float) -> float:
-    """Seconds of a message by the segment that contains its size."""
+    """The seconds of a message by the segment that contains its size."""
     begun = [segment for segment in segments if segment.from_bytes <= message_bytes]
     return (begun[-1] if begun else segments[0]).seconds(message_bytes)
 
 
 class _LineCost(BaseCost):
-    """Squared relative error of the best line whose base and slope are not below the least ones."""
+    """The squared relative error of the best line whose base and slope are not below the least ones."""
 
     model = "line"
     min_size = 2
@@ -62,7 +62,7 @@ class _LineCost(BaseCost):
         return self
 
     def line(self, start: int, end: int) -> tuple[float, float, float]:
-        """Base, slope and squared error of rows start to end."""
+        """The base, slope and squared error of the rows from start to end."""
         sizes, seconds, weights = self.signal[start:end].T
         columns = np.stack([weights, weights * sizes], axis=1)
         rest = weights * seconds - columns @ self._least

@@ -34,7 +34,7 @@ _OVERHEAD_SEGMENTS = 7
 _LEAST_POINTS = 4
 # MPI_Send is MPI_Isend and the completion of its request.
 _SEND_OVER_ISEND = 2.0
-# The least share of the network in a roundtrip; overheads have the rest.
+# The least share of the network in a roundtrip; the rest belongs to overheads.
 _NETWORK_SHARE = 0.1
 # Smaller reductions fit in the nearest caches, and the cost of the call dominates.
 _REDUCE_BYTES = 4096
@@ -51,11 +51,11 @@ class _Overheads:
     eager_limit_bytes: int
 
     def blocking(self, message_bytes: float) -> float:
-        """Seconds of a send and its receive outside of the network."""
+        """The seconds of a send and its receive outside the network."""
         return self._eager(self.os, message_bytes)
 
     def exchange(self, message_bytes: float) -> float:
-        """Seconds of MPI_Sendrecv outside of the network."""
+        """The seconds of MPI_Sendrecv outside the network."""
         return self._eager(self.ois, message_bytes)
 
     def _eager(self, sends: list[Segment], message_bytes: float) -> float:
@@ -65,7 +65,7 @@ class _Overheads:
 
 
 def eager_limit(points: Sequence[CalibrationPoint]) -> int:
-    """The eager limit that was found, in bytes; if no send waits, one more than any size. UsageError if missing."""
+    """The eager limit that was found, in bytes: above any size if no send waits. Raises UsageError if it is missing."""
     found = [point for point in points if point.kind == Kind.EAGER]
     if not found:
         raise UsageError(f"no measurement of kind '{Kind.EAGER}'; valid: points of a whole calibration")
@@ -86,7 +86,7 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     limit, clock = eager_limit(points), clock_seconds(points)
 
     def times(kind: Kind, *, within_node: bool = False) -> list[MessageTime]:
-        """Times of a message one way, less the clock's; of a row the share of each message."""
+        """The times of a message one way, less that of the clock; for a row the share of each message."""
         return [
             MessageTime(
                 point.message_bytes,
@@ -118,7 +118,7 @@ def _fit_overheads(
     receives: list[MessageTime],
     limit: int,
 ) -> _Overheads:
-    """os, or, ois; os and or are reduced in proportion where they would be nearly all of a ping-pong.
+    """The overheads os, or and ois; os and or are reduced in proportion where they would be nearly all of a ping-pong.
 
     A blocking send may also wait until the link has taken most of the message, which costs the processor nothing: os is
     at most twice the time of MPI_Isend, which never waits. Messages of such sizes do not fit into the buffers on the
@@ -149,7 +149,7 @@ def _fit_overheads(
 def _overhead_segments(
     times: Sequence[MessageTime], from_bytes: int = 0, most: Sequence[Segment] | None = None
 ) -> list[Segment]:
-    """Segments of the times, none of which counts as more than `most`."""
+    """The segments of the times, each of which counts as at most `most`."""
     return fit_segments(
         [one.message_bytes for one in times],
         [one.seconds if most is None else min(one.seconds, value_at(most, one.message_bytes)) for one in times],
@@ -162,7 +162,7 @@ def _overhead_segments(
 def _exchange_ratios(
     exchanges: Sequence[CalibrationPoint], alone: Sequence[MessageTime], overheads: _Overheads
 ) -> list[float]:
-    """Times in the network of both directions at once over those of one.
+    """The ratios of times in the network of both directions at once to those of one.
 
     The exchanges are of the largest messages below the eager limit: larger ones wait for each other's handshakes.
     """
@@ -208,7 +208,7 @@ def _platform(
 
 
 def _with_loopback(platform: Platform, inside: Sequence[MessageTime], overheads: _Overheads) -> Platform:
-    """Loopback latency and bandwidth from ping-pongs within a node, where there are any.
+    """The platform with loopback latency and bandwidth from ping-pongs within a node, if there are any.
 
     The link's factors apply to the loopback, too, so that only two numbers are free.
     """

@@ -18,9 +18,9 @@ CrosscheckRow = SmpiRow | OpenmpiRow
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why ours and theirs differ, and, where times differ, the range of the ratio of ours to theirs.
+    """The reason why ours and theirs differ and, if times differ, the range of the ratio of ours to theirs.
 
-    `by_default`: whether they differ for the default process counts and sizes.
+    `by_default` says whether they differ for the default process counts and sizes.
     """
 
     text: str
@@ -87,7 +87,7 @@ SMPI: Explanations = {
     **{("barrier", name): _TOKENS for name in ("linear", "double_ring", "recursive_doubling", "bruck", "tree")},
 }
 
-# Algorithms that SMPI seems to have, too, but that cannot be compared.
+# Algorithms that SMPI seems to have as well, but that cannot be compared.
 NOT_IN_SMPI: Mapping[tuple[str, str], str] = {
     ("bcast", "binomial"): "'binomial_tree' is another tree: the child of the largest subtree first, and one blocking "
     "send after another.",
@@ -146,7 +146,7 @@ OPENMPI: Explanations = {
 def findings(rows: Sequence[CrosscheckRow], explanations: Explanations, complete: bool) -> list[str]:
     """A line for each failed run, each wrong result, each unexplained difference and each unneeded explanation.
 
-    `complete`: the rows cover every algorithm; only then an explanation without a difference is out of date.
+    `complete` says that the rows cover every algorithm; only then is an explanation without a difference out of date.
     """
     lines = [f"{_call(row)}: {row.problem}" for row in rows if row.problem]
     lines += [f"{_call(row)}: results differ" for row in rows if not row.problem and not row.results_agree]
@@ -167,7 +167,7 @@ def unexplained(row: CrosscheckRow, explanations: Explanations) -> bool:
 
 
 def explained(rows: Iterable[CrosscheckRow], explanations: Explanations) -> list[tuple[str, str]]:
-    """The explanations that these rows need: 'collective algorithm' and the text."""
+    """The explanations that these rows need: the text for each 'collective algorithm'."""
     keys = dict.fromkeys(_key(row) for row in rows if row.differs)
     return [(" ".join(key), explanations[key].text) for key in keys if key in explanations]
 

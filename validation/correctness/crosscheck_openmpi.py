@@ -54,7 +54,7 @@ THEIR_NAMES = {
     ("reduce_scatter_block", "non_overlapping"): "basic_linear",
 }
 
-# The option that is our fan-out.
+# The option that corresponds to our fan-out.
 _FANOUTS = {
     "k_chain": "chain_fanout",
     "chain": "chain_fanout",
@@ -62,7 +62,7 @@ _FANOUTS = {
     "linear_sync": "max_requests",
 }
 
-# Where Open MPI's algorithm calls other collectives, their algorithms are forced, too.
+# If Open MPI's algorithm calls other collectives, their algorithms are forced, too.
 _PARTS = {
     ("allgather", "linear"): (("gather", "linear"), ("bcast", "binomial")),
     ("allgatherv", "linear"): (("bcast", "binomial"),),
@@ -97,7 +97,7 @@ class OpenmpiRow:
 
     @property
     def ratio(self) -> float:
-        """1: times are not compared here."""
+        """Always 1, since times are not compared here."""
         return 1.0
 
     @property

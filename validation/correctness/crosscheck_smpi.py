@@ -45,7 +45,7 @@ class SmpiRow:
 
     @property
     def ratio(self) -> float:
-        """Ours over theirs; 1 where both are 0."""
+        """The ratio of ours to theirs; 1 if both are 0."""
         if self.ours_seconds == self.theirs_seconds:
             return 1.0
         return self.ours_seconds / self.theirs_seconds if self.theirs_seconds > 0 else float("nan")
@@ -120,7 +120,7 @@ def without_reduction_costs(platform: HostPlatform) -> HostPlatform:
 def _times(
     cases: Sequence[Case], platform: HostPlatform, simgrid: str | None, options: Sequence[str]
 ) -> list[tuple[float, str | None]]:
-    """The simulated seconds of each case; where there are none nan, and what went wrong."""
+    """The simulated seconds of each case; without a time, nan and the problem."""
     records: list[dict[str, Any]] = []
     with worklist(case_lines(cases), records.append) as work:
         run = run_program(
@@ -140,9 +140,9 @@ def _times(
 
 
 def _smpi_choices(algorithm: Algorithm, procs: int, message_bytes: int) -> tuple[Choice]:
-    """The algorithm with the segment size and fan-out that SMPI's chooses for itself, in its source code.
+    """The algorithm with the segment size and fan-out that SMPI's own version chooses, as in its source code.
 
-    Fixed segment sizes are in the catalogue; here are those that depend on the call.
+    Fixed segment sizes are in the catalogue; this function has those that depend on the call.
     """
     decide = _DECISIONS.get((algorithm.collective, algorithm.smpi))
     parameters = decide(procs, message_bytes) if decide else (algorithm.smpi_segment_bytes, 0)

@@ -36,11 +36,11 @@ MEASURED_PRECISION = Precision(3, 10, 0.95, 0.05)
 
 @dataclass(frozen=True)
 class ExperimentSizes:
-    """The message sizes of a fit's experiments, bytes.
+    """The message sizes of a fit's experiments in bytes.
 
     `broadcasts` are the paper's; `short` ones have one segment, where latency dominates; `blocks` are those of gather
-    and scatter, the latter with `short_blocks`; `closing` the gathers behind broadcasts. `segment_counts` of a quarter
-    of the chosen segment tell alpha from beta m_s.
+    and scatter, the latter with `short_blocks`; `closing` are those of the gathers after broadcasts. `segment_counts`
+    of a quarter of the chosen segment distinguish alpha from beta m_s.
     """
 
     broadcasts: tuple[int, ...] = BCAST_SIZES
@@ -92,14 +92,14 @@ def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int,
 
 
 def measured_procs(most: int) -> tuple[int, ...]:
-    """P of a measured fit's experiments: all, and five, or half where that is less."""
+    """The process counts of a measured fit's experiments: all, and five, or half if that is less."""
     return tuple(sorted({max(2, min(5, most // 2 + 1)), most}))
 
 
 def measured_plan(
     target: ExecutionTarget, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0
 ) -> FitPlan:
-    """A small plan, of one segment size and whole messages. Raises UsageError for more processes than fit."""
+    """A small plan with one segment size and whole messages. Raises UsageError for more processes than fit."""
     per_node = target.processes_per_node(max(procs))
     return FitPlan(tuple(procs), per_node, segment_bytes, fanout, more_segments=(0,), sizes=MEASURED_SIZES)
 
@@ -109,7 +109,7 @@ def fit(
     plan: FitPlan,
     context: SimulationContext,
 ) -> ModelParameters:
-    """gamma, Hockney, and alpha and beta of every algorithm, as printed and by parts, simulated.
+    """Fits gamma, Hockney, and alpha and beta of every algorithm, as printed and by parts, to simulated times.
 
     Raises UsageError when the plan does not fit on the platform and CollwiseError when an experiment fails.
     """
@@ -132,7 +132,7 @@ def fit_measured(
     precision: Precision = MEASURED_PRECISION,
     limit_seconds: float = 600.0,
 ) -> ModelParameters:
-    """The same from times measured on an execution target, with one process per node or all on one.
+    """Fits the same to times measured on an execution target, with one process per node or all on one node.
 
     Experiments that the paper reads on the root's clock end at the root, by a gather or a reply: the slowest process's
     time is the root's there, and free of the closing barrier that a root-based time of a collective needs.
@@ -162,7 +162,7 @@ def fit_measured(
 
 
 def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
-    """Half of the roundtrips between the first two processes with the same size both ways."""
+    """Half of the times of roundtrips between the first two processes, with the same size both ways."""
     measured = lab.run([Experiment(ROUNDTRIP, (0, 1), size, size) for size in sizes])
     return [one.seconds / 2 for one in measured]
 
@@ -248,7 +248,7 @@ class _Experiments:
     def evaluate(
         self, timings: Mapping[Case, Timing], one_way_seconds: Sequence[float], platform: str, made_by: str
     ) -> ModelParameters:
-        """Raises CollwiseError when an experiment failed or took no time."""
+        """The parameters. Raises CollwiseError when an experiment failed or took no time."""
         for case, timing in timings.items():
             if not timing.ok:
                 raise CollwiseError(f"an experiment of the fit failed: {case}: {timing.error}")
@@ -299,6 +299,6 @@ class _Experiments:
 
 
 def _as_paper(collective: str, observations: Sequence[Observation]) -> list[Observation]:
-    """Only the experiments that the paper makes: formula (16) for broadcast, the collective itself for gather."""
+    """The experiments that the paper makes: formula (16) for broadcast, the collective itself for gather."""
     wanted = "collective" if collective == "gather" else "bcast_gather"
     return [one for one in observations if one.experiment == wanted]

@@ -65,7 +65,7 @@ def measured_models(
     budget_seconds: float = 240.0,
     on_note: Callable[[str], None] = lambda note: None,
 ) -> list[CollectiveModel]:
-    """Every model that can be fitted on the target within the time, each with its printed form where it has one.
+    """Every model that can be fitted on the target within the time, each with its printed form if it has one.
 
     Point-to-point models are fitted on no more processes than change anything, LMO and the implementation-aware models
     on `procs`. A model whose fit fails, or for which no time is left, is missing; `on_note` receives the reason.
@@ -130,9 +130,9 @@ def models_on(
 ) -> list[CollectiveModel]:
     """Models fitted on the platform, in the order of their names; a fit that serves several is made once.
 
-    `segments`: sizes that implementation-aware models are fitted for, see `fitted_segments`;
-    `collectives`: those that they are fitted for, all if empty.
-    Where nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
+    `segments` are the sizes and `collectives` the collectives for which implementation-aware models are fitted (see
+    `fitted_segments`); an empty `collectives` means all.
+    If nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
     Raises UsageError for an unknown name.
     """
     found: dict[str, CollectiveModel] = {}
@@ -170,7 +170,7 @@ def model_of(
 
 
 def fitted_per_node(model: CollectiveModel) -> int | None:
-    """The processes per node that the model's parameters hold for; None where they hold for any number."""
+    """The processes per node for which the model's parameters hold; None if they hold for any number."""
     return model.parameters.processes_per_node if isinstance(model, ImplementationAware) else None
 
 
@@ -220,7 +220,7 @@ def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, me
 
 
 def _reach(model: CollectiveModel, collective: str) -> tuple[int, float]:
-    """The largest P and m that the model was fitted to; 0 where its parameters do not say."""
+    """The largest P and m that the model was fitted to; 0 if its parameters do not say."""
     if isinstance(model, ImplementationAware):
         by_algorithm = model.parameters.observations.get(collective, {})
         points = [(one.procs, one.message_bytes) for observations in by_algorithm.values() for one in observations]

@@ -1,7 +1,7 @@
-"""Whether fitting finds the parameters of a platform's description: each procedure on platforms of known ones.
+"""Checks that fitting finds the known parameters of a platform's description, by every procedure.
 
-Point-to-point times of an exact platform are os + latency + or, straight in m; what the models call their parameters
-follows from it (platforms/truth.py). A procedure is tried where the platform is as its paper assumes: `objection`.
+Point-to-point times of an exact platform are os + latency + or, straight in m; the parameters of the models follow from
+these (platforms/truth.py). A procedure is tried only if the platform is as its paper assumes: see `objection`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NEGLIGIBLE = 1e-3
 class Recovered:
     """One parameter by one procedure: its mean true and estimated values, and the worst relative error of any.
 
-    Where the true value is 0 the error is relative to the time of the smallest message.
+    If the true value is 0, the error is relative to the time of the smallest message.
     """
 
     platform: str
@@ -58,7 +58,7 @@ class Recovered:
 
 
 def objection(wanted: FitRequest, truth: PointToPoint) -> str:
-    """The procedure's assumption that does not hold on the platform; empty where all hold."""
+    """The procedure's assumption that does not hold on the platform; empty if all hold."""
     equal_ends = np.allclose(truth.send_seconds, truth.receive_seconds, rtol=_NEGLIGIBLE) and np.allclose(
         truth.send_seconds_per_byte, truth.receive_seconds_per_byte, rtol=_NEGLIGIBLE
     )
@@ -87,7 +87,7 @@ def _gap_bends(truth: PointToPoint) -> bool:
 
 
 def requests(heterogeneous: bool) -> list[FitRequest]:
-    """Every procedure, or every one that has a heterogeneous form."""
+    """A request for every procedure, or for every one that has a heterogeneous form."""
     return [
         FitRequest(family, name, heterogeneous)
         for family, procedures in PROCEDURES.items()

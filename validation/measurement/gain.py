@@ -48,7 +48,7 @@ class MeanTime:
 
 @dataclass(frozen=True)
 class GainRow:
-    """One call in three ways; `rules` is None where rules cannot express the choice, and `note` says why."""
+    """One call in three ways; `rules` is None if rules cannot express the choice, and `note` says why."""
 
     collective: str
     procs: int
@@ -60,7 +60,7 @@ class GainRow:
     note: str = ""
 
     def speedup(self, way: str) -> float:
-        """Open MPI's default time over that of a way; nan where there is none."""
+        """Open MPI's default time over that of a way; nan if there is none."""
         time = getattr(self, way)
         return math.nan if time is None else float(self.default.seconds / time.seconds)
 
@@ -95,9 +95,9 @@ def measure_gain(
 ) -> MeasuredGain:
     """Times of `cases` (see `builtin_cases`) on a target with Open MPI: by default, by rules, and with libcollwise.
 
-    `on_launch` gets how many launches are done and how many there are. With `check` one call for each choice shows,
-    with processes on this machine, whether Open MPI follows the rules. Finished launches stay in the store. Raises
-    UsageError where a case has no decision or the library is not Open MPI, and CollwiseError when a launch fails or
+    `on_launch` gets the number of finished launches and that of all. With `check` one call for each choice shows, with
+    processes on this machine, whether Open MPI follows the rules. Finished launches stay in the store. Raises
+    UsageError if a case has no decision or the library is not Open MPI, and CollwiseError when a launch fails or
     libcollwise did not run a chosen algorithm.
     """
     if target.installation.library != "openmpi":
@@ -146,7 +146,7 @@ def measure_gain(
 
 
 def choice_for(decisions: Mapping[str, DecisionTable], case: Case) -> Choice:
-    """The decision for a case. Raises UsageError, naming the call, where there is none."""
+    """The decision for a case. Raises UsageError, naming the call, if there is none."""
     table = decisions.get(case.collective)
     if table is None:
         raise UsageError(f"no decisions for {case.collective}; there are some for {', '.join(sorted(decisions))}")
@@ -157,7 +157,7 @@ def choice_for(decisions: Mapping[str, DecisionTable], case: Case) -> Choice:
 
 
 def _notes(used: Sequence[DecisionTable], choices: Mapping[Case, Choice], version: str) -> dict[Case, str]:
-    """Why rules cannot express the choice of a case; empty where they can."""
+    """For each case the reason why rules cannot express its choice; empty if they can."""
     whole = {table.collective: _refusal(table, version) for table in used}
 
     def note(case: Case, choice: Choice) -> str:
@@ -195,7 +195,7 @@ def _preloading(target: ExecutionTarget, table: Path) -> dict[str, str]:
 
 
 def reported_calls(report: str) -> set[tuple[str, int, str, int, int]]:
-    """The lines of libcollwise's report: collective, P, what ran, least and largest message bytes."""
+    """The lines of libcollwise's report: collective, P, the algorithm that ran, least and largest message bytes."""
     found = set()
     for line in report.splitlines():
         row = _REPORT_LINE.fullmatch(line.strip())

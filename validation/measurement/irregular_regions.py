@@ -52,9 +52,9 @@ _ONCE = Method(precision=Precision(1, 1))
 
 @dataclass(frozen=True)
 class RegionsPlan:
-    """What to measure: a series every `stride_bytes` up to the largest, `rounds` times; M1 to within `finest_bytes`.
+    """A plan to measure sizes every `stride_bytes` up to the largest, `rounds` times, and M1 to within `finest_bytes`.
 
-    Raises UsageError where this gives too few sizes for two lines, or no size to compare algorithms at.
+    Raises UsageError if this gives too few sizes for two lines, or no size at which to compare algorithms.
     """
 
     procs: int
@@ -104,7 +104,7 @@ class Series:
 
     @property
     def escalated(self) -> NDArray[np.bool_]:
-        """Which repetitions had a time-out, shape (rounds, sizes); see `escalated`."""
+        """Whether each repetition had a time-out, shape (rounds, sizes); see the function `escalated`."""
         return escalated(self.seconds)
 
 
@@ -122,9 +122,9 @@ class Regions:
 
 
 def escalated(seconds: Array) -> NDArray[np.bool_]:
-    """Which times, shape (rounds, sizes ascending), exceed that of some larger block by TIMEOUT_SECONDS.
+    """Whether each time, shape (rounds, sizes ascending), exceeds that of some larger block by TIMEOUT_SECONDS.
 
-    No rising line allows that.
+    No rising line has such times.
     """
     return np.asarray(seconds >= least_times(seconds) + TIMEOUT_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Whether a repeated measurement gives the same means within the stated intervals."""
+"""The repeatability of measurements: agreement of two measurements' means within the stated intervals."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ WANTED = 0.9
 
 @dataclass(frozen=True)
 class Repeatability:
-    """How many of the cases that two runs of the MPI program measured agree.
+    """The number of cases measured by two runs of the MPI program, and of those in which the two agree.
 
-    `within`: the difference of the means is at most sqrt(h_1^2 + h_2^2), the interval of a difference of independent
-    means; `overlapping`: the two intervals have a point in common, |difference| <= h_1 + h_2; `inside`: the second
-    mean lies in the first interval, which happens less often. `median_difference` and
-    `worst_difference` are |second / first - 1|, `median_half_width` is that of h / mean over all means.
+    `within` counts differences of the means of at most sqrt(h_1^2 + h_2^2), the interval of a difference of independent
+    means; `overlapping` counts intervals that have a point in common, |difference| <= h_1 + h_2; `inside` counts second
+    means that lie in the first interval, which happens less often. `median_difference` and `worst_difference` are those
+    of |second / first - 1|, and `median_half_width` is that of h / mean over all means.
     """
 
     cases: int

@@ -1,1 +1,1 @@
-"""Open MPI: its built-in decisions, its rules files, and what the installed version does with them."""
+"""Open MPI: its built-in decisions, its rules files, and the behaviour of the installed version under them."""

@@ -1,4 +1,4 @@
-"""Open MPI's built-in decisions for broadcast and gather: what it runs untuned."""
+"""Open MPI's built-in decisions for broadcast and gather, by which it runs untuned."""
 
 from __future__ import annotations
 

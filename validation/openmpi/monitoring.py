@@ -21,7 +21,7 @@ _SENT = re.compile(r"^([EI])\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
 
 @dataclass(frozen=True)
 class Monitored:
-    """How a run ended, how many processes `counted` their messages, and what the program and collectives sent."""
+    """A run, the number of processes that `counted` their messages, and the messages of the program and collectives."""
 
     run: ProgramRun
     counted: int
@@ -34,7 +34,7 @@ def monitored(program: str, procs: int, args: Sequence[str], settings: Mapping[s
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
         monitoring = {
             "coll": "^han",
-            "pml_monitoring_enable": "2",  # what collectives send, apart from what the program sends
+            "pml_monitoring_enable": "2",  # the messages of collectives, apart from those of the program
             "pml_monitoring_enable_output": "3",
             "pml_monitoring_filename": f"{directory}/sent",
         }

@@ -21,7 +21,7 @@ from collwise.validation.selection.decision_table import DecisionTable, Row, che
 
 _HAS_HAN = ("4.1", "5.0")
 
-# Where message sizes are multiplied by P, the last row of a table is repeated: one rule for P to 33/32 P, up to here.
+# If message sizes are multiplied by P, the last row of a table is repeated: one rule for P to 33/32 P, up to this P.
 _TAIL_STEP = 32
 _TAIL_END_PROCS = 2**20
 # linear_sync sends two halves, Open MPI a first part of fixed size: half of a power of two within these bounds.
@@ -49,8 +49,8 @@ def openmpi_rules(
 
     Below the smallest P of a table Open MPI decides itself. Above the last one its last row stays in force, as in
     `DecisionTable.choose`; with `skip_inexpressible` Open MPI decides itself where it has no such algorithm (see
-    `inexpressible`). Raises UsageError for what cannot be written: an unknown version, an algorithm that this version
-    lacks, two tables of one collective, a choice by message size where Open MPI does not look at it.
+    `inexpressible`). Raises UsageError for tables that cannot be written: an unknown version, an algorithm that this
+    version lacks, two tables of one collective, or a choice by message size where Open MPI ignores the size.
     """
     version = series(openmpi_version)
     by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
@@ -146,7 +146,7 @@ def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> di
 
 
 def _each_size(first: int, end: int | None) -> Iterator[int]:
-    """Every P below `end`; without an end, steps so small that a threshold decreases by 1/33 at most between two."""
+    """Every P below `end`; without an end, steps so small that a threshold decreases by at most 1/33 between two."""
     if end is not None:
         yield from range(first, end)
         return
@@ -197,7 +197,7 @@ def _rule(collective: str, version: str, procs: int, start: int, choice: Choice 
 
 
 def inexpressible(collective: str, choice: Choice, version: str) -> str:
-    """Why rules of this Open MPI series ('4.1') cannot ask for a choice; empty where they can."""
+    """The reason why rules of this Open MPI series ('4.1') cannot ask for a choice; empty if they can."""
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
     if not can_run(f"openmpi-{version}", algorithm):
         return (

@@ -42,7 +42,7 @@ class RulesCheck:
 
     @property
     def matches(self) -> bool:
-        """Whether Open MPI ran what the file asks for: every message count and size is as expected."""
+        """Whether Open MPI ran the algorithm that the file asks for: every message count and size is as expected."""
         return dict(self.observed) == dict(self.expected_traffic)
 
     @property

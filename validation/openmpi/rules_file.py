@@ -21,7 +21,7 @@ OPENMPI_DECIDES = 0
 
 @dataclass(frozen=True)
 class Rule:
-    """What runs from message size `start` on, in the unit that Open MPI compares; segments in bytes (0: none)."""
+    """The algorithm from message size `start` on, in the unit that Open MPI compares; segments in bytes (0: none)."""
 
     start: int
     algorithm: int

@@ -27,7 +27,7 @@ from collwise.validation.testbed.shape import MTU_BYTES, Shape
 STATE_DIRECTORY = Path("/run/collwise-testbed")
 USUAL_NAME = "bed"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
-# Large enough that a node drops nothing: its TCP waits.
+# The queue is so large that a node drops nothing: its TCP waits.
 _NODE_QUEUE_BYTES = 10_000_000
 _SYSCTL = Path("/proc/sys/net/ipv4")
 
@@ -42,7 +42,7 @@ class Bed:
 
     @property
     def directory(self) -> Path:
-        """The directory of its state and of the nodes' temporary files."""
+        """The directory of the bed's state and of the nodes' temporary files."""
         return STATE_DIRECTORY / self.name
 
     @property

@@ -43,7 +43,7 @@ class Exchange:
 
     @property
     def scaling(self) -> float:
-        """Time times rate at half the rate, over that at the full rate: 1 if the network limits, 0.5 if it does not."""
+        """The product of time and rate at half the rate over that at full rate: 1 if the network limits, 0.5 if not."""
         return self.slower_seconds / (2 * self.seconds)
 
 

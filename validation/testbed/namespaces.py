@@ -1,4 +1,4 @@
-"""Network namespaces: whether they can be made here, the commands that make them, and the processes inside."""
+"""Network namespaces: a check that they can be made here, the commands that make them, and the processes inside."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENDING_SECONDS = 5.0
 
 
 def obstacle() -> str:
-    """Why no test bed can be made here; empty if one can."""
+    """The reason why no test bed can be made here; empty if one can."""
     for tool in ("ip", "tc", "unshare"):
         if shutil.which(tool, path=_PATH) is None:
             return (

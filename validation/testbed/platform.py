@@ -6,7 +6,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, Platform, Source
 from collwise.validation.testbed.shape import Shape, format_rate
 
-# From node to node.
+# The latency from node to node.
 _LATENCY_SECONDS = 40e-6
 _EAGER_LIMIT_BYTES = 65536
 # Nominal: processes of one node communicate through memory.

@@ -34,7 +34,7 @@ class Shape:
     nodes: int = 8
     bits_per_second: float = 50e6
     buffer_bytes: int = 1_000_000
-    # More than a packet, which the rate needs, and less than two: the second would pass unshaped after a pause, too.
+    # More than one packet, which the rate requires, and less than two, since the second would pass unshaped, too.
     burst_bytes: int = 2000
     ranks_per_node: int = 1
     congestion_control: str = "reno"
@@ -66,9 +66,9 @@ class Shape:
 
     @property
     def title(self) -> str:
-        """Short, for names of platforms: '8x100M', '8x100M-2x10M' with a link of 10 Mbit/s between two switches.
+        """A short title for names of platforms: '8x100M', '8x100M-2x10M' with a link of 10 Mbit/s between two switches.
 
-        '-default' follows for that transport.
+        The transport 'default' adds '-default'.
         """
         uplink = f"-2x{self.uplink_bits_per_second / 1e6:g}M" if self.switches == 2 else ""
         transport = "" if self.transport == TRANSPORTS[0] else f"-{self.transport}"

@@ -37,7 +37,7 @@ def _connect(address: str, port: int) -> socket.socket:
 
 
 def receive(port: int, begin: float, end: float) -> int:
-    """Bytes that arrive between `begin` and `end` of the monotonic clock, in a stream that lasts longer."""
+    """Counts the bytes that arrive between `begin` and `end` of the monotonic clock, in a stream that lasts longer."""
     counted, buffer = 0, bytearray(_BLOCK_BYTES)
     with _accept(port) as peer:
         # Waking up for each packet would take more of the processor than the packets do.
@@ -66,7 +66,7 @@ def answer(port: int, count: int) -> None:
 
 
 def ask(address: str, port: int, count: int) -> float:
-    """Median roundtrip time of a byte, seconds."""
+    """The median roundtrip time of a byte in seconds."""
     times = []
     with _connect(address, port) as peer:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -35,7 +35,7 @@ class TcpCounts:
 
 
 def tcp_counts(bed: Bed) -> TcpCounts:
-    """The counts since the test bed was made; the difference of two readings is what happened in between.
+    """The counts since the test bed was made; the difference of two readings counts the events in between.
 
     Raises CollwiseError when a counter cannot be read.
     """

@@ -90,7 +90,7 @@ def _output(program: subprocess.Popen[str]) -> str:
 
 
 def _processor_seconds(when: float) -> tuple[float, float]:
-    """The processors' busy time and whole time until then; time that a hypervisor took counts as busy."""
+    """The processors' busy time and whole time so far; time that a hypervisor took counts as busy."""
     time.sleep(max(0.0, when - time.monotonic()))
     times = psutil.cpu_times()
     total = sum(times[:8])

@@ -52,7 +52,10 @@ def _eager_limit(cause: str, change: str, size: int) -> Condition:
 
 
 def _no_faster_than_link(platform: Platform) -> Platform:
-    """Small messages may be faster where the calibration has pauses between messages: first packets go unshaped."""
+    """The platform with bandwidth factors of at most 1.
+
+    Small messages may have larger ones where the calibration has pauses between messages: first packets go unshaped.
+    """
     rows = tuple((size, min(factor, 1.0)) for size, factor in platform.calibration.bandwidth_factor)
     return _recalibrated(platform, bandwidth_factor=rows)
 

@@ -79,7 +79,7 @@ class Diagnoser:
         }
 
     def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
-        """By case what TCP and the switch counted while the MPI program ran only that case."""
+        """The counts of TCP and the switch by case, while the MPI program ran only that case."""
         found = {}
         for case in cases:
             before = tcp_counts(bed.bed)

@@ -50,7 +50,7 @@ class Pair:
 
     @property
     def gap(self) -> float:
-        """How far the two times are apart; see the function `gap`."""
+        """The gap between the two times; see the function `gap`."""
         return float(gap(self.simulated_seconds, self.seconds))
 
 
@@ -58,7 +58,7 @@ class Pair:
 class Diagnosis:
     """The cause of a disagreement; its worst case run again, unchanged and under each condition that applies to it.
 
-    `counted` is what TCP counted in a run of that case only.
+    `counted` has TCP's counts in a run of that case only.
     """
 
     disagreement: Disagreement
@@ -105,7 +105,7 @@ def cause_of(worst: pd.Series, unchanged: Pair | None, under: Mapping[str, Pair]
 
 
 def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
-    """At most so many: the worst of every collective first, then the second worst of every one, and so on."""
+    """At most `most` of them: the worst of every collective first, then the second worst of every one, and so on."""
     by_collective: dict[str, list[Disagreement]] = {}
     for one in found:
         by_collective.setdefault(one.worst.collective, []).append(one)

@@ -45,7 +45,7 @@ _MODELS_SECONDS, _QUICK_MODELS_SECONDS = 240.0, 45.0
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of the comparison and how long it took."""
+    """A step of the comparison and its duration."""
 
     name: str
     seconds: float
@@ -53,7 +53,7 @@ class Stage:
 
 @dataclass
 class Validation:
-    """The result: the table, what it was made from, and what did not run."""
+    """The result: the table, its sources, and the parts that did not run."""
 
     plan: ThreeWayPlan
     table: pd.DataFrame

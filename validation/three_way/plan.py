@@ -63,7 +63,7 @@ class Scenario:
 class ThreeWayPlan:
     """Scenarios. In the first, the main one, models are fitted, some cases measured twice and causes looked for.
 
-    `repeated` is how many cases are measured twice, `diagnosed` for how many disagreements a cause is looked for.
+    `repeated` is the number of cases that are measured twice, `diagnosed` that of disagreements whose cause is sought.
     """
 
     scenarios: tuple[Scenario, ...]

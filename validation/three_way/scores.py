@@ -1,4 +1,4 @@
-"""Scores of a source against measured times: relative errors, and whether it orders algorithms as measured."""
+"""Scores of a source against measured times: relative errors, and agreement in the order of algorithms."""
 
 from __future__ import annotations
 

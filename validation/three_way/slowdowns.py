@@ -1,8 +1,8 @@
-"""The slowdown of a source's picks in measured time, and of what the MPI library runs itself.
+"""The slowdown in measured time of a source's picks, and of the MPI library's own collectives.
 
 A row is a pick at a point, with the `best` of all `measured` algorithms there and the slowdown against it. The source
-had `candidates` of these to pick from. `certain`: the two means differ by more than their intervals. For what the MPI
-library runs itself `pick` is empty, and the slowdown may be negative.
+had `candidates` of these to pick from. `certain` says that the two means differ by more than their intervals. For the
+MPI library's own collectives `pick` is empty, and the slowdown may be negative.
 """
 
 from __future__ import annotations

@@ -86,12 +86,12 @@ def distinguishable(a: Any, b: Any) -> Any:
 
 
 def with_points(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain data, their points apart."""
+    """The rows as plain data, with their points as a separate part."""
     return [{"point": {name: row.pop(name) for name in POINT}, **row} for row in table.to_dict("records")]
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain data, the points and what each source predicts apart."""
+    """The rows as plain data, with the points and each source's predictions as separate parts."""
     names = [name for name in table.columns if name not in _MEASURED]
     found = with_points(table)
     for row in found:

@@ -1,4 +1,4 @@
-"""Whether simulation stays within the limits promised for its errors and its picks, by collective and in all."""
+"""Verdicts: whether simulation stays within the limits promised for its errors and picks, by collective and in all."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Verdict:
 
     @property
     def distance(self) -> float:
-        """How far the value is above the limit (positive) or below it."""
+        """The distance of the value from the limit, positive above it."""
         return self.found - self.limit
 
 

@@ -25,7 +25,7 @@
 
 enum { WARMUP = 1 };
 
-/* What is printed of an experiment. */
+/* The output for an experiment. */
 typedef struct {
     double seconds, half_width_seconds, elapsed_seconds;
     int repetitions;

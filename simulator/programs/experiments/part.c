@@ -45,7 +45,7 @@ static int answer_bytes(const experiment *one) {
     }
 }
 
-/* How many messages a process receives in a repetition. */
+/* The number of messages that a process receives in a repetition. */
 static int receives(const part *mine) {
     if (mine->role == 0) {
         return mine->procs - 1;
@@ -290,7 +290,7 @@ static int eager_limit(const part *mine) {
     return waits;
 }
 
-/* What counts here is a number of bytes. */
+/* The result here is a number of bytes. */
 static repetition run_eager_limit(const part *mine) {
     double start = MPI_Wtime();
     int bytes = eager_limit(mine);

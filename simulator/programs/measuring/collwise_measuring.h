@@ -26,7 +26,7 @@
 /* Reads a process's own clock. */
 typedef double (*cw_now)(void *context);
 
-/* What is measured: every process of the communicator calls it once a repetition. */
+/* The function to measure: every process of the communicator calls it once per repetition. */
 typedef void (*cw_operation)(void *context);
 
 typedef enum {
@@ -63,7 +63,7 @@ typedef struct {
 /* maximum, barriers, 1 untimed, 5 to 100 repetitions, 95 %, 2.5 %, 5 s, late by 10 us, at most half, 0.5 s. */
 cw_method cw_usual_method(void);
 
-/* What is wrong with a method, in a few words, or NULL. Not collective. */
+/* The error in a method, in a few words, or NULL. Not collective. */
 const char *cw_objection(const cw_method *method);
 
 /* The same on every process, except for the samples. */

@@ -29,13 +29,13 @@ typedef int (*stop_rule)(series *all, const void *wanted);
 
 typedef enum { STOP, SYNCHRONISE, REPEAT } action;
 
-/* What the root broadcasts before each repetition. The times are for rounds, on the global clock. */
+/* The message that the root broadcasts before each repetition. The times are for rounds, on the global clock. */
 typedef struct {
     action next;
     double announced, start;
 } instruction;
 
-/* What processes report to the root after each repetition; the root gets the maximum of each. */
+/* The values that processes report to the root after each repetition; the root gets the maximum of each. */
 enum { LATE, OWN_TIME, END, MINUS_BEGIN, DELAY, REPORTED };
 
 cw_method cw_usual_method(void) {

@@ -1,4 +1,4 @@
-/* What the files of the measuring library share. */
+/* Declarations that the files of the measuring library share. */
 #ifndef COLLWISE_MEASURING_SESSION_H
 #define COLLWISE_MEASURING_SESSION_H
 

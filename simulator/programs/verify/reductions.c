@@ -39,7 +39,7 @@ static void put_six(const uint32_t *six, char *element, const ptrdiff_t *places)
     }
 }
 
-/* What MPI calls: right = left op right for `length` elements of a datatype that the handle alone tells about. Any
+/* The function that MPI calls: right = left op right for `length` elements of a datatype known by its handle only. Any
  * other datatype leaves `right` as it is, which comes out as wrong. */
 static void combine_in_layout(const char *left, char *right, int length, MPI_Datatype type, combination *combine) {
     verify_kind kind = verify_kind_of_six(type);
@@ -127,7 +127,7 @@ typedef union {
     char packed[VERIFY_SIX * sizeof(uint32_t)];
 } element;
 
-/* What `rank` contributes as element `index`. Equal values that differ in their places are usual for maxloc. */
+/* The contribution of `rank` as element `index`. Equal values that differ in their places are usual for maxloc. */
 static element contribution(const verify_call *call, int rank, unsigned index) {
     element made = {.number = 0};
     uint32_t mixed = verify_mix(call->serial, rank, index);

@@ -25,7 +25,7 @@ void verify_count(verify_tally *tally, const char *what, verify_outcome outcome,
 
 void verify_skip(verify_tally *tally, int cases) { tally->cases += cases; }
 
-/* Who failed first, in the order of cases, tells it to everybody. */
+/* The process that failed first, in the order of cases, tells everybody. */
 static void share_first_failure(const verify_tally *tally, char text[VERIFY_TEXT]) {
     struct {
         int first_failed, rank;

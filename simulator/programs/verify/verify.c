@@ -32,7 +32,7 @@ typedef struct {
 typedef enum { PLAIN, REVERSED, DUPLICATE, COMMUNICATORS } communicator;
 static const char *const communicator_names[] = {"ranks as started", "ranks reversed", "duplicated communicator"};
 
-/* What a case is made of. The lengths of these lists (3, 7, 8, 11, 17, 19, and 5 by twos for in place) have no common
+/* The elements of a case. The lengths of these lists (3, 7, 8, 11, 17, 19, and 5 by twos for in place) have no common
  * factor: case i takes entry i modulo the length of each, and any two lists are combined in full by as many cases in a
  * row as their product. */
 enum { ROOTS = 3 };
@@ -82,7 +82,7 @@ static size_t largest(size_t a, size_t b) { return a > b ? a : b; }
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* What a process holds in all is bounded, as is the work of its references. */
+/* All data of a process is bounded, and so is the work of its references. */
 static int bounded(int ints, const collwise_algorithm *algorithm, int procs) {
     bool blocks_of_all = (algorithm->kind >= COLLWISE_ALLGATHER && algorithm->kind <= COLLWISE_ALLTOALLV) ||
                          algorithm->kind == COLLWISE_REDUCE_SCATTER || algorithm->kind == COLLWISE_REDUCE_SCATTER_BLOCK;

@@ -1,4 +1,4 @@
-/* What the parts of verify share: data with a known layout in memory, one call of a collective, and a tally. */
+/* Declarations that the parts of verify share: data of known layout in memory, one call of a collective, a tally. */
 #ifndef COLLWISE_VERIFY_H
 #define COLLWISE_VERIFY_H
 
@@ -69,7 +69,7 @@ verify_buffer verify_buffer_of_blocks(verify_kind kind, int ints, int blocks);
  * negative. VERIFY_WHOLE, which fits only one size, becomes VERIFY_STRIDED. */
 verify_buffer verify_buffer_of_scattered(verify_kind kind, const int *ints, int blocks, unsigned serial);
 void verify_buffer_free(verify_buffer *buffer);
-/* What the program passes to MPI. */
+/* The arguments that the program passes to MPI. */
 void *verify_buffer_pointer(const verify_buffer *buffer);
 
 /* Writes a block's signature bytes in their places: as the program's data, or as what it should become, or both. */
@@ -89,7 +89,7 @@ enum { VERIFY_MOST_CASES = 4096, VERIFY_TEXT = 320 };
 
 typedef enum { VERIFY_RIGHT, VERIFY_WRONG, VERIFY_NOT_APPLICABLE } verify_outcome;
 
-/* What this process knows of the cases so far. All processes count the same cases, those that take no part too. */
+/* This process's tally of the cases so far. All processes count the same cases, also those that take no part. */
 typedef struct {
     int cases, not_applicable;
     int failed[VERIFY_MOST_CASES]; /* 0 or 1 */

@@ -19,7 +19,7 @@ _READERS = (osu, imb, repro)
 
 @dataclass(frozen=True)
 class Imported:
-    """The times in a file, and how many cases the run that wrote it was to measure: more if it ended early."""
+    """The times in a file, and the number of cases that its run was to measure, which is larger if it ended early."""
 
     timings: Sequence[Timing]
     asked: int

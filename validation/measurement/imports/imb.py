@@ -15,9 +15,9 @@ _PINGPONG = "PingPong"
 
 
 def read(lines: Lines) -> list[tuple[Configuration, list[Timing]]]:
-    """Times from the tables of known collectives (the slowest process's mean) and of PingPong (half of a roundtrip).
+    """Reads the tables of known collectives (the slowest process's mean) and of PingPong (half of a roundtrip).
 
-    Other tables are passed over. Raises UsageError naming the line.
+    Other tables are skipped. Raises UsageError naming the line.
     """
     version = next((match[1] for line in lines.lines if (match := _VERSION.match(line))), "-")
     maker = lines.configuration(f"IMB-MPI1 {version}", {"timing": "maximum"})

@@ -29,7 +29,7 @@ _COLLECTIVES = {
 
 
 def read(lines: Lines) -> list[tuple[Configuration, list[Timing]]]:
-    """One configuration per table: the slowest process's mean where the table has it, else the mean over processes.
+    """Reads a configuration per table: the slowest process's mean if the table has it, else the mean over processes.
 
     Raises UsageError naming the line.
     """

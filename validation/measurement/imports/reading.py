@@ -1,4 +1,4 @@
-"""What the readers of files have in common: numbered lines, errors that name them, cases of built-in collectives."""
+"""Tools of the readers of files: numbered lines, errors that name them, and cases of built-in collectives."""
 
 from __future__ import annotations
 

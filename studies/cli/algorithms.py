@@ -17,7 +17,7 @@ def algorithms(
     collective: str | None = option("Only this one."),
     as_json: bool = options.JSON,
 ) -> None:
-    """Every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""
+    """Lists every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""
     catalogue = Catalogue.load()
     name = collective or named
     chosen = [catalogue.collective(name)] if name else list(catalogue.collectives.values())
@@ -38,20 +38,20 @@ def algorithms(
 
 
 def reservation_text(algorithm: Algorithm) -> str:
-    """Why an algorithm is never offered as a choice, in brackets; nothing for the others."""
+    """The reason why an algorithm is never offered as a choice, in brackets; empty for the others."""
     if algorithm.selectable:
         return ""
     return " (needs bounds)" if algorithm.bounded else " (building block)"
 
 
 def parameters_text(algorithm: Algorithm) -> str:
-    """'segment_bytes, chains=4': what can be chosen, with defaults."""
+    """The parameters of an algorithm with their defaults: 'segment_bytes, chains=4'."""
     defaults = algorithm.defaults
     return ", ".join(f"{name}={defaults[name]}" if name in defaults else name for name in algorithm.parameters) or "-"
 
 
 def ids_text(algorithm: Algorithm) -> str:
-    """'1' where all versions of Open MPI have one id, else '4.1: 3, 5.0: 3'."""
+    """'1' if all versions of Open MPI have one id, else '4.1: 3, 5.0: 3'."""
     ids = algorithm.openmpi
     if set(ids) == set(OPENMPI_VERSIONS) and len(set(ids.values())) == 1:
         return str(next(iter(ids.values())))

@@ -37,35 +37,39 @@ def _ends(text: str) -> tuple[int, int]:
 
 @command("calibrate --testbed -o bed.toml --figures figures")
 def calibrate(
-    published: bool = flag("Fit --platform to its published figures, by simulation."),
+    published: bool = flag("Fit --platform to its published figures by simulation."),
     platform: Platform | None = option("For --published: a known platform whose figures a paper gives.", _DESCRIPTION),
     procs: int | None = option(
-        "For --published: P of the gather experiments. Default: the paper's.", click.IntRange(2)
+        "For --published: process count of the gather experiments. Default: the paper's.", click.IntRange(2)
     ),
     where: TargetOptions = TARGET,
     nominal: HostPlatform | None = option(
-        "A description to start from: hosts, rate. Default: the test bed's.", PLATFORM
+        "The description to start from, with hosts and rate. Default: the test bed's.", PLATFORM
     ),
-    name: str | None = option("The platform's name. Default: the nominal one's."),
-    nodes: int | None = option("Nodes that take part. Default: all of the nominal platform.", click.IntRange(2)),
+    name: str | None = option("The name of the new platform. Default: the nominal one's."),
+    nodes: int | None = option(
+        "The number of nodes that take part. Default: all of the nominal platform.", click.IntRange(2)
+    ),
     sizes: tuple[int, int] | None = option(
-        "Smallest and largest message. Default: 1B:4MiB.", declare.Parsed("sizes", _ends)
+        "The smallest and largest message. Default: 1B:4MiB.", declare.Parsed("sizes", _ends)
     ),
-    together: bool = option("All pairs of nodes side by side, or one.", default=True, names="--together/--alone"),
-    quick: bool = flag("Fewer sizes and repetitions."),
-    points: Path | None = option("Fit points of a CSV file again; measures nothing.", PATH),
-    output: Path | None = option("The description. Default: NAME.toml", NEW_FILE, names="-o --output"),
-    figures: Path | None = option("A directory for figures of points and segments.", FOLDER),
+    together: bool = option(
+        "Measure all pairs of nodes side by side, or one pair alone.", default=True, names="--together/--alone"
+    ),
+    quick: bool = flag("Measure fewer sizes and repetitions."),
+    points: Path | None = option("Fit the points of a CSV file again and measure nothing.", PATH),
+    output: Path | None = option("Write the description here. Default: NAME.toml.", NEW_FILE, names="-o --output"),
+    figures: Path | None = option("Write figures of points and segments into this folder.", FOLDER),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Fits a platform's description: to measured messages between two nodes, or to published figures.
 
-    Measured: fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send, MPI_Isend,
-    MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped command
-    resumes; all points are also written beside the description, as CSV.
-    With --published, for clusters that one cannot measure: fits three numbers to the figures that a paper gives, and
-    says how well each is met. Writes a description with -o only.
+    From measurements it fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send,
+    MPI_Isend, MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped
+    command resumes; all points are also written beside the description, as CSV.
+    With --published, for clusters that one cannot measure, it fits three numbers to the figures that a paper gives, and
+    says how well each is met. It then writes a description only with -o.
     """
     if published:
         others = [str(one.name) for one in click.get_current_context().command.params if one.name not in _OF_PUBLISHED]

@@ -29,16 +29,16 @@ class Command(NamedTuple):
 # "!--library:smpi" only without that option.
 SECTIONS = {
     "Main path": {
-        "demo": Command("The main job on two real clusters, in a few minutes.", needs="build smpi openmpi"),
+        "demo": Command("Does the main job on two real clusters in a few minutes.", needs="build smpi openmpi"),
         "algorithms": Command("Lists collectives and their algorithms.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
-        "schedule": Command("An algorithm's messages, and what decides its time.", needs="build"),
+        "schedule": Command("Shows an algorithm's messages and what decides its time.", needs="build"),
         "compare": Command(
-            "The best algorithm beside a model's and Open MPI's picks.", needs="build smpi", where="comparison"
+            "Compares the best with a model's and Open MPI's picks.", needs="build smpi", where="comparison"
         ),
-        "decision-map": Command("Maps of the best method and of what models' picks cost.", needs="build smpi"),
+        "decision-map": Command("Draws maps of the best method and of models' slowdowns.", needs="build smpi"),
         "select": Command(
-            "Makes decision tables: which algorithm for each P and m.",
+            "Makes decision tables of the algorithm for each P and m.",
             needs="--by=simulated:build+smpi",
             where="comparison",
         ),
@@ -58,10 +58,10 @@ SECTIONS = {
         "calibrate": Command(
             "Fits a platform to measured or published times.", needs="build --published:smpi --testbed:openmpi+testbed"
         ),
-        "testbed": Command("A cluster in this machine: real MPI over real TCP.", needs="build openmpi testbed"),
+        "testbed": Command("Makes a cluster in this machine: real MPI over real TCP.", needs="build openmpi testbed"),
     },
     "Models": {
-        "models": Command("Lists models, and which formulas they have.", needs="", where="coverage"),
+        "models": Command("Lists models and the formulas that they have.", needs="", where="coverage"),
         "fit": Command(
             "Estimates the parameters of models from experiments.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
@@ -99,9 +99,7 @@ SECTIONS = {
             "Compares our algorithms with SMPI's and Open MPI's own.",
             needs="build !--library=openmpi:smpi !--library=smpi:openmpi",
         ),
-        "validate": Command(
-            "Sets predicted, simulated and measured times side by side.", needs="build smpi openmpi testbed"
-        ),
+        "validate": Command("Compares predicted, simulated and measured times.", needs="build smpi openmpi testbed"),
         "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
     },
     "Maintenance": {

@@ -53,14 +53,14 @@ def compare(
     sizes: tuple[int, ...] | None = options.SIZES,
     algorithms: Sequence[str] | None = options.ALGORITHMS,
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
-    parameters: Path | None = option("From 'collwise fit'. Default: fitted now.", PATH),
+    parameters: Path | None = option("A file from 'collwise fit'. Default: parameters fitted now.", PATH),
     model: str = option(None, declare.NamedChoice("model", MODEL_NAMES), "by_parts"),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
-    """For each P and m: the best algorithm by simulated time, and the slowdown of the model's and Open MPI's picks.
+    """Shows the best algorithm by simulated time for each P and m, and the slowdowns of a model's and Open MPI's picks.
 
     A choice is an algorithm, and with several --segments also a segment size; in brackets its slowdown against the best
     one in percent. Open MPI is the fixed decision of 3.1. With one segment size, "Open MPI" has its algorithm at that
@@ -125,24 +125,26 @@ def _row_record(row: Comparison) -> dict[str, object]:
 def select(
     collectives: Sequence[str] = options.COLLECTIVES,
     by: str = option(
-        "Which times decide.", declare.NamedChoice("source of times", ("predicted", "simulated")), "predicted"
+        "The times that decide.", declare.NamedChoice("source of times", ("predicted", "simulated")), "predicted"
     ),
-    parameters: Path | None = option("From 'collwise fit'; for --by predicted.", PATH),
-    platform: HostPlatform | None = option("Default: the one of the parameters; needed for --by simulated.", PLATFORM),
+    parameters: Path | None = option("A file from 'collwise fit', for --by predicted.", PATH),
+    platform: HostPlatform | None = option(
+        "The platform, needed for --by simulated. Default: that of the parameters.", PLATFORM
+    ),
     procs: tuple[int, ...] | None = option(
-        "Process counts: 2:124:+1. Default: 2 to all; needed for --by simulated.", COUNTS
+        "Process counts: 2:124:+1, needed for --by simulated. Default: 2 to all.", COUNTS
     ),
     how: dict[str, Any] = group(
         dict,
-        sizes=option("Message sizes. Default: 8 KiB (gather: 64 KiB) and up by doubling.", SIZES),
-        sampled=flag("For --by predicted: choose at --sizes only, for shorter tables."),
+        sizes=option("Message sizes. Default: by doubling from 8 KiB (gather: 64 KiB).", SIZES),
+        sampled=flag("Choose at --sizes only, which makes shorter tables; for --by predicted."),
         consumer=option(
-            "Only what its rules can express. Default: all.",
+            "Choose only what the rules of this consumer can express. Default: all.",
             declare.NamedChoice("decision consumer", CONSUMERS),
             names="--for",
         ),
         one_choice=option(
-            "One choice for each process count, or by message size. Default: one where the consumer needs that.",
+            "Make one choice for each process count, or choose by message size. Default: one if the consumer needs it.",
             default=None,
             names="--one-choice/--by-size",
         ),
@@ -154,7 +156,7 @@ def select(
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
-    """Makes decision tables: which algorithm to run for each P and from which message size.
+    """Makes decision tables: the algorithm to run for each P, and the message size from which to run it.
 
     By predicted times a table holds, to the byte, every size between the least and the largest of --sizes at which the
     fastest algorithm changes, so that looking it up decides as evaluating the formulas would. By simulated times it

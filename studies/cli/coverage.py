@@ -1,4 +1,4 @@
-"""collwise models: which models there are and what they have formulas for."""
+"""collwise models: the models, and the algorithms that they have formulas for."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from collwise.studies.cli.output import print_json, print_table
 @command("models --collective bcast")
 def models(
     collectives: Sequence[str] | None = option(
-        "Names by commas, or all: show their coverage.", COLLECTIVES, names="--collective"
+        "Show the coverage of these collectives: names by commas, or all.", COLLECTIVES, names="--collective"
     ),
     as_json: bool = options.JSON,
 ) -> None:
-    """Every model of collectives: what it is, what estimates it and, with --collective, which formulas it has.
+    """Lists the models of collectives with the procedures that estimate them; with --collective, also their formulas.
 
-    Where a model has no formula, select, compare, map, predict and evaluate leave the algorithm out and say so.
+    If a model has no formula, select, compare, decision-map, predict and evaluate leave the algorithm out and say so.
     """
     if as_json:
         known = [

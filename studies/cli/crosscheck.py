@@ -32,19 +32,22 @@ OPENMPI_COLUMNS = (
 @command("crosscheck --library smpi --collective gather --procs 4 --sizes 64KiB")
 def crosscheck(
     library: str | None = option(
-        "Only with this one's. Default: with both.", NamedChoice("MPI library", ("smpi", "openmpi"))
+        "Compare only with this library's algorithms. Default: both.", NamedChoice("MPI library", ("smpi", "openmpi"))
     ),
-    collective: str | None = option("Only this one."),
-    procs: Sequence[int] | None = option("Process counts. Default: 15,16,30 simulated, 5,6,8 for real.", COUNTS),
+    collective: str | None = option("Compare only this collective."),
+    procs: Sequence[int] | None = option(
+        "Process counts. Default: 15,16,30 in simulation, 5,6,8 with Open MPI.", COUNTS
+    ),
     sizes: Sequence[int] | None = option("Message sizes. Default: some that all of these counts divide.", SIZES),
-    platform: HostPlatform = option("Where SMPI simulates both.", PLATFORM, "grisou"),
+    platform: HostPlatform = option("The platform on which SMPI simulates both.", PLATFORM, "grisou"),
     simgrid: str | None = options.SIMGRID,
     as_json: bool = options.JSON,
 ) -> None:
     """Compares our algorithms with the same ones that others wrote.
 
-    SMPI's: simulated times on one platform. Open MPI's, each forced in turn: every byte of the results, and
-    the messages and bytes from each process to each other. Exit code 1 if something differs for no known reason.
+    It compares simulated times on one platform with those of SMPI's algorithms. It forces Open MPI's algorithms in
+    turn and compares every byte of the results, and the messages and bytes from each process to each other. The exit
+    code is 1 if something differs for no known reason.
     """
     complete = not (collective or procs or sizes)
     found: list[str] = []

@@ -33,7 +33,7 @@ def decision_map(
     algorithms: Sequence[str] | None = options.ALGORITHMS,
     models: Sequence[str] = option(None, named_choices("model", MODEL_NAMES), "by_parts"),
     parameters: Sequence[str] | None = option(
-        "From 'collwise fit': one file for all models, or one for each. Default: fitted now, in minutes.",
+        "Files from 'collwise fit': one for all models, or one for each. Default: parameters fitted now, in minutes.",
         NAMES,
         metavar="FILE,...",
     ),
@@ -42,7 +42,7 @@ def decision_map(
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
-    """The best method over (m, P) by simulation and by models, and the slowdown of the models' picks.
+    """Maps the best method over (m, P) by simulation and by models, and the slowdown of the models' picks.
 
     A method is an algorithm at a segment size. Slowdowns compare simulated times of the picks with those of the best
     methods, as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
@@ -83,7 +83,7 @@ def decision_map(
 
 
 def _files(models: Sequence[str], parameters: Sequence[str] | None) -> list[Path]:
-    """A parameter file for each model, or none. Raises UsageError where they do not pair."""
+    """A parameter file for each model, or none. Raises UsageError if their numbers do not match."""
     files = [Path(name) for name in parameters or ()]
     if len(files) not in (0, 1, len(models)):
         raise UsageError(f"--parameters: {len(files)} files for {len(models)} models; give one for all or one for each")
@@ -124,7 +124,7 @@ def _print(made: DecisionMaps, platform: HostPlatform) -> None:
 
 
 def _document(made: DecisionMaps) -> dict[str, Any]:
-    """Picks are indices into `methods`, -1 where there is none; arrays have the shape (P, m)."""
+    """The maps for JSON: picks are indices into `methods`, -1 without a pick; arrays have the shape (P, m)."""
     least = np.min(np.where(np.isnan(made.seconds), np.inf, made.seconds), axis=0)
     return {
         "collective": made.grid.collective,

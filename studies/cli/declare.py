@@ -23,12 +23,12 @@ from collwise.common.units import parse_size
 from collwise.platforms import load
 from collwise.studies.cli.commands import example
 
-# Whether --force was given, in click's context.
+# The key in click's context under which --force is kept.
 _FORCE = "collwise.force"
 
 
 class _Place(NamedTuple):
-    """What fills a parameter of a command: options or an argument, and the value that it gets. Both take its name."""
+    """The options or argument that fill a parameter of a command, and the value it gets. Both take its name."""
 
     parameters: Callable[[str], list[click.Parameter]]
     value: Callable[[str, Mapping[str, Any]], Any]
@@ -41,10 +41,10 @@ def _single(make: Callable[[str], click.Parameter]) -> _Place:
 def option(
     about: str | None = None, type: Any = None, default: Any = None, *, names: str = "", **attributes: Any
 ) -> Any:
-    """An option, as default value of the parameter that it fills.
+    """An option, as the default value of the parameter that it fills.
 
-    Parameters: `about`, its help; `type`, as click takes it; `default`, which the help shows unless it is empty;
-    `names`, as typed, by default --NAME for the parameter NAME; `attributes`, further ones of click.Option.
+    `about` is its help, `type` its type as click takes it. The help shows `default` unless that is empty. `names` are
+    the options as typed, by default --NAME for the parameter NAME; `attributes` are further ones of click.Option.
     """
 
     def make(name: str) -> click.Parameter:
@@ -63,12 +63,12 @@ def flag(about: str, names: str = "") -> Any:
 
 
 def argument(type: Any = None, **attributes: Any) -> Any:
-    """A word of the command line without a name, as default value of the parameter that it fills."""
+    """A word of the command line without a name, as the default value of the parameter that it fills."""
     return _single(lambda name: click.Argument([name], type=type, **attributes))
 
 
 def group(make: Callable[..., Any], **members: Any) -> Any:
-    """Options that fill one parameter together: with what `make` returns for their values, given by name."""
+    """Options that fill one parameter together with the result of `make` for their values, given by name."""
 
     def parameters(_: str) -> list[click.Parameter]:
         return [one for name, member in members.items() for one in member.parameters(name)]
@@ -84,8 +84,8 @@ def command(
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Makes a command of a function all of whose parameters have an option or argument as their default value.
 
-    Parameters: `words`, the example of its help; `name`, by default the function's; `parent`, the group that it is a
-    command of, if any; `attributes`, further ones of click.Command. A command that writes files gets --force.
+    `words` is the example in its help, `name` by default that of the function. `parent` is the group that it belongs
+    to, if any; `attributes` are further ones of click.Command. A command that writes files gets --force.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -161,7 +161,7 @@ class Parsed(click.ParamType):
 
 
 def _read(parse: Callable[[str], Any], text: str, param: click.Parameter | None) -> Any:
-    """What `parse` makes of the text. Raises UsageError, which names the option, too."""
+    """Parses the text. The UsageError that `parse` may raise also names the option."""
     try:
         return parse(text)
     except UsageError as problem:
@@ -169,7 +169,7 @@ def _read(parse: Callable[[str], Any], text: str, param: click.Parameter | None)
 
 
 class NamedChoice(click.Choice):
-    """One of some names; for another one the error names the nearest, too. `kind` is a noun ("model")."""
+    """A choice of one name; the error for an unknown name suggests the nearest. `kind` is a noun ("model")."""
 
     def __init__(self, kind: str, names: Iterable[str]) -> None:
         super().__init__(tuple(names))
@@ -186,7 +186,7 @@ class NamedChoice(click.Choice):
 
 
 def named_choices(kind: str, valid: Iterable[str]) -> click.ParamType:
-    """Some of these names, by commas, each once; for another one the error names the nearest. `kind` is a noun."""
+    """Some of these names, by commas, each once; the error for another one suggests the nearest. `kind` is a noun."""
     valid = tuple(valid)
 
     def parse(text: str) -> tuple[str, ...]:

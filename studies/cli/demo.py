@@ -28,10 +28,10 @@ def demo(
     output: Path = option(None, FOLDER, Path("results/demo"), names="-o --output"),
     simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:
-    """Which broadcast and gather algorithm to use on Grisou and Gros, the slowdown of each, and rules for Open MPI.
+    """Chooses broadcast and gather algorithms for Grisou and Gros, shows their slowdowns, and writes Open MPI rules.
 
-    Simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open MPI's with
-    the best, and writes a report, figures and rules files.
+    The command simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open
+    MPI's with the best, and writes a report, figures and rules files.
     """
     from collwise.studies.reports.report import rules_path, write_report, write_rules
 
@@ -43,7 +43,7 @@ def demo(
             tunings.append(tuning)
             _show(console, tuning, SHOWN[name])
     write_rules(tunings, output)
-    # Open MPI runs in processes of its own while the figures are drawn.
+    # Open MPI runs in its own processes while the figures are drawn.
     checks = check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values()))
     page = write_report(tunings, output)
     click.echo("Open MPI, run here with the rules of Grisou:")

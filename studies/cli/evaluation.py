@@ -1,4 +1,4 @@
-"""collwise evaluate and recover: how good models are, and how good their estimation."""
+"""collwise evaluate and recover: the quality of models and of their estimation."""
 
 from __future__ import annotations
 
@@ -34,17 +34,19 @@ def evaluate(
     platforms: Sequence[str] = option("Names by commas: boba,frodo,grisou,gros.", NAMES, required=True),
     collectives: Sequence[str] | None = option(f"Default: {','.join(MODELLED)}.", COLLECTIVES, names="--collective"),
     models: Sequence[str] | None = option(
-        "Names by commas. Default: all that suit the platform.", named_choices("model", MODEL_NAMES)
+        "Models, names by commas. Default: all that suit the platform.", named_choices("model", MODEL_NAMES)
     ),
-    procs: Sequence[int] | None = option("Process counts, one a node. Default: 3 to all nodes, seven of them.", COUNTS),
+    procs: Sequence[int] | None = option(
+        "Process counts, with one process per node. Default: seven from 3 to all nodes.", COUNTS
+    ),
     sizes: Sequence[int] | None = option("Message sizes. Default: from 8 B on by factors of 4.", SIZES),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Scores models: predicted against simulated times, and the slowdown of their picks.
 
-    Models are estimated on each platform first, with one process a node. Slowdowns compare picks with the best of all
-    algorithms (unsegmented, and at 1 KiB and 8 KiB segments) that any of the models covers.
+    Models are first estimated on each platform, with one process per node. Slowdowns compare picks with the best of all
+    algorithms (unsegmented, and with segments of 1 KiB and 8 KiB) that any of the models covers.
     """
     if not platforms:
         raise UsageError("--platforms: names by commas, for example boba,frodo")
@@ -94,15 +96,15 @@ def _planned(
 @command("recover --platform exact")
 def recover(
     platform: HostPlatform | None = option(
-        "A description. Default: the synthetic ones, which are made for this.", PLATFORM
+        "A platform description. Default: the synthetic ones, which are made for this.", PLATFORM
     ),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
-    """Estimates by every procedure what a platform's description says, and gives the errors.
+    """Estimates the known parameters of a platform by every procedure, and shows the errors.
 
-    Procedures are left out where the platform is not as their papers assume. Exit code 1 if a parameter is off by more
-    than 2 % (LMO: 5 %).
+    A procedure is left out if the platform is not as its paper assumes. The exit code is 1 if a parameter is off by
+    more than 2 % (LMO: 5 %).
     """
     rows: list[Recovered] = []
     left_out: list[str] = []

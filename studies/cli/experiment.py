@@ -31,25 +31,37 @@ def experiment(
     kind: str = option(None, click.Choice(kinds.KINDS), kinds.ROUNDTRIP),
     platform: HostPlatform | None = option("Simulate on a known platform or a .toml or .xml file.", PLATFORM),
     where: TargetOptions = TARGET,
-    procs: int | None = option("Processes, one per node. Default: all; on this machine 4.", click.IntRange(2)),
-    processes: str | None = option("Ranks, the first takes the time: 0,1;0,2, all-pairs, all-triplets. Default: 0,1."),
+    procs: int | None = option(
+        "The number of processes, one per node. Default: all; on this machine 4.", click.IntRange(2)
+    ),
+    processes: str | None = option(
+        "Sets of ranks, whose first takes the time: 0,1;0,2, all-pairs or all-triplets. Default: 0,1."
+    ),
     sizes: Sequence[int] | None = option(
-        "Message sizes: 1KiB:1MiB:x2. Default: the smallest that costs something.", SIZES
+        "Message sizes: 1KiB:1MiB:x2. Default: the smallest that has overheads.", SIZES
     ),
-    reply: int | None = option("Reply size. Default: the smallest; for roundtrips the message's.", SIZE),
-    count: int | None = option(f"Repeats of {', '.join(kinds.WITH_COUNT)}. Default: 10.", click.IntRange(1)),
+    reply: int | None = option(
+        "The size of the reply. Default: the smallest; for roundtrips that of the message.", SIZE
+    ),
+    count: int | None = option(
+        f"The number of repeats in {', '.join(kinds.WITH_COUNT)}. Default: 10.", click.IntRange(1)
+    ),
     delay: float | None = option(
-        f"Other work in seconds ({', '.join(kinds.WITH_DELAY)}). Default: 0.001.", FiniteRange(0)
+        f"The seconds of other work in {', '.join(kinds.WITH_DELAY)}. Default: 0.001.", FiniteRange(0)
     ),
-    parallel: bool = option("On disjoint processes.", default=True, names="--parallel/--one-after-another"),
+    parallel: bool = option(
+        "Run experiments on disjoint processes at once, or one after another.",
+        default=True,
+        names="--parallel/--one-after-another",
+    ),
     precision: Precision = options.precision(Precision()),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Makes experiments between a few processes: simulated, or under Open MPI or MPICH here, on hosts or a test bed.
 
-    Roundtrips, overheads, saturation, PRTT(n, d, m), exchanges, one to two, local reduction, reading the clock, and
-    scatter, gather, chain broadcast and barrier.
+    The kinds are roundtrips, overheads, saturation, PRTT(n, d, m), exchanges, one to two, local reduction, reading the
+    clock, and scatter, gather, chain broadcast and barrier.
     """
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or a target to measure on: {TARGET_OPTIONS}")

@@ -44,24 +44,26 @@ def fit(
     how: dict[str, Any] = group(
         dict,
         procs=option(
-            "P of the experiments. Default: five nodes, a quarter and half of all; for point-to-point models one "
-            f"number, six, all where nodes differ. Measured: all, {LOCAL_PROCS} on this machine.",
+            "Process counts of the experiments. Default: five nodes, a quarter and half of all; for point-to-point "
+            f"models six, or all if nodes differ. Measured: all, {LOCAL_PROCS} on this machine.",
             COUNTS,
         ),
-        procedure=option(f"For point-to-point models; the first is the default. {_PROCEDURES}."),
+        procedure=option(f"The procedure for point-to-point models; the first is the default. {_PROCEDURES}."),
         heterogeneous=option(
-            "For point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
+            "Point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
             default=None,
             names="--heterogeneous/--homogeneous",
         ),
         precision=options.precision(MEASURED_PRECISION),
-        thorough=flag("Measured: as many sizes and messages as in simulation."),
+        thorough=flag("Measure as many sizes and messages as in simulation."),
         segments=options.segments(
             None,
-            "The least is the common one.",
+            "The least one is the common one.",
             default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware",
         ),
-        chains=option("Implementation-aware: chains of the K-chain tree. Default: 4.", click.IntRange(1)),
+        chains=option(
+            "The number of chains of the K-chain tree, for implementation-aware. Default: 4.", click.IntRange(1)
+        ),
     ),
     simulation: options.SimulationOptions = options.SIMULATION,
     output: Path | None = option("Default: results/PLATFORM[.MODEL].parameters.toml", NEW_FILE, names="-o --output"),
@@ -69,8 +71,9 @@ def fit(
 ) -> None:
     """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
 
-    implementation-aware: gamma(p), and alpha and beta of every algorithm (Nuriyev & Lastovetsky 2021, section IV).
-    The others are point-to-point models, from experiments between two or three processes. Writes a TOML file.
+    The model implementation-aware has gamma(p), and alpha and beta of every algorithm (Nuriyev & Lastovetsky 2021,
+    section IV). The others are point-to-point models, from experiments between two or three processes. The command
+    writes a TOML file.
     """
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")

@@ -1,4 +1,4 @@
-"""collwise gain: what a decision table is worth at run time, against Open MPI's own decisions."""
+"""collwise gain: the gain of a decision table at run time over Open MPI's own decisions."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _SIZES = "1KiB:256KiB:x4"
 @command("gain --platform gros --collective bcast --procs 4 --library openmpi")
 def gain(
     where: TargetOptions = TARGET,
-    decisions: Path | None = option("Tables to measure (collwise select -o FILE).", PATH),
-    platform: HostPlatform | None = option("Or choose now, from simulation on this platform.", PLATFORM),
+    decisions: Path | None = option("The decision tables to measure (collwise select -o FILE).", PATH),
+    platform: HostPlatform | None = option("Make the decisions now, by simulation on this platform.", PLATFORM),
     collectives: Sequence[str] | None = option(
-        f"Default: all in the file; {_COLLECTIVES}.", COLLECTIVES, names="--collective"
+        f"Names by commas. Default: all in the file; {_COLLECTIVES} with --platform.", COLLECTIVES, names="--collective"
     ),
     procs: tuple[int, ...] = option("Process counts: 4,8.", COUNTS, required=True),
     sizes: tuple[int, ...] = option("Message sizes.", SIZES, _SIZES),
     segments: tuple[int, ...] = options.segments("8KiB:64KiB:x2", "For --platform."),
-    launches: int = option("Of each of the three ways.", click.IntRange(2), 5),
+    launches: int = option("The number of launches of each of the three ways.", click.IntRange(2), 5),
     repetitions: int = options.repetitions(5),
-    check: bool = option("See whether Open MPI follows the rules.", default=True, names="--check/--no-check"),
+    check: bool = option("Check that Open MPI follows the rules.", default=True, names="--check/--no-check"),
     figure: Path | None = option("Write the map of gains (PNG or SVG) here.", NEW_FILE),
     report: Path | None = option("Write the tables (Markdown) here.", NEW_FILE),
     store: Path = options.STORE,
@@ -46,9 +46,9 @@ def gain(
 ) -> None:
     """Measures Open MPI as it is, by a rules file, and with libcollwise preloaded: the gain of a decision table.
 
-    On this machine, hosts, a batch job's nodes or a test bed, with Open MPI. MPI's own collectives are called; the
-    three ways are launched in turn. That libcollwise runs what was chosen is
-    proved by its report, that Open MPI follows the rules by the messages it sends.
+    It runs with Open MPI on this machine, hosts, a batch job's nodes or a test bed. The program calls MPI's own
+    collectives; the three ways are launched in turn. The report of libcollwise proves that the chosen algorithms ran,
+    and the messages of Open MPI prove that it follows the rules.
     """
     if where.library not in (None, "openmpi"):
         raise UsageError(f"--library {where.library}: rules files are Open MPI's; valid: openmpi")

@@ -25,9 +25,11 @@ from collwise.validation.measurement.imports.reading import MissingFacts
 )
 def import_times(
     files: Sequence[Path] = argument(PATH, nargs=-1, required=True),
-    platform: str = option("Where it was measured. Scripts' results say it; others need it.", default=""),
-    procs: int | None = option("P, where the file does not say it (OSU).", click.IntRange(1)),
-    ppn: int = option("Processes per node, of others.", click.IntRange(1), 1),
+    platform: str = option(
+        "The name of the measured platform. Results of scripts contain it; other files need it.", default=""
+    ),
+    procs: int | None = option("The process count, if the file does not contain it (OSU).", click.IntRange(1)),
+    ppn: int = option("Processes per node, for files of other programs.", click.IntRange(1), 1),
     store: Path = options.STORE,
     as_json: bool = options.JSON,
 ) -> None:

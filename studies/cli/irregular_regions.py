@@ -1,4 +1,4 @@
-"""collwise irregular-regions: where linear gather escalates and linear scatter leaps, and what LMO gather does."""
+"""collwise irregular-regions: the escalations of linear gather, the leap of linear scatter, and LMO gather's times."""
 
 from __future__ import annotations
 
@@ -32,18 +32,20 @@ _BED = "regions"
 @command("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml")
 def irregular_regions(
     where: TargetOptions = TARGET,
-    nodes: Sequence[int] = option("Processes: 8,16.", COUNTS, "8", names="--nodes --procs"),
-    buffers: Sequence[int] = option("Of ports of its own beds: 16KB,64KB.", SIZES, "16KB", names="--buffer"),
+    nodes: Sequence[int] = option("Numbers of processes: 8,16.", COUNTS, "8", names="--nodes --procs"),
+    buffers: Sequence[int] = option(
+        "Switch buffers of the ports of its own beds: 16KB,64KB.", SIZES, "16KB", names="--buffer"
+    ),
     variants: Sequence[str] = option(
-        "On its own beds. Names by commas.",
+        "TCP on its own beds, names by commas.",
         declare.named_choices("TCP variant", TCP_VARIANTS),
         "reno-2009",
         names="--tcp",
     ),
-    rate: float = option("Of its own beds.", RATE, "100Mbit"),
-    stride: int = option("Between block sizes of the series.", SIZE, "4KiB"),
-    largest: int = option("Block size of the series.", SIZE, "128KiB"),
-    finest: int = option("Stride at which the search for M1 ends.", SIZE, "1KiB"),
+    rate: float = option("The rate of the ports of its own beds.", RATE, "100Mbit"),
+    stride: int = option("The stride between block sizes of the series.", SIZE, "4KiB"),
+    largest: int = option("The largest block size of the series.", SIZE, "128KiB"),
+    finest: int = option("The stride at which the search for M1 ends.", SIZE, "1KiB"),
     repetitions: int = options.repetitions(5),
     output: Path | None = option("Write the thresholds here (one target only).", NEW_FILE, names="-o --output"),
     report: Path | None = option("Write the tables (Markdown) here.", NEW_FILE),
@@ -53,9 +55,9 @@ def irregular_regions(
 ) -> None:
     """Looks for the escalation of linear gather (M1, M2) and the leap of linear scatter (S), and tries LMO gather.
 
-    O'Flynn 2009, sections 4.4.1 and 7.2. On test beds of its own, with a process per node, for every number of nodes,
-    switch buffer and TCP; or on the target that the options name, as it is. Everything is measured anew each time,
-    since escalations happen or do not.
+    The method is that of O'Flynn 2009, sections 4.4.1 and 7.2. The command measures on test beds of its own, with one
+    process per node, for every number of nodes, switch buffer and TCP variant, or on the target that the options name,
+    as it is. Everything is measured anew each time, since escalations occur by chance.
     """
     target_options.refuse_target_details(where)
     if where.named:

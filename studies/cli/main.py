@@ -33,7 +33,7 @@ def collwise() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line; every error becomes one line on stderr and an exit code."""
-    # Batch systems and timeouts end commands so; what runs under them has to end, too.
+    # Batch systems and timeouts end commands with this signal; the processes under them have to end, too.
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
             signal.signal(number, signal.default_int_handler)
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as problem:
         if problem.errno not in _FULL:
             raise
-        # What is left in the buffer would fail once more at the interpreter's end.
+        # The rest of the buffer would fail once more at the interpreter's end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(f"cannot write {problem.filename or 'the output'}: {problem.strerror}", 2)
 

@@ -34,13 +34,15 @@ def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-
 @command("setup --simgrid 4.1")
 def setup(
     simgrid_version: str | None = option(
-        "Build this SimGrid beside the system's: 4.1.", names="--simgrid", metavar="VERSION"
+        "Build this version of SimGrid beside the system's: 4.1.", names="--simgrid", metavar="VERSION"
     ),
-    jobs: int | None = option("Compilations side by side. Default: the number of cores.", click.IntRange(1)),
+    jobs: int | None = option(
+        "The number of simultaneous compilations. Default: the number of cores.", click.IntRange(1)
+    ),
 ) -> None:
     """Checks the set-up, or builds a newer SimGrid from its PyPI source package (several minutes).
 
-    Simulations of 1024 processes and more then use it by themselves; --simgrid VERSION asks for it.
+    Simulations of 1024 processes and more then use it automatically; --simgrid VERSION asks for it.
     """
     from collwise.simulator.execution.installations import build_programs, mpi_installation, smpi_installation
     from collwise.simulator.execution.simgrid_build import install_simgrid
@@ -64,9 +66,11 @@ def setup(
 
 @command("studio --port 8890 --no-browser")
 def studio(
-    port: int | None = option("Listen here. Default: the first free port from 8888 on.", click.IntRange(1, 65535)),
+    port: int | None = option(
+        "Listen on this port. Default: the first free one from 8888 on.", click.IntRange(1, 65535)
+    ),
     browser: bool = option(
-        "Whether to open a browser window. Default: open one.",
+        "Open a browser window, or not. Default: open one.",
         default=True,
         names="--browser/--no-browser",
         show_default=False,
@@ -113,7 +117,7 @@ def _free_port(asked: int | None) -> int:
     ports = [asked] if asked is not None else range(_FIRST_PORT, _FIRST_PORT + 100)
     for port in ports:
         with socket.socket() as trial:
-            # As Jupyter does: connections that have just ended do not keep a port taken.
+            # Connections that have just ended do not keep a port taken, as in Jupyter.
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 trial.bind((_LOOPBACK, port))

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 def measure(
     where: TargetOptions = TARGET,
     collective: str = options.COLLECTIVE,
-    algorithms: Sequence[str] | None = option("Names by commas, or all. Default: all that can be chosen.", NAMES),
+    algorithms: Sequence[str] | None = option(
+        "Algorithms, names by commas, or all. Default: all that can be chosen.", NAMES
+    ),
     procs: Sequence[int] = option("Process counts: 2,4.", COUNTS, required=True),
     sizes: Sequence[int] | None = options.SIZES,
     segments: Sequence[int] = options.segments(SEGMENTS_TEXT),
@@ -42,8 +44,8 @@ def measure(
 ) -> None:
     """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
 
-    Without a target, times are of this machine's shared memory and cores, not of a cluster's network. docs/measuring.md
-    says which method to take when.
+    Without a target, times are those of this machine's shared memory and cores, not of a cluster's network.
+    docs/measuring.md says which method to use when.
     """
     from collwise.timings import cases_to_measure, choices
 

@@ -31,10 +31,14 @@ COLLECTIVES = option(
     "Names by commas (see 'collwise algorithms'), or all.", declare.COLLECTIVES, names="--collective", required=True
 )
 SIZES = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", declare.SIZES)
-ALGORITHMS = option("Names by commas. Default: all that can be chosen.", declare.NAMES)
-MODEL = option("One of the file's. Default: what it was made for.", NamedChoice("model", MODEL_NAMES), names="--model")
+ALGORITHMS = option("Algorithms, names by commas. Default: all that can be chosen.", declare.NAMES)
+MODEL = option(
+    "One of the models in the file. Default: the one that it was made for.",
+    NamedChoice("model", MODEL_NAMES),
+    names="--model",
+)
 PPN = option("Processes per node. Default: one per CPU, as the platform says.", click.IntRange(1))
-SIMGRID = option("Version of SimGrid, for example 4.1. Default: the system's.", metavar="VERSION")
+SIMGRID = option("The version of SimGrid, for example 4.1. Default: the system's.", metavar="VERSION")
 STORE = option(
     "The SQLite file of timings; finished cases are kept there.",
     declare.PATH,
@@ -46,7 +50,7 @@ STORE = option(
 
 @dataclass(frozen=True)
 class SimulationOptions:
-    """How simulations run and where their times go."""
+    """The way in which simulations run, and the store of their times."""
 
     store: Path
     engine: str = "smpi"
@@ -61,21 +65,21 @@ class SimulationOptions:
 SIMULATION = group(
     SimulationOptions,
     store=STORE,
-    engine=option("What simulates.", NamedChoice("engine", ENGINES), "smpi"),
+    engine=option("The program that simulates.", NamedChoice("engine", ENGINES), "smpi"),
     simgrid=SIMGRID,
-    jobs=option("Simulations side by side. Default: the number of cores.", click.IntRange(1)),
+    jobs=option("The number of simultaneous simulations. Default: the number of cores.", click.IntRange(1)),
 )
 
 
 def segments(default: str | None, about: str = "", default_text: str = "") -> Any:
-    """--segments SIZE[,SIZE...]; `default_text` says what the default is where it depends on other options."""
+    """--segments SIZE[,SIZE...]; `default_text` describes the default if it depends on other options."""
     parts = ("Segment sizes; 0: unsegmented.", about, default_text and f"Default: {default_text}.")
     return option(" ".join(filter(None, parts)), declare.SIZES, default)
 
 
 def repetitions(default: int) -> Any:
-    """--repetitions N, for what is repeated a fixed number of times."""
-    return option("Exactly so many of every measurement.", click.IntRange(1), default)
+    """--repetitions N, for measurements that are repeated a fixed number of times."""
+    return option("The number of repetitions of every measurement.", click.IntRange(1), default)
 
 
 def _least_and_most(text: str) -> tuple[int, int]:
@@ -90,16 +94,16 @@ def _precision(repetitions: tuple[int, int], confidence: float, relative_error: 
 
 
 def precision(usual: Precision) -> Any:
-    """--repetitions, --confidence, --relative-error: how exactly times are measured, as a Precision."""
+    """--repetitions, --confidence, --relative-error: the precision of measured times, as a Precision."""
     return group(
         _precision,
         repetitions=option(
-            "Exactly N, or as many as the precision takes.",
+            "Exactly N repetitions, or as many as the precision takes.",
             Parsed("repetitions", _least_and_most),
             f"{usual.min_repetitions}:{usual.max_repetitions}",
             metavar="N|LEAST:MOST",
         ),
-        confidence=option("Confidence of the mean's interval, by Student's t.", float, usual.confidence),
+        confidence=option("The confidence of the mean's interval, by Student's t.", float, usual.confidence),
         relative_error=option(
             "Repeat until the half-width of the mean's interval is below this share of it.", float, usual.relative_error
         ),
@@ -113,33 +117,35 @@ _USUAL = Method()
 METHOD = group(
     Method,
     timing=option(
-        "root: its clock until a closing barrier; maximum: the slowest process; global: on a global clock.",
+        "root: the root's clock until a closing barrier; maximum: the slowest process; global: on a global clock.",
         NamedChoice("timing", TIMINGS),
         _USUAL.timing,
     ),
     synchronisation=option(
-        "Before each repetition: two barriers, or rounds that start at an agreed instant.",
+        "Two barriers before each repetition, or rounds that start at an agreed instant.",
         NamedChoice("synchronisation", SYNCHRONISATIONS),
         _USUAL.synchronisation,
     ),
     late_seconds=option(
-        "With rounds: start skew beyond which a process is late. More where processes share cores.",
+        "For rounds: the start skew beyond which a process is late. Take more if processes share cores.",
         float,
         _USUAL.late_seconds,
     ),
     precision=precision(_USUAL.precision),
     nrep=option(
-        "Instead: as often as one-byte messages take to reach this relative standard error (Hunold's NREP); 0.01.",
+        "Instead repeat as often as one-byte messages take to this relative standard error (Hunold's NREP): 0.01.",
         float,
         metavar="RSE",
     ),
-    limit_seconds=option("Longest time for one case; 0: no limit.", float, _USUAL.limit_seconds),
+    limit_seconds=option("The longest time for one case; 0: no limit.", float, _USUAL.limit_seconds),
     warmup=option("Untimed repetitions first.", click.IntRange(1), _USUAL.warmup),
     launches=option(
-        "Separate executions of MPI; with several, the mean of their means.", click.IntRange(1), _USUAL.launches
+        "Separate executions of MPI; with several, the result is the mean of their means.",
+        click.IntRange(1),
+        _USUAL.launches,
     ),
 )
-"""How collectives are measured, as a Method."""
+"""The options of how collectives are measured, as a Method."""
 
 
 def _read_thresholds(text: str) -> Thresholds:

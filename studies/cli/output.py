@@ -1,6 +1,6 @@
-"""What commands print: tables, JSON, and the progress of long work.
+"""The output of commands: tables, JSON, and the progress of long work.
 
-Tables fit a terminal of any width: what does not fit is folded or split into parts, and never cropped.
+Tables fit a terminal of any width: cells and columns that do not fit are folded or split into parts, never cropped.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from collwise.common.errors import CollwiseError, note
 from collwise.simulator.sweeps.runner import Progress as SweepProgress
 from collwise.simulator.timing import Timing
 
-# Rich crops what is wider than its console, so a console for a file or a pipe is wider than any table.
+# Rich crops tables that are wider than its console, so a console for a file or a pipe is wider than any table.
 _UNBOUNDED = 100_000
-# Columns of long text are folded to this width where nothing else bounds them.
+# Columns of long text are folded to this width if nothing else bounds them.
 _WIDEST_TEXT = 160
 # A number and its unit are one word.
 _UNITS = r"(?:[kKMGT]i?)?(?:B|bit)(?:/s)?|[mun]?s|%"
 _BETWEEN_WORDS = re.compile(rf"(?<![0-9]) | (?!(?:{_UNITS})(?:[\s,;)]|$))")
 _BORDERS_PER_COLUMN = 3
-# How often a sweep without a terminal says how far it is.
+# The interval at which a sweep without a terminal reports its progress.
 _TELL_EVERY_SECONDS = 30.0
 
 

@@ -31,14 +31,14 @@ from collwise.studies.cli.output import print_json, print_table
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
 def platforms() -> None:
-    """The clusters that are described here, and checks of your own."""
+    """Lists the clusters that are described here, and checks descriptions of your own."""
 
 
 @command("platforms list --json", "list", parent=platforms)
 def list_platforms(
     as_json: bool = options.JSON,
 ) -> None:
-    """The known platforms."""
+    """Lists the known platforms."""
     described = [load(name) for name in known()]
     if as_json:
         print_json([_facts(platform) for platform in described])
@@ -56,7 +56,7 @@ def show(
     platform: HostPlatform = argument(PLATFORM),
     as_json: bool = options.JSON,
 ) -> None:
-    """A platform's description with its sources; PLATFORM is a name or a file."""
+    """Shows a platform's description with its sources; PLATFORM is a name or a file."""
     if as_json:
         print_json(_facts(platform))
     elif isinstance(platform, Platform | HeterogeneousPlatform):
@@ -72,7 +72,7 @@ def check(
 ) -> None:
     """Checks a platform FILE (.toml or .xml): its form, then a dry run in SimGrid.
 
-    Exit code 0 if it is sound, 1 if something in it is not.
+    The exit code is 0 if it is sound, else 1.
     """
     report = check_file(file)
     problems = list(report.problems)
@@ -128,7 +128,7 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
 
 
 def _network(platform: HostPlatform) -> tuple[str, str]:
-    """A node's link and the latency of the way to another one, from the least to the most, with their units."""
+    """A node's link and the latency to another node, from the least to the most, with their units."""
     if isinstance(platform, HeterogeneousPlatform):
         kinds = {kind.name: kind for kind in platform.node_types}
         speeds = [kind.link_bytes_per_second for kind in kinds.values()]
@@ -149,7 +149,7 @@ def _spread(values: Iterable[float]) -> str:
 
 
 def _understood(platform: HostPlatform) -> str:
-    """What was read, so that a slip of a unit shows."""
+    """A description of the platform as it was read, so that a wrong unit shows."""
     ends = f"{platform.hosts[0]} to {platform.hosts[-1]}"
     if isinstance(platform, HeterogeneousPlatform):
         link, way = _network(platform)
@@ -171,9 +171,9 @@ def _understood(platform: HostPlatform) -> str:
 def new(
     name: str = argument(),
     nodes: int = option(None, click.IntRange(1, MOST_HOSTS), required=True),
-    gbits: float = option("A node's link in Gbit/s.", declare.FiniteRange(0, min_open=True), required=True),
-    latency_us: float = option("One way between two nodes, in us.", declare.FiniteRange(0), required=True),
-    cpus: int = option("CPUs per node: processes by default.", click.IntRange(1), 1),
+    gbits: float = option("The rate of a node's link in Gbit/s.", declare.FiniteRange(0, min_open=True), required=True),
+    latency_us: float = option("The one-way latency between two nodes in us.", declare.FiniteRange(0), required=True),
+    cpus: int = option("CPUs per node, which is the default number of processes.", click.IntRange(1), 1),
     output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
 ) -> None:
     """Writes a description of a cluster behind one switch, with nothing calibrated."""

@@ -1,4 +1,4 @@
-"""collwise rank-mapping: which processor should be where in a binomial tree."""
+"""collwise rank-mapping: the best place of each node in a binomial tree."""
 
 from __future__ import annotations
 
@@ -24,23 +24,27 @@ from collwise.validation.selection.defaults import SEGMENT_BYTES
 def rank_mapping(
     platform: HostPlatform = options.PLATFORM,
     collective: str = option(" or ".join(mapped.COLLECTIVES) + ", by the binomial algorithm.", required=True),
-    sizes: Sequence[int] = option("Of each process's block.", SIZES, "1KiB:64KiB:x4"),
-    model: str = option("What predicts.", NamedChoice("model", mapped.MODELS), mapped.MODELS[0]),
-    parameters: Path | None = option("Default: estimated now.", PATH, metavar="FILE"),
-    procs: int | None = option("Processes, one per node, on the first nodes. Default: all.", click.IntRange(2)),
-    common: bool = flag("One mapping for all sizes: least sum of times relative to the default's."),
+    sizes: Sequence[int] = option("Sizes of each process's block.", SIZES, "1KiB:64KiB:x4"),
+    model: str = option("The model that predicts.", NamedChoice("model", mapped.MODELS), mapped.MODELS[0]),
+    parameters: Path | None = option(
+        "A file from 'collwise fit'. Default: parameters estimated now.", PATH, metavar="FILE"
+    ),
+    procs: int | None = option(
+        "The number of processes, one per node, on the first nodes. Default: all.", click.IntRange(2)
+    ),
+    common: bool = flag("Find one mapping for all sizes, with the least sum of times relative to the default's."),
     output: Path | None = option(
-        "Write the host names in rank order, for one size or with --common.", NEW_FILE, names="-o --output"
+        "Write the host names in rank order here, for one size or with --common.", NEW_FILE, names="-o --output"
     ),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Finds the mapping of nodes to ranks under which a binomial scatter or gather is predicted to be fastest.
 
-    Rank 0 stays on the first node. The mapping is set against the default one, ranks in the order of the nodes, by
+    Rank 0 stays on the first node. The mapping is compared with the default one, ranks in the order of the nodes, by
     predicted and by simulated time.
 
-    A file of -o has one host name a line, rank 0 first:
+    The file of -o has one host name per line, rank 0 first:
 
     \b
       Open MPI:  mpirun --map-by seq --hostfile FILE PROGRAM

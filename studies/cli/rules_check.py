@@ -17,7 +17,7 @@ _OTHER_SIZES = (1024, 65536)
 
 
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
-    """For each table a short and a long message: a line that says what ran, and whether the rules ask for it.
+    """Checks a short and a long message for each table: a line on what ran, and whether the rules ask for it.
 
     The calls start at once and run beside what the caller does before it takes the lines. Taking one raises UsageError
     or CollwiseError when Open MPI is missing or does not run.

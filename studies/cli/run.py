@@ -25,20 +25,22 @@ if TYPE_CHECKING:
     context_settings={"allow_interspersed_args": False},
 )
 def run(
-    library: str = option("Which MPI runs it.", NamedChoice("MPI library", LIBRARIES), required=True),
-    procs: int = option("How many processes.", click.IntRange(1), required=True),
-    platform: HostPlatform | None = option("For smpi: a known platform or a .toml or .xml file.", PLATFORM),
+    library: str = option(
+        "The MPI library that runs the program.", NamedChoice("MPI library", LIBRARIES), required=True
+    ),
+    procs: int = option("The number of processes.", click.IntRange(1), required=True),
+    platform: HostPlatform | None = option("The platform for smpi: a known one or a .toml or .xml file.", PLATFORM),
     ppn: int | None = options.PPN,
     simgrid: str | None = options.SIMGRID,
     table: Path | None = option("A decision table (collwise export --format collwise).", PATH),
-    algorithms: str = option("bcast=k_chain,chains=3;barrier=bruck: overrides the table.", default=""),
+    algorithms: str = option("Algorithms that override the table: bcast=k_chain,chains=3;barrier=bruck.", default=""),
     thresholds: Thresholds | None = options.THRESHOLDS,
-    report: bool = flag("Print at the end how often each algorithm ran, by message size."),
-    plain: bool = flag("Run without the library, to compare."),
+    report: bool = flag("Print the calls of each algorithm by message size at the end."),
+    plain: bool = flag("Run without the library, for comparison."),
     program: str = argument(),
     args: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> int:
-    """Runs an MPI program with our algorithms where a table or a list names one: -- PROGRAM [ARGS].
+    """Runs an MPI program with our algorithms in the calls for which a table or list names one: -- PROGRAM [ARGS].
 
     The program is not modified; for smpi, it must have been built by smpicc. 'latency' is a program of ours. The exit
     code is the program's, or 1 if the program does not call the library.

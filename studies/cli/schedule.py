@@ -1,4 +1,4 @@
-"""collwise schedule: what an algorithm sends, what its time consists of, and a picture of it."""
+"""collwise schedule: the messages of an algorithm, the parts of its time, and a picture of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for i
 def schedule(
     platform: HostPlatform = options.PLATFORM,
     collective: str = options.COLLECTIVE,
-    algorithm: str = option("One name (see 'collwise algorithms').", required=True),
+    algorithm: str = option("The algorithm's name (see 'collwise algorithms').", required=True),
     procs: int = option("The process count.", click.IntRange(2), required=True),
     size: tuple[int, ...] = option("The message size.", SIZES, required=True),
     segment: tuple[int, ...] | None = option("The segment size; 0: unsegmented. Default: 8 KiB.", SIZES),
@@ -38,9 +38,9 @@ def schedule(
 ) -> None:
     """Shows an algorithm's messages, its rounds, and what decides its time.
 
-    The schedule is recorded from the algorithm's own code and timed by the schedule engine (docs/engine.md). The parts
-    of the critical path are what the time consists of: with a part twice as slow, the whole takes that much longer, as
-    long as the same path decides.
+    The schedule is recorded from the algorithm's own code and timed by the schedule engine (docs/engine.md). The time
+    consists of the parts of the critical path: if a part is twice as slow, the whole takes longer by its seconds, as
+    long as the path stays the same.
     """
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.library import Schedule

@@ -27,7 +27,7 @@ def simulate(
     platform: HostPlatform = options.PLATFORM,
     collectives: Sequence[str] = options.COLLECTIVES,
     algorithms: Sequence[str] | None = option(
-        "Names by commas, of one collective. Default: all that can be chosen.", NAMES
+        "Algorithms of one collective, names by commas. Default: all that can be chosen.", NAMES
     ),
     procs: Sequence[int] = option("Process counts: 50,80,90 or 10:90:+10.", COUNTS, required=True),
     others: dict[str, Any] = group(
@@ -36,9 +36,11 @@ def simulate(
         segments=options.segments(SEGMENTS_TEXT),
         counts=group(
             dict,
-            chains=option("Chains of K-chain trees. Default: 4.", click.IntRange(1)),
-            radix=option("Radix of k-nomial trees. Default: 4.", click.IntRange(2)),
-            max_requests=option("Exchanges at a time of alltoall linear_sync. Default: 4.", click.IntRange(1)),
+            chains=option("The number of chains of K-chain trees. Default: 4.", click.IntRange(1)),
+            radix=option("The radix of k-nomial trees. Default: 4.", click.IntRange(2)),
+            max_requests=option(
+                "The number of simultaneous exchanges of alltoall linear_sync. Default: 4.", click.IntRange(1)
+            ),
         ),
         thresholds=options.THRESHOLDS,
         root=option("The root's rank.", click.IntRange(0), 0),
@@ -47,10 +49,10 @@ def simulate(
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
-    """Simulates every algorithm at every P, m and segment size; what the store has is not repeated.
+    """Simulates every algorithm at every P, m and segment size; cases that the store has are not repeated.
 
-    A run that was stopped resumes when the command is given again. Exit code 1 if a case failed. Process counts that an
-    algorithm does not run on are left out.
+    A run that was stopped resumes when the command is given again. The exit code is 1 if a case failed. Process counts
+    that an algorithm does not run on are left out.
     """
     with simulation.context() as context:
         times = collwise.simulate(platform, collectives, procs, algorithms=algorithms, context=context, **others)
@@ -84,7 +86,7 @@ def _print_table(
     cells = times.assign(segment_bytes=cut, text=text).pivot(
         index=["procs", "message_bytes", "segment_bytes"], columns="algorithm", values="text"
     )
-    # Where there is no cell, the algorithm does not run.
+    # If there is no cell, the algorithm does not run.
     cells = cells.reindex(columns=names).fillna("-").reset_index()
     repeated = cells.duplicated(["procs", "message_bytes", *names]) & (cells.segment_bytes > cells.message_bytes)
     several_segments = len(segments) > 1

@@ -17,7 +17,7 @@ from collwise.studies.cli.output import print_json
 def study(
     name: str = argument(),
     output: Path | None = option("Folder. Default: results/NAME", PATH, names="-o --output"),
-    quick: bool = flag("Fewer points where all of them take many minutes (pjesivac2007)."),
+    quick: bool = flag("Simulate fewer points if all of them take many minutes (pjesivac2007)."),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:

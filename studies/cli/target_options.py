@@ -54,16 +54,16 @@ class TargetOptions:
 
 TARGET = group(
     TargetOptions,
-    library=option("Default: openmpi.", NamedChoice("MPI library", MPI_LIBRARIES)),
+    library=option("The MPI library. Default: openmpi.", NamedChoice("MPI library", MPI_LIBRARIES)),
     hosts=option("Hosts for mpirun: a host file, or names by commas.", metavar="FILE|A,B,..."),
     launcher=option("srun: the nodes of this SLURM job; oar: of this reservation.", NamedChoice("launcher", LAUNCHERS)),
-    testbed=option("The test bed of that name, which is up.", metavar="[NAME]", is_flag=False, flag_value="bed"),
-    ppn=option("Processes per node. Default: as hosts or platform say.", click.IntRange(1)),
-    remote_shell=option("Command that reaches hosts. Default: ssh, with OAR oarsh.", default=""),
-    transport=option("tcp: Open MPI over TCP alone.", NamedChoice("transport", TRANSPORTS)),
-    eager_limit=option("Rendezvous threshold. Default: the library's usual one.", SIZE),
+    testbed=option("The test bed of that name, which must be up.", metavar="[NAME]", is_flag=False, flag_value="bed"),
+    ppn=option("Processes per node. Default: as the hosts or the platform say.", click.IntRange(1)),
+    remote_shell=option("The command that reaches hosts. Default: ssh, with OAR oarsh.", default=""),
+    transport=option("The transport; tcp: Open MPI over TCP alone.", NamedChoice("transport", TRANSPORTS)),
+    eager_limit=option("The rendezvous threshold. Default: the library's usual one.", SIZE),
     mpirun_args=option("Further arguments for mpirun or srun.", default="", metavar="WORDS"),
-    reach=option("Seconds for hosts to answer in.", FiniteRange(1), REACH_SECONDS),
+    reach=option("The seconds in which hosts must answer.", FiniteRange(1), REACH_SECONDS),
 )
 """The options that name a target, as TargetOptions for `target_from`."""
 
@@ -109,7 +109,7 @@ def target_from(where: TargetOptions) -> ExecutionTarget:
 
 
 def refuse_target_details(where: TargetOptions) -> None:
-    """Raises UsageError for details of a target where no option names one, for commands without a usual target."""
+    """Raises UsageError for details of a target if no option names one, for commands without a usual target."""
     if not where.named:
         _refuse(where, _DETAILS, "targets")
 

@@ -26,14 +26,14 @@ from collwise.validation.testbed.target import TestBed
 RATE = Parsed("rate", parse_rate)
 _USUAL = Shape()
 
-_NAME = option("Several beds can be up.", default=beds.USUAL_NAME)
+_NAME = option("The name of the test bed, since several can be up.", default=beds.USUAL_NAME)
 
 
 @click.group(cls=CommandGroup, epilog=example("testbed up --nodes 8 --rate 100Mbit"))
 def testbed() -> None:
-    """A cluster in this machine: real MPI over a real TCP network of limited rate, made of network namespaces.
+    """Makes a cluster in this machine: real MPI over a real TCP network of limited rate, of network namespaces.
 
-    Needs Linux and the right to make namespaces.
+    It needs Linux and the right to make namespaces.
     """
 
 
@@ -47,22 +47,22 @@ _SHAPE = group(
     _shape,
     nodes=option(None, click.IntRange(2, MOST_NODES), _USUAL.nodes),
     bits_per_second=option(
-        "Rate of each port, in both directions.", RATE, format_rate(_USUAL.bits_per_second), names="--rate"
+        "The rate of each port in both directions.", RATE, format_rate(_USUAL.bits_per_second), names="--rate"
     ),
-    buffer_bytes=option("Queue of each port of a switch.", SIZE, f"{_USUAL.buffer_bytes} B", names="--buffer"),
-    burst_bytes=option("Token-bucket burst.", SIZE, f"{_USUAL.burst_bytes} B", names="--burst"),
+    buffer_bytes=option("The queue of each port of a switch.", SIZE, f"{_USUAL.buffer_bytes} B", names="--buffer"),
+    burst_bytes=option("The token-bucket burst.", SIZE, f"{_USUAL.burst_bytes} B", names="--burst"),
     ranks_per_node=option(None, click.IntRange(1, 64), 1),
-    congestion_control=option("TCP's, in the nodes.", default=_USUAL.congestion_control),
+    congestion_control=option("The congestion control of TCP in the nodes.", default=_USUAL.congestion_control),
     host_queue_bytes=option(
-        "Limit of a connection's data in a node's own queue.",
+        "The limit of a connection's data in a node's own queue.",
         SIZE,
         f"{_USUAL.host_queue_bytes} B",
         names="--host-queue",
     ),
     switches=option(None, click.IntRange(1, 2), 1),
-    uplink_rate=option("Rate of the link between two switches; each has half of the nodes.", RATE),
+    uplink_rate=option("The rate of the link between two switches, each of which has half of the nodes.", RATE),
     transport=option(
-        "Settings of Open MPI: 'default' its own, 'steady' no puts and send buffers that do not grow.",
+        "The settings of Open MPI: 'default' has its own, 'steady' no puts and send buffers that do not grow.",
         NamedChoice("transport", TRANSPORTS),
         _USUAL.transport,
     ),
@@ -86,11 +86,11 @@ def up(name: str = _NAME, shape: Shape = _SHAPE, as_json: bool = options.JSON) -
 
 @command("testbed status --check", parent=testbed)
 def status(
-    name: str | None = option("One test bed. Default: all that are up."),
-    check: bool = flag("Measure whether the network is the bottleneck; takes 10 to 20 s per bed."),
+    name: str | None = option("The name of one test bed. Default: all that are up."),
+    check: bool = flag("Measure whether the network is the bottleneck, for 10 to 20 s per bed."),
     as_json: bool = options.JSON,
 ) -> None:
-    """The test beds that are up."""
+    """Lists the test beds that are up."""
     up_now = [beds.running(name)] if name is not None else beds.all_running()
     checks = {bed.name: check_bed(bed) for bed in up_now} if check else {}
     if as_json:
@@ -112,10 +112,10 @@ def status(
 
 @command("testbed down --all", parent=testbed)
 def down(
-    name: str | None = option("Several beds can be up.  [default: bed]"),
-    all_beds: bool = flag("Every test bed, also half-made ones.", "--all"),
+    name: str | None = option("The name of the test bed, since several can be up.  [default: bed]"),
+    all_beds: bool = flag("Remove every test bed, also half-made ones.", "--all"),
 ) -> None:
-    """Ends the processes on a test bed and removes it; it is no error if there is none."""
+    """Ends the processes on a test bed and removes it, if there is one."""
     if all_beds and name is not None:
         raise UsageError("--name is for one test bed, --all for all")
     chosen = beds.names() if all_beds else [name or beds.USUAL_NAME]
@@ -131,8 +131,8 @@ def down(
 )
 def run(
     name: str = _NAME,
-    procs: int | None = option("Default: as many as there is room for.", click.IntRange(1)),
-    time_limit: float | None = option("Seconds. Default: none.", FiniteRange(0, min_open=True)),
+    procs: int | None = option("The number of processes. Default: as many as there is room for.", click.IntRange(1)),
+    time_limit: float | None = option("The time limit in seconds. Default: none.", FiniteRange(0, min_open=True)),
     program: str = argument(),
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:

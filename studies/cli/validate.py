@@ -21,29 +21,29 @@ from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
 @command("validate --testbed --quick")
 def validate(
-    testbed: bool = flag("On test beds of network namespaces, which are made and removed."),
+    testbed: bool = flag("Measure on test beds of network namespaces, which are made and removed."),
     planned: dict[str, Any] = group(
         dict,
-        nodes=option("Of the main test bed.", click.IntRange(2, 64), NODES),
+        nodes=option("The number of nodes of the main test bed.", click.IntRange(2, 64), NODES),
         bits_per_second=option(
-            f"Of every port. Default: the highest of {', '.join(map(format_rate, RATES))} at which the network limits "
-            f"messages, not the processors; with --quick {format_rate(BITS_PER_SECOND)}.",
+            f"The rate of every port. Default: the highest of {', '.join(map(format_rate, RATES))} at which the "
+            f"network limits messages, not the processors; with --quick {format_rate(BITS_PER_SECOND)}.",
             RATE,
             names="--rate",
         ),
         collectives=option(
-            f"Names by commas, of {', '.join(COMPARED)}.",
+            f"Collectives, names by commas, of {', '.join(COMPARED)}.",
             COLLECTIVES,
             ",".join(COMPARED),
             names="--collective",
             show_default="all seven",
         ),
         sizes=option("Message sizes: 8KiB:1MiB:x2. Default: 8 or 10 by collective, with --quick 3.", SIZES),
-        quick=flag("Three sizes, one test bed, fewer repeated and explained: some minutes."),
-        models=option("Fit the models there and compare them.", default=True, names="--models/--no-models"),
+        quick=flag("Take some minutes only: three sizes, one test bed, fewer cases repeated and explained."),
+        models=option("Fit the models on the test beds and compare them.", default=True, names="--models/--no-models"),
     ),
     output: Path = option(
-        "Folder of the report: validation.html, validation.md and figures.", FOLDER, Path("results") / "validation"
+        "The folder of the report: validation.html, validation.md and figures.", FOLDER, Path("results") / "validation"
     ),
     store: Path = options.STORE,
     as_json: bool = options.JSON,
@@ -51,8 +51,8 @@ def validate(
     """Compares predicted, simulated and measured times on a test bed, and writes a report.
 
     A platform is calibrated there from messages between two nodes, and models are fitted by their own experiments; then
-    all algorithms are measured, simulated and predicted. Needs the right to make network namespaces. Finished cases are
-    stored: a run that was stopped resumes from there.
+    all algorithms are measured, simulated and predicted. The command needs the right to make network namespaces.
+    Finished cases are stored, so that a run that was stopped resumes from there.
     """
     from collwise.studies.reports import validation_report as report
     from collwise.validation.three_way.pipeline import ThreeWayComparison

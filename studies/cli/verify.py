@@ -24,15 +24,14 @@ def verify(
     ),
     collective: str | None = option("Only this one."),
     algorithm: str | None = option("Only this one."),
-    quick: bool = flag("Fewer process counts and cases."),
+    quick: bool = flag("Run fewer process counts and cases."),
     simgrid: str | None = options.SIMGRID,
     as_json: bool = options.JSON,
 ) -> None:
     """Runs every algorithm on real data under SMPI, Open MPI and MPICH and compares every element.
 
-    Roots, counts, segment sizes, datatypes with holes and differing descriptions, operations that do not commute,
-    communicators that overlap, and threads.
-    Exit code 1 if anything is wrong.
+    The cases cover roots, counts, segment sizes, datatypes with holes and differing descriptions, operations that do
+    not commute, communicators that overlap, and threads. The exit code is 1 if anything is wrong.
     """
     if collective is not None:
         Catalogue.load().collective(collective)

@@ -44,7 +44,7 @@ class CalibrationResult:
     residuals: pd.DataFrame
 
     def errors_of(self, kind: Kind) -> list[tuple[int, float]]:
-        """Message bytes and relative errors of simulated times between nodes; for receives the errors of their segments.
+        """Sizes in bytes and relative errors of simulated times between nodes; for receives those of their segments.
 
         Sends and receives are restricted to sizes below the eager limit, where os and or are charged.
         """

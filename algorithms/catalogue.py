@@ -54,7 +54,7 @@ class Algorithm:
 
     @property
     def default_count(self) -> int:
-        """The default of `count_parameter`, 0 where there is none."""
+        """The default of `count_parameter`, 0 if there is none."""
         return self.defaults.get(self.count_parameter, 0)
 
     def named_parameters(self, part_bytes: int, count: int = 0, limit_bytes: int = 0) -> dict[str, int]:

@@ -15,7 +15,7 @@ class CollwiseError(Exception):
 
 
 class UsageError(CollwiseError):
-    """Wrong input. The message names the file, line or option, what was wrong and what is valid. Exit code 2."""
+    """Wrong input. The message names the file, line or option, the error and the valid input. The exit code is 2."""
 
     exit_code = 2
 

@@ -1,4 +1,4 @@
-"""The reader of parameter files, key by key: every error names the file, the key and what is valid there."""
+"""The reader of parameter files, key by key: every error names the file, the key and the valid values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ParameterFile(ABC):
     @classmethod
     @abstractmethod
     def from_document(cls, document: Mapping[str, Any], path: str | Path) -> Self:
-        """The parameters in what `read_document` gave. Raises UsageError, naming the file and what is wrong."""
+        """The parameters in a document of `read_document`. Raises UsageError, naming the file and the error."""
 
     def save(self, path: str | Path) -> None:
         """Writes the file. Raises UsageError when it cannot be written."""
@@ -48,7 +48,7 @@ class ParameterFile(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Reads a file that `save` wrote. Raises UsageError, naming the file and what is wrong."""
+        """Reads a file that `save` wrote. Raises UsageError, naming the file and the error."""
         return cls.from_document(read_document(path), path)
 
 

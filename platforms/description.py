@@ -246,7 +246,7 @@ class HeterogeneousPlatform(Description):
         return self.processes_per_node or min(kind.cpus_per_node for kind in self.node_types)
 
     def wire(self, one: NodeType, other: NodeType) -> Wire:
-        """The wire between nodes of two types, in any order. Raises KeyError where there is none."""
+        """The wire between nodes of two types, in any order. Raises KeyError if there is none."""
         return self._wires[frozenset((one.name, other.name))]
 
     def route(self, one: NodeType, other: NodeType) -> tuple[float, float]:

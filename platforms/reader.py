@@ -34,7 +34,7 @@ _WIRES = "one for every two types, and one within each type of several nodes"
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """A problem at a line (counted from 1) of a file; `what` says what is wrong and what is valid."""
+    """A problem at a line (counted from 1) of a file; `what` describes the error and the valid input."""
 
     line: int
     what: str

@@ -1,4 +1,4 @@
-"""How the whole suite runs: hypothesis without deadlines, and skips that are counted, explained and kept out of CI."""
+"""Settings of the whole suite: hypothesis without deadlines, and skips that are counted, explained, kept out of CI."""
 
 from __future__ import annotations
 

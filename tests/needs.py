@@ -1,4 +1,4 @@
-"""What tests need of the machine they run on: the one place that decides whether a test is skipped.
+"""The needs of tests on the machine they run on: the one place that decides whether a test is skipped.
 
 A test that needs something carries the mark `needs`, for example `needs("openmpi", "testbed")`; parameters that name
 capabilities come from `each`; a fixture or a helper calls `need`. tests/conftest.py reads the marks, lists at the end
@@ -106,7 +106,7 @@ CAPABILITIES: Mapping[str, Capability] = {
         "the launcher's environment", _lacks(ROOT / ".venv/collwise-stamp", "no .venv; run ./collwise")
     ),
 }
-# What continuous integration must not skip where the machine has it.
+# The needs that continuous integration must not skip if the machine has them.
 REQUIRED = ("testbed", "openmpi", "mpich", "smpi")
 _REASON = re.compile(r"needs ([\w.-]+): (.*)", re.DOTALL)
 

@@ -17,7 +17,7 @@ from tests.needs import needs
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCHER = ROOT / "collwise"
-# What every Linux has and the launcher itself is made of.
+# The programs that every Linux has and the launcher itself uses.
 BASICS = ("bash", "cat", "env", "find", "mkdir", "readlink", "rm", "sort", "stat", "tail")
 
 # Stands in for an interpreter that passes the launcher's check and whose `-m venv` and `-m pip` do nothing but leave
@@ -195,7 +195,7 @@ def test_the_help_of_a_program_is_not_ours(clone: Path, tools: Path, arguments: 
 
 
 def needs_of(name: str) -> list[tuple[str, set[str]]]:
-    """What a command needs: conditions, '' for always, and the groups of packages then."""
+    """The needs of a command: conditions, '' for always, and the groups of packages for each."""
     parts = (need.rpartition(":") for need in COMMANDS[name].needs.split())
     return [(condition, set(groups.split("+"))) for condition, _, groups in parts]
 

@@ -19,7 +19,7 @@ def linear(points: Points, steps: Steps) -> Array:
 
 
 def linear_in_turn(points: Points, steps: Steps) -> Array:
-    """One process after another sends to all others, each as soon as it has the message of the one before.
+    """One process after another sends to all others, each as soon as it has the message of the previous one.
 
     P message + (N - P) gap, N = (P - 1) (n_s P + 1 - P / 2). The print lacks the - g of linear broadcast under LogGP,
     once per process; its Hockney line has no beta in the second summand and counts P messages twice.

@@ -1,4 +1,4 @@
-"""Lists of hosts and how many processes each takes: host files, names separated by commas, SLURM's compressed lists."""
+"""Lists of hosts and their numbers of processes: host files, names separated by commas, SLURM's compressed lists."""
 
 from __future__ import annotations
 

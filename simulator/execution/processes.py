@@ -82,7 +82,7 @@ def run_command(
     end_others: Callable[[], None] = lambda: None,
     grace_seconds: float = 0.0,
 ) -> ProgramRun:
-    """Runs a command and captures what it prints. Its session ends with it, on errors, and when `stop` is set.
+    """Runs a command and captures its output. Its session ends with it, on errors, and when `stop` is set.
 
     `on_line` gets each line of standard output as it arrives. `end_others` ends processes of the command outside of its
     session; it is called from another thread when they could block the reading. With `grace_seconds` the command first
@@ -161,7 +161,7 @@ def _session(
 
 
 def _end_session(child: subprocess.Popen[Any], grace_seconds: float) -> None:
-    """Ends all processes of the session: launchers put what they start into groups, but leave it in their session."""
+    """Ends all processes of the session: launchers put processes into other groups, but leave them in their session."""
     import psutil
 
     gone = (ProcessLookupError, PermissionError)

@@ -1,4 +1,4 @@
-"""The simulation context: the store, the engine, how many simulations run side by side, the progress."""
+"""The simulation context: the store, the engine, the number of simultaneous simulations, and the progress."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def run_concurrently(tasks: Sequence[Callable[[], None]], jobs: int, stop: threa
 
 @dataclass(frozen=True)
 class RunResult:
-    """Timings by case, in the order of the request; how many the store had before; how many processes were started."""
+    """Timings by case, in the order of the request; the number that the store had; the number of started processes."""
 
     timings: dict[Case, Timing]
     reused: int

@@ -85,12 +85,12 @@ def opened(context: SimulationContext | None) -> AbstractContextManager[Simulati
 
 
 def sizes(given: Numbers) -> tuple[int, ...]:
-    """Sizes in bytes, ascending. Raises UsageError for what is no size."""
+    """Sizes in bytes, ascending. Raises UsageError for anything that is no size."""
     return _numbers(given, parse_sizes, parse_size, "size in bytes", 0)
 
 
 def counts(given: Numbers) -> tuple[int, ...]:
-    """Process counts, ascending. Raises UsageError for what is none."""
+    """Process counts, ascending. Raises UsageError for anything that is none."""
     return _numbers(given, parse_counts, lambda text: parse_counts(text)[0], "process count", 1)
 
 

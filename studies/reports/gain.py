@@ -41,7 +41,7 @@ def _gain(row: GainRow, way: str) -> str:
 
 
 def summary_lines(found: MeasuredGain) -> Iterator[str]:
-    """The mean speed-up of each way, how many calls became significantly faster or slower, and remarks."""
+    """The mean speed-up of each way, the numbers of calls that became significantly faster or slower, and remarks."""
     for way in (RULES, LIBCOLLWISE):
         rows = [row for row in found.rows if getattr(row, way) is not None]
         if rows:

@@ -42,7 +42,7 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, the name of its file without ending, and what it shows in a sentence."""
+    """A figure, the name of its file without ending, and a sentence on what it shows."""
 
     name: str
     figure: Figure

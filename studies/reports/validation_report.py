@@ -62,7 +62,7 @@ def _testbed_title(name: str) -> str:
 
 
 def limits(result: Validation) -> Section:
-    """The promised limits of errors and slowdowns, what was found, and why it is beyond them."""
+    """The promised limits of errors and slowdowns, the values found, and the reasons why these are beyond them."""
     found = list(verdicts(result.main))
     rows = [
         (

@@ -1,4 +1,4 @@
-/* How long processes are in a collective that others enter later.
+/* The time that processes spend in a collective that others enter later.
  *
  *     in_step bcast|reduce ALGORITHM BYTES SEGMENT_BYTES LATE_SECONDS
  *

@@ -1,4 +1,4 @@
-/* What user buffers cost and what becomes of their datatypes.
+/* The cost of user buffers, and the fate of their datatypes.
  *
  *     layouts FEW MANY
  *

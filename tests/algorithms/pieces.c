@@ -13,7 +13,7 @@
 
 enum { MOST_PROCS = 16 };
 
-/* What a process has sent since it last looked. Simulated processes may share this: each has a place of its own. */
+/* The messages of a process since it last looked. Simulated processes may share this: each has a place of its own. */
 typedef struct {
     long sends, exchanges, bytes, longest;
 } traffic;

@@ -51,7 +51,7 @@ EXAMPLES: dict[str, tuple[str, Parameters]] = {
 
 
 def fitted(example: str, platform: str = "gros") -> FittedParameters:
-    """What a procedure might have found."""
+    """Parameters that a procedure might have found."""
     family, parameters = EXAMPLES[example]
     return FittedParameters(
         family, "some-procedure", platform, "made up", PROCS, 65536, 2e-10, parameters, 120, 0.75, ("a note",)

@@ -1,4 +1,4 @@
-"""Which models a parameter file holds, of either kind."""
+"""The models that a parameter file of either kind holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reductions cost in simulation: reduce_seconds_per_byte for every byte combined on the critical path."""
+"""The cost of reductions in simulation: reduce_seconds_per_byte for every byte combined on the critical path."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def scores(models: Mapping[str, CollectiveModel], curves: Curves, eager: np.ndar
 
 
 def choices(models: Mapping[str, CollectiveModel], curves: Curves, linear: str, where: np.ndarray) -> pd.DataFrame:
-    """At how many sizes each model takes the `linear` scatter rather than the binomial one, and is `right`.
+    """The number of sizes at which each model takes the `linear` scatter rather than the binomial one, and is `right`.
 
     'simulation' is among the models. `linear` is 'linear' or 'linear_nonblocking'.
     """

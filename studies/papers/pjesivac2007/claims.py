@@ -49,7 +49,7 @@ class Finding:
 
 
 def by_share(share: float) -> str:
-    """The verdict where a claim holds at this share of the points; NO where there are none (nan)."""
+    """The verdict on a claim that holds at this share of the points; NO if there are none (nan)."""
     return YES if share >= NEARLY_ALL else IN_PART if share > A_FEW else NO
 
 

@@ -18,7 +18,7 @@ SIZES = np.array([1, 700, 1024, 5000, 65536, 300000, 1 << 20])
 
 
 def network(m: int) -> float:
-    """What a message costs in the network, seconds: a bend at 20000 bytes, a leap at 100000."""
+    """The seconds of a message in the network, with a bend at 20000 bytes and a leap at 100000."""
     return 1e-9 * m + 7e-9 * max(0, m - 20000) + (m >= 100000) * 300e-6
 
 

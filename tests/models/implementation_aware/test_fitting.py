@@ -44,7 +44,7 @@ SEGMENTED_COLLECTIVES = ("bcast", "reduce")
 
 
 def seconds_of(model: str, collective: str, algorithm: str, one: Observation, truth: Mapping[str, Hockney]) -> float:
-    """What the experiment costs with the true parameters, message by message."""
+    """The seconds of the experiment with the true parameters, message by message."""
     points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.fanout, eager_limit_bytes=LIMIT)
     parts: list[tuple[str, float, float, str]] = []
     if one.experiment == "exchange":

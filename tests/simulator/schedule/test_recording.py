@@ -1,4 +1,4 @@
-"""What the algorithms send, as recorded: checks that no run on a cluster can give."""
+"""The recorded messages of the algorithms: checks that no run on a cluster can give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the commands on models share: a folder with parameter files, and running a command in it."""
+"""Tools that the tests of the commands on models share: a folder with parameter files, and running commands in it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from collwise.studies.cli.main import collwise, main
 
 
 def called(words: list[str]) -> dict[str, Any]:
-    """What the function of a command is called with."""
+    """The arguments with which the function of a command is called."""
     found: dict[str, Any] = {}
 
     @command("made 1")

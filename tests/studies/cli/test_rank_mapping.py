@@ -25,7 +25,7 @@ def collwise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def parameters(tmp_path: Path) -> Path:
-    """What table 7.1 of the thesis says of the first nodes."""
+    """The parameters of the first nodes in table 7.1 of the thesis."""
     truth = point_to_point(PLATFORM)
     hockney = Hockney(truth.alpha_seconds, truth.beta_seconds_per_byte)
     FittedParameters("hockney", "two-sizes", "hcl16", "a test", 16, 65536, 0.0, hockney).save(tmp_path / "p.toml")

@@ -109,7 +109,7 @@ def test_without_a_port_a_free_one_is_taken(
 
 
 def answer(url: str, server: subprocess.Popen[str]) -> bytes:
-    """What the server answers, which has two minutes to start."""
+    """The answer of the server, which has two minutes to start."""
     deadline = time.monotonic() + 120
     while True:
         try:

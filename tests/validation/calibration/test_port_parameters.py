@@ -12,7 +12,7 @@ SIZES = [1, 8, 50, 300, 900, 1500, 2500, 4000, 9000, 20000, 40000, 60000, 70000,
 
 
 def overheads(message_bytes: float) -> float:
-    """What the processors take of an eager message."""
+    """The processors' share of the time of an eager message."""
     return 2e-5 + 1e-10 * message_bytes if message_bytes < LIMIT else 0.0
 
 

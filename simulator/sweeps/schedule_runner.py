@@ -47,8 +47,8 @@ class ScheduleRunner(Runner):
             self.platform.hosts_for(procs, processes_per_node)
         if not has_overheads(self.platform):
             warn(
-                f"platform '{self.platform.name}' has no overheads (os, or, ois): messages cost the processors nothing, "
-                "so that short messages and small segments seem too cheap, and are chosen too often"
+                f"platform '{self.platform.name}' has no overheads (os, or, ois): messages cost processors nothing, so "
+                "that short messages and small segments seem too cheap, and are chosen too often"
             )
         tasks = [partial(self._time, case, keep) for case in sorted(cases, key=cost_of)]
         run_concurrently(tasks, self._jobs, self._stop)

@@ -1,5 +1,5 @@
 /* User buffers as bytes. Processes may describe the same data by different counts and types, so algorithms split and
- * forward the bytes of the type signature, in its order: packed ones (layout.c) where data does not lie contiguous. */
+ * forward the bytes of the type signature, in its order: packed ones (layout.c) if data is not contiguous. */
 #include "internal.h"
 
 collwise_bytes collwise_bytes_of(const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {

@@ -74,6 +74,6 @@ class PointToPointModel(RegisteredModel):
 
     @property
     def most_procs(self) -> float:
-        """How many processors the parameters are known of; infinite where all are alike."""
+        """The number of processors whose parameters are known; infinite if all are alike."""
         pairs = self.parameters.as_hockney() if isinstance(self.parameters, LMO) else self.parameters
         return len(np.asarray(pairs.alpha_seconds)) if isinstance(pairs, Hockney) and pairs.heterogeneous else np.inf

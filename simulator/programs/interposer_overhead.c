@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
     time_block(MPI_Allreduce);
     time_block(PMPI_Allreduce);
     for (int i = 0; i < blocks; i++) {
-        /* Who goes first changes, so that a trend favours neither. */
+        /* The two take turns in going first, so that a trend favours neither. */
         if (i % 2 == 0) {
             through[i] = time_block(MPI_Allreduce);
         }

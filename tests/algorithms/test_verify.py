@@ -123,7 +123,7 @@ def test_missing_engine_is_a_failed_result(library: str, monkeypatch: pytest.Mon
     assert f"{LAUNCHERS[library]} not found" in result.first_failure
 
 
-# What is broken: file, text, its replacement; the algorithm that must fail, and a word of the complaint.
+# The deliberate errors: file, text, its replacement; the algorithm that must fail, and a word of the complaint.
 MISTAKES = {
     "segment lost": ("algorithms/messages.c", "(bytes % segment != 0)", "0", "bcast chain", "wrong byte"),
     "segment cut short": ("algorithms/messages.c", "least(segment, bytes - index * segment)",

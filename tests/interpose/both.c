@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the elements of a call look: plain ints, or pairs of ints that a user's operation combines in order. */
+/* The elements of a call: plain ints, or pairs of ints that a user's operation combines in order. */
 typedef struct {
     MPI_Datatype type;
     MPI_Op op;
@@ -90,7 +90,7 @@ static void compose(void *in, void *inout, int *count, MPI_Datatype *type) {
     }
 }
 
-/* Where the arguments of a collective may say that data is in place. */
+/* Sets MPI_IN_PLACE where the arguments of a collective may have it. */
 static void put_in_place(one_call *made, int rank) {
     int is_root = rank == made->call.root;
     switch (made->kind) {
@@ -111,7 +111,7 @@ static void put_in_place(one_call *made, int rank) {
     }
 }
 
-/* How much of the receive buffer MPI says anything about. The first process's exscan is undefined, and in place a
+/* The part of the receive buffer that MPI defines. The first process's exscan is undefined, and in place a
  * reduce_scatter may end with anything behind the process's own block. SimGrid's own scans (3.32, 4.1) are wrong for
  * operations that do not commute. */
 static size_t defined_ints(const one_call *made, const elements *of, size_t ints, int in_place, int rank) {

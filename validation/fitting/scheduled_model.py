@@ -21,7 +21,7 @@ from collwise.simulator.timing import Case
 
 
 def model_tables(parameters: Parameters, schedule: Schedule, reduce_seconds_per_byte: float = 0.0) -> NetworkTables:
-    """What messages of a schedule cost under a point-to-point model, process i being processor i of the parameters.
+    """The costs of a schedule's messages under a point-to-point model; process i is processor i of the parameters.
 
     Hockney's bytes occupy the ports of sender and receiver, one message after the other; LogGP adds overheads and the
     gap between messages. PLogP's overheads are part of L + g(m). LMO's processors are busy for C + t m, and its network

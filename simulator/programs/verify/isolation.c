@@ -97,7 +97,7 @@ static verify_outcome overlapping_communicators(const collwise_algorithm *algori
     MPI_Comm_dup(world, &comms[2]);
     for (unsigned turn = 0; turn < TURNS; turn++) {
         MPI_Comm comm = comms[turn % COMMUNICATORS];
-        /* What went wrong here, or did not apply, may be right elsewhere: all go on. */
+        /* All go on: a case that went wrong here, or did not apply, may be right elsewhere. */
         if (comm != MPI_COMM_NULL && verify_some_call(algorithm, turn, comm, complaint) == VERIFY_WRONG) {
             outcome = VERIFY_WRONG;
         }

@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-/* How a process describes a message of its own: the kinds take turns, and the one after the root differs from it. */
+/* A process's description of a message of its own: kinds take turns, and the one after the root differs from it. */
 static verify_kind kind_at(const verify_call *call, int rank, int procs) {
     int behind_root = (rank - call->root + procs) % procs;
     return call->kinds[behind_root == 0 || behind_root % 2 == 1];
 }
 
 /* The size of the block that goes from one process to another, of which the collective's name ends in v or not.
- * What alltoallv swaps in place has the same size in both directions. */
+ * Messages that alltoallv swaps in place have the same size in both directions. */
 static int block_ints(const verify_call *call, bool is_v, int from, int to) {
     unsigned which = call->serial + (unsigned)(call->in_place ? from + to : 3 * from + to);
     return is_v ? verify_differing_size(call->ints, which) : call->ints;
@@ -156,7 +156,7 @@ bool verify_scatterv(const verify_call *call, MPI_Comm comm, char complaint[VERI
     return scatter(call, true, comm, complaint);
 }
 
-/* Where there is no root, neighbours describe what they send in two ways, and pairs of neighbours what they receive. */
+/* Without a root, neighbours describe what they send in two ways, and pairs of neighbours what they receive. */
 static verify_kind send_kind(const verify_call *call, int rank) { return call->kinds[rank % 2]; }
 static verify_kind receive_kind(const verify_call *call, int rank) { return call->kinds[(rank / 2 + 1) % 2]; }
 

@@ -152,7 +152,7 @@ static element contribution(const verify_call *call, int rank, unsigned index) {
     case VERIFY_COMPOSE:
         for (unsigned i = 0; i < VERIFY_SIX; i++) {
             made.six[i] = verify_mix(call->serial, rank, VERIFY_SIX * index + i);
-            /* What can be undone loses nothing: composition by an odd factor, circle by an even number. */
+            /* Operations that can be undone lose nothing: composition by an odd factor, circle by an even number. */
             made.six[i] = call->operation == VERIFY_COMPOSE ? made.six[i] | (i % 2 == 0) : made.six[i] & ~1u;
         }
         break;

@@ -37,7 +37,7 @@ typedef enum {
 } verify_kind;
 
 const char *verify_kind_name(verify_kind kind);
-/* How many elements make a message of about `ints` ints (pairs, bytes), and the bytes of its signature. Kinds that
+/* The number of elements in a message of about `ints` ints (pairs, bytes), and the bytes of its signature. Kinds that
  * need six ints an element make it a multiple of six. */
 int verify_elements(verify_kind kind, int ints);
 size_t verify_message_bytes(verify_kind kind, int ints);

@@ -200,7 +200,7 @@ def gather_up(procs: int, block: float) -> list[Program]:
 
 
 def blocks_of(rank: int, procs: int) -> int:
-    """How many ranks the in-order subtree of a rank holds: counted, not computed."""
+    """The number of ranks in the in-order subtree of a rank: counted, not computed."""
     heads = {rank}
     for other in range(rank + 1, procs):
         if other & (other - 1) in heads:

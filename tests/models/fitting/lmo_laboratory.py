@@ -78,7 +78,7 @@ class LMOLaboratory:
         return float(np.asarray(latencies)[first, second] + size * np.asarray(rates)[first, second])
 
     def _answered(self, sent: float, i: int, j: int, experiment: Experiment) -> float:
-        """When j's reply is at i's door, which let go of the message at `sent`."""
+        """The time at which j's reply reaches i, which let go of the message at `sent`."""
         received = sent + self._wire(i, j, experiment.message_bytes) + self._busy(j, experiment.message_bytes)
         return received + self._busy(j, experiment.reply_bytes) + self._wire(i, j, experiment.reply_bytes)
 

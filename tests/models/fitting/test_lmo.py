@@ -67,7 +67,7 @@ def test_the_experiments_are_as_many_as_the_thesis_counts() -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("spread", [0.0, 0.3])
 def test_noise_of_a_percent_averages_out(seed: int, spread: float) -> None:
-    """What belongs to a processor is the mean of 105 triplets; what belongs to a pair has one roundtrip's noise."""
+    """Parameters of a processor are means of 105 triplets; those of a pair have the noise of one roundtrip."""
     machine = random_machine(16, seed, spread)
     estimated = lmo.lmo_by_triplets(LMOLaboratory(machine, noise=0.01, seed=seed))
     found, true = estimated.homogeneous(), machine.homogeneous()

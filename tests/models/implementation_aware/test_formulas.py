@@ -25,7 +25,7 @@ KNOWN_GAMMA = [1.0, 1.114, 1.219, 1.283, 1.451, 1.54]
 SLOPE = float(np.polyfit(range(2, 8), KNOWN_GAMMA, 1)[0])
 GAMMA = Gamma((8192.0,), (tuple(KNOWN_GAMMA),))
 SEGMENT = 8192
-# Where messages share the sender's link, and where their sender's time alone keeps them apart.
+# Gammas of messages that share the sender's link, and of messages that only their sender's time keeps apart.
 SHARED = Gamma((1.0, 4096.0), ((1.0,) * 6, (1.0, 1.7, 2.3, 2.9, 3.8, 4.6)))
 BETWEEN = Gamma((1.0, 4096.0), ((1.0, 1.05, 1.1, 1.15, 1.2, 1.25), tuple(KNOWN_GAMMA)))
 APART = Gamma((1.0, 4096.0), ((1.0, 1.0, 1.05, 1.2, 1.25, 1.5),) * 2)
@@ -478,7 +478,7 @@ def children(tmp_path_factory: pytest.TempPathFactory) -> Children:
 
 
 def step_by_step(children: Sequence[Sequence[int]], segments: int, gamma: Gamma, at_once: bool) -> float:
-    """When the last process has its last segment, in messages: a process passes segments on one after another, each
+    """The time of the last process's last segment, in messages: a process passes segments on one after another, each
     in gamma(children + 1), and no earlier than it has them. Its children have it then, all of them `at_once`, or one
     by one, the i-th after gamma(i + 1)."""
     cost = gamma(np.arange(len(children) + 2), SEGMENT).tolist()
@@ -610,7 +610,7 @@ def test_points_that_are_no_grid_share_evaluations(monkeypatch: pytest.MonkeyPat
 
 
 def combining(children: Sequence[Sequence[int]], segments: int) -> float:
-    """When the root has combined all, in messages: a process receives its children's segments by turns."""
+    """The time at which the root has combined all, in messages: a process receives its children's segments by turns."""
     ready = [[0.0] * segments for _ in children]
     for rank in reversed(range(len(children))):
         free = 0.0

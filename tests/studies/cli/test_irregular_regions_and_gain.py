@@ -110,7 +110,7 @@ def test_bad_input_of_gain(
 def test_gain_on_hosts(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decisions: str
 ) -> None:
-    """That libcollwise ran is proved within."""
+    """The command itself proves that libcollwise ran."""
     monkeypatch.chdir(tmp_path)
     log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
     target = ["--hosts", "far1:2", "--remote-shell", "far-shell", "--reach", "900"]

@@ -29,7 +29,7 @@ from collwise.validation.fitting.recovery import (
 )
 from tests.needs import needs
 
-# What each family must be compared in.
+# The parameters in which each family must be compared.
 PARAMETERS = {
     "hockney": {"alpha", "beta"},
     "hockney_by_size": {"T(1 B)", "T(1024 B)", "T(65536 B)"},

@@ -46,7 +46,7 @@ def test_four_nodes_from_nothing_to_the_report(bed_name: str, tmp_path: Path) ->
     assert page.stat().st_size > 50_000
     assert "| bcast | median absolute error |" in text.read_text().replace("**", "")
     assert document(result)["verdicts"]
-    # What was measured is not measured again.
+    # Measured cases are not measured again.
     assert list(run().table.seconds) == list(result.table.seconds)
 
 

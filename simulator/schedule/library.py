@@ -26,20 +26,17 @@ EAGER, RENDEZVOUS, DEFERRED = range(3)
 """The protocols of simulator/schedule/engine.h."""
 
 
-class _Program(ctypes.Structure):
-    _fields_ = (("words", ctypes.POINTER(c_uint64)), ("length", c_size_t), ("requests", c_uint32))
-
-
 class _Schedule(ctypes.Structure):
     _fields_ = (
         ("procs", c_int),
         ("program_of", ctypes.POINTER(c_uint32)),
-        ("programs", ctypes.POINTER(_Program)),
+        ("programs", ctypes.c_void_p),
         ("program_count", c_size_t),
         ("sizes", ctypes.POINTER(c_uint64)),
         ("size_count", c_size_t),
         ("messages", c_uint64),
         ("bytes", c_uint64),
+        ("blocks", ctypes.c_void_p),
     )
 
 

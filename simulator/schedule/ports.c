@@ -12,19 +12,23 @@
  *
  * Events are handled by time; of one instant, first the stages that end messages, by number, then the arrivals at
  * stages, in the order in which they were scheduled. What a process sends at that instant sets out at once. */
+#include "events.h"
 #include "play.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 struct transit {
-    double passed_seconds; /* when it passed the last of the stages that are behind it */
-    uint64_t order;        /* its number among all */
-    uint32_t turn;         /* its number among those of its connection */
-    int32_t follower;      /* the message that its connection started next, or NONE */
+    double passed_seconds;  /* when it passed the last of the stages that are behind it */
+    double latency_seconds; /* until the next stage; all of it if there is one stage only */
+    double bytes;           /* that each stage has to serve */
+    double most_speed;      /* bytes per second which its connection alone has */
+    uint32_t order;         /* its number among all */
+    int32_t follower;       /* the message that its connection started next, or NONE */
     int32_t way[MOST_STAGES];
-    uint8_t stages, behind;  /* how many there are on its way, and how many of them it has passed */
-    uint8_t reached, served; /* bits: which its first byte has reached, which have spent their time on it */
+    uint8_t stages, behind; /* how many there are on its way, and how many of them it has passed */
+    /* Bits: which stages its first byte has reached, which have served the one before, which have served it. */
+    uint8_t reached, free, served;
 };
 
 /* A port or link. */
@@ -37,96 +41,57 @@ typedef struct {
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
     int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
     int32_t place;              /* in the heap of stages, or NONE */
-    double next_seconds;        /* when the next message ends */
     struct served {
         double virtual_end;
-        uint64_t order;
+        uint32_t order;
         int32_t message;
     } * heap; /* the messages that it serves, by virtual end */
     size_t count, room;
 } stage;
 
+/* When a stage next ends a message. */
 typedef struct {
     double seconds;
-    uint64_t order;
-    int32_t message;
-    uint8_t stage; /* of the message, that its first byte reaches; 0 starts it */
-} event;
+    int32_t stage;
+} due;
 
 struct ports {
     stage *stages;
     size_t stage_count;
-    int32_t *busy; /* stages with messages, a heap by the time of their next end */
+    due *busy; /* a heap of the stages with messages, by time */
     size_t busy_count;
-    event *events; /* a heap by time */
-    size_t event_count, event_room;
-    uint64_t scheduled, started;
+    events events;
+    uint32_t started;
 };
-
-/* --- The heap of events --------------------------------------------------------------------------------------------
- */
-
-static int event_before(const event *left, const event *right) {
-    return left->seconds != right->seconds ? left->seconds < right->seconds : left->order < right->order;
-}
-
-static void schedule_event(play *all, double seconds, int32_t index, uint8_t stage) {
-    ports *to = all->ports;
-    to->events = play_grown(all, to->events, to->event_count, &to->event_room, sizeof *to->events);
-    event added = {seconds, to->scheduled++, index, stage};
-    size_t place = to->event_count++;
-    for (; place > 0 && event_before(&added, &to->events[(place - 1) / 2]); place = (place - 1) / 2) {
-        to->events[place] = to->events[(place - 1) / 2];
-    }
-    to->events[place] = added;
-}
-
-static event take_event(ports *to) {
-    event first = to->events[0], moved = to->events[--to->event_count];
-    size_t place = 0;
-    for (size_t child = 1; child < to->event_count; child = 2 * place + 1) {
-        if (child + 1 < to->event_count && event_before(&to->events[child + 1], &to->events[child])) {
-            child++;
-        }
-        if (!event_before(&to->events[child], &moved)) {
-            break;
-        }
-        to->events[place] = to->events[child];
-        place = child;
-    }
-    to->events[place] = moved;
-    return first;
-}
 
 /* --- The heap of busy stages -----------------------------------------------------------------------------------------
  */
 
-static int stage_before(const ports *to, int32_t left, int32_t right) {
-    double a = to->stages[left].next_seconds, b = to->stages[right].next_seconds;
-    return a != b ? a < b : left < right;
+static int due_before(due left, due right) {
+    return left.seconds != right.seconds ? left.seconds < right.seconds : left.stage < right.stage;
 }
 
-static void put_stage(ports *to, size_t place, int32_t number) {
-    to->busy[place] = number;
-    to->stages[number].place = (int32_t)place;
+static void put_stage(ports *to, size_t place, due one) {
+    to->busy[place] = one;
+    to->stages[one.stage].place = (int32_t)place;
 }
 
 /* Moves a stage, from where there is a gap at `place`, to where it belongs. */
-static void settle_stage(ports *to, size_t place, int32_t number) {
-    for (; place > 0 && stage_before(to, number, to->busy[(place - 1) / 2]); place = (place - 1) / 2) {
+static void settle_stage(ports *to, size_t place, due one) {
+    for (; place > 0 && due_before(one, to->busy[(place - 1) / 2]); place = (place - 1) / 2) {
         put_stage(to, place, to->busy[(place - 1) / 2]);
     }
     for (size_t child = 2 * place + 1; child < to->busy_count; child = 2 * place + 1) {
-        if (child + 1 < to->busy_count && stage_before(to, to->busy[child + 1], to->busy[child])) {
+        if (child + 1 < to->busy_count && due_before(to->busy[child + 1], to->busy[child])) {
             child++;
         }
-        if (!stage_before(to, to->busy[child], number)) {
+        if (!due_before(to->busy[child], one)) {
             break;
         }
         put_stage(to, place, to->busy[child]);
         place = child;
     }
-    put_stage(to, place, number);
+    put_stage(to, place, one);
 }
 
 static void remove_stage(ports *to, int32_t number) {
@@ -198,8 +163,8 @@ static void adjust(play *all, int32_t number) {
     double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
     at->speed = play_earlier(rate / (double)at->count, at->most_speed);
     double left = at->heap[0].virtual_end - at->virtual_seconds;
-    at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
-    settle_stage(to, at->place == NONE ? to->busy_count++ : (size_t)at->place, number);
+    due next = {at->seconds + play_later(left, 0) / at->speed, number};
+    settle_stage(to, at->place == NONE ? to->busy_count++ : (size_t)at->place, next);
 }
 
 /* The same after a change of the number of messages, which may begin or end acknowledgements in the other direction. */
@@ -232,44 +197,38 @@ static double transfer_of(const play *all, const message *one) {
     return all->network->transfer_seconds[pair_index(all, one)];
 }
 
-/* The latency until the next stage; all of it if there is one stage only. */
-static double latency_between(const play *all, int32_t index) {
-    int stages = all->transits[index].stages;
-    return latency_of(all, &all->messages[index]) / (stages > 1 ? stages - 1 : 1);
-}
-
 /* A stage begins to serve a message that was its connection's turn. */
 static void serve(play *all, int32_t index, int place, double seconds) {
-    const message *one = &all->messages[index];
     const transit *way = &all->transits[index];
     stage *at = &all->ports->stages[way->way[place]];
-    double bytes = all->network->load_bytes[one->size], transfer = transfer_of(all, one);
     size_t count = at->count;
     advance(at, seconds);
-    double free_bytes = play_earlier(at->tokens, bytes);
+    double free_bytes = play_earlier(at->tokens, way->bytes);
     at->tokens -= free_bytes;
-    at->most_speed = bytes > 0 && transfer > 0 ? bytes / transfer : INFINITY;
-    push_message(all, at, (struct served){at->virtual_seconds + bytes - free_bytes, way->order, index});
+    at->most_speed = way->most_speed;
+    push_message(all, at, (struct served){at->virtual_seconds + way->bytes - free_bytes, way->order, index});
     adjust_both(all, way->way[place], count);
 }
 
 /* Every stage that has served the message, and that comes next, has been passed. */
 static void pass(play *all, int32_t index, double seconds) {
-    const message *one = &all->messages[index];
     transit *way = &all->transits[index];
-    double latency = latency_between(all, index);
+    double latency = way->latency_seconds;
     while (way->behind < way->stages && (way->served >> way->behind & 1)) {
         double after_previous = way->behind > 0 ? way->passed_seconds + latency : 0;
         way->passed_seconds = play_later(seconds, after_previous);
         way->behind++;
         if (way->behind == 1 && !all->network->senders_wait_for_arrival) {
-            play_message_left(all, one, way->passed_seconds);
+            play_message_left(all, index, way->passed_seconds);
         }
     }
     if (way->behind == way->stages) {
+        if (way->follower == NONE) {
+            all->connections[all->messages[index].connection].latest = NONE;
+        }
         double arrival = way->passed_seconds + (way->stages == 1 ? latency : 0);
         if (all->network->senders_wait_for_arrival) {
-            play_message_left(all, one, arrival);
+            play_message_left(all, index, arrival);
         }
         play_message_arrived(all, index, arrival);
     }
@@ -290,11 +249,19 @@ static void end_message(play *all, int32_t number, double seconds) {
         place++;
     }
     way->served |= (uint8_t)(1 << place);
-    all->connections[all->messages[index].connection].served[place]++;
     int32_t follower = way->follower;
+    if (follower != NONE) {
+        all->transits[follower].free |= (uint8_t)(1 << place);
+    }
     pass(all, index, seconds);
     if (follower != NONE && (all->transits[follower].reached >> place & 1)) {
         serve(all, follower, place, seconds);
+    }
+}
+
+static void schedule_event(play *all, double seconds, int32_t index, uint8_t stage) {
+    if (!events_add(&all->ports->events, (event){seconds, index, stage})) {
+        play_fail(all, "out of memory");
     }
 }
 
@@ -303,9 +270,9 @@ static void reach(play *all, int32_t index, int place, double seconds) {
     transit *way = &all->transits[index];
     way->reached |= (uint8_t)(1 << place);
     if (place + 1 < way->stages) {
-        schedule_event(all, seconds + latency_between(all, index), index, (uint8_t)(place + 1));
+        schedule_event(all, seconds + way->latency_seconds, index, (uint8_t)(place + 1));
     }
-    if (all->connections[all->messages[index].connection].served[place] == way->turn) {
+    if (way->free >> place & 1) {
         serve(all, index, place, seconds);
     }
 }
@@ -346,26 +313,24 @@ static void find_way(const play *all, const message *one, transit *over) {
 /* A path within a node that no other process uses: one message after the other. */
 static void start_on_own_path(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
-    connection *over = &all->connections[one->connection];
-    over->free_seconds = play_later(seconds, over->free_seconds) + transfer_of(all, one);
-    double arrival = over->free_seconds + latency_of(all, one);
-    play_message_left(all, one, all->network->senders_wait_for_arrival ? arrival : over->free_seconds);
+    double *free_seconds = &all->local_free_seconds[one->connection];
+    *free_seconds = play_later(seconds, *free_seconds) + transfer_of(all, one);
+    double arrival = *free_seconds + latency_of(all, one);
+    play_message_left(all, index, all->network->senders_wait_for_arrival ? arrival : *free_seconds);
     play_message_arrived(all, index, arrival);
 }
 
 /* Its connection's next message sets out. */
 static void set_out(play *all, int32_t index, double seconds) {
-    connection *over = &all->connections[all->messages[index].connection];
+    int32_t *latest = &all->connections[all->messages[index].connection].latest;
     transit *way = &all->transits[index];
-    way->turn = over->started++;
     way->order = all->ports->started++;
-    /* The one before may be over, and its memory another message's. */
-    for (int place = 0; place < way->stages; place++) {
-        if (over->served[place] < way->turn) {
-            all->transits[over->latest].follower = index;
-        }
+    way->free = UINT8_MAX;
+    if (*latest != NONE) {
+        way->free = all->transits[*latest].served;
+        all->transits[*latest].follower = index;
     }
-    over->latest = index;
+    *latest = index;
     reach(all, index, 0, seconds);
 }
 
@@ -375,8 +340,13 @@ void ports_start(play *all, int32_t index, double seconds) {
         start_on_own_path(all, index, seconds);
         return;
     }
-    all->transits[index] = (transit){.follower = NONE};
-    find_way(all, one, &all->transits[index]);
+    transit *way = &all->transits[index];
+    *way = (transit){.follower = NONE};
+    find_way(all, one, way);
+    way->latency_seconds = latency_of(all, one) / (way->stages > 1 ? way->stages - 1 : 1);
+    double transfer = transfer_of(all, one);
+    way->bytes = all->network->load_bytes[one->size];
+    way->most_speed = way->bytes > 0 && transfer > 0 ? way->bytes / transfer : INFINITY;
     if (seconds > all->now) {
         schedule_event(all, seconds, index, 0);
     } else {
@@ -386,13 +356,16 @@ void ports_start(play *all, int32_t index, double seconds) {
 
 void ports_run(play *all) {
     ports *to = all->ports;
-    while (to->busy_count > 0 || to->event_count > 0) {
-        double end = to->busy_count > 0 ? to->stages[to->busy[0]].next_seconds : INFINITY;
-        if (to->event_count == 0 || end <= to->events[0].seconds) {
+    while (to->busy_count > 0 || to->events.filled != 0) {
+        double end = to->busy_count > 0 ? to->busy[0].seconds : INFINITY;
+        if (to->events.filled == 0 || end <= events_first_seconds(&to->events)) {
             all->now = end;
-            end_message(all, to->busy[0], end);
+            end_message(all, to->busy[0].stage, end);
         } else {
-            event next = take_event(to);
+            event next;
+            if (!events_take(&to->events, &next)) {
+                play_fail(all, "out of memory");
+            }
             all->now = next.seconds;
             if (next.stage == 0) {
                 set_out(all, next.message, next.seconds);
@@ -413,6 +386,9 @@ void ports_make_room(play *all, size_t count) {
 
 ports *ports_make(play *all) {
     const schedule_network *network = all->network;
+    if (all->played->messages > UINT32_MAX) {
+        play_fail(all, "more than 2^32 messages");
+    }
     all->ports = play_checked(all, calloc(1, sizeof *all->ports));
     ports *to = all->ports;
     to->stage_count = (size_t)uplink(all, network->groups, 0);
@@ -449,6 +425,6 @@ void ports_free(ports *to) {
     }
     free(to->stages);
     free(to->busy);
-    free(to->events);
+    events_free(&to->events);
     free(to);
 }

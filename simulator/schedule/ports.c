@@ -39,8 +39,8 @@ typedef struct {
     double virtual_seconds; /* reading of the virtual clock, in bytes, at `seconds` */
     double seconds;
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
+    double next_seconds;        /* when the next message ends */
     int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
-    int32_t place;              /* in the heap of stages, or NONE */
     struct served {
         double virtual_end;
         uint32_t order;
@@ -58,8 +58,9 @@ typedef struct {
 struct ports {
     stage *stages;
     size_t stage_count;
-    due *busy; /* a heap of the stages with messages, by time */
+    due *busy; /* a heap of the stages with messages, by time; each has up to BRANCHES others below it */
     size_t busy_count;
+    int32_t *place_of; /* each stage's place in it, or NONE */
     events events;
     uint32_t started;
 };
@@ -73,17 +74,20 @@ static int due_before(due left, due right) {
 
 static void put_stage(ports *to, size_t place, due one) {
     to->busy[place] = one;
-    to->stages[one.stage].place = (int32_t)place;
+    to->place_of[one.stage] = (int32_t)place;
 }
 
+enum { BRANCHES = 4 };
+
 /* Moves a stage, from where there is a gap at `place`, to where it belongs. */
-static void settle_stage(ports *to, size_t place, due one) {
-    for (; place > 0 && due_before(one, to->busy[(place - 1) / 2]); place = (place - 1) / 2) {
-        put_stage(to, place, to->busy[(place - 1) / 2]);
+static void settle_at(ports *to, size_t place, due one) {
+    for (; place > 0 && due_before(one, to->busy[(place - 1) / BRANCHES]); place = (place - 1) / BRANCHES) {
+        put_stage(to, place, to->busy[(place - 1) / BRANCHES]);
     }
-    for (size_t child = 2 * place + 1; child < to->busy_count; child = 2 * place + 1) {
-        if (child + 1 < to->busy_count && due_before(to->busy[child + 1], to->busy[child])) {
-            child++;
+    for (size_t child = BRANCHES * place + 1; child < to->busy_count; child = BRANCHES * place + 1) {
+        size_t end = child + BRANCHES < to->busy_count ? child + BRANCHES : to->busy_count;
+        for (size_t other = child + 1; other < end; other++) {
+            child = due_before(to->busy[other], to->busy[child]) ? other : child;
         }
         if (!due_before(to->busy[child], one)) {
             break;
@@ -94,11 +98,17 @@ static void settle_stage(ports *to, size_t place, due one) {
     put_stage(to, place, one);
 }
 
-static void remove_stage(ports *to, int32_t number) {
-    size_t place = (size_t)to->stages[number].place;
-    to->stages[number].place = NONE;
-    if (place < --to->busy_count) {
-        settle_stage(to, place, to->busy[to->busy_count]);
+/* Puts a stage where it belongs, nowhere if it has no messages. */
+static void settle(ports *to, int32_t number) {
+    const stage *at = &to->stages[number];
+    int32_t place = to->place_of[number];
+    if (at->count > 0) {
+        settle_at(to, place == NONE ? to->busy_count++ : (size_t)place, (due){at->next_seconds, number});
+    } else if (place != NONE) {
+        to->place_of[number] = NONE;
+        if ((size_t)place < --to->busy_count) {
+            settle_at(to, (size_t)place, to->busy[to->busy_count]);
+        }
     }
 }
 
@@ -148,34 +158,29 @@ static void advance(stage *at, double seconds) {
     at->seconds = seconds;
 }
 
-/* Adjusts the clock's speed to the messages there are, and the stage's place in the heap. */
-static void adjust(play *all, int32_t number) {
-    ports *to = all->ports;
-    stage *at = &to->stages[number];
+/* Adjusts the clock's speed to the messages there are. */
+static void adjust(play *all, stage *at) {
     if (at->count == 0) {
         at->virtual_seconds = 0;
-        if (at->place != NONE) {
-            remove_stage(to, number);
-        }
         return;
     }
-    int acknowledges = at->opposite != NONE && to->stages[at->opposite].count > 0;
+    int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
     double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
     at->speed = play_earlier(rate / (double)at->count, at->most_speed);
     double left = at->heap[0].virtual_end - at->virtual_seconds;
-    due next = {at->seconds + play_later(left, 0) / at->speed, number};
-    settle_stage(to, at->place == NONE ? to->busy_count++ : (size_t)at->place, next);
+    at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
 }
 
-/* The same after a change of the number of messages, which may begin or end acknowledgements in the other direction. */
-static void adjust_both(play *all, int32_t number, size_t count_before) {
-    stage *at = &all->ports->stages[number];
-    adjust(all, number);
+/* The same after a change of the number of messages, which may begin or end acknowledgements in the other direction.
+ * The stage itself is not settled yet. */
+static void adjust_both(play *all, stage *at, size_t count_before) {
+    adjust(all, at);
     if (at->opposite != NONE && all->network->acknowledgement_share > 0 && (count_before == 0) != (at->count == 0)) {
         stage *opposite = &all->ports->stages[at->opposite];
         advance(opposite, at->seconds);
         if (opposite->count > 0) {
-            adjust(all, at->opposite);
+            adjust(all, opposite);
+            settle(all->ports, at->opposite);
         }
     }
 }
@@ -197,7 +202,7 @@ static double transfer_of(const play *all, const message *one) {
     return all->network->transfer_seconds[pair_index(all, one)];
 }
 
-/* A stage begins to serve a message that was its connection's turn. */
+/* A stage, which the caller then settles, begins to serve a message: it is its connection's turn. */
 static void serve(play *all, int32_t index, int place, double seconds) {
     const transit *way = &all->transits[index];
     stage *at = &all->ports->stages[way->way[place]];
@@ -207,7 +212,7 @@ static void serve(play *all, int32_t index, int place, double seconds) {
     at->tokens -= free_bytes;
     at->most_speed = way->most_speed;
     push_message(all, at, (struct served){at->virtual_seconds + way->bytes - free_bytes, way->order, index});
-    adjust_both(all, way->way[place], count);
+    adjust_both(all, at, count);
 }
 
 /* Every stage that has served the message, and that comes next, has been passed. */
@@ -241,7 +246,7 @@ static void end_message(play *all, int32_t number, double seconds) {
     advance(at, seconds);
     struct served ended = pop_message(at);
     at->virtual_seconds = play_later(at->virtual_seconds, ended.virtual_end);
-    adjust_both(all, number, count);
+    adjust_both(all, at, count);
     int32_t index = ended.message;
     transit *way = &all->transits[index];
     int place = 0;
@@ -257,6 +262,7 @@ static void end_message(play *all, int32_t number, double seconds) {
     if (follower != NONE && (all->transits[follower].reached >> place & 1)) {
         serve(all, follower, place, seconds);
     }
+    settle(all->ports, number);
 }
 
 static void schedule_event(play *all, double seconds, int32_t index, uint8_t stage) {
@@ -274,6 +280,7 @@ static void reach(play *all, int32_t index, int place, double seconds) {
     }
     if (way->free >> place & 1) {
         serve(all, index, place, seconds);
+        settle(all->ports, way->way[place]);
     }
 }
 
@@ -394,8 +401,10 @@ ports *ports_make(play *all) {
     to->stage_count = (size_t)uplink(all, network->groups, 0);
     to->stages = play_checked(all, calloc(to->stage_count + 1, sizeof *to->stages));
     to->busy = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy));
+    to->place_of = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->place_of));
     for (size_t i = 0; i < to->stage_count; i++) {
-        to->stages[i] = (stage){.rate = network->memory_rate, .opposite = NONE, .place = NONE};
+        to->place_of[i] = NONE;
+        to->stages[i] = (stage){.rate = network->memory_rate, .opposite = NONE};
     }
     for (int node = 0; node < network->nodes; node++) {
         int class = network->class_of[node];
@@ -425,6 +434,7 @@ void ports_free(ports *to) {
     }
     free(to->stages);
     free(to->busy);
+    free(to->place_of);
     events_free(&to->events);
     free(to);
 }

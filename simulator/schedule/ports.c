@@ -17,6 +17,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct transit {
     double passed_seconds;  /* when it passed the last of the stages that are behind it */
@@ -31,6 +32,23 @@ struct transit {
     uint8_t reached, free, served;
 };
 
+/* A time, or a virtual one, above a number: keys of heaps, in the order of times, and of numbers at the same time. */
+typedef unsigned __int128 key;
+
+/* Times are not negative, so that their bits have their order. */
+static key make_key(double time, uint64_t number) {
+    uint64_t bits;
+    memcpy(&bits, &time, sizeof bits);
+    return (key)bits << 64 | number;
+}
+
+static double time_of(key one) {
+    uint64_t bits = (uint64_t)(one >> 64);
+    double time;
+    memcpy(&time, &bits, sizeof time);
+    return time;
+}
+
 /* A port or link. */
 typedef struct {
     double rate;            /* bytes per second */
@@ -41,24 +59,14 @@ typedef struct {
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
     double next_seconds;        /* when the next message ends */
     int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
-    struct served {
-        double virtual_end;
-        uint32_t order;
-        int32_t message;
-    } * heap; /* the messages that it serves, by virtual end */
+    key *heap;                  /* the messages that it serves, by virtual end and order: see served_message */
     size_t count, room;
 } stage;
-
-/* When a stage next ends a message. */
-typedef struct {
-    double seconds;
-    int32_t stage;
-} due;
 
 struct ports {
     stage *stages;
     size_t stage_count;
-    due *busy; /* a heap of the stages with messages, by time; each has up to BRANCHES others below it */
+    key *busy; /* a heap of the stages with messages, by their next end and number; BRANCHES are below each */
     size_t busy_count;
     int32_t *place_of; /* each stage's place in it, or NONE */
     events events;
@@ -68,28 +76,24 @@ struct ports {
 /* --- The heap of busy stages -----------------------------------------------------------------------------------------
  */
 
-static int due_before(due left, due right) {
-    return left.seconds != right.seconds ? left.seconds < right.seconds : left.stage < right.stage;
-}
-
-static void put_stage(ports *to, size_t place, due one) {
+static void put_stage(ports *to, size_t place, key one) {
     to->busy[place] = one;
-    to->place_of[one.stage] = (int32_t)place;
+    to->place_of[(uint32_t)one] = (int32_t)place;
 }
 
 enum { BRANCHES = 4 };
 
 /* Moves a stage, from where there is a gap at `place`, to where it belongs. */
-static void settle_at(ports *to, size_t place, due one) {
-    for (; place > 0 && due_before(one, to->busy[(place - 1) / BRANCHES]); place = (place - 1) / BRANCHES) {
+static void settle_at(ports *to, size_t place, key one) {
+    for (; place > 0 && one < to->busy[(place - 1) / BRANCHES]; place = (place - 1) / BRANCHES) {
         put_stage(to, place, to->busy[(place - 1) / BRANCHES]);
     }
     for (size_t child = BRANCHES * place + 1; child < to->busy_count; child = BRANCHES * place + 1) {
         size_t end = child + BRANCHES < to->busy_count ? child + BRANCHES : to->busy_count;
         for (size_t other = child + 1; other < end; other++) {
-            child = due_before(to->busy[other], to->busy[child]) ? other : child;
+            child = to->busy[other] < to->busy[child] ? other : child;
         }
-        if (!due_before(to->busy[child], one)) {
+        if (to->busy[child] > one) {
             break;
         }
         put_stage(to, place, to->busy[child]);
@@ -103,7 +107,7 @@ static void settle(ports *to, int32_t number) {
     const stage *at = &to->stages[number];
     int32_t place = to->place_of[number];
     if (at->count > 0) {
-        settle_at(to, place == NONE ? to->busy_count++ : (size_t)place, (due){at->next_seconds, number});
+        settle_at(to, place == NONE ? to->busy_count++ : (size_t)place, make_key(at->next_seconds, (uint32_t)number));
     } else if (place != NONE) {
         to->place_of[number] = NONE;
         if ((size_t)place < --to->busy_count) {
@@ -115,28 +119,27 @@ static void settle(ports *to, int32_t number) {
 /* --- A stage's messages ----------------------------------------------------------------------------------------------
  */
 
-static int served_before(const struct served *left, const struct served *right) {
-    return left->virtual_end != right->virtual_end ? left->virtual_end < right->virtual_end
-                                                   : left->order < right->order;
+static key make_served(double virtual_end, uint32_t order, int32_t message) {
+    return make_key(virtual_end, (uint64_t)order << 32 | (uint32_t)message);
 }
 
-static void push_message(play *all, stage *at, struct served added) {
+static int32_t served_message(key served) { return (int32_t)(uint32_t)served; }
+
+static void push_message(play *all, stage *at, key added) {
     at->heap = play_grown(all, at->heap, at->count, &at->room, sizeof *at->heap);
     size_t place = at->count++;
-    for (; place > 0 && served_before(&added, &at->heap[(place - 1) / 2]); place = (place - 1) / 2) {
+    for (; place > 0 && added < at->heap[(place - 1) / 2]; place = (place - 1) / 2) {
         at->heap[place] = at->heap[(place - 1) / 2];
     }
     at->heap[place] = added;
 }
 
-static struct served pop_message(stage *at) {
-    struct served first = at->heap[0], moved = at->heap[--at->count];
+static key pop_message(stage *at) {
+    key first = at->heap[0], moved = at->heap[--at->count];
     size_t place = 0;
     for (size_t child = 1; child < at->count; child = 2 * place + 1) {
-        if (child + 1 < at->count && served_before(&at->heap[child + 1], &at->heap[child])) {
-            child++;
-        }
-        if (!served_before(&at->heap[child], &moved)) {
+        child += child + 1 < at->count && at->heap[child + 1] < at->heap[child];
+        if (at->heap[child] > moved) {
             break;
         }
         at->heap[place] = at->heap[child];
@@ -167,7 +170,7 @@ static void adjust(play *all, stage *at) {
     int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
     double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
     at->speed = play_earlier(rate / (double)at->count, at->most_speed);
-    double left = at->heap[0].virtual_end - at->virtual_seconds;
+    double left = time_of(at->heap[0]) - at->virtual_seconds;
     at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
 }
 
@@ -211,7 +214,7 @@ static void serve(play *all, int32_t index, int place, double seconds) {
     double free_bytes = play_earlier(at->tokens, way->bytes);
     at->tokens -= free_bytes;
     at->most_speed = way->most_speed;
-    push_message(all, at, (struct served){at->virtual_seconds + way->bytes - free_bytes, way->order, index});
+    push_message(all, at, make_served(at->virtual_seconds + way->bytes - free_bytes, way->order, index));
     adjust_both(all, at, count);
 }
 
@@ -244,10 +247,10 @@ static void end_message(play *all, int32_t number, double seconds) {
     stage *at = &all->ports->stages[number];
     size_t count = at->count;
     advance(at, seconds);
-    struct served ended = pop_message(at);
-    at->virtual_seconds = play_later(at->virtual_seconds, ended.virtual_end);
+    key ended = pop_message(at);
+    at->virtual_seconds = play_later(at->virtual_seconds, time_of(ended));
     adjust_both(all, at, count);
-    int32_t index = ended.message;
+    int32_t index = served_message(ended);
     transit *way = &all->transits[index];
     int place = 0;
     while (way->way[place] != number) {
@@ -364,10 +367,10 @@ void ports_start(play *all, int32_t index, double seconds) {
 void ports_run(play *all) {
     ports *to = all->ports;
     while (to->busy_count > 0 || to->events.filled != 0) {
-        double end = to->busy_count > 0 ? to->busy[0].seconds : INFINITY;
+        double end = to->busy_count > 0 ? time_of(to->busy[0]) : INFINITY;
         if (to->events.filled == 0 || end <= events_first_seconds(&to->events)) {
             all->now = end;
-            end_message(all, to->busy[0].stage, end);
+            end_message(all, (int32_t)(uint32_t)to->busy[0], end);
         } else {
             event next;
             if (!events_take(&to->events, &next)) {

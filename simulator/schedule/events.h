@@ -1,10 +1,10 @@
 /* Events at stages, by time and of one instant in the order in which they were added.
  *
- * Time never goes back, so a radix heap does: bucket b > 0 has the events whose time differs from that of the last event
- * in bit b - 1 and in none above, bucket 0 those of the same time. Each bucket's events are later than those of the
- * buckets below it. Taking one from a bucket above 0 moves the bucket's others down. An event thus moves as often as
- * there are bits in which it can differ from its neighbours, along memory in its order, and not at all if many have the
- * same time. */
+ * Time never goes back, so a radix heap does: bucket b > 0 has the events whose time differs from that of the last
+ * event in bit b - 1 and in none above, bucket 0 those of the same time. Each bucket's events are later than those of
+ * the buckets below it. Taking one from a bucket above 0 moves the bucket's others down. An event thus moves as often
+ * as there are bits in which it can differ from its neighbours, along memory in its order, and not at all if many have
+ * the same time. */
 #ifndef COLLWISE_EVENTS_H
 #define COLLWISE_EVENTS_H
 

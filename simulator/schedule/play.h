@@ -50,7 +50,7 @@ typedef struct {
     uint64_t made;     /* requests */
     request *requests; /* a ring of mask + 1, and one more for blocking operations */
     uint32_t mask;
-    int32_t first_connection;          /* to it; the others follow by the numbers of its program's sources */
+    int32_t first_connection; /* to it; the others follow by the numbers of its program's sources */
     uint32_t unknown; /* of the requests waited for, how many have no time yet; while it is not 0 the process stops */
     double port_free_seconds;          /* point-to-point models: when the next message may leave */
     double receive_free_seconds;       /* the same: when the next message may arrive */
@@ -76,7 +76,7 @@ typedef struct {
     size_t connection_count;
     request *requests; /* of all processes */
     request *sorted;   /* those that a process has waited for, room for two copies */
-    int32_t *ready; /* processes that can go on */
+    int32_t *ready;    /* processes that can go on */
     size_t ready_count;
     int unfinished;
     schedule_trace *trace; /* NULL if none is wanted */

@@ -29,8 +29,8 @@ static inline schedule_kind schedule_kind_of(schedule_word word) { return (sched
 static inline uint32_t schedule_peer_of(schedule_word word) { return (uint32_t)(word >> 32) & 0xfffffffU; }
 static inline uint32_t schedule_size_of(schedule_word word) { return (uint32_t)word; }
 
-/* The processes that a program receives from, as a table: relative to the process and 1 more than that, 0 where there is
- * none; and their numbers. */
+/* The processes that a program receives from, as a table: relative to the process and 1 more than that, 0 where there
+ * is none; and their numbers. */
 typedef struct {
     uint32_t source_and_one, number;
 } schedule_source;

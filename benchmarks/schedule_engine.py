@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/schedule_engine.py [--quick] [--no-smpi]
 
-Processor time of one core, the least of three runs or more; SMPI's includes its start, of about 0.1 s. `--quick` leaves out
-P = 16384 and SMPI's largest cases, `--no-smpi` SMPI.
+Processor time of one core, the least of three runs or more; SMPI's includes its start, of about 0.1 s. `--quick` leaves
+out P = 16384 and SMPI's largest cases, `--no-smpi` leaves out SMPI.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ right to create network namespaces. Nothing that it writes is edited by hand.
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 import sys
@@ -40,7 +39,8 @@ from collwise.validation.correctness.verification import verify
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune
-from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
+from collwise.validation.three_way.table import SCHEDULED, SIMULATED
+from collwise.validation.three_way.verdict import ALL, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
@@ -120,18 +120,22 @@ def validation() -> tuple[str, dict[str, Any]]:
 
 def measured_block(found: dict[str, Any]) -> str:
     """What the comparison on the main test bed came to."""
-    of = {(one["collective"], one["quantity"]): percent_text(one["found"]) for one in found["verdicts"]}
+    of = {(one["source"], one["collective"], one["quantity"]): percent_text(one["found"]) for one in found["verdicts"]}
     main = found["rows"][0]["point"]["target"]
     cases = sum(row["point"]["target"] == main for row in found["rows"])
     own = [one["slowdown"] for one in found["slowdowns"] if one["source"] == OWN and one["point"]["target"] == main]
-    minutes = math.ceil(sum(stage["seconds"] for stage in found["stages"]) / 60)
+
+    def of_engine(source: str, name: str) -> str:
+        mean, worst = (of[source, ALL, quantity] for quantity in (MEAN_SLOWDOWN, WORST_SLOWDOWN))
+        return f"{name} {of[source, ALL, MEDIAN_ERROR]}, {mean} and {worst}"
+
+    rate = main.partition("x")[2].removesuffix("M")
     text = (
-        f"On 8 nodes at 100 Mbit/s, simulation that was calibrated by messages between two nodes alone was off by "
-        f"{of[ALL, MEDIAN_ERROR]} in the median of {cases} cases; the slowdown of its choices against the best "
-        f"measured ones was {of[ALL, MEAN_SLOWDOWN]} on average and {of[ALL, WORST_SLOWDOWN]} at worst (from 8 KiB on "
-        f"{of[LARGE, MEAN_SLOWDOWN]} and {of[LARGE, WORST_SLOWDOWN]}), that of {found['maker']}'s own choices "
-        f"{percent_text(sum(own) / len(own))} on average: "
-        f"[docs/validation.md](docs/validation.md), {minutes} minutes."
+        f"On 8 nodes at {rate} Mbit/s, calibrated by messages between two nodes alone: the median error of {cases} "
+        f"measured times, and the slowdown of the choices against the best measured ones, on average and at worst, "
+        f"were {of_engine(SIMULATED, 'with SMPI')}, {of_engine(SCHEDULED, 'with the schedule engine')}; "
+        f"{found['maker']}'s own choices were {percent_text(sum(own) / len(own))} slower on average: "
+        "[docs/validation.md](docs/validation.md)."
     )
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
 

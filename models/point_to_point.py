@@ -60,8 +60,8 @@ class PointToPointModel(RegisteredModel):
             fanout or entry.default_count,
             reduce_seconds_per_byte=self.reduce_seconds_per_byte,
         )
-        known = (points.procs > 1) & (points.procs <= self._most_procs)
-        # Formulas hold for two processes and more, and have parameters for `_most_procs` of them.
+        known = (points.procs > 1) & (points.procs <= self.most_procs)
+        # Formulas hold for two processes and more, and have parameters for `most_procs` of them.
         safe = replace(points, procs=np.where(known, points.procs, 2.0))
         seconds = formula(safe, self._formula_parameters)
         return np.where(known, seconds, np.where(points.procs > 1, np.nan, 0.0))
@@ -73,6 +73,7 @@ class PointToPointModel(RegisteredModel):
         return self.parameters
 
     @property
-    def _most_procs(self) -> float:
+    def most_procs(self) -> float:
+        """How many processors the parameters are known of; infinite where all are alike."""
         pairs = self.parameters.as_hockney() if isinstance(self.parameters, LMO) else self.parameters
         return len(np.asarray(pairs.alpha_seconds)) if isinstance(pairs, Hockney) and pairs.heterogeneous else np.inf

@@ -151,11 +151,25 @@ void play_message_left(play *all, const message *one, double seconds) {
     }
 }
 
+/* The answer to a synchronous send sets out when the message is there and its receive posted. */
+static void answer(play *all, const message *one, double seconds) {
+    const schedule_network *network = all->network;
+    double latency = is_local(all, one) ? network->local_latency_seconds[class_index(all, one->source, one->size)]
+                                        : network->latency_seconds[pair_index(all, one)];
+    double answered = seconds + play_later(latency, network->handshake_seconds[pair_index(all, one)] / 2);
+    int32_t after = note(all, SCHEDULE_SPENT_LEAVING, one->source, one->destination, one->size, one->start_seconds,
+                         answered, one->started_after);
+    complete(all, one->source, one->send_slot, answered, after);
+}
+
 /* The receive completes when the message is there and the receive is posted. */
 static void finish_if_done(play *all, int32_t index) {
     message *one = &all->messages[index];
     if (one->is_posted && one->arrival_seconds < INFINITY) {
         int is_late = one->arrival_seconds >= one->receive_seconds;
+        if (one->protocol == SCHEDULE_CONFIRMED) {
+            answer(all, one, is_late ? one->arrival_seconds : one->receive_seconds);
+        }
         complete(all, one->destination, one->receive_slot, is_late ? one->arrival_seconds : one->receive_seconds,
                  is_late ? one->arrived_after : one->posted_after);
         free_message(all, index);
@@ -200,20 +214,25 @@ static void start_by_model(play *all, int32_t index, double seconds) {
     play_message_arrived(all, index, arrival);
 }
 
+static int waits_for_receive(uint8_t protocol) {
+    return protocol == SCHEDULE_RENDEZVOUS || protocol == SCHEDULE_DEFERRED;
+}
+
 /* Starts a message as soon as its protocol allows. */
 static void start_if_possible(play *all, int32_t index) {
     message *one = &all->messages[index];
-    if (!one->is_sent || (one->protocol != SCHEDULE_EAGER && !one->is_posted)) {
+    int waits = waits_for_receive(one->protocol);
+    if (!one->is_sent || (waits && !one->is_posted)) {
         return;
     }
     double seconds = one->send_seconds;
     one->started_after = one->sent_after;
-    if (one->protocol != SCHEDULE_EAGER && one->receive_seconds > seconds) {
+    if (waits && one->receive_seconds > seconds) {
         seconds = one->receive_seconds;
         one->started_after = one->posted_after;
     }
     one->start_seconds = seconds;
-    if (one->protocol != SCHEDULE_EAGER) {
+    if (waits) {
         seconds += all->network->handshake_seconds[pair_index(all, one)];
     }
     if (all->ports == NULL) {
@@ -265,7 +284,7 @@ static void post_send(play *all, int source, int destination, uint32_t size, uin
     one->send_slot = slot;
     one->send_seconds = seconds;
     one->sent_after = all->processes[source].after;
-    if (protocol != SCHEDULE_RENDEZVOUS) {
+    if (protocol == SCHEDULE_EAGER || protocol == SCHEDULE_DEFERRED) {
         complete(all, source, slot, seconds, one->sent_after);
     }
     start_if_possible(all, index);
@@ -278,7 +297,7 @@ static void post_receive(play *all, int source, int destination, uint32_t size, 
     one->receive_slot = slot;
     one->receive_seconds = seconds;
     one->posted_after = all->processes[destination].after;
-    if (one->is_sent && one->protocol != SCHEDULE_EAGER) {
+    if (one->is_sent && waits_for_receive(one->protocol)) {
         start_if_possible(all, index);
     } else {
         finish_if_done(all, index);
@@ -361,6 +380,13 @@ static void await(process *of, request *one) {
     }
 }
 
+static schedule_protocol protocol_of(schedule_kind kind, uint8_t usual) {
+    if (kind != SCHEDULE_START_SYNCHRONOUS) {
+        return (schedule_protocol)usual;
+    }
+    return usual == SCHEDULE_EAGER ? SCHEDULE_CONFIRMED : SCHEDULE_RENDEZVOUS;
+}
+
 /* Does what a word says, or finishes it after a wait. Returns 0 if the process has to stop here. */
 static int perform(play *all, int rank, schedule_word word, int is_resumed) {
     const schedule_network *network = all->network;
@@ -401,9 +427,7 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
             size_t at = class_index(all, rank, size);
             spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size,
                   (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at]);
-            int synchronous = kind == SCHEDULE_START_SYNCHRONOUS;
-            post_send(all, rank, peer, size, slot, now->clock,
-                      synchronous ? SCHEDULE_RENDEZVOUS : (schedule_protocol)network->protocol[size]);
+            post_send(all, rank, peer, size, slot, now->clock, protocol_of(kind, network->protocol[size]));
         }
     }
     if (is_blocking) {

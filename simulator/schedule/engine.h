@@ -8,7 +8,8 @@
 typedef enum {
     SCHEDULE_EAGER,      /* a message leaves when it is sent */
     SCHEDULE_RENDEZVOUS, /* it waits for its receive, and its sender until it has left */
-    SCHEDULE_DEFERRED    /* it waits for its receive, its sender does not: what SMPI makes of eager messages */
+    SCHEDULE_DEFERRED,   /* it waits for its receive, its sender does not: what SMPI makes of eager messages */
+    SCHEDULE_CONFIRMED   /* a synchronous send of an eager message: leaves when sent, its sender waits for an answer */
 } schedule_protocol;
 
 /* What messages and computation cost. Nodes of one class are alike. Tables by size have an entry for each size of the
@@ -29,7 +30,8 @@ typedef struct {
     /* The protocol. */
     const uint8_t *protocol;         /* by size: a schedule_protocol */
     const double *handshake_seconds; /* by pair and size: from the later of send and receive until a message leaves that
-                                        waits for its receive */
+                                        waits for its receive; half of it, and at least the latency, is the answer to
+                                        a synchronous send */
     int senders_wait_for_arrival;    /* rendezvous: not only until the message has left */
 
     /* Between nodes, by pair and size. */

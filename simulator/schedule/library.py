@@ -164,6 +164,40 @@ class NetworkTables:
     group_of: npt.NDArray[np.integer] | None = None
     uplink_rate: Doubles | None = None
 
+    @classmethod
+    def of_model(
+        cls,
+        procs: int,
+        sizes: npt.NDArray[np.uint64],
+        latency_seconds: float = 0.0,
+        seconds_per_byte: float = 0.0,
+        overhead_seconds: float = 0.0,
+        protocol: int = EAGER,
+    ) -> NetworkTables:
+        """A point-to-point model of equal processes, one on each node, with the same overhead for sends and receives.
+
+        A message takes two overheads, the latency, and its bytes, which are also the gap to the next message.
+        """
+        nothing, overhead = np.zeros((1, len(sizes))), np.full((1, len(sizes)), overhead_seconds)
+        transfer = sizes.astype(np.float64)[None] * seconds_per_byte
+        return cls(
+            node_of=np.arange(procs),
+            class_of=np.zeros(procs, dtype=np.int32),
+            send_seconds=overhead,
+            start_seconds=overhead,
+            receive_seconds=overhead,
+            reduce_seconds=nothing[0],
+            copy_seconds=nothing[0],
+            protocol=np.full(len(sizes), protocol),
+            handshake_seconds=nothing[None],
+            latency_seconds=np.full((1, 1, len(sizes)), latency_seconds),
+            transfer_seconds=transfer[None],
+            gap_seconds=transfer[None],
+            receive_gap_seconds=transfer,
+            local_latency_seconds=nothing,
+            local_transfer_seconds=nothing,
+        )
+
     def _structure(self) -> tuple[_Network, list[object]]:
         """The C structure, and the arrays that must live as long as it is used."""
         made = _Network()
@@ -277,25 +311,8 @@ class Schedule:
 
         With `every_send_waits` all sends are synchronous. Raises CollwiseError if the processes then wait for ever.
         """
-        count = len(self.sizes)
-        nothing, ranks = np.zeros((1, count)), np.arange(self.procs)
-        one_second_each = NetworkTables(
-            node_of=ranks,
-            class_of=np.zeros_like(ranks),
-            send_seconds=nothing,
-            start_seconds=nothing,
-            receive_seconds=nothing,
-            reduce_seconds=nothing[0],
-            copy_seconds=nothing[0],
-            protocol=np.full(count, RENDEZVOUS if every_send_waits else EAGER),
-            handshake_seconds=nothing[None],
-            latency_seconds=np.ones((1, 1, count)),
-            transfer_seconds=nothing[None],
-            gap_seconds=nothing[None],
-            receive_gap_seconds=nothing,
-            local_latency_seconds=nothing,
-            local_transfer_seconds=nothing,
-        )
+        protocol = RENDEZVOUS if every_send_waits else EAGER
+        one_second_each = NetworkTables.of_model(self.procs, self.sizes, latency_seconds=1.0, protocol=protocol)
         return round(self.play(one_second_each).seconds)
 
     def trace(self, network: NetworkTables) -> Trace:

@@ -51,7 +51,9 @@ def network_tables(
     latency_factor = _factors(calibration.latency_factor, m)
     # What large messages take longer is their handshake, of which the sender knows.
     before = _factors(calibration.latency_factor, np.array([calibration.eager_limit_bytes - 1.0]))
-    own_factor = latency_factor if like_smpi else np.where(eager, latency_factor, np.minimum(latency_factor, before))
+    waiting = _factors(calibration.latency_factor, np.maximum(m, calibration.eager_limit_bytes))
+    handshake_factor = np.zeros(len(m)) if like_smpi else waiting - np.minimum(waiting, before)
+    own_factor = latency_factor - np.where(eager, 0.0, handshake_factor)
     bandwidth_factor = _factors(calibration.bandwidth_factor, m)
     latency, rate = _paths(described, classes)
     loopback_rate = described.loopback_bytes_per_second * bandwidth_factor
@@ -66,7 +68,7 @@ def network_tables(
         reduce_seconds=m * calibration.reduce_seconds_per_byte,
         copy_seconds=np.zeros(len(m)),
         protocol=np.where(eager, DEFERRED if like_smpi else EAGER, RENDEZVOUS),
-        handshake_seconds=latency[:, :, None] * (latency_factor - own_factor),
+        handshake_seconds=latency[:, :, None] * handshake_factor,
         latency_seconds=latency[:, :, None] * own_factor,
         transfer_seconds=sent / (rate[:, :, None] * bandwidth_factor),
         gap_seconds=np.zeros((len(classes), len(classes), len(m))),
@@ -91,11 +93,11 @@ def ports_of(platform: HostPlatform) -> Ports | None:
 
 
 def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTables:
-    rates, waits = np.array([ports.bytes_per_second]), tables.protocol != EAGER
+    rates = np.array([ports.bytes_per_second])
     return replace(
         tables,
         latency_seconds=np.full((1, 1, len(m)), ports.latency_seconds),
-        handshake_seconds=(waits * ports.handshake_seconds)[None, None],
+        handshake_seconds=np.full((1, 1, len(m)), ports.handshake_seconds),
         transfer_seconds=(m / ports.bytes_per_second)[None, None],
         out_rate=rates,
         in_rate=rates,

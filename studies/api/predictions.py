@@ -174,12 +174,15 @@ def predict(
     algorithms: Names | None = None,
     segments: Numbers | None = None,
     name: str | None = None,
+    by_schedule: bool = False,
 ) -> pd.DataFrame:
     """Predicted times of a collective's algorithms at every process count and message size.
 
     Parameters: `model`, what `fit` returned, or the path of a parameter file; `collective`, a name; `procs`, process
     counts; `sizes`, message sizes in bytes; `algorithms`, by default all that the model covers; `segments`, segment
-    sizes in bytes, 0 for unsegmented, by default that of the fit; `name`, which of the file's models predicts.
+    sizes in bytes, 0 for unsegmented, by default that of the fit; `name`, which of the file's models predicts;
+    `by_schedule`, for a point-to-point model, times along the schedule of each algorithm instead of its formula, which
+    all algorithms of all collectives have.
 
     Returns a DataFrame with one row per algorithm, segment size, P and m: `collective`, `algorithm`, `segment_bytes`,
     `procs`, `message_bytes`, `seconds`; nan where the time is not deterministic or beyond what was fitted. Its `attrs`
@@ -193,6 +196,10 @@ def predict(
     from collwise.validation.fitting.models_by_name import beyond_what_is_known
 
     fitted = model_from(model, name)
+    if by_schedule:
+        from collwise.validation.fitting.scheduled_model import ScheduledModel
+
+        fitted = ScheduledModel.of(fitted)
     covered = _with_formula(fitted, collective, algorithms)
     counts, message_bytes = arguments.counts(procs), sizes_of(collective, arguments.sizes(sizes) if sizes else None)
     for line in beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):

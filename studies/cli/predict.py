@@ -14,7 +14,7 @@ from collwise.common.errors import UsageError, note, warn
 from collwise.common.units import format_seconds, format_size
 from collwise.models.piecewise import Array
 from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import COUNTS, NAMES, PATH, SIZES, command, option
+from collwise.studies.cli.declare import COUNTS, NAMES, PATH, SIZES, command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import sizes_of
 
@@ -40,6 +40,9 @@ def predict(
     sizes: Sequence[int] | None = option("Message sizes: 8KiB:4MiB:x2. Default: the paper's.", SIZES),
     segments: Sequence[int] | None = options.segments(None, default_text="that of the fit, or 0"),
     model: str | None = options.MODEL,
+    by_schedule: bool = flag(
+        "Apply a point-to-point model to the messages that each algorithm sends, not by a formula; for all collectives."
+    ),
     as_json: bool = options.JSON,
 ) -> None:
     """Evaluates models over arrays of P and m at once, or the time of single messages."""
@@ -54,7 +57,16 @@ def predict(
     if procs is None:
         raise UsageError("--procs is missing: process counts, for example 50,80,90")
     started = time.perf_counter()
-    times = collwise.predict(parameters, collective, procs, sizes, algorithms=algorithms, segments=segments, name=model)
+    times = collwise.predict(
+        parameters,
+        collective,
+        procs,
+        sizes,
+        algorithms=algorithms,
+        segments=segments,
+        name=model,
+        by_schedule=by_schedule,
+    )
     elapsed = time.perf_counter() - started
     if unknown := int(times.seconds.isna().sum()):
         note(f"{unknown} times are not deterministic, or beyond what was fitted")

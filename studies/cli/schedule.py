@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,9 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import NEW_FILE, SIZES, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import SEGMENT_BYTES
+
+if TYPE_CHECKING:
+    from collwise.simulator.schedule.library import Trace
 
 _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for its receive")
 
@@ -63,7 +67,7 @@ def schedule(
     if draw is not None:
         _draw(draw, trace, procs, f"{title}, on {platform.title}")
     if as_json:
-        facts = {"messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds}
+        facts: dict[str, object] = {"messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds}
         facts |= {"rounds_with_synchronous_sends": waiting, "seconds": played.seconds}
         print_json({"case": vars(case), **facts, "critical_path": parts.reset_index().to_dict("records")})
         return
@@ -78,12 +82,14 @@ def schedule(
     heads = ("part", "how often", "bytes", "time", "share")
     print_table(f"critical path on {platform.title}: {format_seconds(played.seconds)}", heads, rows)
     if not network.send_seconds.any() and not network.receive_seconds.any():
-        click.echo("This platform has no overheads: messages cost the processors nothing, and small ones seem too cheap.")
+        click.echo(
+            "This platform has no overheads: messages cost the processors nothing, and small ones seem too cheap."
+        )
     if draw is not None:
         click.echo(f"written: {draw}")
 
 
-def _draw(file: Path, trace: object, procs: int, title: str) -> None:
+def _draw(file: Path, trace: Trace, procs: int, title: str) -> None:
     from collwise.studies.figures.schedule import MOST_PROCS, schedule_figure
     from collwise.studies.figures.style import save
 

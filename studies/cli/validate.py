@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,17 +15,22 @@ from collwise.studies.cli.declare import COLLECTIVES, FOLDER, SIZES, command, fl
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.testbed import RATE
 from collwise.validation.testbed.shape import format_rate
-from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, ThreeWayPlan, usual_plan
+from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES, usual_plan
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
 
 @command("validate --testbed --quick")
 def validate(
     testbed: bool = flag("On test beds of network namespaces, which are made and removed."),
-    plan: ThreeWayPlan = group(
-        usual_plan,
+    planned: dict[str, Any] = group(
+        dict,
         nodes=option("Of the main test bed.", click.IntRange(2, 64), NODES),
-        bits_per_second=option("Of every port.", RATE, format_rate(BITS_PER_SECOND), names="--rate"),
+        bits_per_second=option(
+            f"Of every port. Default: the highest of {', '.join(map(format_rate, RATES))} at which the network limits "
+            f"messages, not the processors; with --quick {format_rate(BITS_PER_SECOND)}.",
+            RATE,
+            names="--rate",
+        ),
         collectives=option(
             f"Names by commas, of {', '.join(COMPARED)}.",
             COLLECTIVES,
@@ -53,6 +59,10 @@ def validate(
 
     if not testbed:
         raise UsageError("name where to measure: --testbed")
+    given = planned.pop("bits_per_second")
+    plan = usual_plan(**planned, bits_per_second=given or BITS_PER_SECOND)
+    if given is None and not plan.quick:
+        plan = usual_plan(**planned, bits_per_second=_highest_rate(plan.main.nodes))
     with Store(store) as opened:
         result = ThreeWayComparison(plan, opened, output, _tell).run()
     page, _ = report.write_validation(result, output)
@@ -64,6 +74,21 @@ def validate(
         print_table("Simulated against measured", columns, rows, left=promises.left)
         click.echo(f"{page}: {format_seconds(sum(stage.seconds for stage in result.stages))}")
     check_failed(result.failed)
+
+
+def _highest_rate(nodes: int) -> float:
+    """The rate of the main test bed."""
+    from collwise.validation.testbed.check import Check, highest_rate
+    from collwise.validation.testbed.shape import Shape
+    from collwise.validation.three_way.pipeline import USUAL_NAME
+
+    def tell(rate: float, found: Check) -> None:
+        scaling = " and ".join(f"{one.scaling:.0%}" for one in found.exchanges)
+        note(f"{nodes} nodes at {format_rate(rate)}: an alltoall at half the rate takes {scaling} of twice the time")
+
+    rate = highest_rate(Shape(nodes), RATES, USUAL_NAME, tell)
+    note(f"the main test bed has {format_rate(rate)} (--rate {format_rate(rate).replace(' ', '').replace('/s', '')})")
+    return rate
 
 
 def _tell(stage: str, seconds: float | None) -> None:

@@ -7,6 +7,7 @@ from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from collwise.simulator.schedule.library import LEAVING, ON_WAY, RECEIVING, REDUCING, SENDING, Trace
 from collwise.studies.figures.style import PALETTE
@@ -39,7 +40,7 @@ def schedule_figure(trace: Trace, procs: int, title: str) -> Figure:
     for is_critical, colour, width, label in ((0, "#999999", 0.8, "message"), (1, _CRITICAL, 1.8, "critical path")):
         chosen = (spans["spent"] == ON_WAY) & (critical == is_critical)
         ends = np.stack([begin[chosen], spans["process"][chosen], end[chosen], spans["peer"][chosen]], axis=1)
-        lines = LineCollection(ends.reshape(-1, 2, 2), colors=colour, linewidths=width, zorder=2 + is_critical)
+        lines = LineCollection(list(ends.reshape(-1, 2, 2)), colors=colour, linewidths=width, zorder=2 + is_critical)
         axis.add_collection(lines)
         handles.append(Line2D([], [], color=colour, linewidth=width, label=label))
     own = critical & (spans["spent"] != ON_WAY)
@@ -50,7 +51,7 @@ def schedule_figure(trace: Trace, procs: int, title: str) -> Figure:
     if waits.any():
         handles.append(Line2D([], [], color="#CCCCCC", linewidth=4, label="sender waits"))
     axis.set(xlabel=f"time in {unit}", ylabel="rank", ylim=(procs - 0.4, -0.6), xlim=(0, last * scale * 1.02 or 1))
-    axis.yaxis.get_major_locator().set_params(integer=True)
+    axis.yaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_title(title, fontsize=11)
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9)
     return figure

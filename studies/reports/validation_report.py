@@ -287,8 +287,8 @@ def _others(result: Validation) -> Section:
                     rows.append((_testbed_title(testbed), source, name, *mine, f"{tau:.2f}"))
     columns = ("where", "source", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
     text = (
-        "Both engines on each test bed. The other test beds have fewer sizes. '-default' is the test bed with Open MPI's "
-        "default transport: puts, and send buffers that grow (docs/testbed.md)."
+        "Both engines on each test bed. The other test beds have fewer sizes. '-default' is the test bed with Open "
+        "MPI's default transport: puts, and send buffers that grow (docs/testbed.md)."
     )
     return Section(title, [text], [TextTable(columns, rows, 3)])
 
@@ -358,7 +358,9 @@ def document(result: Validation) -> dict[str, Any]:
         "maker": result.maker,
         "stages": [asdict(stage) for stage in result.stages],
         "verdicts": [
-            asdict(one) | {"within_limit": one.within_limit, "distance": one.distance} for one in verdicts(main)
+            {"source": source} | asdict(one) | {"within_limit": one.within_limit, "distance": one.distance}
+            for source in _engines(main)
+            for one in verdicts(main, source)
         ],
         "errors": [
             {"source": source, "collective": name, **asdict(found)}

@@ -6,13 +6,15 @@ import statistics
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.optimize import minimize_scalar, nnls
+from scipy.optimize import minimize_scalar
 
 from collwise.platforms import Ports
 from collwise.validation.calibration.latency_and_bandwidth import MessageTime
 
 _MOST_BURST_BYTES = 16384
-_MOST_ACKNOWLEDGEMENTS = 0.2
+# Of TCP over Ethernet: 66 bytes of acknowledgement for each packet of 1514. What exchanges take longer beyond that is
+# the processors'.
+_MOST_ACKNOWLEDGEMENTS = 66 / 1514
 _LEAST_POINTS = 4
 _DIGITS = 6
 
@@ -37,8 +39,10 @@ def fit_ports(
         return None
     largest = waiting if len(waiting) >= _LEAST_POINTS else eager
     m, seconds = _without_overheads(largest, overhead_seconds)
-    (base, per_byte), _ = nnls(np.stack([np.ones_like(m), m], axis=1) / seconds[:, None], np.ones_like(m))
-    rate = min(1 / max(per_byte, 1e-15), link_bytes_per_second)
+    # The base is negative where the burst saves more than the latency takes.
+    columns = np.stack([np.ones_like(m), m], axis=1) / seconds[:, None]
+    base, per_byte = np.linalg.lstsq(columns, np.ones_like(m), rcond=None)[0]
+    rate = min(1 / max(float(per_byte), 1e-15), link_bytes_per_second)
     m, seconds = _without_overheads(eager, overhead_seconds)
 
     def latency(burst: float) -> float:
@@ -51,7 +55,7 @@ def fit_ports(
         return float(np.sum((found / seconds - 1) ** 2))
 
     burst = min((0.0, float(minimize_scalar(error, bounds=(0, _MOST_BURST_BYTES), method="bounded").x)), key=error)
-    handshake = max(0.0, base + burst / rate - latency(burst)) if largest is waiting else 0.0
+    handshake = max(0.0, float(base) + burst / rate - latency(burst)) if largest is waiting else 0.0
     share = statistics.median(exchange_ratios) - 1 if exchange_ratios else 0.0
     return Ports(
         bytes_per_second=_rounded(rate),

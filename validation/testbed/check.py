@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,27 @@ def check(bed: Bed) -> Check:
         across=across,
         across_expected=across_expected if two else None,
     )
+
+
+def highest_rate(
+    shape: Shape,
+    rates: Sequence[float],
+    name: str,
+    on_check: Callable[[float, Check], None],
+    measured: Callable[[Bed], Check] = check,
+) -> float:
+    """The first of these rates, in bits per second, at which a test bed of that shape passes its check with a margin.
+
+    The margin is half of the tolerance of scaling. The last rate is taken unchecked where none passes. Each bed is up
+    only for its check; `on_check` gets what was found, `measured` makes the check. Raises what `check` raises.
+    """
+    for rate in rates[:-1]:
+        with temporarily_up(replace(shape, bits_per_second=rate), name) as bed:
+            found = measured(bed)
+        on_check(rate, found)
+        if found.ok and all(abs(one.scaling - 1) <= SCALING_TOLERANCE / 2 for one in found.exchanges):
+            return rate
+    return rates[-1]
 
 
 def _exchanges(bed: Bed) -> tuple[Exchange, ...]:

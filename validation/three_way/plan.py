@@ -14,7 +14,9 @@ from collwise.validation.testbed.shape import TRANSPORTS, Shape
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 
 NODES = 8
-BITS_PER_SECOND = 100e6
+BITS_PER_SECOND = 50e6
+RATES = (100e6, 50e6, 25e6, 12.5e6)
+"""Rates of the main test bed to be tried, in bits per second, the highest first."""
 _OTHER_RATE = 0.5
 _OTHER_NODES = (4, 16)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,31 +34,13 @@ def flat_network(
     over_ports: bool = False,
 ) -> NetworkTables:
     """A network of equal nodes, one process on each, without overheads."""
-    sizes = schedule.sizes.astype(np.float64)
-    zeros = np.zeros((1, len(sizes)))
-    transfer = (sizes * seconds_per_byte)[None, None]
-    rate = np.array([1 / seconds_per_byte]) if over_ports else None
-    return NetworkTables(
-        node_of=np.arange(schedule.procs),
-        class_of=np.zeros(schedule.procs),
-        send_seconds=zeros,
-        start_seconds=zeros,
-        receive_seconds=zeros,
-        reduce_seconds=zeros[0],
-        copy_seconds=zeros[0],
-        protocol=np.full(len(sizes), protocol),
-        handshake_seconds=zeros[None],
-        latency_seconds=np.full((1, 1, len(sizes)), latency_seconds),
-        transfer_seconds=transfer,
-        gap_seconds=transfer,
-        receive_gap_seconds=transfer[0],
-        local_latency_seconds=zeros,
-        local_transfer_seconds=zeros,
-        out_rate=rate,
-        in_rate=rate,
-        burst_bytes=np.zeros(1) if over_ports else None,
-        load_bytes=sizes if over_ports else None,
+    tables = NetworkTables.of_model(
+        schedule.procs, schedule.sizes, latency_seconds, seconds_per_byte, protocol=protocol
     )
+    if not over_ports:
+        return tables
+    rate = np.array([1 / seconds_per_byte])
+    return replace(tables, out_rate=rate, in_rate=rate, burst_bytes=np.zeros(1), load_bytes=schedule.sizes)
 
 
 @given(st.sampled_from(ALGORITHMS), st.integers(1, 257), st.integers(0, 5000), st.randoms(use_true_random=False))

@@ -65,7 +65,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         "| bcast | MPI's own choice | 2 | -10.0 % |",
         "| bcast | linear | 1 KiB to 8 KiB | 1 KiB | -50.0 % | two cores | 100 % | two cores 10 % | 7, 0 |",
         "| means that differ by at most sqrt(h1^2 + h2^2) | 8 (80 %) |",
-        "| test bed 4x100M | bcast | 30.0 % |",
+        "| test bed 4x100M | simulated | bcast | 30.0 % |",
         "| bcast | binary | 8 | 8 B | died |",
         "| alltoall of 1000 B, at half the rate beside twice the time | 60.0 ms | 80.0 ms | 75% |",
         "lmo: not fitted",

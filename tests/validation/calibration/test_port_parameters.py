@@ -18,9 +18,7 @@ def overheads(message_bytes: float) -> float:
 
 def times(rate: float, latency: float, burst: float, handshake: float) -> list[MessageTime]:
     return [
-        MessageTime(
-            m, overheads(m) + latency + max(0.0, m - burst) / rate + (handshake if m >= LIMIT else 0.0), 0.01
-        )
+        MessageTime(m, overheads(m) + latency + max(0.0, m - burst) / rate + (handshake if m >= LIMIT else 0.0), 0.01)
         for m in SIZES
     ]
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed.check import Check, Exchange, check, payload_bytes_per_second
+from collwise.validation.testbed.check import Check, Exchange, check, highest_rate, payload_bytes_per_second
+from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.throughput import StreamRates, latency_seconds, stream_rates
 
 Make = Callable[..., beds.Bed]
@@ -62,3 +63,25 @@ def test_what_is_not_fit_is_said() -> None:
     assert found().ok
     assert "all streams together" in found(together=60e6).problems[0]
     assert "the network alone does not limit it" in found(slower_seconds=0.05).problems[0]
+
+
+def found_with(scaling: float) -> Check:
+    return Check(1.0, 1.0, 1.0, 1.0, 0.2, 1e-5, (Exchange(1000, 0.04, 0.08 * scaling),))
+
+
+def test_the_highest_rate_is_the_first_whose_check_holds_with_a_margin(make: Make, name: str) -> None:
+    """At 30 Mbit/s the processors limit, at 20 the check holds without a margin, at 10 it holds."""
+    scaling = {3e7: 0.6, 2e7: 0.92, 1e7: 0.98}
+    seen: list[float] = []
+
+    def measured(bed: beds.Bed) -> Check:
+        return found_with(scaling[bed.shape.bits_per_second])
+
+    def rate_of(*rates: float) -> float:
+        seen.clear()
+        return highest_rate(Shape(2), rates, name, lambda rate, _: seen.append(rate), measured)
+
+    assert rate_of(3e7, 2e7, 1e7, 5e6) == 1e7
+    assert seen == [3e7, 2e7, 1e7]
+    assert rate_of(3e7, 2e7) == 2e7
+    assert name not in beds.names()

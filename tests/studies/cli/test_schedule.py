@@ -1,0 +1,78 @@
+"""collwise schedule, and --engine schedule, from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.studies.cli.model_commands import Capture, run
+
+ASKED = "schedule --platform gros --collective reduce --algorithm binomial --procs 8 --size 64KiB"
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
+
+
+def test_messages_rounds_path_and_picture(capsys: Capture) -> None:
+    code, shown, _ = run(f"{ASKED} --draw reduce.png", capsys)
+    assert code == 0
+    assert "56 messages, 448 KiB in all" in shown
+    assert "no overheads" in shown
+    assert Path("reduce.png").stat().st_size > 10_000
+
+    code, shown, _ = run(f"{ASKED} --json", capsys)
+    found = json.loads(shown)
+    assert code == 0
+    assert (found["messages"], found["bytes"], found["rounds"]) == (56, 7 * 2**16, 3)
+    parts = {row["part"]: row for row in found["critical_path"]}
+    assert sum(row["seconds"] for row in parts.values()) == pytest.approx(found["seconds"])
+    assert parts["latency"]["count"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (ASKED.replace("binomial", "binry"), "unknown reduce algorithm 'binry'; did you mean binary"),
+        (ASKED.replace("64KiB", "1KiB,2KiB"), "--size takes one size here, not 2"),
+        (f"{ASKED} --root 8", "--root 8 is not a rank (valid: 0 to 7)"),
+        (f"{ASKED} --procs 500", "platform 'gros' cannot hold P = 500"),
+        (
+            "schedule --platform gros --collective allgather --algorithm neighbor_exchange --procs 5 --size 8",
+            "allgather neighbor_exchange needs an even P: P = 5",
+        ),
+        (f"{ASKED.replace('--procs 8', '--procs 100')} --draw x.png", "--draw: 100 processes cannot be told apart"),
+        ("simulate --engine scedule --platform gros --collective bcast --procs 4", "did you mean schedule"),
+        ("fit --engine schedule --platform gros --model hockney --procs 4 -o x.toml", "has no experiments"),
+    ],
+)
+def test_errors_say_what_is_valid(arguments: str, says: str, capsys: Capture) -> None:
+    code, shown, error = run(arguments, capsys)
+    assert (code, shown) == (2, "")
+    assert says in error
+    assert not list(Path().glob("x.*"))
+
+
+def test_platform_xml_is_for_smpi(capsys: Capture) -> None:
+    assert run("platforms write gros -o gros.xml", capsys)[0] == 0
+    code, _, error = run("simulate --engine schedule --platform gros.xml --collective bcast --procs 4", capsys)
+    assert code == 2
+    assert "platform XML, which the schedule engine does not read" in error
+
+
+def test_a_selection_by_the_schedule_engine_needs_no_simulator(capsys: Capture) -> None:
+    swept = "--platform gros --collective allreduce --procs 4,8 --sizes 1KiB,1MiB --engine schedule"
+    code, shown, _ = run(f"simulate {swept} --json", capsys)
+    assert code == 0
+    best = min(
+        (row["seconds"], row["algorithm"])
+        for row in json.loads(shown)
+        if (row["procs"], row["message_bytes"]) == (8, 2**20)
+    )
+    code, shown, error = run(f"select {swept} --by simulated --json", capsys)
+    assert code == 0, error
+    assert best[1] in shown

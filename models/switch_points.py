@@ -10,7 +10,7 @@ missed. Candidates that are far behind all over a sixteenth of a doubling are no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +69,7 @@ def switch_points(
     largest_bytes: int,
     segment_bytes: Sequence[int] = (),
     tolerance: float = 0.0,
-) -> dict[int, Standings]:
+) -> Mapping[int, Standings]:
     """For each P the message sizes, from the least to the largest, from which other candidates are `good_enough`.
 
     The first pair is at `least_bytes`. Times may jump at each multiple of `segment_bytes` and at the byte behind it.
@@ -84,7 +84,7 @@ def switch_points(
     home = np.searchsorted(steps, starts, side="right") - 1
     ranges = np.stack([np.repeat(counts, len(starts)), *np.tile(narrow, len(counts))])
     found = _settled(candidates, ranges, near[:, :, home].reshape(len(candidates), -1), tolerance)
-    return _by_procs(*(np.concatenate(column, axis=-1) for column in zip(*found, strict=True)), len(candidates))
+    return _by_procs(len(candidates), *(np.concatenate(column, axis=-1) for column in zip(*found, strict=True)))
 
 
 def _one_of(number: int, index: Indices) -> NDArray[np.bool_]:
@@ -166,7 +166,8 @@ def _settled(
         left: list[NDArray[np.bool_]] = []
         known: list[NDArray[np.bool_]] = []
         for first in range(0, ranges.shape[1], at_once):
-            part, here, sure = (array[:, first : first + at_once] for array in (ranges, wanted, good))
+            some = slice(first, first + at_once)
+            part, here, sure = ranges[:, some], wanted[:, some], good[:, some]
             procs, starts, ends = part
             probes = _probes(starts, ends)
             seconds = _at_probes(candidates, procs, probes, here)
@@ -187,7 +188,8 @@ def _settled(
             halves += [np.stack([procs, starts, middle]), np.stack([procs, middle + 1, ends])]
             left += [(winner | found.rivals | found.unclear | (found.good & ~one))[:, again]] * 2
             known += [sure[:, again]] * 2
-        ranges, wanted, good = (np.concatenate(parts, axis=1) for parts in (halves, left, known))
+        ranges = np.concatenate(halves, axis=1)
+        wanted, good = np.concatenate(left, axis=1), np.concatenate(known, axis=1)
 
 
 def _probes(starts: Indices, ends: Indices) -> Indices:
@@ -246,7 +248,7 @@ def _clear(difference: Array, along: Array) -> NDArray[np.bool_]:
     return np.asarray(np.min(difference, axis=1) >= _BEND * bend)
 
 
-def _by_procs(procs: Indices, starts: Indices, bits: Bits, number: int) -> dict[int, Standings]:
+def _by_procs(number: int, procs: Indices, starts: Indices, bits: Bits) -> Mapping[int, Standings]:
     """By P, ascending in size, from the bits of a number of candidates; what says the same as before is dropped."""
     order = np.lexsort((starts, procs))
     procs, starts, bits = procs[order], starts[order], bits[:, order]

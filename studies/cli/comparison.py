@@ -148,7 +148,7 @@ def select(
         ),
         tolerance=option(
             "By how many percent a choice may be slower than the best, so that the table is short; 0: the fastest.",
-            click.FloatRange(min=0),
+            float,
             TOLERANCE_PERCENT,
             metavar="PERCENT",
         ),

@@ -352,4 +352,4 @@ def test_failed_c_build_shows_its_log_or_warns_once(clone: Path, tools: Path) ->
     needed = call(clone / "collwise", "simulate", path=tools)
     assert needed.returncode == 2
     assert "broken source" in needed.stderr
-    assert "build/smpi-system failed" in needed.stderr.splitlines()[-1]
+    assert "build/schedule failed" in needed.stderr.splitlines()[-1]

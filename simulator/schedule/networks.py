@@ -92,6 +92,12 @@ def ports_of(platform: HostPlatform) -> Ports | None:
     return described.ports if isinstance(described, Platform) else None
 
 
+def has_overheads(platform: HostPlatform) -> bool:
+    """Whether messages cost the processors any time. Raises UsageError for platform XML."""
+    rows = [row for kind in _classes_of(_described(platform)[1]) for row in (*kind.send, *kind.start, *kind.receive)]
+    return any(base > 0 or per_byte > 0 for _, base, per_byte in rows)
+
+
 def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTables:
     rates = np.array([ports.bytes_per_second])
     return replace(
@@ -125,8 +131,8 @@ def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | Hetero
         order, platform = platform.order, platform.base
     if not isinstance(platform, Platform | HeterogeneousPlatform):
         raise UsageError(
-            f"platform '{platform.name}' is platform XML, which the schedule engine does not read; "
-            "valid: a description (.toml), or --engine smpi"
+            f"platform '{platform.name}' is platform XML, which the schedule engine does not read "
+            "(valid: a description in TOML; SMPI simulates platform XML)"
         )
     return order, platform
 

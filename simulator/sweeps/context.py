@@ -103,6 +103,7 @@ class SimulationContext:
         if self.engine.experiments is None:
             others = ", ".join(engine.name for engine in ENGINES.values() if engine.experiments)
             raise UsageError(
-                f"engine {self.engine.name} has no experiments between a few processes; valid here: {others}"
+                f"engine {self.engine.name} has no experiments between a few processes, with which models are fitted; "
+                f"valid here: --engine {others}, or --parameters FILE where a command has it"
             )
         return self.engine.experiments(platform, procs, processes_per_node, in_parallel, self)

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Sequence
 from functools import partial
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, warn
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.library import LIBRARY, Schedule
-from collwise.simulator.schedule.networks import network_tables, ports_of
+from collwise.simulator.schedule.networks import has_overheads, network_tables, ports_of
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -45,6 +45,11 @@ class ScheduleRunner(Runner):
         """Times the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
+        if not has_overheads(self.platform):
+            warn(
+                f"platform '{self.platform.name}' has no overheads (os, or, ois): messages cost processors nothing, so "
+                "that short messages and small segments seem too cheap, and are chosen too often"
+            )
         tasks = [partial(self._time, case, keep) for case in sorted(cases, key=cost_of)]
         run_concurrently(tasks, self._jobs, self._stop)
 

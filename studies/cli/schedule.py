@@ -44,11 +44,13 @@ def schedule(
     """
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.library import Schedule
-    from collwise.simulator.schedule.networks import network_tables
+    from collwise.simulator.schedule.networks import has_overheads, network_tables
 
     for name, values in (("--size", size), ("--segment", segment or (0,))):
         if len(values) != 1:
             raise UsageError(f"{name} takes one size here, not {len(values)}")
+    if draw is not None and draw.suffix not in (".png", ".svg"):
+        raise UsageError(f"--draw: '{draw}' ends neither in .png nor in .svg")
     entry = Catalogue.load().algorithm(collective, algorithm)
     if objection := entry.objection(procs):
         raise UsageError(f"{collective} {algorithm} {objection}: P = {procs}")
@@ -81,9 +83,9 @@ def schedule(
     ]
     heads = ("part", "how often", "bytes", "time", "share")
     print_table(f"critical path on {platform.title}: {format_seconds(played.seconds)}", heads, rows)
-    if not network.send_seconds.any() and not network.receive_seconds.any():
+    if not has_overheads(platform):
         click.echo(
-            "This platform has no overheads: messages cost the processors nothing, and small ones seem too cheap."
+            "The platform has no overheads: messages cost the processors nothing, and small ones seem too cheap."
         )
     if draw is not None:
         click.echo(f"written: {draw}")

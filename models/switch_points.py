@@ -1,16 +1,17 @@
-"""Where the fastest of several candidates changes with the message size: to the byte, by bisection.
+"""Which of several candidates are the fastest, or nearly, and where that changes with the message size: to the byte.
 
 The times of formulas are smooth between jumps and kinks. A range of sizes is settled when one candidate is the fastest
-at every probe, ahead of each other one by more than their difference bends between the probes; else it is halved, down
-to single bytes. The jumps at and behind multiples of segment sizes are known beforehand and bound the ranges: where all
-segments are full, their size may reach the eager limit, which those of smaller and larger messages do not. Any other
-leap that reverts within a 64th of a doubling may be missed. Candidates that are far behind all over a sixteenth of
-a doubling are not evaluated there again.
+at every probe, ahead of each other one by more than their difference bends between the probes, and each other one is
+as clearly within the tolerance or beyond; else it is halved, down to single bytes. The jumps at and behind multiples of
+segment sizes are known beforehand and bound the ranges: where all segments are full, their size may reach the eager
+limit, which those of smaller and larger messages do not. Any other leap that reverts within a 64th of a doubling may be
+missed. Candidates that are far behind all over a sixteenth of a doubling are not evaluated there again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,11 @@ from numpy.typing import NDArray
 from collwise.models.piecewise import Array
 
 Indices = NDArray[np.int64]
+Bits = NDArray[np.uint8]
 # Seconds of a candidate at arrays of P and of message bytes; nan where it has no time.
 Times = Callable[[Array, Array], Array]
+# From which message sizes on, ascending, which candidates are fast enough; none where none has a time.
+Standings = Sequence[tuple[int, frozenset[int]]]
 
 NOBODY = -1
 """Stands for a candidate where none has a time."""
@@ -32,7 +36,7 @@ _RANGES_A_DOUBLING = 16
 _PROBES = np.array([0.0, 0.23, 0.49, 0.74, 1.0])
 # How much further a difference may bend between the probes than at them: a kink or a jump shows at least half of it.
 _BEND = 4.0
-# A candidate that is slower than this many times the fastest all over a step is left out there.
+# A candidate that is slower than this many times the fastest with its tolerance all over a step is left out there.
 _FAR = 1.5
 # Times held in memory at once.
 _MOST_TIMES = 2_000_000
@@ -40,10 +44,22 @@ _MOST_TIMES = 2_000_000
 
 def fastest(seconds: Array) -> Indices:
     """The first of the fastest candidates (first axis) at every point, NOBODY where all are nan or infinite."""
-    known = np.where(np.isnan(seconds), np.inf, seconds)
+    known = _known(seconds)
     least = np.min(known, axis=0)
-    first = np.argmax(known <= least + np.where(np.isfinite(least), np.abs(least), 0.0) * TIE, axis=0)
+    first = np.argmax(known <= least + _allowed(least, 0.0), axis=0)
     return np.where(np.isfinite(least), first, NOBODY)
+
+
+def good_enough(seconds: Array, tolerance: float) -> NDArray[np.bool_]:
+    """Which candidates (first axis) take at most (1 + tolerance) times as long as the fastest, at every point.
+
+    With a tolerance of 0 that is the one that `fastest` names, although others may be as fast.
+    """
+    good = _one_of(len(seconds), fastest(seconds))
+    if tolerance:
+        least = np.min(_known(seconds), axis=0)
+        good |= np.isfinite(seconds) & (_known(seconds) <= least + _allowed(least, tolerance))
+    return good
 
 
 def switch_points(
@@ -52,11 +68,11 @@ def switch_points(
     least_bytes: int,
     largest_bytes: int,
     segment_bytes: Sequence[int] = (),
-) -> dict[int, tuple[tuple[int, int], ...]]:
-    """For each P the message sizes, from the least to the largest, from which another candidate is the fastest.
+    tolerance: float = 0.0,
+) -> Mapping[int, Standings]:
+    """For each P the message sizes, from the least to the largest, from which other candidates are `good_enough`.
 
-    A pair is a size in bytes and the candidate's index as `fastest` has it; the first is at `least_bytes`. Times may
-    jump at each multiple of `segment_bytes` and at the byte behind it.
+    The first pair is at `least_bytes`. Times may jump at each multiple of `segment_bytes` and at the byte behind it.
     """
     counts = np.array(procs, dtype=np.int64)
     doublings = np.arange(0, np.log2(max(largest_bytes, 1)) + 1, 1 / _RANGES_A_DOUBLING)
@@ -64,11 +80,21 @@ def switch_points(
     behind = [np.arange(1, largest_bytes + 1, size, dtype=np.int64) for size in segment_bytes if size > 0]
     starts = _within(least_bytes, largest_bytes, steps, *behind)
     narrow = _from_to(starts, largest_bytes)
-    near = _near(candidates, counts, _from_to(steps, largest_bytes), narrow)
+    near = _near(candidates, counts, _from_to(steps, largest_bytes), narrow, _FAR * (1 + tolerance))
     home = np.searchsorted(steps, starts, side="right") - 1
     ranges = np.stack([np.repeat(counts, len(starts)), *np.tile(narrow, len(counts))])
-    found = _settled(candidates, ranges, near[:, :, home].reshape(len(candidates), -1))
-    return _merged(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    found = _settled(candidates, ranges, near[:, :, home].reshape(len(candidates), -1), tolerance)
+    return _by_procs(len(candidates), *(np.concatenate(column, axis=-1) for column in zip(*found, strict=True)))
+
+
+def _one_of(number: int, index: Indices) -> NDArray[np.bool_]:
+    """Marks one of a number of candidates (first axis) at every point, none where the index is NOBODY."""
+    return np.asarray(np.arange(number).reshape(-1, *[1] * index.ndim) == index)
+
+
+def _allowed(least: Array, tolerance: float) -> Array:
+    """How many seconds more than the least are within the tolerance; 0 where there is no least time."""
+    return np.where(np.isfinite(least), np.abs(least), 0.0) * (tolerance + TIE)
 
 
 def _within(least: int, largest: int, *sizes: Indices) -> Indices:
@@ -82,8 +108,10 @@ def _from_to(starts: Indices, largest: int) -> Indices:
     return np.stack([starts, np.append(starts[1:] - 1, largest)])
 
 
-def _near(candidates: Sequence[Times], counts: Indices, wide: Indices, narrow: Indices) -> NDArray[np.bool_]:
-    """Which candidates may be the fastest somewhere in a wide range, shape (candidates, P, ranges).
+def _near(
+    candidates: Sequence[Times], counts: Indices, wide: Indices, narrow: Indices, far: float
+) -> NDArray[np.bool_]:
+    """Which candidates may be the fastest or nearly somewhere in a wide range, shape (candidates, P, ranges).
 
     Looked at are its probes, and both ends of the narrow ranges in it: where all segments are full, or one more has
     made them short, times may leap for a single byte.
@@ -95,9 +123,9 @@ def _near(candidates: Sequence[Times], counts: Indices, wide: Indices, narrow: I
     for some in np.split(counts, range(at_once, len(counts), at_once)):
         seconds = _over_grid(candidates, some, probes)
         slowest_best = np.max(np.min(seconds, axis=0), axis=-1)
-        near = np.min(seconds, axis=-1) <= _FAR * slowest_best
+        near = np.min(seconds, axis=-1) <= far * slowest_best
         seconds = _over_grid(candidates, some, bounds)
-        here = np.any(seconds <= _FAR * np.min(seconds, axis=0), axis=-1)
+        here = np.any(seconds <= far * np.min(seconds, axis=0), axis=-1)
         found.append(near | np.logical_or.reduceat(here, first, axis=-1))
     return np.concatenate(found, axis=1)
 
@@ -124,33 +152,44 @@ def _known(seconds: Array) -> Array:
 
 
 def _settled(
-    candidates: Sequence[Times], ranges: Indices, wanted: NDArray[np.bool_]
-) -> Iterator[tuple[Indices, Indices, Indices]]:
-    """P, first size and fastest candidate of ranges in which that does not change.
+    candidates: Sequence[Times], ranges: Indices, wanted: NDArray[np.bool_], tolerance: float
+) -> Iterator[tuple[Indices, Indices, Bits]]:
+    """P, first size and the candidates that are good enough, as bits, of ranges in which these do not change.
 
-    The rows of `ranges` are P, the first and the last size; `wanted` says which candidates may win in each of them.
+    The rows of `ranges` are P, the first and the last size; `wanted` says which candidates may be good enough in each.
     """
     at_once = max(1, _MOST_TIMES // (len(_PROBES) * len(candidates)))
+    # Those known to be good enough all over a range; they are not wanted there any more.
+    good = np.zeros_like(wanted)
     while ranges.size:
         halves: list[Indices] = []
         left: list[NDArray[np.bool_]] = []
+        known: list[NDArray[np.bool_]] = []
         for first in range(0, ranges.shape[1], at_once):
-            part, here = ranges[:, first : first + at_once], wanted[:, first : first + at_once]
+            some = slice(first, first + at_once)
+            part, here, sure = ranges[:, some], wanted[:, some], good[:, some]
             procs, starts, ends = part
             probes = _probes(starts, ends)
             seconds = _at_probes(candidates, procs, probes, here)
             winners = fastest(seconds)
-            rivals = _rivals(seconds, here, winners[:, 0], probes)
-            one = np.all(winners == winners[:, :1], axis=1) & ~np.any(rivals, axis=0)
-            yield procs[one], starts[one], winners[one, 0]
-            known = ~one & (ends - starts < len(_PROBES))
-            yield np.repeat(procs[known], len(_PROBES)), probes[known].ravel(), winners[known].ravel()
-            again = ~one & ~known
+            winner = _one_of(len(candidates), winners[:, 0])
+            found = _compared(seconds, here & ~winner, winners[:, 0], probes, tolerance)
+            one = np.all(winners == winners[:, :1], axis=1) & ~np.any(found.rivals, axis=0)
+            sure = sure | (found.good & one)
+            done = one & ~np.any(found.unclear, axis=0)
+            yield procs[done], starts[done], np.packbits((sure | winner)[:, done], axis=0)
+            short = ~done & (ends - starts < len(_PROBES))
+            each = good_enough(seconds[:, short], tolerance) | sure[:, short, None]
+            bits = np.packbits(each.reshape(len(candidates), -1), axis=0)
+            yield np.repeat(procs[short], len(_PROBES)), probes[short].ravel(), bits
+            again = ~done & ~short
             procs, starts, ends = part[:, again]
             middle = (starts + ends) // 2
             halves += [np.stack([procs, starts, middle]), np.stack([procs, middle + 1, ends])]
-            left += [(rivals | (np.arange(len(candidates))[:, None] == winners[:, 0]))[:, again]] * 2
-        ranges, wanted = np.concatenate(halves, axis=1), np.concatenate(left, axis=1)
+            left += [(winner | found.rivals | found.unclear | (found.good & ~one))[:, again]] * 2
+            known += [sure[:, again]] * 2
+        ranges = np.concatenate(halves, axis=1)
+        wanted, good = np.concatenate(left, axis=1), np.concatenate(known, axis=1)
 
 
 def _probes(starts: Indices, ends: Indices) -> Indices:
@@ -162,33 +201,61 @@ def _probes(starts: Indices, ends: Indices) -> Indices:
     return np.where(width < len(_PROBES), every, spread)
 
 
-def _rivals(seconds: Array, wanted: NDArray[np.bool_], winner: Indices, probes: Indices) -> NDArray[np.bool_]:
-    """Which candidates may be faster than a range's winner at its first probe somewhere, shape (candidates, ranges).
+@dataclass(frozen=True)
+class _Compared:
+    """Candidates of ranges beside the winner, each of shape (candidates, ranges).
 
-    Seconds have the shape (candidates, ranges, probes); candidates that are not wanted in a range have no time there.
+    `rivals` may be faster than it somewhere; `good` are good enough all over, if none is, and `unclear` may be so in
+    a part of the range.
     """
-    rivals = wanted & (np.arange(len(wanted))[:, None] != winner)
+
+    rivals: NDArray[np.bool_]
+    good: NDArray[np.bool_]
+    unclear: NDArray[np.bool_]
+
+
+def _compared(
+    seconds: Array, others: NDArray[np.bool_], winner: Indices, probes: Indices, tolerance: float
+) -> _Compared:
+    """Compares other candidates with a range's winner at its first probe.
+
+    Seconds have the shape (candidates, ranges, probes), `others` (candidates, ranges).
+    """
+    rivals, good = others.copy(), np.zeros_like(others)
+    unclear = others.copy() if tolerance else rivals
     best = np.take_along_axis(seconds, winner[None, :, None], axis=0)[0]
     along = (probes - probes[:, :1]) / np.maximum(probes[:, -1:] - probes[:, :1], 1)
-    for index, mine in enumerate(rivals):
+    for index, mine in enumerate(others):
         which = np.flatnonzero(mine)
-        times, least = seconds[index, which], best[which]
+        times, least, place = seconds[index, which], best[which], along[which]
+        never = np.all(np.isinf(times), axis=1)
         with np.errstate(invalid="ignore"):
-            # How far the winner is ahead: an earlier one with the same time would have won.
-            ahead = times - least + np.where(index > winner[which], TIE, -TIE)[:, None] * np.abs(least)
-            straight = ahead[:, :1] + (ahead[:, -1:] - ahead[:, :1]) * along[which]
-            bend = np.max(np.abs(ahead - straight), axis=1)
-            clear = np.min(ahead, axis=1) >= _BEND * bend
-        mine[which] = ~(clear | np.all(np.isinf(times), axis=1))
-    return rivals
+            ahead = times - least
+            # An earlier one with the same time would have won.
+            tie = np.where(index > winner[which], TIE, -TIE)[:, None] * np.abs(least)
+            rivals[index, which] = ~(_clear(ahead + tie, place) | never)
+            if tolerance:
+                beyond = ahead - _allowed(least, tolerance)
+                good[index, which] = _clear(-beyond, place)
+                unclear[index, which] = ~(good[index, which] | _clear(beyond, place) | never)
+    return _Compared(rivals, good, unclear)
 
 
-def _merged(procs: Indices, starts: Indices, winners: Indices) -> dict[int, tuple[tuple[int, int], ...]]:
-    """By P, ascending in size; ranges that say what the one before says are dropped."""
+def _clear(difference: Array, along: Array) -> NDArray[np.bool_]:
+    """Whether differences at the probes are so far above 0 that they are so between them, too, for each range."""
+    straight = difference[:, :1] + (difference[:, -1:] - difference[:, :1]) * along
+    bend = np.max(np.abs(difference - straight), axis=1)
+    return np.asarray(np.min(difference, axis=1) >= _BEND * bend)
+
+
+def _by_procs(number: int, procs: Indices, starts: Indices, bits: Bits) -> Mapping[int, Standings]:
+    """By P, ascending in size, from the bits of a number of candidates; what says the same as before is dropped."""
     order = np.lexsort((starts, procs))
-    procs, starts, winners = procs[order], starts[order], winners[order]
-    changes = np.append(True, (procs[1:] != procs[:-1]) | (winners[1:] != winners[:-1]))
-    rows: dict[int, list[tuple[int, int]]] = {}
-    for p, start, winner in zip(procs[changes], starts[changes], winners[changes], strict=True):
-        rows.setdefault(int(p), []).append((int(start), int(winner)))
-    return {p: tuple(row) for p, row in rows.items()}
+    procs, starts, bits = procs[order], starts[order], bits[:, order]
+    changes = np.append(True, (procs[1:] != procs[:-1]) | np.any(bits[:, 1:] != bits[:, :-1], axis=0))
+    kinds, which = np.unique(bits[:, changes], axis=1, return_inverse=True)
+    members = [frozenset(np.flatnonzero(column).tolist()) for column in np.unpackbits(kinds, axis=0, count=number).T]
+    found: dict[int, list[tuple[int, frozenset[int]]]] = {}
+    for p, start, kind in zip(procs[changes].tolist(), starts[changes].tolist(), which.ravel().tolist(), strict=True):
+        found.setdefault(p, []).append((start, members[kind]))
+    return found

@@ -38,8 +38,17 @@ void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item
     if (count < *room) {
         return items;
     }
-    *room = *room == 0 ? 64 : 2 * *room;
+    *room = *room == 0 ? 4 : 2 * *room;
     return play_checked(all, realloc(items, *room * item_bytes));
+}
+
+static void make_room_for_spans(play *all, size_t count) {
+    all->message_spans =
+        play_grown(all, all->message_spans, count, &all->message_spans_room, sizeof *all->message_spans);
+}
+
+static message_spans *spans_of(const play *all, int32_t index) {
+    return &all->message_spans[all->trace == NULL ? 0 : index];
 }
 
 static int32_t new_message(play *all) {
@@ -50,6 +59,9 @@ static int32_t new_message(play *all) {
         all->messages = play_grown(all, all->messages, all->message_count, &all->message_room, sizeof *all->messages);
         if (all->ports != NULL) {
             ports_make_room(all, all->message_count);
+        }
+        if (all->trace != NULL) {
+            make_room_for_spans(all, all->message_count);
         }
         index = (int32_t)all->message_count++;
     }
@@ -82,49 +94,13 @@ static int32_t note(play *all, schedule_spent spent, int rank, int peer, uint32_
 /* --- Connections ---------------------------------------------------------------------------------------------------
  */
 
-static uint32_t source_place(const process *to, int source) {
-    uint32_t mask = to->source_places - 1, place = (uint32_t)source * 0x9e3779b1U >> 7 & mask;
-    while (to->sources[place].source != NONE && to->sources[place].source != source) {
-        place = (place + 1) & mask;
-    }
-    return place;
-}
-
-static void make_room_for_sources(play *all, process *to) {
-    struct known_source *before = to->sources;
-    uint32_t places = to->source_places;
-    to->source_places = places == 0 ? 4 : 2 * places;
-    to->sources = malloc(to->source_places * sizeof *to->sources);
-    if (to->sources == NULL) {
-        to->sources = before;
-        to->source_places = places;
-        play_fail(all, "out of memory");
-    }
-    for (uint32_t i = 0; i < to->source_places; i++) {
-        to->sources[i].source = NONE;
-    }
-    for (uint32_t i = 0; i < places; i++) {
-        if (before[i].source != NONE) {
-            to->sources[source_place(to, before[i].source)] = before[i];
-        }
-    }
-    free(before);
-}
-
-static int32_t connection_between(play *all, int source, int destination) {
-    process *to = &all->processes[destination];
-    if (2 * to->source_count >= to->source_places) {
-        make_room_for_sources(all, to);
-    }
-    struct known_source *known = &to->sources[source_place(to, source)];
-    if (known->source == NONE) {
-        all->connections =
-            play_grown(all, all->connections, all->connection_count, &all->connection_room, sizeof *all->connections);
-        *known = (struct known_source){source, (int32_t)all->connection_count};
-        all->connections[all->connection_count++] = (connection){.first = NONE, .last = NONE, .latest = NONE};
-        to->source_count++;
-    }
-    return known->connection;
+/* The number of the connection from a process to another, NONE if the latter never receives from the former. */
+static int32_t connection_between(const play *all, int source, int destination) {
+    const process *to = &all->processes[destination];
+    int relative = source - destination;
+    const schedule_source *found =
+        schedule_find_source(to->program, (uint32_t)(relative < 0 ? relative + all->played->procs : relative));
+    return found->source_and_one == 0 ? NONE : to->first_connection + (int32_t)found->number;
 }
 
 /* --- Requests ------------------------------------------------------------------------------------------------------
@@ -143,22 +119,24 @@ static void complete(play *all, int rank, uint32_t slot, double seconds, int32_t
     }
 }
 
-void play_message_left(play *all, const message *one, double seconds) {
+void play_message_left(play *all, int32_t index, double seconds) {
+    const message *one = &all->messages[index];
     if (one->protocol == SCHEDULE_RENDEZVOUS) {
         int32_t after = note(all, SCHEDULE_SPENT_LEAVING, one->source, one->destination, one->size, one->start_seconds,
-                             seconds, one->started_after);
+                             seconds, spans_of(all, index)->started);
         complete(all, one->source, one->send_slot, seconds, after);
     }
 }
 
 /* The answer to a synchronous send sets out when the message is there and its receive posted. */
-static void answer(play *all, const message *one, double seconds) {
+static void answer(play *all, int32_t index, double seconds) {
+    const message *one = &all->messages[index];
     const schedule_network *network = all->network;
     double latency = is_local(all, one) ? network->local_latency_seconds[class_index(all, one->source, one->size)]
                                         : network->latency_seconds[pair_index(all, one)];
     double answered = seconds + play_later(latency, network->handshake_seconds[pair_index(all, one)] / 2);
     int32_t after = note(all, SCHEDULE_SPENT_LEAVING, one->source, one->destination, one->size, one->start_seconds,
-                         answered, one->started_after);
+                         answered, spans_of(all, index)->started);
     complete(all, one->source, one->send_slot, answered, after);
 }
 
@@ -168,10 +146,10 @@ static void finish_if_done(play *all, int32_t index) {
     if (one->is_posted && one->arrival_seconds < INFINITY) {
         int is_late = one->arrival_seconds >= one->receive_seconds;
         if (one->protocol == SCHEDULE_CONFIRMED) {
-            answer(all, one, is_late ? one->arrival_seconds : one->receive_seconds);
+            answer(all, index, is_late ? one->arrival_seconds : one->receive_seconds);
         }
         complete(all, one->destination, one->receive_slot, is_late ? one->arrival_seconds : one->receive_seconds,
-                 is_late ? one->arrived_after : one->posted_after);
+                 is_late ? spans_of(all, index)->arrived : spans_of(all, index)->posted);
         free_message(all, index);
     }
 }
@@ -179,8 +157,9 @@ static void finish_if_done(play *all, int32_t index) {
 void play_message_arrived(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
     one->arrival_seconds = seconds;
-    one->arrived_after = note(all, SCHEDULE_SPENT_ON_WAY, one->source, one->destination, one->size, one->start_seconds,
-                              seconds, one->started_after);
+    message_spans *spans = spans_of(all, index);
+    spans->arrived = note(all, SCHEDULE_SPENT_ON_WAY, one->source, one->destination, one->size, one->start_seconds,
+                          seconds, spans->started);
     finish_if_done(all, index);
 }
 
@@ -193,24 +172,23 @@ static void start_by_model(play *all, int32_t index, double seconds) {
     double arrival;
     if (is_local(all, one)) {
         size_t at = class_index(all, one->source, one->size);
-        connection *over = &all->connections[one->connection];
-        double leaves = play_later(seconds, over->free_seconds);
-        over->free_seconds = leaves + network->local_transfer_seconds[at];
-        arrival = over->free_seconds + network->local_latency_seconds[at];
+        double *free_seconds = &all->local_free_seconds[one->connection];
+        *free_seconds = play_later(seconds, *free_seconds) + network->local_transfer_seconds[at];
+        arrival = *free_seconds + network->local_latency_seconds[at];
     } else {
         size_t at = pair_index(all, one);
         process *from = &all->processes[one->source];
         double leaves = seconds;
         if (from->port_free_seconds > seconds) {
             leaves = one->start_seconds = from->port_free_seconds;
-            one->started_after = from->port_after;
+            spans_of(all, index)->started = from->port_after;
         }
         from->port_free_seconds = leaves + network->gap_seconds[at];
         from->port_after = note(all, SCHEDULE_SPENT_IN_GAP, one->source, one->destination, one->size, leaves,
-                                from->port_free_seconds, one->started_after);
+                                from->port_free_seconds, spans_of(all, index)->started);
         arrival = leaves + network->latency_seconds[at] + network->transfer_seconds[at];
     }
-    play_message_left(all, one, arrival);
+    play_message_left(all, index, arrival);
     play_message_arrived(all, index, arrival);
 }
 
@@ -226,10 +204,11 @@ static void start_if_possible(play *all, int32_t index) {
         return;
     }
     double seconds = one->send_seconds;
-    one->started_after = one->sent_after;
+    message_spans *spans = spans_of(all, index);
+    spans->started = spans->sent;
     if (waits && one->receive_seconds > seconds) {
         seconds = one->receive_seconds;
-        one->started_after = one->posted_after;
+        spans->started = spans->posted;
     }
     one->start_seconds = seconds;
     if (waits) {
@@ -245,6 +224,9 @@ static void start_if_possible(play *all, int32_t index) {
 /* The first message of the connection that lacks this side, or a new one at its end. */
 static int32_t match(play *all, int source, int destination, uint32_t size, int is_send) {
     int32_t number = connection_between(all, source, destination);
+    if (number == NONE) {
+        play_fail(all, "a send of process %d has no counterpart in process %d", source, destination);
+    }
     connection *over = &all->connections[number];
     int32_t index = over->first;
     if (index != NONE && (is_send ? !all->messages[index].is_sent : !all->messages[index].is_posted)) {
@@ -259,7 +241,6 @@ static int32_t match(play *all, int source, int destination, uint32_t size, int 
         return index;
     }
     index = new_message(all);
-    over = &all->connections[number];
     message *one = &all->messages[index];
     one->source = source;
     one->destination = destination;
@@ -283,9 +264,9 @@ static void post_send(play *all, int source, int destination, uint32_t size, uin
     one->protocol = (uint8_t)protocol;
     one->send_slot = slot;
     one->send_seconds = seconds;
-    one->sent_after = all->processes[source].after;
+    spans_of(all, index)->sent = all->processes[source].after;
     if (protocol == SCHEDULE_EAGER || protocol == SCHEDULE_DEFERRED) {
-        complete(all, source, slot, seconds, one->sent_after);
+        complete(all, source, slot, seconds, all->processes[source].after);
     }
     start_if_possible(all, index);
 }
@@ -296,7 +277,7 @@ static void post_receive(play *all, int source, int destination, uint32_t size, 
     one->is_posted = 1;
     one->receive_slot = slot;
     one->receive_seconds = seconds;
-    one->posted_after = all->processes[destination].after;
+    spans_of(all, index)->posted = all->processes[destination].after;
     if (one->is_sent && waits_for_receive(one->protocol)) {
         start_if_possible(all, index);
     } else {
@@ -306,11 +287,6 @@ static void post_receive(play *all, int source, int destination, uint32_t size, 
 
 /* --- Processes -----------------------------------------------------------------------------------------------------
  */
-
-static int earlier(const void *left, const void *right) {
-    const request *a = left, *b = right;
-    return (a->seconds > b->seconds) - (a->seconds < b->seconds);
-}
 
 /* The process's own time. */
 static void spend(play *all, int rank, schedule_spent on, int peer, uint32_t size, double seconds) {
@@ -345,31 +321,43 @@ static void take(play *all, int rank, const request *one) {
     }
 }
 
-enum { FEW_REQUESTS = 16 };
+/* How many items from the first one on are in order. */
+static size_t run_length(const request *items, size_t count) {
+    size_t length = 1;
+    while (length < count && items[length - 1].seconds <= items[length].seconds) {
+        length++;
+    }
+    return length;
+}
+
+/* Sorts by time, keeping the order of equal times, and returns where the result is: in `items` or `other`. What is
+ * completed together mostly has its order already, so runs are merged two by two. */
+static request *sort(request *items, request *other, size_t count) {
+    while (run_length(items, count) < count) {
+        for (size_t done = 0; done < count;) {
+            size_t left = done, middle = left + run_length(items + left, count - left);
+            size_t right = middle, end = right + (right < count ? run_length(items + right, count - right) : 0);
+            while (left < middle || right < end) {
+                int takes_right = left == middle || (right < end && items[right].seconds < items[left].seconds);
+                other[done++] = items[takes_right ? right++ : left++];
+            }
+        }
+        request *sorted = other;
+        other = items;
+        items = sorted;
+    }
+    return items;
+}
 
 /* Takes `count` complete requests from the one with number `first` on. */
 static void take_all(play *all, int rank, uint64_t first, uint32_t count) {
     process *now = &all->processes[rank];
-    request few[FEW_REQUESTS], *list = few;
-    if (count > FEW_REQUESTS) {
-        list = play_checked(all, malloc(count * sizeof *list));
-    }
     for (uint32_t i = 0; i < count; i++) {
-        list[i] = now->requests[(first + i) & now->mask];
-        for (uint32_t j = i; count <= FEW_REQUESTS && j > 0 && list[j - 1].seconds > list[j].seconds; j--) {
-            request later = list[j - 1];
-            list[j - 1] = list[j];
-            list[j] = later;
-        }
+        all->sorted[i] = now->requests[(first + i) & now->mask];
     }
-    if (count > FEW_REQUESTS) {
-        qsort(list, count, sizeof *list, earlier);
-    }
+    const request *sorted = sort(all->sorted, all->sorted + count, count);
     for (uint32_t i = 0; i < count; i++) {
-        take(all, rank, &list[i]);
-    }
-    if (list != few) {
-        free(list);
+        take(all, rank, &sorted[i]);
     }
 }
 
@@ -413,12 +401,12 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
     int procs = all->played->procs, peer = (int)count + rank < procs ? (int)count + rank : (int)count + rank - procs;
     int is_blocking = kind == SCHEDULE_SEND || kind == SCHEDULE_RECEIVE;
     int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
-    uint32_t slot = (uint32_t)(is_blocking ? now->mask + 1 : now->made & now->mask);
+    uint32_t slot = is_blocking ? now->mask + 1 : (uint32_t)now->made & now->mask;
     if (!is_resumed) {
         now->requests[slot] = (request){.seconds = INFINITY,
                                         .size = size,
                                         .after = NONE,
-                                        .is_receive = (uint8_t)is_receive,
+                                        .is_receive = is_receive,
                                         .is_local = network->node_of[peer] == network->node_of[rank]};
         now->made += (uint64_t)!is_blocking;
         if (is_receive) {
@@ -463,24 +451,40 @@ void play_processes(play *all) {
  */
 
 static void make_processes(play *all) {
-    int procs = all->played->procs;
-    all->ready = play_checked(all, malloc((size_t)procs * sizeof *all->ready));
-    all->processes = play_checked(all, calloc((size_t)procs, sizeof *all->processes));
-    for (int rank = 0; rank < procs; rank++) {
+    size_t procs = (size_t)all->played->procs, requests = 0, most_requests = 0, connections = 0;
+    all->ready = play_checked(all, malloc(procs * sizeof *all->ready));
+    all->processes = play_checked(all, calloc(procs, sizeof *all->processes));
+    for (size_t rank = 0; rank < procs; rank++) {
         process *one = &all->processes[rank];
         one->program = &all->played->programs[all->played->program_of[rank]];
-        uint64_t room = 1;
-        while (room < one->program->requests) {
-            room *= 2;
+        while (one->mask + 1 < one->program->requests) {
+            one->mask = 2 * one->mask + 1;
         }
-        one->mask = room - 1;
         one->after = one->port_after = one->receive_after = NONE;
-        one->requests = play_checked(all, malloc((room + 1) * sizeof *one->requests));
+        one->first_connection = (int32_t)connections;
+        connections += one->program->source_count;
+        requests += (size_t)one->mask + 2;
+        most_requests = one->mask >= most_requests ? (size_t)one->mask + 1 : most_requests;
+    }
+    if (connections > INT32_MAX) {
+        play_fail(all, "more than 2^31 pairs of processes that exchange messages");
+    }
+    all->sorted = play_checked(all, malloc(2 * most_requests * sizeof *all->sorted));
+    all->requests = play_checked(all, malloc(requests * sizeof *all->requests));
+    all->connections = play_checked(all, malloc((connections + 1) * sizeof *all->connections));
+    memset(all->connections, NONE, connections * sizeof *all->connections);
+    all->local_free_seconds = play_checked(all, calloc(connections + 1, sizeof *all->local_free_seconds));
+    all->connection_count = connections;
+    request *next = all->requests;
+    for (size_t rank = 0; rank < procs; rank++) {
+        all->processes[rank].requests = next;
+        next += (size_t)all->processes[rank].mask + 2;
     }
 }
 
 static void run(play *all) {
     all->unfinished = all->played->procs;
+    make_room_for_spans(all, 0);
     make_processes(all);
     if (all->network->out_rate != NULL) {
         all->ports = ports_make(all);
@@ -514,14 +518,14 @@ static void check_nothing_is_left(play *all) {
 }
 
 static void release(play *all) {
-    for (int rank = 0; all->processes != NULL && rank < all->played->procs; rank++) {
-        free(all->processes[rank].requests);
-        free(all->processes[rank].sources);
-    }
     free(all->processes);
+    free(all->requests);
     free(all->messages);
+    free(all->message_spans);
     free(all->transits);
     free(all->connections);
+    free(all->local_free_seconds);
+    free(all->sorted);
     free(all->ready);
     ports_free(all->ports);
 }

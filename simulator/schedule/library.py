@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint8, c_uint32, c_uint64
+from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,20 +26,17 @@ EAGER, RENDEZVOUS, DEFERRED = range(3)
 """The protocols of simulator/schedule/engine.h."""
 
 
-class _Program(ctypes.Structure):
-    _fields_ = (("words", ctypes.POINTER(c_uint64)), ("length", c_size_t), ("requests", c_uint32))
-
-
 class _Schedule(ctypes.Structure):
     _fields_ = (
         ("procs", c_int),
         ("program_of", ctypes.POINTER(c_uint32)),
-        ("programs", ctypes.POINTER(_Program)),
+        ("programs", ctypes.c_void_p),
         ("program_count", c_size_t),
         ("sizes", ctypes.POINTER(c_uint64)),
         ("size_count", c_size_t),
         ("messages", c_uint64),
         ("bytes", c_uint64),
+        ("blocks", ctypes.c_void_p),
     )
 
 
@@ -103,15 +100,16 @@ _ARRAY_FIELDS: Mapping[str, type] = {
     "in_rate": np.float64,
     "burst_bytes": np.float64,
     "load_bytes": np.float64,
+    "group_of": np.int32,
+    "uplink_rate": np.float64,
 }
-_C_TYPES: Mapping[type, Any] = {np.int32: c_int32, np.float64: c_double, np.uint8: c_uint8}
 
 
 def _pointers(first: str, last: str) -> list[tuple[str, type]]:
     """The fields of the C structure from one array to another."""
     names = list(_ARRAY_FIELDS)
     chosen = names[names.index(first) : names.index(last) + 1]
-    return [(name, ctypes.POINTER(_C_TYPES[_ARRAY_FIELDS[name]])) for name in chosen]
+    return [(name, ctypes.c_void_p) for name in chosen]
 
 
 class _Network(ctypes.Structure):
@@ -124,9 +122,9 @@ class _Network(ctypes.Structure):
         ("acknowledgement_share", c_double),
         ("memory_rate", c_double),
         ("levels", c_int),
-        ("group_of", ctypes.POINTER(c_int32)),
+        *_pointers("group_of", "group_of"),
         ("groups", c_int),
-        ("uplink_rate", ctypes.POINTER(c_double)),
+        *_pointers("uplink_rate", "uplink_rate"),
     )
 
 
@@ -207,17 +205,12 @@ class NetworkTables:
             if value is not None:
                 array: npt.NDArray[Any] = np.ascontiguousarray(value, dtype=kind)
                 alive.append(array)
-                setattr(made, name, array.ctypes.data_as(ctypes.POINTER(_C_TYPES[kind])))
+                setattr(made, name, array.ctypes.data)
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
         if self.group_of is not None and self.uplink_rate is not None:
-            groups = np.ascontiguousarray(self.group_of, dtype=np.int32)
-            rates = np.ascontiguousarray(self.uplink_rate, dtype=np.float64)
-            alive += [groups, rates]
-            made.levels, made.groups = len(groups), len(rates)
-            made.group_of = groups.ctypes.data_as(ctypes.POINTER(c_int32))
-            made.uplink_rate = rates.ctypes.data_as(ctypes.POINTER(c_double))
+            made.levels, made.groups = len(self.group_of), len(self.uplink_rate)
         return made, alive
 
 

@@ -12,34 +12,34 @@ enum { NONE = -1, MOST_STAGES = 6 };
 typedef struct {
     double send_seconds, receive_seconds; /* when they are posted */
     double arrival_seconds;               /* when all of it is at the receiver; infinite until that is known */
+    double start_seconds;                 /* when it may leave */
     int32_t source, destination;
-    uint32_t send_slot, receive_slot; /* the requests to complete */
-    uint32_t size;
     int32_t connection;
     int32_t next; /* in a list of unmatched or of free messages */
-    /* Spans: what it had to wait for, on either side and until it started. */
-    int32_t sent_after, posted_after, started_after, arrived_after;
-    double start_seconds;
+    uint32_t size;
+    uint32_t send_slot, receive_slot; /* the requests to complete */
     uint8_t is_sent, is_posted, protocol;
 } message;
+
+/* The spans that it had to wait for, on either side and until it started, and the one that ends with its arrival. */
+typedef struct {
+    int32_t sent, posted, started, arrived;
+} message_spans;
 
 /* The same message on its way over ports. */
 typedef struct transit transit;
 
 /* The messages from one process to another. */
 typedef struct {
-    int32_t first, last;                   /* unmatched messages: sends, or receives */
-    int32_t latest;                        /* the message that was started last */
-    uint32_t started, served[MOST_STAGES]; /* how many messages were started, and each stage has served */
-    double free_seconds;                   /* when the path within a node is free again */
+    int32_t first, last; /* unmatched messages: sends, or receives; NONE or undefined if there are none */
+    int32_t latest;      /* over ports, the message that was started last, NONE if it has passed all stages */
 } connection;
 
 /* A request, or a blocking operation. */
 typedef struct {
     double seconds; /* when it is complete; infinite until that is known */
-    uint32_t size;
-    int32_t after; /* the span that made it complete */
-    uint8_t is_receive, is_local, is_awaited;
+    int32_t after;  /* the span that made it complete */
+    uint32_t size : 29, is_receive : 1, is_local : 1, is_awaited : 1;
 } request;
 
 typedef struct {
@@ -49,16 +49,12 @@ typedef struct {
     int32_t after;     /* the span whose end the clock shows */
     uint64_t made;     /* requests */
     request *requests; /* a ring of mask + 1, and one more for blocking operations */
-    uint64_t mask;
+    uint32_t mask;
+    int32_t first_connection; /* to it; the others follow by the numbers of its program's sources */
     uint32_t unknown; /* of the requests waited for, how many have no time yet; while it is not 0 the process stops */
     double port_free_seconds;          /* point-to-point models: when the next message may leave */
     double receive_free_seconds;       /* the same: when the next message may arrive */
     int32_t port_after, receive_after; /* the spans that end then */
-    /* Connections to it, by source: a table of a power of two places, doubled when it is half full. */
-    struct known_source {
-        int32_t source, connection;
-    } * sources;
-    uint32_t source_count, source_places;
 } process;
 
 typedef struct ports ports;
@@ -69,13 +65,18 @@ typedef struct {
     size_t sizes;
     process *processes;
     message *messages;
+    message_spans *message_spans; /* one for each message; without a trace one for all, which nobody reads */
+    size_t message_spans_room;
     transit *transits; /* one for each message; NULL for point-to-point models */
     size_t transit_room;
     size_t message_count, message_room;
     int32_t free_message;
     connection *connections;
-    size_t connection_count, connection_room;
-    int32_t *ready; /* processes that can go on */
+    double *local_free_seconds; /* of each connection: when the path within a node is free again */
+    size_t connection_count;
+    request *requests; /* of all processes */
+    request *sorted;   /* those that a process has waited for, room for two copies */
+    int32_t *ready;    /* processes that can go on */
     size_t ready_count;
     int unfinished;
     schedule_trace *trace; /* NULL if none is wanted */
@@ -110,7 +111,7 @@ static inline int is_local(const play *all, const message *one) {
 }
 
 /* The sender's request is complete, or the message is at the receiver; both may lie in the future. */
-void play_message_left(play *all, const message *one, double seconds);
+void play_message_left(play *all, int32_t index, double seconds);
 void play_message_arrived(play *all, int32_t index, double seconds);
 /* Lets all processes go on that can. */
 void play_processes(play *all);

@@ -12,20 +12,42 @@
  *
  * Events are handled in the order of time. At the same instant, stages that end messages come first, by number, then
  * arrivals at stages, in the order in which they were scheduled. A message sent at that instant sets out at once. */
+#include "events.h"
 #include "play.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct transit {
-    double passed_seconds; /* when it passed the last of the stages that are behind it */
-    uint64_t order;        /* its number among all */
-    uint32_t turn;         /* its number among those of its connection */
-    int32_t follower;      /* the message that its connection started next, or NONE */
+    double passed_seconds;  /* when it passed the last of the stages that are behind it */
+    double latency_seconds; /* until the next stage; all of it if there is one stage only */
+    double bytes;           /* that each stage has to serve */
+    double most_speed;      /* bytes per second which its connection alone has */
+    uint32_t order;         /* its number among all */
+    int32_t follower;       /* the message that its connection started next, or NONE */
     int32_t way[MOST_STAGES];
-    uint8_t stages, behind;  /* how many there are on its way, and how many of them it has passed */
-    uint8_t reached, served; /* bits: which its first byte has reached, which have spent their time on it */
+    uint8_t stages, behind; /* how many there are on its way, and how many of them it has passed */
+    /* Bits: which stages its first byte has reached, which have served the one before, which have served it. */
+    uint8_t reached, free, served;
 };
+
+/* A time, or a virtual one, above a number: keys of heaps, in the order of times, and of numbers at the same time. */
+typedef unsigned __int128 key;
+
+/* Times are not negative, so that their bits have their order. */
+static key make_key(double time, uint64_t number) {
+    uint64_t bits;
+    memcpy(&bits, &time, sizeof bits);
+    return (key)bits << 64 | number;
+}
+
+static double time_of(key one) {
+    uint64_t bits = (uint64_t)(one >> 64);
+    double time;
+    memcpy(&time, &bits, sizeof time);
+    return time;
+}
 
 /* A port or link. */
 typedef struct {
@@ -35,133 +57,89 @@ typedef struct {
     double virtual_seconds; /* reading of the virtual clock, in bytes, at `seconds` */
     double seconds;
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
-    int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
-    int32_t place;              /* in the heap of stages, or NONE */
     double next_seconds;        /* when the next message ends */
-    struct served {
-        double virtual_end;
-        uint64_t order;
-        int32_t message;
-    } * heap; /* the messages that it serves, by virtual end */
+    int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
+    key *heap;                  /* the messages that it serves, by virtual end and order: see served_message */
     size_t count, room;
 } stage;
-
-typedef struct {
-    double seconds;
-    uint64_t order;
-    int32_t message;
-    uint8_t stage; /* of the message, that its first byte reaches; 0 starts it */
-} event;
 
 struct ports {
     stage *stages;
     size_t stage_count;
-    int32_t *busy; /* stages with messages, a heap by the time of their next end */
+    key *busy; /* a heap of the stages with messages, by their next end and number; BRANCHES are below each */
     size_t busy_count;
-    event *events; /* a heap by time */
-    size_t event_count, event_room;
-    uint64_t scheduled, started;
+    int32_t *place_of; /* each stage's place in it, or NONE */
+    events events;
+    uint32_t started;
 };
-
-/* --- The heap of events --------------------------------------------------------------------------------------------
- */
-
-static int event_before(const event *left, const event *right) {
-    return left->seconds != right->seconds ? left->seconds < right->seconds : left->order < right->order;
-}
-
-static void schedule_event(play *all, double seconds, int32_t index, uint8_t stage) {
-    ports *to = all->ports;
-    to->events = play_grown(all, to->events, to->event_count, &to->event_room, sizeof *to->events);
-    event added = {seconds, to->scheduled++, index, stage};
-    size_t place = to->event_count++;
-    for (; place > 0 && event_before(&added, &to->events[(place - 1) / 2]); place = (place - 1) / 2) {
-        to->events[place] = to->events[(place - 1) / 2];
-    }
-    to->events[place] = added;
-}
-
-static event take_event(ports *to) {
-    event first = to->events[0], moved = to->events[--to->event_count];
-    size_t place = 0;
-    for (size_t child = 1; child < to->event_count; child = 2 * place + 1) {
-        if (child + 1 < to->event_count && event_before(&to->events[child + 1], &to->events[child])) {
-            child++;
-        }
-        if (!event_before(&to->events[child], &moved)) {
-            break;
-        }
-        to->events[place] = to->events[child];
-        place = child;
-    }
-    to->events[place] = moved;
-    return first;
-}
 
 /* --- The heap of busy stages -----------------------------------------------------------------------------------------
  */
 
-static int stage_before(const ports *to, int32_t left, int32_t right) {
-    double a = to->stages[left].next_seconds, b = to->stages[right].next_seconds;
-    return a != b ? a < b : left < right;
+static void put_stage(ports *to, size_t place, key one) {
+    to->busy[place] = one;
+    to->place_of[(uint32_t)one] = (int32_t)place;
 }
 
-static void put_stage(ports *to, size_t place, int32_t number) {
-    to->busy[place] = number;
-    to->stages[number].place = (int32_t)place;
-}
+enum { BRANCHES = 4 };
 
 /* Moves a stage, from where there is a gap at `place`, to where it belongs. */
-static void settle_stage(ports *to, size_t place, int32_t number) {
-    for (; place > 0 && stage_before(to, number, to->busy[(place - 1) / 2]); place = (place - 1) / 2) {
-        put_stage(to, place, to->busy[(place - 1) / 2]);
+static void settle_at(ports *to, size_t place, key one) {
+    for (; place > 0 && one < to->busy[(place - 1) / BRANCHES]; place = (place - 1) / BRANCHES) {
+        put_stage(to, place, to->busy[(place - 1) / BRANCHES]);
     }
-    for (size_t child = 2 * place + 1; child < to->busy_count; child = 2 * place + 1) {
-        if (child + 1 < to->busy_count && stage_before(to, to->busy[child + 1], to->busy[child])) {
-            child++;
+    for (size_t child = BRANCHES * place + 1; child < to->busy_count; child = BRANCHES * place + 1) {
+        size_t end = child + BRANCHES < to->busy_count ? child + BRANCHES : to->busy_count;
+        for (size_t other = child + 1; other < end; other++) {
+            child = to->busy[other] < to->busy[child] ? other : child;
         }
-        if (!stage_before(to, to->busy[child], number)) {
+        if (to->busy[child] > one) {
             break;
         }
         put_stage(to, place, to->busy[child]);
         place = child;
     }
-    put_stage(to, place, number);
+    put_stage(to, place, one);
 }
 
-static void remove_stage(ports *to, int32_t number) {
-    size_t place = (size_t)to->stages[number].place;
-    to->stages[number].place = NONE;
-    if (place < --to->busy_count) {
-        settle_stage(to, place, to->busy[to->busy_count]);
+/* Puts a stage where it belongs, nowhere if it has no messages. */
+static void settle(ports *to, int32_t number) {
+    const stage *at = &to->stages[number];
+    int32_t place = to->place_of[number];
+    if (at->count > 0) {
+        settle_at(to, place == NONE ? to->busy_count++ : (size_t)place, make_key(at->next_seconds, (uint32_t)number));
+    } else if (place != NONE) {
+        to->place_of[number] = NONE;
+        if ((size_t)place < --to->busy_count) {
+            settle_at(to, (size_t)place, to->busy[to->busy_count]);
+        }
     }
 }
 
 /* --- A stage's messages ----------------------------------------------------------------------------------------------
  */
 
-static int served_before(const struct served *left, const struct served *right) {
-    return left->virtual_end != right->virtual_end ? left->virtual_end < right->virtual_end
-                                                   : left->order < right->order;
+static key make_served(double virtual_end, uint32_t order, int32_t message) {
+    return make_key(virtual_end, (uint64_t)order << 32 | (uint32_t)message);
 }
 
-static void push_message(play *all, stage *at, struct served added) {
+static int32_t served_message(key served) { return (int32_t)(uint32_t)served; }
+
+static void push_message(play *all, stage *at, key added) {
     at->heap = play_grown(all, at->heap, at->count, &at->room, sizeof *at->heap);
     size_t place = at->count++;
-    for (; place > 0 && served_before(&added, &at->heap[(place - 1) / 2]); place = (place - 1) / 2) {
+    for (; place > 0 && added < at->heap[(place - 1) / 2]; place = (place - 1) / 2) {
         at->heap[place] = at->heap[(place - 1) / 2];
     }
     at->heap[place] = added;
 }
 
-static struct served pop_message(stage *at) {
-    struct served first = at->heap[0], moved = at->heap[--at->count];
+static key pop_message(stage *at) {
+    key first = at->heap[0], moved = at->heap[--at->count];
     size_t place = 0;
     for (size_t child = 1; child < at->count; child = 2 * place + 1) {
-        if (child + 1 < at->count && served_before(&at->heap[child + 1], &at->heap[child])) {
-            child++;
-        }
-        if (!served_before(&at->heap[child], &moved)) {
+        child += child + 1 < at->count && at->heap[child + 1] < at->heap[child];
+        if (at->heap[child] > moved) {
             break;
         }
         at->heap[place] = at->heap[child];
@@ -183,34 +161,29 @@ static void advance(stage *at, double seconds) {
     at->seconds = seconds;
 }
 
-/* Adjusts the clock's speed to the messages there are, and the stage's place in the heap. */
-static void adjust(play *all, int32_t number) {
-    ports *to = all->ports;
-    stage *at = &to->stages[number];
+/* Adjusts the clock's speed to the messages there are. */
+static void adjust(play *all, stage *at) {
     if (at->count == 0) {
         at->virtual_seconds = 0;
-        if (at->place != NONE) {
-            remove_stage(to, number);
-        }
         return;
     }
-    int acknowledges = at->opposite != NONE && to->stages[at->opposite].count > 0;
+    int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
     double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
     at->speed = play_earlier(rate / (double)at->count, at->most_speed);
-    double left = at->heap[0].virtual_end - at->virtual_seconds;
+    double left = time_of(at->heap[0]) - at->virtual_seconds;
     at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
-    settle_stage(to, at->place == NONE ? to->busy_count++ : (size_t)at->place, number);
 }
 
-/* The same after a change of the number of messages, which may begin or end acknowledgements in the other direction. */
-static void adjust_both(play *all, int32_t number, size_t count_before) {
-    stage *at = &all->ports->stages[number];
-    adjust(all, number);
+/* The same after a change of the number of messages, which may begin or end acknowledgements in the other direction.
+ * The stage itself is not settled yet. */
+static void adjust_both(play *all, stage *at, size_t count_before) {
+    adjust(all, at);
     if (at->opposite != NONE && all->network->acknowledgement_share > 0 && (count_before == 0) != (at->count == 0)) {
         stage *opposite = &all->ports->stages[at->opposite];
         advance(opposite, at->seconds);
         if (opposite->count > 0) {
-            adjust(all, at->opposite);
+            adjust(all, opposite);
+            settle(all->ports, at->opposite);
         }
     }
 }
@@ -232,44 +205,38 @@ static double transfer_of(const play *all, const message *one) {
     return all->network->transfer_seconds[pair_index(all, one)];
 }
 
-/* The latency until the next stage; all of it if there is one stage only. */
-static double latency_between(const play *all, int32_t index) {
-    int stages = all->transits[index].stages;
-    return latency_of(all, &all->messages[index]) / (stages > 1 ? stages - 1 : 1);
-}
-
-/* A stage begins to serve a message that was its connection's turn. */
+/* A stage, which the caller then settles, begins to serve a message: it is its connection's turn. */
 static void serve(play *all, int32_t index, int place, double seconds) {
-    const message *one = &all->messages[index];
     const transit *way = &all->transits[index];
     stage *at = &all->ports->stages[way->way[place]];
-    double bytes = all->network->load_bytes[one->size], transfer = transfer_of(all, one);
     size_t count = at->count;
     advance(at, seconds);
-    double free_bytes = play_earlier(at->tokens, bytes);
+    double free_bytes = play_earlier(at->tokens, way->bytes);
     at->tokens -= free_bytes;
-    at->most_speed = bytes > 0 && transfer > 0 ? bytes / transfer : INFINITY;
-    push_message(all, at, (struct served){at->virtual_seconds + bytes - free_bytes, way->order, index});
-    adjust_both(all, way->way[place], count);
+    at->most_speed = way->most_speed;
+    push_message(all, at, make_served(at->virtual_seconds + way->bytes - free_bytes, way->order, index));
+    adjust_both(all, at, count);
 }
 
 /* Every stage that has served the message, and that comes next, has been passed. */
 static void pass(play *all, int32_t index, double seconds) {
-    const message *one = &all->messages[index];
     transit *way = &all->transits[index];
-    double latency = latency_between(all, index);
+    double latency = way->latency_seconds;
     while (way->behind < way->stages && (way->served >> way->behind & 1)) {
         double after_previous = way->behind > 0 ? way->passed_seconds + latency : 0;
         way->passed_seconds = play_later(seconds, after_previous);
         way->behind++;
         if (way->behind == 1 && !all->network->senders_wait_for_arrival) {
-            play_message_left(all, one, way->passed_seconds);
+            play_message_left(all, index, way->passed_seconds);
         }
     }
     if (way->behind == way->stages) {
+        if (way->follower == NONE) {
+            all->connections[all->messages[index].connection].latest = NONE;
+        }
         double arrival = way->passed_seconds + (way->stages == 1 ? latency : 0);
         if (all->network->senders_wait_for_arrival) {
-            play_message_left(all, one, arrival);
+            play_message_left(all, index, arrival);
         }
         play_message_arrived(all, index, arrival);
     }
@@ -280,21 +247,30 @@ static void end_message(play *all, int32_t number, double seconds) {
     stage *at = &all->ports->stages[number];
     size_t count = at->count;
     advance(at, seconds);
-    struct served ended = pop_message(at);
-    at->virtual_seconds = play_later(at->virtual_seconds, ended.virtual_end);
-    adjust_both(all, number, count);
-    int32_t index = ended.message;
+    key ended = pop_message(at);
+    at->virtual_seconds = play_later(at->virtual_seconds, time_of(ended));
+    adjust_both(all, at, count);
+    int32_t index = served_message(ended);
     transit *way = &all->transits[index];
     int place = 0;
     while (way->way[place] != number) {
         place++;
     }
     way->served |= (uint8_t)(1 << place);
-    all->connections[all->messages[index].connection].served[place]++;
     int32_t follower = way->follower;
+    if (follower != NONE) {
+        all->transits[follower].free |= (uint8_t)(1 << place);
+    }
     pass(all, index, seconds);
     if (follower != NONE && (all->transits[follower].reached >> place & 1)) {
         serve(all, follower, place, seconds);
+    }
+    settle(all->ports, number);
+}
+
+static void schedule_event(play *all, double seconds, int32_t index, uint8_t stage) {
+    if (!events_add(&all->ports->events, (event){seconds, index, stage})) {
+        play_fail(all, "out of memory");
     }
 }
 
@@ -303,10 +279,11 @@ static void reach(play *all, int32_t index, int place, double seconds) {
     transit *way = &all->transits[index];
     way->reached |= (uint8_t)(1 << place);
     if (place + 1 < way->stages) {
-        schedule_event(all, seconds + latency_between(all, index), index, (uint8_t)(place + 1));
+        schedule_event(all, seconds + way->latency_seconds, index, (uint8_t)(place + 1));
     }
-    if (all->connections[all->messages[index].connection].served[place] == way->turn) {
+    if (way->free >> place & 1) {
         serve(all, index, place, seconds);
+        settle(all->ports, way->way[place]);
     }
 }
 
@@ -346,26 +323,24 @@ static void find_way(const play *all, const message *one, transit *over) {
 /* A path within a node that no other process uses: one message after the other. */
 static void start_on_own_path(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
-    connection *over = &all->connections[one->connection];
-    over->free_seconds = play_later(seconds, over->free_seconds) + transfer_of(all, one);
-    double arrival = over->free_seconds + latency_of(all, one);
-    play_message_left(all, one, all->network->senders_wait_for_arrival ? arrival : over->free_seconds);
+    double *free_seconds = &all->local_free_seconds[one->connection];
+    *free_seconds = play_later(seconds, *free_seconds) + transfer_of(all, one);
+    double arrival = *free_seconds + latency_of(all, one);
+    play_message_left(all, index, all->network->senders_wait_for_arrival ? arrival : *free_seconds);
     play_message_arrived(all, index, arrival);
 }
 
 /* Its connection's next message sets out. */
 static void set_out(play *all, int32_t index, double seconds) {
-    connection *over = &all->connections[all->messages[index].connection];
+    int32_t *latest = &all->connections[all->messages[index].connection].latest;
     transit *way = &all->transits[index];
-    way->turn = over->started++;
     way->order = all->ports->started++;
-    /* The one before may be over, and its memory another message's. */
-    for (int place = 0; place < way->stages; place++) {
-        if (over->served[place] < way->turn) {
-            all->transits[over->latest].follower = index;
-        }
+    way->free = UINT8_MAX;
+    if (*latest != NONE) {
+        way->free = all->transits[*latest].served;
+        all->transits[*latest].follower = index;
     }
-    over->latest = index;
+    *latest = index;
     reach(all, index, 0, seconds);
 }
 
@@ -375,8 +350,13 @@ void ports_start(play *all, int32_t index, double seconds) {
         start_on_own_path(all, index, seconds);
         return;
     }
-    all->transits[index] = (transit){.follower = NONE};
-    find_way(all, one, &all->transits[index]);
+    transit *way = &all->transits[index];
+    *way = (transit){.follower = NONE};
+    find_way(all, one, way);
+    way->latency_seconds = latency_of(all, one) / (way->stages > 1 ? way->stages - 1 : 1);
+    double transfer = transfer_of(all, one);
+    way->bytes = all->network->load_bytes[one->size];
+    way->most_speed = way->bytes > 0 && transfer > 0 ? way->bytes / transfer : INFINITY;
     if (seconds > all->now) {
         schedule_event(all, seconds, index, 0);
     } else {
@@ -386,13 +366,16 @@ void ports_start(play *all, int32_t index, double seconds) {
 
 void ports_run(play *all) {
     ports *to = all->ports;
-    while (to->busy_count > 0 || to->event_count > 0) {
-        double end = to->busy_count > 0 ? to->stages[to->busy[0]].next_seconds : INFINITY;
-        if (to->event_count == 0 || end <= to->events[0].seconds) {
+    while (to->busy_count > 0 || to->events.filled != 0) {
+        double end = to->busy_count > 0 ? time_of(to->busy[0]) : INFINITY;
+        if (to->events.filled == 0 || end <= events_first_seconds(&to->events)) {
             all->now = end;
-            end_message(all, to->busy[0], end);
+            end_message(all, (int32_t)(uint32_t)to->busy[0], end);
         } else {
-            event next = take_event(to);
+            event next;
+            if (!events_take(&to->events, &next)) {
+                play_fail(all, "out of memory");
+            }
             all->now = next.seconds;
             if (next.stage == 0) {
                 set_out(all, next.message, next.seconds);
@@ -413,13 +396,18 @@ void ports_make_room(play *all, size_t count) {
 
 ports *ports_make(play *all) {
     const schedule_network *network = all->network;
+    if (all->played->messages > UINT32_MAX) {
+        play_fail(all, "more than 2^32 messages");
+    }
     all->ports = play_checked(all, calloc(1, sizeof *all->ports));
     ports *to = all->ports;
     to->stage_count = (size_t)uplink(all, network->groups, 0);
     to->stages = play_checked(all, calloc(to->stage_count + 1, sizeof *to->stages));
     to->busy = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy));
+    to->place_of = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->place_of));
     for (size_t i = 0; i < to->stage_count; i++) {
-        to->stages[i] = (stage){.rate = network->memory_rate, .opposite = NONE, .place = NONE};
+        to->place_of[i] = NONE;
+        to->stages[i] = (stage){.rate = network->memory_rate, .opposite = NONE};
     }
     for (int node = 0; node < network->nodes; node++) {
         int class = network->class_of[node];
@@ -449,6 +437,7 @@ void ports_free(ports *to) {
     }
     free(to->stages);
     free(to->busy);
-    free(to->events);
+    free(to->place_of);
+    events_free(&to->events);
     free(to);
 }

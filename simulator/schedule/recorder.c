@@ -52,6 +52,7 @@ typedef struct {
     size_t program_places, program_room;
     uint32_t *size_table; /* sizes by hash, 1 more than their number */
     size_t size_places, size_room;
+    uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
     own_data *in_transit;
     schedule_word *spare; /* the words of the process recorded last, to be used again */
     size_t spare_room;
@@ -86,6 +87,31 @@ static void *grown(void *items, size_t count, size_t *room, size_t item_bytes) {
     }
     *room = *room == 0 ? 16 : 2 * *room;
     return checked(realloc(items, *room * item_bytes));
+}
+
+/* Programs are kept in blocks of doubling size. */
+struct schedule_block {
+    struct schedule_block *next;
+    size_t bytes, used;
+    max_align_t memory[];
+};
+
+enum { LEAST_BLOCK_BYTES = 4096, MOST_BLOCK_BYTES = 1 << 20 };
+
+/* Zeros that live as long as the schedule. */
+static void *kept(schedule *made, size_t bytes) {
+    struct schedule_block *block = made->blocks;
+    bytes = (bytes + sizeof(schedule_word) - 1) / sizeof(schedule_word) * sizeof(schedule_word);
+    if (block == NULL || block->bytes - block->used < bytes) {
+        size_t room = block == NULL ? LEAST_BLOCK_BYTES : 2 * block->bytes;
+        room = room > MOST_BLOCK_BYTES ? MOST_BLOCK_BYTES : room;
+        room = room < bytes ? bytes : room;
+        block = checked(calloc(1, sizeof *block + room));
+        *block = (struct schedule_block){.next = made->blocks, .bytes = room};
+        made->blocks = block;
+    }
+    block->used += bytes;
+    return (char *)block->memory + block->used - bytes;
 }
 
 static uint64_t mixed(uint64_t value) {
@@ -145,6 +171,26 @@ static size_t program_place(const recording *to, const schedule_word *words, siz
     return place;
 }
 
+/* Makes the table of a program's sources. */
+static void find_sources(recording *to, schedule_program *program, uint32_t mark) {
+    for (size_t i = 0; i < program->length; i++) {
+        schedule_kind kind = schedule_kind_of(program->words[i]);
+        uint32_t peer = schedule_peer_of(program->words[i]);
+        if ((kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE) && to->seen_by[peer] != mark) {
+            to->seen_by[peer] = mark;
+            to->sources[program->source_count++] = peer;
+        }
+    }
+    program->source_bits = 1;
+    while (1U << program->source_bits < 2 * program->source_count) {
+        program->source_bits++;
+    }
+    program->sources = kept(to->made, sizeof *program->sources << program->source_bits);
+    for (uint32_t i = 0; i < program->source_count; i++) {
+        *schedule_find_source(program, to->sources[i]) = (schedule_source){to->sources[i] + 1, i};
+    }
+}
+
 /* Keeps the program of a process that is done. */
 static void keep(recording *to, const process *done) {
     schedule *made = to->made;
@@ -153,11 +199,12 @@ static void keep(recording *to, const process *done) {
         made->programs = grown(made->programs, made->program_count, &to->program_room, sizeof *made->programs);
         schedule_program *added = &made->programs[made->program_count];
         *added = (schedule_program){.length = done->length, .requests = done->most_requests};
-        added->words = checked(malloc(done->length * sizeof *added->words + 1));
+        added->words = kept(made, done->length * sizeof *added->words);
         if (done->length > 0) {
             memcpy(added->words, done->words, done->length * sizeof *added->words);
         }
         to->program_table[place] = (uint32_t)++made->program_count;
+        find_sources(to, added, (uint32_t)made->program_count);
     }
     made->program_of[done->rank] = to->program_table[place] - 1;
 }
@@ -185,8 +232,8 @@ static void add(schedule_kind kind, uint32_t peer, uint32_t size) {
 }
 
 static uint32_t relative(int peer) {
-    int procs = current->made->procs;
-    return (uint32_t)((peer - current->now->rank + procs) % procs);
+    int distance = peer - current->now->rank;
+    return (uint32_t)(distance < 0 ? distance + current->made->procs : distance);
 }
 
 static void record_process(recording *to, int rank);
@@ -564,6 +611,8 @@ static void release(recording *to) {
     free(to->progress_of);
     free(to->program_table);
     free(to->size_table);
+    free(to->seen_by);
+    free(to->sources);
 }
 
 enum { SIZE_PLACES = 64 };
@@ -598,6 +647,8 @@ schedule *schedule_record(const schedule_case *wanted, char *problem, size_t pro
         to->progress_of = checked(calloc(procs, 1));
         to->program_table = checked(calloc(to->program_places, sizeof *to->program_table));
         to->size_table = checked(calloc(to->size_places, sizeof *to->size_table));
+        to->seen_by = checked(calloc(procs, sizeof *to->seen_by));
+        to->sources = checked(calloc(procs, sizeof *to->sources));
         to->offsets = make_offsets(to);
         record_all(to);
     } else {
@@ -615,8 +666,10 @@ void schedule_free(schedule *made) {
     if (made == NULL) {
         return;
     }
-    for (size_t i = 0; i < made->program_count; i++) {
-        free(made->programs[i].words);
+    while (made->blocks != NULL) {
+        struct schedule_block *next = made->blocks->next;
+        free(made->blocks);
+        made->blocks = next;
     }
     free(made->programs);
     free(made->program_of);
@@ -627,8 +680,8 @@ void schedule_free(schedule *made) {
 uint64_t schedule_memory(const schedule *made) {
     uint64_t bytes = sizeof *made + (uint64_t)made->procs * sizeof *made->program_of +
                      made->program_count * sizeof *made->programs + made->size_count * sizeof *made->sizes;
-    for (size_t i = 0; i < made->program_count; i++) {
-        bytes += made->programs[i].length * sizeof(schedule_word);
+    for (const struct schedule_block *block = made->blocks; block != NULL; block = block->next) {
+        bytes += sizeof *block + block->used;
     }
     return bytes;
 }

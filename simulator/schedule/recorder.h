@@ -29,11 +29,29 @@ static inline schedule_kind schedule_kind_of(schedule_word word) { return (sched
 static inline uint32_t schedule_peer_of(schedule_word word) { return (uint32_t)(word >> 32) & 0xfffffffU; }
 static inline uint32_t schedule_size_of(schedule_word word) { return (uint32_t)word; }
 
+/* The processes that a program receives from, as a table: relative to the process and 1 more than that, 0 where there
+ * is none; and their numbers. */
+typedef struct {
+    uint32_t source_and_one, number;
+} schedule_source;
+
 typedef struct {
     schedule_word *words;
     size_t length;
     uint32_t requests; /* the largest number of requests between the oldest one waited for and the newest */
+    uint32_t source_count;
+    uint32_t source_bits; /* the table has 2^bits places */
+    schedule_source *sources;
 } schedule_program;
+
+/* The place of a source in its program's table, or the free place where it belongs. */
+static inline schedule_source *schedule_find_source(const schedule_program *program, uint32_t relative) {
+    uint32_t place = relative * 0x9e3779b1U >> (32 - program->source_bits), mask = (1U << program->source_bits) - 1;
+    while (program->sources[place].source_and_one != 0 && program->sources[place].source_and_one != relative + 1) {
+        place = (place + 1) & mask;
+    }
+    return &program->sources[place];
+}
 
 typedef struct {
     int procs;
@@ -42,7 +60,8 @@ typedef struct {
     size_t program_count;
     uint64_t *sizes; /* in bytes */
     size_t size_count;
-    uint64_t messages, bytes; /* sent by all processes together */
+    uint64_t messages, bytes;      /* sent by all processes together */
+    struct schedule_block *blocks; /* the memory of the programs */
 } schedule;
 
 /* The case to record: a collective of the catalogue on a message of `message_bytes`, as the benchmark runs it. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, OPENMPI, algorithms_for, needs_one_choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
 from collwise.validation.selection.decisions import select_by_model, simulate_and_select
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
 from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def select(
     segments: Numbers = SEGMENTS_TEXT,
     consumer: str | None = None,
     one_choice: bool | None = None,
+    tolerance: float = TOLERANCE_PERCENT,
     sampled: bool = False,
     name: str | None = None,
     ppn: int | None = None,
@@ -99,11 +101,12 @@ def select(
     simulated times; `procs`, process counts, by default 2 to all of the platform's for predicted times; `sizes`,
     message sizes in bytes; `segments`, segment sizes that a choice may have; `consumer`, 'openmpi-4.0', '4.1', '5.0' or
     'collwise', to use only what its rules can express; `one_choice`, one algorithm per process count, by default where
-    the consumer needs that; `sampled`, decide predicted times at `sizes` only; `ppn`, processes per node; `context`,
-    see `session`.
+    the consumer needs that; `tolerance`, by how many percent a choice may be slower than the best one, so that fewer
+    rules suffice, 0 for the fastest one everywhere; `sampled`, decide predicted times at `sizes` only; `ppn`, processes
+    per node; `context`, see `session`.
 
-    Returns Decisions. By predicted times they hold, to the byte, every size between the least and the largest of
-    `sizes` at which the fastest algorithm changes; by simulated times they hold `sizes`.
+    Returns Decisions, with the fewest rules that keep to the tolerance. By predicted times they keep to it, to the
+    byte, at every size between the least and the largest of `sizes`; by simulated times at `sizes`.
     Raises UsageError for wrong arguments.
 
     >>> import collwise
@@ -117,6 +120,8 @@ def select(
         raise unknown_name("source of times", by, ("predicted", "simulated"))
     if consumer is not None and consumer not in CONSUMERS:
         raise unknown_name("decision consumer", consumer, CONSUMERS)
+    if not (math.isfinite(tolerance) and tolerance >= 0):
+        raise UsageError(f"the tolerance must be a number of percent from 0 on, not {tolerance}")
     chosen = _candidates(arguments.collectives(collective), consumer)
     where = None if platform is None else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
@@ -142,14 +147,16 @@ def select(
             covered, left_out = covered_by_model(fitted, grid)
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
                 note(line)
-        return Decisions(tuple(select_by_model(fitted, grid, single(grid.collective), sampled) for grid in asked))
+        return Decisions(
+            tuple(select_by_model(fitted, grid, single(grid.collective), sampled, tolerance / 100) for grid in asked)
+        )
     if where is None or counts is None:
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
     if sampled:
         raise UsageError("sampled is for predicted times; simulated ones are always sampled")
     asked = grids(_without_free_barrier(chosen, where), counts, ppn or where.default_processes_per_node)
     with arguments.opened(context) as simulations:
-        tables, sweep = simulate_and_select(where, asked, simulations, single)
+        tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
     if sweep.failed:
         warn(f"{len(sweep.failed)} cases failed and are no choice; first: {sweep.failed[0].error}")
     return Decisions(tuple(tables), tuple(sweep.failed))

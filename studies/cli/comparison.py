@@ -39,7 +39,7 @@ from collwise.validation.selection.comparison import Comparison
 from collwise.validation.selection.comparison import compare as run_comparison
 from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, OPENMPI, OPENMPI_VERSIONS
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
 
 _MOST_ROWS = 200
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
@@ -148,6 +148,12 @@ def select(
             default=None,
             names="--one-choice/--by-size",
         ),
+        tolerance=option(
+            "By how many percent a choice may be slower than the best, so that the table is short; 0: the fastest.",
+            float,
+            TOLERANCE_PERCENT,
+            metavar="PERCENT",
+        ),
         segments=options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
         name=options.MODEL,
     ),
@@ -158,10 +164,11 @@ def select(
 ) -> None:
     """Makes decision tables: the algorithm to run for each P, and the message size from which to run it.
 
-    By predicted times a table holds, to the byte, every size between the least and the largest of --sizes at which the
-    fastest algorithm changes, so that looking it up decides as evaluating the formulas would. By simulated times it
-    holds --sizes. An algorithm that needs a power of two or an even number of processes holds only for the P where it
-    was decided; from P + 1 on the best one that always runs follows it.
+    A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance: by
+    predicted times, to the byte, at every size between the least and the largest of --sizes; by simulated times at
+    --sizes. With --tolerance 0 looking it up decides as evaluating the formulas would. An algorithm that needs a power
+    of two or an even number of processes holds only for the P where it was decided; from P + 1 on the best one that
+    always runs follows it.
     """
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
@@ -181,13 +188,13 @@ def select(
         print_json(decisions_document(decisions.tables))
     else:
         for decided in decisions.tables:
-            _print_decisions(decided)
+            _print_decisions(decided, how["tolerance"])
         if output is not None:
             click.echo(f"written: {output}")
     check_failed(decisions.failed)
 
 
-def _print_decisions(decisions: DecisionTable) -> None:
+def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
         for start, choice in row:
@@ -198,8 +205,8 @@ def _print_decisions(decisions: DecisionTable) -> None:
     title = f"{decisions.collective} on {decisions.platform} by {decisions.made_by}"
     columns = ["from P", "from m", "algorithm", "segment"]
     print_table(title, columns, rows[:_MOST_ROWS], left=0, keys=2)
-    if len(rows) > _MOST_ROWS:
-        click.echo(f"the first {_MOST_ROWS} of {len(rows)} choices; --json prints all, -o FILE keeps them")
+    left_out = f", of which these are the first {_MOST_ROWS}; --json prints all, -o FILE keeps them"
+    click.echo(f"{len(rows)} rows, tolerance {tolerance:g} %{left_out if len(rows) > _MOST_ROWS else ''}")
 
 
 @command("export bcast.json --openmpi-version 4.1 -o mine.rules")

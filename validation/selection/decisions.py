@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import NOBODY, Times, fastest, switch_points
+from collwise.models.switch_points import Standings, Times, good_enough, switch_points
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Row
+from collwise.validation.selection.fewest_rows import fewest_rows
 from collwise.validation.selection.predictions import (
     covered_by_model,
     predict_choice,
@@ -24,32 +26,40 @@ from collwise.validation.selection.predictions import (
 )
 from collwise.validation.selection.slowdown import slowdown
 
+# Standings at some P, for some of a grid's candidates by index.
+_StandingsOf = Callable[[Sequence[int], Sequence[int]], Mapping[int, Standings]]
+
 
 def select_by_model(
-    model: CollectiveModel, grid: CaseGrid, one_choice: bool = False, sampled: bool = False
+    model: CollectiveModel, grid: CaseGrid, one_choice: bool = False, sampled: bool = False, tolerance: float = 0.0
 ) -> DecisionTable:
-    """The fastest predicted choice for every P of the grid, from its least to its largest m; see `switch_points`.
+    """Predicted choices for every P of the grid, from its least to its largest m, in the fewest rows.
 
-    At every size between them the table chooses as evaluating the formulas there would; with `sampled` only at the
-    sizes of the grid. Rows that repeat the one before are left out. With `one_choice` each P has one choice for all m:
-    the one whose worst slowdown over the grid's sizes is least (see `consumers.needs_one_choice`). A choice that does
-    not run on every P holds only where it was decided: at P + 1 the best one without such a requirement follows it.
-    Algorithms that the model does not cover are no choice. Raises UsageError if it covers none.
+    No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at any size; with 0 each is the
+    fastest one. With `sampled` that holds only at the sizes of the grid. With `one_choice` each P has one choice for
+    all m (see `consumers.needs_one_choice`): one whose worst time over the grid's sizes, relative to the best one, is
+    within the tolerance of the least. A choice that does not run on every P holds only where it was decided: at P + 1
+    one without such a requirement follows it. Algorithms that the model does not cover are no choice. Raises UsageError
+    if it covers none.
     """
     grid, _ = covered_by_model(model, grid)
-    sampled = sampled or one_choice
-    rules = _rules(grid, predicted_seconds(model, grid), one_choice) if sampled else _exact_rules(model, grid)
-    return DecisionTable(grid.collective, model.platform, grid.processes_per_node, f"model {model.name}", rules)
+    if sampled or one_choice:
+        standings = _sampled(grid, predicted_seconds(model, grid), one_choice, tolerance)
+    else:
+        standings = _exact(model, grid, tolerance)
+    return DecisionTable(
+        grid.collective, model.platform, grid.processes_per_node, f"model {model.name}", _rules(grid, standings)
+    )
 
 
 def select_by_simulation(
-    platform: HostPlatform, grid: CaseGrid, sweep: RunResult, one_choice: bool = False
+    platform: HostPlatform, grid: CaseGrid, sweep: RunResult, one_choice: bool = False, tolerance: float = 0.0
 ) -> DecisionTable:
-    """The fastest simulated choice for every P and m of the grid; otherwise like `select_by_model`, sampled.
+    """Simulated choices for every P and m of the grid; otherwise like `select_by_model`, sampled.
 
     The sweep holds at least the grid's cases.
     """
-    rules = _rules(grid, simulated_seconds(grid, sweep), one_choice)
+    rules = _rules(grid, _sampled(grid, simulated_seconds(grid, sweep), one_choice, tolerance))
     return DecisionTable(grid.collective, platform.name, grid.processes_per_node, sweep.configuration.maker, rules)
 
 
@@ -57,7 +67,8 @@ def simulate_and_select(
     platform: HostPlatform,
     grids: Sequence[CaseGrid],
     context: SimulationContext,
-    one_choice: Callable[[str], bool] = lambda collective: False,
+    one_choice: Callable[[str], bool],
+    tolerance: float,
 ) -> tuple[list[DecisionTable], RunResult]:
     """Simulates what is missing of several grids and makes a table of each; `one_choice` says which have one choice.
 
@@ -66,13 +77,13 @@ def simulate_and_select(
     names = ", ".join(grid.collective for grid in grids) if len(grids) <= 3 else f"{len(grids)} collectives"
     cases = [case for grid in grids for case in grid.cases()]
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {names}")
-    return [select_by_simulation(platform, grid, sweep, one_choice(grid.collective)) for grid in grids], sweep
+    tables = [select_by_simulation(platform, grid, sweep, one_choice(grid.collective), tolerance) for grid in grids]
+    return tables, sweep
 
 
-def _exact_rules(model: CollectiveModel, grid: CaseGrid) -> dict[int, Row]:
-    choices = list(grid.candidates.values())
-    algorithms = _algorithms(grid)
-    unconditional = [index for index, algorithm in enumerate(algorithms) if not algorithm.bound_to_procs]
+def _exact(model: CollectiveModel, grid: CaseGrid, tolerance: float) -> _StandingsOf:
+    """Standings at every size, to the byte."""
+    choices, algorithms = list(grid.candidates.values()), _algorithms(grid)
     segments = sorted({choice.segment_bytes for choice in choices})
 
     def times(choice: Choice, algorithm: Algorithm) -> Times:
@@ -85,71 +96,66 @@ def _exact_rules(model: CollectiveModel, grid: CaseGrid) -> dict[int, Row]:
 
         return seconds
 
-    def rows(which: Sequence[int], procs: Sequence[int]) -> dict[int, Row]:
+    def standings(which: Sequence[int], procs: Sequence[int]) -> Mapping[int, Standings]:
         candidates = [times(choices[index], algorithms[index]) for index in which]
-        found = switch_points(candidates, procs, min(grid.message_bytes), max(grid.message_bytes), segments)
-        return {p: _row([start for start, _ in row], [index for _, index in row], [choices[i] for i in which])
-                for p, row in found.items()}  # fmt: skip
+        sizes = grid.message_bytes
+        return switch_points(candidates, procs, min(sizes), max(sizes), segments, tolerance)
 
-    decided = {p: row for p, row in rows(range(len(choices)), grid.procs).items() if row}
-    bound = [p for p, row in decided.items() if any(choices.index(choice) not in unconditional for _, choice in row)]
-    followed = [p for p in bound if p + 1 not in decided]
-    if followed:
-        after = rows(unconditional, followed) if unconditional else dict.fromkeys(followed, ())
-        decided |= {p + 1: row for p, row in after.items()}
-    return _merged(decided)
+    return standings
 
 
-def _rules(grid: CaseGrid, seconds: Array, one_choice: bool) -> dict[int, Row]:
-    """Rules from seconds of shape (candidate, P, m), nan where there is no time; P without any are left out."""
-    choices = list(grid.candidates.values())
-    unconditional = np.array([not algorithm.bound_to_procs for algorithm in _algorithms(grid)])
-    rows: dict[int, Row] = {}
-    for procs in sorted(grid.procs):
-        times = seconds[:, grid.procs.index(procs)]
-        if np.isnan(times).all():
-            continue
-        rows[procs] = _sampled_row(grid, choices, times, one_choice)
-        if any(not unconditional[choices.index(choice)] for _, choice in rows[procs]):
-            others = np.where(unconditional[:, None], times, np.nan)
-            rows[procs + 1] = _sampled_row(grid, choices, others, one_choice)
-    return _merged(rows)
+def _sampled(grid: CaseGrid, seconds: Array, one_choice: bool, tolerance: float) -> _StandingsOf:
+    """Standings at the grid's sizes, from seconds of shape (candidate, P, m), nan where there is no time."""
+
+    def standing(times: Array) -> Standings:
+        if one_choice:
+            known = times[:, ~np.isnan(times).all(axis=0)]
+            return [(0, _set(_good_for_all_sizes(known, tolerance)))] if known.size else []
+        return [*zip(grid.message_bytes, map(_set, good_enough(times, tolerance).T), strict=True)]
+
+    def standings(which: Sequence[int], procs: Sequence[int]) -> Mapping[int, Standings]:
+        return {p: standing(seconds[which, grid.procs.index(p)]) for p in procs}
+
+    return standings
 
 
-def _sampled_row(grid: CaseGrid, choices: Sequence[Choice], times: Array, one_choice: bool) -> Row:
-    """The row of one P from times of shape (candidate, m)."""
-    winners = fastest(times)
-    decided = winners != NOBODY
-    if one_choice and decided.any():
-        least_bad = _least_worst_slowdown(times[:, decided])
-        return ((0, choices[least_bad]),)
-    return _row(grid.message_bytes, winners.tolist(), choices)
+def _set(marks: NDArray[np.bool_]) -> frozenset[int]:
+    return frozenset(np.flatnonzero(marks).tolist())
 
 
-def _least_worst_slowdown(times: Array) -> int:
-    """The candidate (first axis) whose worst slowdown over the sizes (last axis) is least, of those with most times."""
+def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
+    """Which candidates (first axis), of those with most times, have about the least worst slowdown over the sizes.
+
+    Worst times relative to the best one are compared, and may be above the least one by the tolerance.
+    """
     missing = np.isnan(times)
-    worst = np.max(slowdown(np.where(missing, np.inf, times), np.nanmin(times, axis=0)), axis=-1)
-    return int(np.lexsort((worst, missing.sum(axis=-1)))[0])
+    worst = 1 + np.max(slowdown(np.where(missing, np.inf, times), np.nanmin(times, axis=0)), axis=-1)
+    numbers = missing.sum(axis=-1)
+    complete = numbers == numbers.min()
+    good = good_enough(np.where(complete, worst, np.nan), tolerance)
+    return good if good.any() else complete
 
 
-def _row(starts: Sequence[int], winners: Sequence[int], choices: Sequence[Choice]) -> Row:
-    """A row from sizes and candidates; where no candidate has a time, what was chosen below stays."""
-    row: list[tuple[int, Choice]] = []
-    for start, winner in zip(starts, winners, strict=True):
-        if winner != NOBODY and (not row or row[-1][1] != choices[winner]):
-            row.append((start, choices[winner]))
-    return tuple(row)
+def _rules(grid: CaseGrid, standings_of: _StandingsOf) -> dict[int, Row]:
+    """Rules for the grid's P, but those without any time. Where no candidate has one, what was chosen below stays."""
+    choices = list(grid.candidates.values())
+    bound = {index for index, algorithm in enumerate(_algorithms(grid)) if algorithm.bound_to_procs}
+    always = [index for index in range(len(choices)) if index not in bound]
+
+    def timed(which: Sequence[int], procs: Sequence[int]) -> dict[int, Standings]:
+        found = standings_of(which, procs) if which and procs else {}
+        return {
+            p: [(start, frozenset(which[index] for index in good)) for start, good in found.get(p, ()) if good]
+            for p in procs
+        }
+
+    standings = {p: found for p, found in timed(range(len(choices)), grid.procs).items() if found}
+    followed = [
+        p for p, found in standings.items() if p + 1 not in standings and any(bound & good for _, good in found)
+    ]
+    standings |= {p + 1: found for p, found in timed(always, followed).items()}
+    return {p: tuple((start, choices[i]) for start, i in row) for p, row in fewest_rows(standings).items()}
 
 
 def _algorithms(grid: CaseGrid) -> list[Algorithm]:
     return [Catalogue.load().algorithm(grid.collective, one.algorithm) for one in grid.candidates.values()]
-
-
-def _merged(rows: Mapping[int, Row]) -> dict[int, Row]:
-    """Drops rows that repeat the one before them."""
-    rules: dict[int, Row] = {}
-    for procs in sorted(rows):
-        if not rules or rows[procs] != list(rules.values())[-1]:
-            rules[procs] = rows[procs]
-    return rules

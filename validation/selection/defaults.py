@@ -14,6 +14,8 @@ SEGMENTS = (SEGMENT_BYTES, 16384, 32768, 65536, 131072)
 """The segment sizes that a choice may have; the first one is common to all algorithms that cut messages."""
 SEGMENTS_TEXT = "8KiB:128KiB:x2"
 """SEGMENTS as an option says it."""
+TOLERANCE_PERCENT = 1.0
+"""The slowdown against the best that a choice of a decision table may have, so that the table has few rows."""
 
 # The same number of sizes for every collective, each up to what keeps a sweep of all of them short. Where each process
 # has a block for each other one, blocks are small: P^2 of them travel.

@@ -16,7 +16,7 @@ from collwise.validation.selection.comparison import ComparisonResult, compare
 from collwise.validation.selection.consumers import CONSUMERS, algorithms_for, needs_one_choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import select_by_model
-from collwise.validation.selection.defaults import DECISION_SIZES, SEGMENTS, SIZES
+from collwise.validation.selection.defaults import DECISION_SIZES, SEGMENTS, SIZES, TOLERANCE_PERCENT
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ def tune(
 ) -> Tuning:
     """Fits the models on the platform, compares picks at `sizes`, and selects for every P up to the largest.
 
-    A choice is an algorithm and one of the `segments` (bytes), the least of which is the common one. Decisions hold
-    only what every consumer can be asked for, so that all kinds of rules can be written from them. Raises UsageError
-    when P does not fit on the platform.
+    A choice is an algorithm and one of the `segments` (bytes), the least of which is the common one. Decisions, with
+    the usual tolerance, hold only what every consumer can be asked for, so that all kinds of rules can be written from
+    them. Raises UsageError when P does not fit on the platform.
     """
     ppn = processes_per_node or platform.default_processes_per_node
     segments = tuple(sorted(segments))
@@ -62,5 +62,6 @@ def tune(
         compared = CaseGrid(name, tuple(procs), sizes[name], ppn, segments)
         comparisons[name] = compare(platform, compared, model, context)
         decided = CaseGrid(name, every_count, DECISION_SIZES[name], ppn, segments, algorithms_for(name, *CONSUMERS))
-        decisions[name] = select_by_model(model, decided, one_choice=needs_one_choice(name))
+        single, tolerance = needs_one_choice(name), TOLERANCE_PERCENT / 100
+        decisions[name] = select_by_model(model, decided, single, tolerance=tolerance)
     return Tuning(platform, parameters, comparisons, decisions)

@@ -162,3 +162,5 @@ def test_decisions_need_what_their_times_come_from() -> None:
         collwise.select("bcast", by="model")
     with pytest.raises(collwise.UsageError, match="did you mean openmpi-4"):
         collwise.select("bcast", consumer="openmpi-4")
+    with pytest.raises(collwise.UsageError, match="a number of percent from 0 on, not -1"):
+        collwise.select("bcast", tolerance=-1)

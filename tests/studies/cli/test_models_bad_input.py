@@ -107,6 +107,8 @@ BAD = [
     ("recover --platform exat", "unknown platform 'exat'; did you mean exact"),
     ("models --collective bcst", "--collective: unknown collective 'bcst'; did you mean bcast"),
     ("select --collective bcast --model hockny", "--model: unknown model 'hockny'; did you mean hockney"),
+    ("select --collective bcast --parameters hockney.toml --tolerance -1", "tolerance must be .* from 0 on, not -1"),
+    ("select --collective bcast --parameters hockney.toml --tolerance nan", "tolerance must be .* from 0 on, not nan"),
 ]
 
 

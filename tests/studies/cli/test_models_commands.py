@@ -253,6 +253,18 @@ def test_select_goes_by_the_file_and_names_what_its_model_does_not_cover(here: P
     assert (table["collective"], table["made_by"]) == ("bcast", "model loggp")
 
 
+def test_select_says_how_many_rows_a_tolerance_leaves(here: Path, capsys: Capture) -> None:
+    select = "select --collective bcast --parameters hockney.toml --procs 2:8:+1"
+    found = []
+    for option, said in (("--tolerance 0", "0"), ("", "1"), ("--tolerance 12.5", "12.5")):
+        code, output, errors = run(f"{select} {option}", capsys)
+        assert code == 0, errors
+        rows = re.search(rf"^(\d+) rows, tolerance {said} %$", output, re.MULTILINE)
+        assert rows, output
+        found.append(int(rows[1]))
+    assert found[0] > found[1] > found[2]
+
+
 def test_only_collectives_without_formulas(here: Path, capsys: Capture) -> None:
     code, _, errors = run("select --collective scan,exscan --parameters loggp.toml --procs 4", capsys)
     assert code == 2

@@ -1,0 +1,69 @@
+"""Makes decision tables short: the fewest rows that choose a good enough candidate at every size and process count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from collwise.models.switch_points import Standings
+
+# From which message sizes on, ascending, which candidate is chosen.
+Chosen = tuple[tuple[int, int], ...]
+
+
+def fewest_rows(standings: Mapping[int, Standings]) -> dict[int, Chosen]:
+    """The table with the fewest rows in which every choice is among the candidates that are good enough there.
+
+    The standings of a P hold up to the next P, as the table's rows do; P for which the table says what it says for the
+    P before are left out. Of tables with equally few rows it is the one with the longest groups of P.
+    """
+    procs = sorted(standings)
+    # The least number of rows for the P before each position, the start of the last group of P among these, its row.
+    fewest: list[tuple[float, int, Chosen]] = [(0, 0, ())] + [(math.inf, 0, ())] * len(procs)
+    for first in range(len(procs)):
+        shared, before = standings[procs[first]], fewest[first][0]
+        for last in range(first + 1, len(procs) + 1):
+            row = _row(shared)
+            rows = before + max(1, len(row))
+            if rows >= fewest[-1][0]:
+                break
+            if rows < fewest[last][0]:
+                fewest[last] = (rows, first, row)
+            if last == len(procs) or not (shared := _both(shared, standings[procs[last]])):
+                break
+    found: dict[int, Chosen] = {}
+    end = len(procs)
+    while end:
+        _, end, row = fewest[end]
+        found[procs[end]] = row
+    return dict(sorted(found.items()))
+
+
+def _row(standings: Standings) -> Chosen:
+    """The fewest choices for ascending sizes: each is the one that stays good enough the longest.
+
+    Of those that stay so equally long it is the first one.
+    """
+    row: list[tuple[int, int]] = []
+    still: frozenset[int] = frozenset()
+    for start, good in standings:
+        if not (both := still & good):
+            row.append((start, -1))
+            both = good
+        row[-1] = (row[-1][0], min(both))
+        still = both
+    return tuple(row)
+
+
+def _both(one: Standings, other: Standings) -> Standings:
+    """The candidates that are good enough in both; empty if there are none at some size, or one begins below."""
+    if not one or not other or one[0][0] != other[0][0]:
+        return ()
+    good = [frozenset[int]()] * 2
+    found: dict[int, frozenset[int]] = {}
+    for start, whose, now in sorted(
+        [(start, 0, now) for start, now in one] + [(start, 1, now) for start, now in other]
+    ):
+        good[whose] = now
+        found[start] = good[0] & good[1]
+    return tuple(found.items()) if all(found.values()) else ()

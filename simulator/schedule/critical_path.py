@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collwise.simulator.schedule.library import (
+    ANSWERING,
     COPYING,
     IN_GAP,
     LEAVING,
@@ -64,6 +65,7 @@ def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.Da
         "send overhead": np.where(spent == SENDING, seconds, 0.0),
         "latency": latency,
         "handshake": handshake,
+        "answers": np.where(spent == ANSWERING, seconds, 0.0),
         "transfer": transfer,
         "waiting for ports": np.where(waiting > 1e-9 * seconds, waiting, 0.0),
         "receive overhead": np.where(spent == RECEIVING, seconds, 0.0),

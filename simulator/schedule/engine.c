@@ -128,15 +128,11 @@ void play_message_left(play *all, int32_t index, double seconds) {
     }
 }
 
-/* The answer to a synchronous send sets out when the message is there and its receive posted. */
-static void answer(play *all, int32_t index, double seconds) {
-    const message *one = &all->messages[index];
-    const schedule_network *network = all->network;
-    double latency = is_local(all, one) ? network->local_latency_seconds[class_index(all, one->source, one->size)]
-                                        : network->latency_seconds[pair_index(all, one)];
-    double answered = seconds + play_later(latency, network->handshake_seconds[pair_index(all, one)] / 2);
-    int32_t after = note(all, SCHEDULE_SPENT_LEAVING, one->source, one->destination, one->size, one->start_seconds,
-                         answered, spans_of(all, index)->started);
+/* The answer to a synchronous send sets out when the message is there and its receive posted, after that span. */
+static void answer(play *all, const message *one, double seconds, int32_t before) {
+    double answered = seconds + all->network->answer_seconds[pair_index(all, one)];
+    int32_t after =
+        note(all, SCHEDULE_SPENT_ANSWERING, one->destination, one->source, one->size, seconds, answered, before);
     complete(all, one->source, one->send_slot, answered, after);
 }
 
@@ -145,11 +141,12 @@ static void finish_if_done(play *all, int32_t index) {
     message *one = &all->messages[index];
     if (one->is_posted && one->arrival_seconds < INFINITY) {
         int is_late = one->arrival_seconds >= one->receive_seconds;
+        double seconds = is_late ? one->arrival_seconds : one->receive_seconds;
+        int32_t after = is_late ? spans_of(all, index)->arrived : spans_of(all, index)->posted;
         if (one->protocol == SCHEDULE_CONFIRMED) {
-            answer(all, index, is_late ? one->arrival_seconds : one->receive_seconds);
+            answer(all, one, seconds, after);
         }
-        complete(all, one->destination, one->receive_slot, is_late ? one->arrival_seconds : one->receive_seconds,
-                 is_late ? spans_of(all, index)->arrived : spans_of(all, index)->posted);
+        complete(all, one->destination, one->receive_slot, seconds, after);
         free_message(all, index);
     }
 }

@@ -30,8 +30,9 @@ typedef struct {
     /* The protocol. */
     const uint8_t *protocol;         /* by size: a schedule_protocol */
     const double *handshake_seconds; /* by pair and size: from the later of send and receive until a message leaves that
-                                        waits for its receive; half of it, and at least the latency, is the answer to
-                                        a synchronous send */
+                                        waits for its receive */
+    const double *answer_seconds;    /* by pair and size: from when the receiver has an eager synchronous message until
+                                        its sender knows */
     int senders_wait_for_arrival;    /* rendezvous: not only until the message has left */
 
     /* Between nodes, by pair and size. */
@@ -67,7 +68,8 @@ typedef enum {
     SCHEDULE_SPENT_TAKING_IN, /* the receiver's port, while messages arrive one after another */
     SCHEDULE_SPENT_RECEIVING, /* the receiver's processor */
     SCHEDULE_SPENT_REDUCING,
-    SCHEDULE_SPENT_COPYING
+    SCHEDULE_SPENT_COPYING,
+    SCHEDULE_SPENT_ANSWERING /* the receiver's answer to a synchronous send, on its way to the sender */
 } schedule_spent;
 
 /* A span of time of one process, and the span before it without whose end it could not have begun. */

@@ -77,7 +77,7 @@ SPANS = np.dtype(
 )
 """A span of time of a process (`schedule_span` in simulator/schedule/engine.h)."""
 
-SENDING, ON_WAY, LEAVING, IN_GAP, TAKING_IN, RECEIVING, REDUCING, COPYING = range(8)
+SENDING, ON_WAY, LEAVING, IN_GAP, TAKING_IN, RECEIVING, REDUCING, COPYING, ANSWERING = range(9)
 """What a span is spent on."""
 
 _ARRAY_FIELDS: Mapping[str, type] = {
@@ -90,6 +90,7 @@ _ARRAY_FIELDS: Mapping[str, type] = {
     "copy_seconds": np.float64,
     "protocol": np.uint8,
     "handshake_seconds": np.float64,
+    "answer_seconds": np.float64,
     "latency_seconds": np.float64,
     "transfer_seconds": np.float64,
     "gap_seconds": np.float64,
@@ -116,7 +117,7 @@ class _Network(ctypes.Structure):
     _fields_ = (
         ("nodes", c_int),
         ("classes", c_int),
-        *_pointers("node_of", "handshake_seconds"),
+        *_pointers("node_of", "answer_seconds"),
         ("senders_wait_for_arrival", c_int),
         *_pointers("latency_seconds", "load_bytes"),
         ("acknowledgement_share", c_double),
@@ -146,6 +147,7 @@ class NetworkTables:
     copy_seconds: Doubles
     protocol: npt.NDArray[np.integer]
     handshake_seconds: Doubles
+    answer_seconds: Doubles
     latency_seconds: Doubles
     transfer_seconds: Doubles
     gap_seconds: Doubles
@@ -188,6 +190,7 @@ class NetworkTables:
             copy_seconds=nothing[0],
             protocol=np.full(len(sizes), protocol),
             handshake_seconds=nothing[None],
+            answer_seconds=nothing[None],
             latency_seconds=np.full((1, 1, len(sizes)), latency_seconds),
             transfer_seconds=transfer[None],
             gap_seconds=transfer[None],

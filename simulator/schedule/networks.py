@@ -69,6 +69,7 @@ def network_tables(
         copy_seconds=np.zeros(len(m)),
         protocol=np.where(eager, DEFERRED if like_smpi else EAGER, RENDEZVOUS),
         handshake_seconds=latency[:, :, None] * handshake_factor,
+        answer_seconds=latency[:, :, None] * np.maximum(own_factor, handshake_factor / 2),
         latency_seconds=latency[:, :, None] * own_factor,
         transfer_seconds=sent / (rate[:, :, None] * bandwidth_factor),
         gap_seconds=np.zeros((len(classes), len(classes), len(m))),
@@ -104,6 +105,8 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTable
         tables,
         latency_seconds=np.full((1, 1, len(m)), ports.latency_seconds),
         handshake_seconds=np.full((1, 1, len(m)), ports.handshake_seconds),
+        # A handshake is two messages of the library's own.
+        answer_seconds=np.full((1, 1, len(m)), max(ports.latency_seconds, ports.handshake_seconds / 2)),
         transfer_seconds=(m / ports.bytes_per_second)[None, None],
         out_rate=rates,
         in_rate=rates,

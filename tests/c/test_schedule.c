@@ -48,6 +48,7 @@ static double play(const schedule *made, int per_node, int over_ports, schedule_
                                 .copy_seconds = nothing,
                                 .protocol = protocols,
                                 .handshake_seconds = latency,
+                                .answer_seconds = latency,
                                 .latency_seconds = latency,
                                 .transfer_seconds = transfer,
                                 .gap_seconds = transfer,

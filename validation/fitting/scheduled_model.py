@@ -82,6 +82,7 @@ def _different_processes(tables: NetworkTables, procs: int) -> NetworkTables:
         class_of=np.arange(procs),
         send_seconds=np.repeat(tables.send_seconds, procs, axis=0),
         handshake_seconds=np.zeros((procs, procs, len(tables.protocol))),
+        answer_seconds=np.zeros((procs, procs, len(tables.protocol))),
         local_latency_seconds=np.repeat(tables.local_latency_seconds, procs, axis=0),
         local_transfer_seconds=np.repeat(tables.local_transfer_seconds, procs, axis=0),
     )
@@ -99,6 +100,7 @@ def _with(
         send_seconds=send,
         start_seconds=send,
         receive_seconds=receive,
+        answer_seconds=latency,
         latency_seconds=latency,
         transfer_seconds=transfer,
         gap_seconds=gap,

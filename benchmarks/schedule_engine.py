@@ -62,26 +62,7 @@ def least_seconds(do: Callable[[], object]) -> float:
 
 def model_tables(schedule: Schedule) -> NetworkTables:
     """A LogGP network: latency, overheads and gaps, no ports."""
-    sizes = schedule.sizes.astype(np.float64)[None]
-    overhead = np.full_like(sizes, 1e-6)
-    transfer, nothing = sizes * 1e-9, np.zeros_like(sizes)
-    return NetworkTables(
-        node_of=np.arange(schedule.procs),
-        class_of=np.zeros(schedule.procs),
-        send_seconds=overhead,
-        start_seconds=overhead,
-        receive_seconds=overhead,
-        reduce_seconds=nothing[0],
-        copy_seconds=nothing[0],
-        protocol=np.zeros(sizes.shape[1]),
-        handshake_seconds=nothing[None],
-        latency_seconds=overhead[None],
-        transfer_seconds=transfer[None],
-        gap_seconds=transfer[None],
-        receive_gap_seconds=transfer,
-        local_latency_seconds=nothing,
-        local_transfer_seconds=nothing,
-    )
+    return NetworkTables.of_model(schedule.procs, schedule.sizes, 1e-6, 1e-9, overhead_seconds=1e-6)
 
 
 def smpi_seconds(platform: HostPlatform, case: Case) -> float:

@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 
 _MESSAGES = (ON_WAY, LEAVING)
 _GAPS = (IN_GAP, TAKING_IN)
-PARTS = (
-    "send overhead",
-    "latency",
-    "handshake",
-    "transfer",
-    "waiting for ports",
-    "receive overhead",
-    "reduction",
-    "copies",
-)
-"""What a time consists of."""
 
 
 def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.DataFrame]:
@@ -56,9 +45,8 @@ def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.Da
     alone = _alone(network, path)
     is_message, is_gap = np.isin(spent, _MESSAGES), np.isin(spent, _GAPS)
     latency = np.where(spent == ON_WAY, np.minimum(alone["latency"], seconds), 0.0)
-    transfer = np.where(is_message, np.minimum(alone["transfer"], seconds - latency), 0.0) + np.where(
-        is_gap, seconds, 0
-    )
+    on_ports = np.where(is_message, np.minimum(alone["transfer"], seconds - latency), 0.0)
+    transfer = np.where(is_gap, seconds, on_ports)
     handshake = np.where(is_message, np.minimum(alone["handshake"], seconds - latency - transfer), 0.0)
     waiting = np.where(is_message, seconds - latency - transfer - handshake, 0.0)
     columns = {

@@ -78,7 +78,7 @@ SPANS = np.dtype(
 """A span of time of a process (`schedule_span` in simulator/schedule/engine.h)."""
 
 SENDING, ON_WAY, LEAVING, IN_GAP, TAKING_IN, RECEIVING, REDUCING, COPYING, ANSWERING = range(9)
-"""What a span is spent on."""
+"""The activities that a span can be spent on (`schedule_spent` in simulator/schedule/engine.h)."""
 
 _ARRAY_FIELDS: Mapping[str, type] = {
     "node_of": np.int32,
@@ -228,7 +228,7 @@ class Played:
 
 @dataclass(frozen=True)
 class Trace:
-    """A record of how processes spent their time: `spans` of the type SPANS, and the critical path among them.
+    """A record of how processes spent their time until `seconds`: `spans` of the type SPANS, and the critical path.
 
     `critical` has the positions of the spans that follow one another without a gap from the start to the end of the
     last process. `sizes` are the bytes behind the numbers of sizes.
@@ -237,6 +237,7 @@ class Trace:
     spans: npt.NDArray[np.void]
     critical: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.uint64]
+    seconds: float
 
     @property
     def path(self) -> npt.NDArray[np.void]:
@@ -315,7 +316,7 @@ class Schedule:
         """The trace on a network. Raises the errors of `play`."""
         trace = _Trace()
         try:
-            self._play(network, trace)
+            seconds = self._play(network, trace).seconds
             at = int(trace.last)
             text = ctypes.string_at(trace.spans, trace.count * SPANS.itemsize) if trace.count else b""
         finally:
@@ -325,7 +326,7 @@ class Schedule:
         while at >= 0:
             path.append(at)
             at = int(spans["before"][at])
-        return Trace(spans, np.array(path[::-1], dtype=np.int64), self.sizes)
+        return Trace(spans, np.array(path[::-1], dtype=np.int64), self.sizes, seconds)
 
     def _play(self, network: NetworkTables, trace: _Trace | None) -> Played:
         structure, alive = network._structure()

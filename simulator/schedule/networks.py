@@ -93,12 +93,6 @@ def ports_of(platform: HostPlatform) -> Ports | None:
     return described.ports if isinstance(described, Platform) else None
 
 
-def has_overheads(platform: HostPlatform) -> bool:
-    """Whether messages cost the processors any time. Raises UsageError for platform XML."""
-    rows = [row for kind in _classes_of(_described(platform)[1]) for row in (*kind.send, *kind.start, *kind.receive)]
-    return any(base > 0 or per_byte > 0 for _, base, per_byte in rows)
-
-
 def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTables:
     rates = np.array([ports.bytes_per_second])
     return replace(
@@ -155,20 +149,13 @@ def _classes_of(platform: Platform | HeterogeneousPlatform) -> list[_NodeClass]:
 def _paths(platform: Platform | HeterogeneousPlatform, classes: Sequence[_NodeClass]) -> tuple[Doubles, Doubles]:
     """Latencies in seconds, and the rates in bytes per second that a flow can have, by pair of classes."""
     if isinstance(platform, Platform):
-        latency = 2 * platform.link_latency_seconds
-        rate = classes[0].rate
-        if platform.backbone_bytes_per_second is not None:
-            latency += platform.backbone_latency_seconds
-            rate = min(rate, platform.backbone_bytes_per_second)
+        latency, rate = platform.route
         return np.array([[latency]]), np.array([[rate]])
     latencies, rates = np.zeros((len(classes), len(classes))), np.ones((len(classes), len(classes)))
     for i, one in enumerate(platform.node_types):
         for j, other in enumerate(platform.node_types):
-            if one is other and one.nodes == 1:
-                continue
-            wire = platform.wire(one, other)
-            latencies[i, j] = one.link_latency_seconds + wire.latency_seconds + other.link_latency_seconds
-            rates[i, j] = min(one.link_bytes_per_second, wire.bytes_per_second, other.link_bytes_per_second)
+            if one is not other or one.nodes > 1:
+                latencies[i, j], rates[i, j] = platform.route(one, other)
     return latencies, rates
 
 

@@ -9,9 +9,10 @@ from functools import partial
 
 from collwise.common.errors import CollwiseError, warn
 from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.library import LIBRARY, Schedule
-from collwise.simulator.schedule.networks import has_overheads, network_tables, ports_of
+from collwise.simulator.schedule.networks import network_tables, ports_of
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -45,7 +46,7 @@ class ScheduleRunner(Runner):
         """Times the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
-        if not has_overheads(self.platform):
+        if not charges_overheads(self.platform.smpi_options()):
             warn(
                 f"platform '{self.platform.name}' has no overheads (os, or, ois): messages cost processors nothing, so "
                 "that short messages and small segments seem too cheap, and are chosen too often"

@@ -11,6 +11,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.timing import Case
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import NEW_FILE, SIZES, command, option
@@ -44,7 +45,7 @@ def schedule(
     """
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.library import Schedule
-    from collwise.simulator.schedule.networks import has_overheads, network_tables
+    from collwise.simulator.schedule.networks import network_tables
 
     for name, values in (("--size", size), ("--segment", segment or (0,))):
         if len(values) != 1:
@@ -61,7 +62,6 @@ def schedule(
     case = Case(collective, algorithm, procs, size[0], cut, processes_per_node=per_node, root=root)
     recorded = Schedule(case)
     network = network_tables(platform, procs, per_node, recorded.sizes)
-    played = recorded.play(network)
     trace, parts = path_parts(recorded, network)
     rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)
     title = f"{collective} {algorithm}, P = {procs}, m = {format_size(size[0])}"
@@ -70,7 +70,7 @@ def schedule(
         _draw(draw, trace, procs, f"{title}, on {platform.title}")
     if as_json:
         facts: dict[str, object] = {"messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds}
-        facts |= {"rounds_with_synchronous_sends": waiting, "seconds": played.seconds}
+        facts |= {"rounds_with_synchronous_sends": waiting, "seconds": trace.seconds}
         print_json({"case": vars(case), **facts, "critical_path": parts.reset_index().to_dict("records")})
         return
     click.echo(f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all")
@@ -82,8 +82,8 @@ def schedule(
         if row.seconds > 0
     ]
     heads = ("part", "how often", "bytes", "time", "share")
-    print_table(f"critical path on {platform.title}: {format_seconds(played.seconds)}", heads, rows)
-    if not has_overheads(platform):
+    print_table(f"critical path on {platform.title}: {format_seconds(trace.seconds)}", heads, rows)
+    if not charges_overheads(platform.smpi_options()):
         click.echo(
             "The platform has no overheads: messages cost the processors nothing, and small ones seem too cheap."
         )

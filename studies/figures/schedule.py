@@ -13,7 +13,7 @@ from collwise.simulator.schedule.library import LEAVING, ON_WAY, RECEIVING, REDU
 from collwise.studies.figures.style import PALETTE
 
 MOST_PROCS = 64
-"""The most processes whose rows can be told apart in a figure."""
+"""The largest number of processes that a figure shows in separate rows."""
 
 _CRITICAL = PALETTE[1]
 _BARS = {SENDING: (PALETTE[0], "sending"), RECEIVING: (PALETTE[2], "receiving"), REDUCING: (PALETTE[3], "reduction")}

@@ -18,6 +18,7 @@ LEAST_SECONDS, LEAST_SECONDS_PER_BYTE = 1e-9, 1e-15
 
 _EAGER_SEGMENTS, _RENDEZVOUS_SEGMENTS = 9, 4
 _LEAST_POINTS = 4
+_DIGITS = 6
 # Two times that differ by this factor are not one time with an error.
 _APART = 1.2
 
@@ -29,6 +30,11 @@ class MessageTime:
     message_bytes: int
     seconds: float
     relative_error: float
+
+
+def rounded(value: float) -> float:
+    """A fitted parameter with as many digits as descriptions have."""
+    return float(f"{value:.{_DIGITS}g}")
 
 
 def between(curve: Sequence[MessageTime], message_bytes: float) -> float:

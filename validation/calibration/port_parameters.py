@@ -9,14 +9,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from collwise.platforms import Ports
-from collwise.validation.calibration.latency_and_bandwidth import MessageTime
+from collwise.validation.calibration.latency_and_bandwidth import MessageTime, rounded
 
 _MOST_BURST_BYTES = 16384
 # TCP over Ethernet sends 66 bytes of acknowledgement for each packet of 1514. Exchanges that take still longer are
 # limited by the processors.
 _MOST_ACKNOWLEDGEMENTS = 66 / 1514
 _LEAST_POINTS = 4
-_DIGITS = 6
 
 
 def fit_ports(
@@ -58,11 +57,11 @@ def fit_ports(
     handshake = max(0.0, float(base) + burst / rate - latency(burst)) if largest is waiting else 0.0
     share = statistics.median(exchange_ratios) - 1 if exchange_ratios else 0.0
     return Ports(
-        bytes_per_second=_rounded(rate),
-        latency_seconds=_rounded(latency(burst)),
-        handshake_seconds=_rounded(handshake),
-        burst_bytes=_rounded(burst),
-        acknowledgement_share=_rounded(min(max(share, 0.0), _MOST_ACKNOWLEDGEMENTS)),
+        bytes_per_second=rounded(rate),
+        latency_seconds=rounded(latency(burst)),
+        handshake_seconds=rounded(handshake),
+        burst_bytes=rounded(burst),
+        acknowledgement_share=rounded(min(max(share, 0.0), _MOST_ACKNOWLEDGEMENTS)),
     )
 
 
@@ -73,7 +72,3 @@ def _without_overheads(
     m = np.array([one.message_bytes for one in times], dtype=np.float64)
     seconds = np.array([one.seconds - overhead_seconds(one.message_bytes) for one in times])
     return m, np.maximum(seconds, 1e-9)
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")

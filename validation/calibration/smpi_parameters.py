@@ -22,6 +22,7 @@ from collwise.validation.calibration.latency_and_bandwidth import (
     MessageTime,
     between,
     fit_network,
+    rounded,
 )
 from collwise.validation.calibration.points import CalibrationPoint, Kind, of_kind
 from collwise.validation.calibration.port_parameters import fit_ports
@@ -38,7 +39,6 @@ _SEND_OVER_ISEND = 2.0
 _NETWORK_SHARE = 0.1
 # Smaller reductions fit in the nearest caches, and the cost of the call dominates.
 _REDUCE_BYTES = 4096
-_DIGITS = 6
 
 Segments = dict[Kind, list[Segment]]
 
@@ -190,7 +190,7 @@ def _platform(
         ois=_overhead_rows(overheads.ois),
         eager_limit_bytes=overheads.eager_limit_bytes,
         crosstraffic=crosstraffic,
-        reduce_seconds_per_byte=_rounded(reduce_seconds_per_byte),
+        reduce_seconds_per_byte=rounded(reduce_seconds_per_byte),
         tcp_window=False,
         note="fitted to point-to-point measurements by: collwise calibrate",
     )
@@ -198,8 +198,8 @@ def _platform(
     return replace(
         nominal,
         links_per_node=1,
-        link_bytes_per_second=_rounded(speed),
-        link_latency_seconds=_rounded(way / 2),
+        link_bytes_per_second=rounded(speed),
+        link_latency_seconds=rounded(way / 2),
         backbone_bytes_per_second=None,
         backbone_latency_seconds=0.0,
         calibration=calibration,
@@ -230,8 +230,8 @@ def _with_loopback(platform: Platform, inside: Sequence[MessageTime], overheads:
     found, _ = nnls(columns / seconds[:, None], rest / seconds)
     return replace(
         platform,
-        loopback_latency_seconds=_rounded(float(found[0])),
-        loopback_bytes_per_second=_rounded(1 / max(float(found[1]), LEAST_SECONDS_PER_BYTE)),
+        loopback_latency_seconds=rounded(float(found[0])),
+        loopback_bytes_per_second=rounded(1 / max(float(found[1]), LEAST_SECONDS_PER_BYTE)),
     )
 
 
@@ -263,8 +263,4 @@ def _overhead_rows(segments: Sequence[Segment]) -> tuple[OverheadRow, ...]:
 def _rows(rows: Sequence[tuple[float, ...]]) -> tuple[Any, ...]:
     """The rows, rounded, without those that begin where the next one does, which apply to no size."""
     kept = [row for row, after in pairwise([*rows, (math.inf,)]) if row[0] < after[0]]
-    return tuple((start, *map(_rounded, values)) for start, *values in kept)
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
+    return tuple((start, *map(rounded, values)) for start, *values in kept)

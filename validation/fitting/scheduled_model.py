@@ -28,84 +28,63 @@ def model_tables(parameters: Parameters, schedule: Schedule, reduce_seconds_per_
     serves messages to different receivers at one time. Heterogeneous PLogP counts by its means.
     """
     m = schedule.sizes.astype(np.float64)
-    tables = NetworkTables.of_model(schedule.procs, schedule.sizes)
-    tables = replace(tables, reduce_seconds=m * reduce_seconds_per_byte)
-    if isinstance(parameters, PairParameters) and parameters.heterogeneous:
-        tables = _different_processes(tables, schedule.procs)
-    classes = len(tables.send_seconds)
-
-    def of_pairs(value: float | Array) -> Array:
-        array = np.asarray(value, dtype=float)
-        return np.broadcast_to(array[:classes, :classes] if array.ndim else array, (classes, classes))[:, :, None]
-
-    def of_processors(value: float | Array) -> Array:
-        array = np.asarray(value, dtype=float)
-        return np.broadcast_to(array[:classes] if array.ndim else array, (classes,))[:, None]
-
-    if isinstance(parameters, LMO):
-        busy = of_processors(parameters.processor_seconds) + of_processors(parameters.processor_seconds_per_byte) * m
-        return _with(
-            tables,
-            (busy, busy),
-            of_pairs(parameters.latency_seconds) + 0 * m,
-            of_pairs(parameters.network_seconds_per_byte) * m,
-            0 * of_pairs(0.0) * m,
-        )
-    if isinstance(parameters, LogGP):
-        transfer = of_pairs(parameters.gap_seconds_per_byte) * np.maximum(m - 1, 0)
-        overheads = (
-            of_processors(parameters.send_overhead_seconds) + 0 * m,
-            of_processors(parameters.receive_overhead_seconds) + 0 * m,
-        )
-        gaps = np.maximum(of_pairs(parameters.gap_seconds), transfer)
-        return _with(tables, overheads, of_pairs(parameters.latency_seconds) + 0 * m, transfer, gaps)
-    if isinstance(parameters, Hockney):
-        bytes_on_port = of_pairs(parameters.beta_seconds_per_byte) * m
-        nothing = 0 * of_processors(0.0) * m
-        return _with(
-            tables, (nothing, nothing), of_pairs(parameters.alpha_seconds) + 0 * m, bytes_on_port, bytes_on_port
-        )
-    if isinstance(parameters, HockneyBySize):
-        bytes_on_port = (parameters.beta(m) * m)[None, None]
-        nothing = np.zeros((1, len(m)))
-        return _with(tables, (nothing, nothing), parameters.alpha(m)[None, None], bytes_on_port, bytes_on_port)
-    plogp = parameters.homogeneous()
-    send, receive, gap = (np.asarray(part(m)) for part in (plogp.send_overhead, plogp.receive_overhead, plogp.gap))
-    rest = np.maximum(plogp.latency_seconds + gap - send - receive, 0.0)
-    return _with(tables, (send[None], receive[None]), np.zeros((1, 1, len(m))), rest[None, None], gap[None, None])
-
-
-def _different_processes(tables: NetworkTables, procs: int) -> NetworkTables:
-    """The same tables with a class for each process, and with rows for each of them."""
-    return replace(
-        tables,
-        class_of=np.arange(procs),
-        send_seconds=np.repeat(tables.send_seconds, procs, axis=0),
-        handshake_seconds=np.zeros((procs, procs, len(tables.protocol))),
-        answer_seconds=np.zeros((procs, procs, len(tables.protocol))),
-        local_latency_seconds=np.repeat(tables.local_latency_seconds, procs, axis=0),
-        local_transfer_seconds=np.repeat(tables.local_transfer_seconds, procs, axis=0),
-    )
-
-
-def _with(
-    tables: NetworkTables, overheads: tuple[Array, Array], latency: Array, transfer: Array, gap: Array
-) -> NetworkTables:
-    """The tables with these; a receiver's gap is the mean over its senders."""
-    send, receive = overheads
-    classes = len(send)
+    different = isinstance(parameters, PairParameters) and parameters.heterogeneous
+    classes = schedule.procs if different else 1
+    send, receive, latency, transfer, gap = _costs(parameters, m, classes)
+    each, pairs = (classes, len(m)), (classes, classes, len(m))
+    latency, gap = np.broadcast_to(latency, pairs), np.broadcast_to(gap, pairs)
+    # A receiver's gap is the mean over its senders.
     others = np.where(np.eye(classes, dtype=bool)[:, :, None], 0.0, gap)
     return replace(
-        tables,
-        send_seconds=send,
-        start_seconds=send,
-        receive_seconds=receive,
+        NetworkTables.of_model(schedule.procs, schedule.sizes),
+        class_of=np.arange(schedule.procs) % classes,
+        send_seconds=np.broadcast_to(send, each),
+        start_seconds=np.broadcast_to(send, each),
+        receive_seconds=np.broadcast_to(receive, each),
+        reduce_seconds=m * reduce_seconds_per_byte,
+        handshake_seconds=np.zeros(pairs),
         answer_seconds=latency,
         latency_seconds=latency,
-        transfer_seconds=transfer,
+        transfer_seconds=np.broadcast_to(transfer, pairs),
         gap_seconds=gap,
         receive_gap_seconds=others.sum(axis=0) / (classes - 1) if classes > 1 else gap[0],
+        local_latency_seconds=np.zeros(each),
+        local_transfer_seconds=np.zeros(each),
     )
+
+
+_Costs = tuple[Array | float, Array | float, Array | float, Array | float, Array | float]
+
+
+def _costs(parameters: Parameters, m: Array, classes: int) -> _Costs:
+    """The overheads of sender and receiver by process and size, then latency, transfer and gap by pair and size.
+
+    They broadcast to these shapes; the first `classes` processors count where processors differ.
+    """
+
+    def each(value: float | Array) -> Array:
+        """The value itself, or its entries for these processors or for their pairs, to be multiplied by sizes."""
+        array = np.asarray(value, dtype=float)
+        return array[(slice(classes),) * array.ndim][..., None]
+
+    if isinstance(parameters, LMO):
+        busy = each(parameters.processor_seconds) + each(parameters.processor_seconds_per_byte) * m
+        transfer = each(parameters.network_seconds_per_byte) * m
+        return busy, busy, each(parameters.latency_seconds), transfer, 0.0
+    if isinstance(parameters, LogGP):
+        transfer = each(parameters.gap_seconds_per_byte) * np.maximum(m - 1, 0)
+        overheads = (each(parameters.send_overhead_seconds), each(parameters.receive_overhead_seconds))
+        gap = np.maximum(each(parameters.gap_seconds), transfer)
+        return *overheads, each(parameters.latency_seconds), transfer, gap
+    if isinstance(parameters, Hockney):
+        on_port = each(parameters.beta_seconds_per_byte) * m
+        return 0.0, 0.0, each(parameters.alpha_seconds), on_port, on_port
+    if isinstance(parameters, HockneyBySize):
+        on_port = parameters.beta(m) * m
+        return 0.0, 0.0, parameters.alpha(m), on_port, on_port
+    plogp = parameters.homogeneous()
+    send, receive, gap = (np.asarray(part(m)) for part in (plogp.send_overhead, plogp.receive_overhead, plogp.gap))
+    return send, receive, 0.0, np.maximum(plogp.latency_seconds + gap - send - receive, 0.0), gap
 
 
 @dataclass(frozen=True)

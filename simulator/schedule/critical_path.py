@@ -9,6 +9,7 @@ import numpy as np
 from collwise.simulator.schedule.library import (
     ANSWERING,
     COPYING,
+    EAGER,
     IN_GAP,
     LEAVING,
     ON_WAY,
@@ -70,8 +71,8 @@ def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:
     """The latency, transfer and handshake of each message of a path if no other used its ports; 0 for other spans."""
     source, destination = network.node_of[path["process"]], network.node_of[path["peer"]]
     one, other, size = network.class_of[source], network.class_of[destination], path["size"]
-    waits = network.protocol[size] != 0
     local = source == destination
+    waits = (network.protocol[size] != EAGER) & ~local
     return {
         "latency": np.where(local, network.local_latency_seconds[one, size], network.latency_seconds[one, other, size]),
         "transfer": np.where(

@@ -130,7 +130,9 @@ void play_message_left(play *all, int32_t index, double seconds) {
 
 /* The answer to a synchronous send sets out when the message is there and its receive posted, after that span. */
 static void answer(play *all, const message *one, double seconds, int32_t before) {
-    double answered = seconds + all->network->answer_seconds[pair_index(all, one)];
+    double latency = is_local(all, one) ? all->network->local_latency_seconds[class_index(all, one->source, one->size)]
+                                        : all->network->answer_seconds[pair_index(all, one)];
+    double answered = seconds + latency;
     int32_t after =
         note(all, SCHEDULE_SPENT_ANSWERING, one->destination, one->source, one->size, seconds, answered, before);
     complete(all, one->source, one->send_slot, answered, after);
@@ -208,7 +210,8 @@ static void start_if_possible(play *all, int32_t index) {
         spans->started = spans->posted;
     }
     one->start_seconds = seconds;
-    if (waits) {
+    /* The latency within a node includes the handshake. */
+    if (waits && !is_local(all, one)) {
         seconds += all->network->handshake_seconds[pair_index(all, one)];
     }
     if (all->ports == NULL) {

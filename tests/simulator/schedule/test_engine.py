@@ -141,3 +141,24 @@ def test_coefficients_of_the_critical_path_are_those_of_the_formula() -> None:
         on_way = trace.path[trace.path["spent"] == ON_WAY]
         assert len(on_way) == messages, name
         assert int(trace.sizes[on_way["size"]].sum()) == bytes_on_way, name
+
+
+def test_within_a_node_there_is_no_handshake_over_the_network() -> None:
+    """Neither for a message that waits for its receive nor for the answer to a synchronous send of two segments."""
+    schedule = Schedule(Case("bcast", "linear", 2, 1000))
+    network = flat_network(schedule, ALPHA, BETA, protocol=RENDEZVOUS, over_ports=True)
+    one_node = {
+        "node_of": np.zeros(2),
+        "class_of": np.zeros(1),
+        "local_latency_seconds": table(schedule, ALPHA / 10),
+        "handshake_seconds": np.full((1, 1, len(schedule.sizes)), 2 * ALPHA),
+        "answer_seconds": np.full((1, 1, len(schedule.sizes)), ALPHA),
+    }
+    assert schedule.play(replace(network, **one_node)).seconds == pytest.approx(ALPHA / 10)
+    schedule = Schedule(Case("bcast", "two_tree", 2, 4000, 1000))
+    network = flat_network(schedule, ALPHA, BETA, over_ports=True)
+    tables = {name: np.zeros((1, 1, len(schedule.sizes))) for name in ("handshake_seconds", "answer_seconds")}
+    near = {"local_latency_seconds": table(schedule, ALPHA / 10)}
+    within = replace(network, **one_node | tables | near)
+    far = {name: values + 100 * ALPHA for name, values in tables.items()}
+    assert schedule.play(replace(within, **far)).seconds == schedule.play(within).seconds > 0

@@ -22,7 +22,7 @@ Indices = NDArray[np.int64]
 Bits = NDArray[np.uint8]
 # Seconds of a candidate at arrays of P and of message bytes; nan where it has no time.
 Times = Callable[[Array, Array], Array]
-# From which message sizes on, ascending, which candidates are fast enough; none where none has a time.
+# Pairs of a message size, ascending, and the candidates that are fast enough from it on; none where none has a time.
 Standings = Sequence[tuple[int, frozenset[int]]]
 
 NOBODY = -1
@@ -70,7 +70,7 @@ def switch_points(
     segment_bytes: Sequence[int] = (),
     tolerance: float = 0.0,
 ) -> Mapping[int, Standings]:
-    """For each P the message sizes, from the least to the largest, from which other candidates are `good_enough`.
+    """The message sizes from which other candidates are `good_enough`, from the least to the largest, for each P.
 
     The first pair is at `least_bytes`. Times may jump at each multiple of `segment_bytes` and at the byte behind it.
     """
@@ -249,7 +249,7 @@ def _clear(difference: Array, along: Array) -> NDArray[np.bool_]:
 
 
 def _by_procs(number: int, procs: Indices, starts: Indices, bits: Bits) -> Mapping[int, Standings]:
-    """By P, ascending in size, from the bits of a number of candidates; what says the same as before is dropped."""
+    """Standings by P, made from bits for a number of candidates; sizes at which these do not change are dropped."""
     order = np.lexsort((starts, procs))
     procs, starts, bits = procs[order], starts[order], bits[:, order]
     changes = np.append(True, (procs[1:] != procs[:-1]) | np.any(bits[:, 1:] != bits[:, :-1], axis=0))

@@ -76,8 +76,7 @@ static void free_message(play *all, int32_t index) {
     all->free_message = index;
 }
 
-/* --- Spans ---------------------------------------------------------------------------------------------------------
- */
+/* --- Spans -------------------------------------------------------------------------------------------------------- */
 
 /* Notes what a process spent its time on. Returns the span's number, or `before` if it takes no time. */
 static int32_t note(play *all, schedule_spent spent, int rank, int peer, uint32_t size, double begin, double end,
@@ -91,8 +90,7 @@ static int32_t note(play *all, schedule_spent spent, int rank, int peer, uint32_
     return (int32_t)trace->count++;
 }
 
-/* --- Connections ---------------------------------------------------------------------------------------------------
- */
+/* --- Connections -------------------------------------------------------------------------------------------------- */
 
 /* The number of the connection from a process to another, NONE if the latter never receives from the former. */
 static int32_t connection_between(const play *all, int source, int destination) {
@@ -103,8 +101,7 @@ static int32_t connection_between(const play *all, int source, int destination) 
     return found->source_and_one == 0 ? NONE : to->first_connection + (int32_t)found->number;
 }
 
-/* --- Requests ------------------------------------------------------------------------------------------------------
- */
+/* --- Requests ----------------------------------------------------------------------------------------------------- */
 
 static void complete(play *all, int rank, uint32_t slot, double seconds, int32_t after) {
     process *of = &all->processes[rank];
@@ -162,8 +159,7 @@ void play_message_arrived(play *all, int32_t index, double seconds) {
     finish_if_done(all, index);
 }
 
-/* --- Messages ------------------------------------------------------------------------------------------------------
- */
+/* --- Messages ----------------------------------------------------------------------------------------------------- */
 
 static void start_by_model(play *all, int32_t index, double seconds) {
     const schedule_network *network = all->network;
@@ -285,8 +281,7 @@ static void post_receive(play *all, int source, int destination, uint32_t size, 
     }
 }
 
-/* --- Processes -----------------------------------------------------------------------------------------------------
- */
+/* --- Processes ---------------------------------------------------------------------------------------------------- */
 
 /* The process's own time. */
 static void spend(play *all, int rank, schedule_spent on, int peer, uint32_t size, double seconds) {
@@ -447,8 +442,7 @@ void play_processes(play *all) {
     }
 }
 
-/* --- The whole ------------------------------------------------------------------------------------------------------
- */
+/* --- The whole ---------------------------------------------------------------------------------------------------- */
 
 static void make_processes(play *all) {
     size_t procs = (size_t)all->played->procs, requests = 0, most_requests = 0, connections = 0;

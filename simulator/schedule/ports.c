@@ -73,8 +73,7 @@ struct ports {
     uint32_t started;
 };
 
-/* --- The heap of busy stages -----------------------------------------------------------------------------------------
- */
+/* --- The heap of busy stages -------------------------------------------------------------------------------------- */
 
 static void put_stage(ports *to, size_t place, key one) {
     to->busy[place] = one;
@@ -116,8 +115,7 @@ static void settle(ports *to, int32_t number) {
     }
 }
 
-/* --- A stage's messages ----------------------------------------------------------------------------------------------
- */
+/* --- A stage's messages ------------------------------------------------------------------------------------------- */
 
 static key make_served(double virtual_end, uint32_t order, int32_t message) {
     return make_key(virtual_end, (uint64_t)order << 32 | (uint32_t)message);
@@ -149,8 +147,7 @@ static key pop_message(stage *at) {
     return first;
 }
 
-/* --- The virtual clock -----------------------------------------------------------------------------------------------
- */
+/* --- The virtual clock -------------------------------------------------------------------------------------------- */
 
 static void advance(stage *at, double seconds) {
     if (at->count > 0) {
@@ -188,8 +185,7 @@ static void adjust_both(play *all, stage *at, size_t count_before) {
     }
 }
 
-/* --- A message on its way --------------------------------------------------------------------------------------------
- */
+/* --- A message on its way ----------------------------------------------------------------------------------------- */
 
 static double latency_of(const play *all, const message *one) {
     if (is_local(all, one)) {
@@ -387,8 +383,7 @@ void ports_run(play *all) {
     }
 }
 
-/* --- The whole -------------------------------------------------------------------------------------------------------
- */
+/* --- The whole ---------------------------------------------------------------------------------------------------- */
 
 void ports_make_room(play *all, size_t count) {
     all->transits = play_grown(all, all->transits, count, &all->transit_room, sizeof *all->transits);

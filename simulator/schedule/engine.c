@@ -127,8 +127,9 @@ void play_message_left(play *all, int32_t index, double seconds) {
 
 /* The answer to a synchronous send sets out when the message is there and its receive posted, after that span. */
 static void answer(play *all, const message *one, double seconds, int32_t before) {
-    double latency = is_local(all, one) ? all->network->local_latency_seconds[class_index(all, one->source, one->size)]
-                                        : all->network->answer_seconds[pair_index(all, one)];
+    double latency = is_local(all, one)
+                         ? all->network->local_latency_seconds[class_index(all, one->source, one->size)]
+                         : between_nodes(all, one, all->network->answer_seconds, all->network->answer_factor);
     double answered = seconds + latency;
     int32_t after =
         note(all, SCHEDULE_SPENT_ANSWERING, one->destination, one->source, one->size, seconds, answered, before);
@@ -181,7 +182,7 @@ static void start_by_model(play *all, int32_t index, double seconds) {
         from->port_free_seconds = leaves + network->gap_seconds[at];
         from->port_after = note(all, SCHEDULE_SPENT_IN_GAP, one->source, one->destination, one->size, leaves,
                                 from->port_free_seconds, spans_of(all, index)->started);
-        arrival = leaves + network->latency_seconds[at] + network->transfer_seconds[at];
+        arrival = leaves + between_nodes_latency(all, one) + network->transfer_seconds[at];
     }
     play_message_left(all, index, arrival);
     play_message_arrived(all, index, arrival);
@@ -208,7 +209,7 @@ static void start_if_possible(play *all, int32_t index) {
     one->start_seconds = seconds;
     /* The latency within a node includes the handshake. */
     if (waits && !is_local(all, one)) {
-        seconds += all->network->handshake_seconds[pair_index(all, one)];
+        seconds += between_nodes(all, one, all->network->handshake_seconds, all->network->handshake_factor);
     }
     if (all->ports == NULL) {
         start_by_model(all, index, seconds);

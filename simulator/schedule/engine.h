@@ -52,11 +52,18 @@ typedef struct {
     const double *load_bytes;         /* by size: which a message puts on ports and links */
     double acknowledgement_share;     /* of a flow's rate, in the opposite direction */
     double memory_rate;               /* which transfers within a node share; 0: they do not */
-    /* Switches: on each of `levels` levels every node belongs to a group, which has a link up and one down. */
-    int levels;
-    const int32_t *group_of; /* by level and node; groups are numbered through all levels */
-    int groups;
-    const double *uplink_rate; /* by group, in each direction */
+
+    /* Switches between the ports; `switches` is 0 if they never limit a message. Links 2 i and 2 i + 1 are the two
+     * directions of a cable. The route of a pair of switches = one * switches + other is the list of its links from
+     * route_first[pair] to before route_first[pair + 1]. It adds its seconds, times a factor by size, to each of the
+     * three times between nodes above. */
+    int switches, links;
+    const int32_t *switch_of; /* by node */
+    const double *link_rate;  /* by link */
+    const int64_t *route_first;
+    const int32_t *route_links;
+    const double *route_seconds;                                     /* by pair of switches */
+    const double *latency_factor, *handshake_factor, *answer_factor; /* by size */
 } schedule_network;
 
 /* The kinds of activity that time is spent on. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Mapping
 from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import dataclass
@@ -101,8 +102,14 @@ _ARRAY_FIELDS: Mapping[str, type] = {
     "in_rate": np.float64,
     "burst_bytes": np.float64,
     "load_bytes": np.float64,
-    "group_of": np.int32,
-    "uplink_rate": np.float64,
+    "switch_of": np.int32,
+    "link_rate": np.float64,
+    "route_first": np.int64,
+    "route_links": np.int32,
+    "route_seconds": np.float64,
+    "latency_factor": np.float64,
+    "handshake_factor": np.float64,
+    "answer_factor": np.float64,
 }
 
 
@@ -122,10 +129,9 @@ class _Network(ctypes.Structure):
         *_pointers("latency_seconds", "load_bytes"),
         ("acknowledgement_share", c_double),
         ("memory_rate", c_double),
-        ("levels", c_int),
-        *_pointers("group_of", "group_of"),
-        ("groups", c_int),
-        *_pointers("uplink_rate", "uplink_rate"),
+        ("switches", c_int),
+        ("links", c_int),
+        *_pointers("switch_of", "answer_factor"),
     )
 
 
@@ -134,8 +140,9 @@ class NetworkTables:
     """The costs of messages and computation for the sizes of one schedule; simulator/schedule/engine.h explains each.
 
     Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
-    (classes, classes, sizes), by class (classes,), `group_of` (levels, nodes), `uplink_rate` (groups,). Point-to-point
-    models have no `out_rate`.
+    (classes, classes, sizes), by class (classes,), `switch_of` (nodes,), `link_rate` (links,), `route_first`
+    (switches^2 + 1,), `route_seconds` (switches^2,). Point-to-point models have no `out_rate`, and networks whose
+    switches never limit a message no `switch_of`.
     """
 
     node_of: npt.NDArray[np.integer]
@@ -161,8 +168,14 @@ class NetworkTables:
     senders_wait_for_arrival: bool = False
     acknowledgement_share: float = 0.0
     memory_rate: float = 0.0
-    group_of: npt.NDArray[np.integer] | None = None
-    uplink_rate: Doubles | None = None
+    switch_of: npt.NDArray[np.integer] | None = None
+    link_rate: Doubles | None = None
+    route_first: npt.NDArray[np.integer] | None = None
+    route_links: npt.NDArray[np.integer] | None = None
+    route_seconds: Doubles | None = None
+    latency_factor: Doubles | None = None
+    handshake_factor: Doubles | None = None
+    answer_factor: Doubles | None = None
 
     @classmethod
     def of_model(
@@ -212,8 +225,8 @@ class NetworkTables:
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
-        if self.group_of is not None and self.uplink_rate is not None:
-            made.levels, made.groups = len(self.group_of), len(self.uplink_rate)
+        if self.route_first is not None and self.link_rate is not None:
+            made.switches, made.links = math.isqrt(len(self.route_first) - 1), len(self.link_rate)
         return made, alive
 
 

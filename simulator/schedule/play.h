@@ -6,7 +6,7 @@
 
 #include <setjmp.h>
 
-enum { NONE = -1, MOST_STAGES = 6 };
+enum { NONE = -1, MOST_STAGES = 32 };
 
 /* A message, from the first of send and receive that is posted until its receive is complete. */
 typedef struct {
@@ -108,6 +108,21 @@ static inline size_t pair_index(const play *all, const message *one) {
 }
 static inline int is_local(const play *all, const message *one) {
     return all->network->node_of[one->source] == all->network->node_of[one->destination];
+}
+
+/* The route between the switches of its nodes. */
+static inline size_t route_index(const play *all, const message *one) {
+    const schedule_network *network = all->network;
+    size_t from = (size_t)network->switch_of[network->node_of[one->source]];
+    return from * (size_t)network->switches + (size_t)network->switch_of[network->node_of[one->destination]];
+}
+/* A time between nodes: that of their classes, and what the route adds. */
+static inline double between_nodes(const play *all, const message *one, const double *seconds, const double *factor) {
+    double on_route = all->network->switches > 0 ? all->network->route_seconds[route_index(all, one)] : 0;
+    return on_route > 0 ? seconds[pair_index(all, one)] + on_route * factor[one->size] : seconds[pair_index(all, one)];
+}
+static inline double between_nodes_latency(const play *all, const message *one) {
+    return between_nodes(all, one, all->network->latency_seconds, all->network->latency_factor);
 }
 
 /* The sender's request is complete, or the message is at the receiver; both may lie in the future. */

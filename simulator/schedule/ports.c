@@ -26,10 +26,11 @@ struct transit {
     double most_speed;      /* bytes per second which its connection alone has */
     uint32_t order;         /* its number among all */
     int32_t follower;       /* the message that its connection started next, or NONE */
-    int32_t way[MOST_STAGES];
-    uint8_t stages, behind; /* how many there are on its way, and how many of them it has passed */
+    int32_t first, last;    /* stages: the sender's port or the memory, and the receiver's port */
+    const int32_t *links;   /* of the network, between them */
     /* Bits: which stages its first byte has reached, which have served the one before, which have served it. */
-    uint8_t reached, free, served;
+    uint32_t reached, free, served;
+    uint8_t stages, behind; /* how many there are on its way, and how many of them it has passed */
 };
 
 /* A time, or a virtual one, above a number: keys of heaps, in the order of times, and of numbers at the same time. */
@@ -191,7 +192,7 @@ static double latency_of(const play *all, const message *one) {
     if (is_local(all, one)) {
         return all->network->local_latency_seconds[class_index(all, one->source, one->size)];
     }
-    return all->network->latency_seconds[pair_index(all, one)];
+    return between_nodes_latency(all, one);
 }
 
 static double transfer_of(const play *all, const message *one) {
@@ -201,10 +202,27 @@ static double transfer_of(const play *all, const message *one) {
     return all->network->transfer_seconds[pair_index(all, one)];
 }
 
+enum { OUT, IN, PORTS };
+
+static int32_t port(int node, int direction) { return node * PORTS + direction; }
+
+/* The memory that processes of a node share when they exchange messages. */
+static int32_t memory(const play *all, int node) { return port(all->network->nodes, 0) + node; }
+
+static int32_t link_stage(const play *all, int32_t link) { return memory(all, all->network->nodes) + link; }
+
+/* The stage at a place of a message's way. */
+static int32_t stage_at(const play *all, const transit *way, int place) {
+    if (place == 0) {
+        return way->first;
+    }
+    return place == way->stages - 1 ? way->last : link_stage(all, way->links[place - 1]);
+}
+
 /* A stage, which the caller then settles, begins to serve a message: it is its connection's turn. */
 static void serve(play *all, int32_t index, int place, double seconds) {
     const transit *way = &all->transits[index];
-    stage *at = &all->ports->stages[way->way[place]];
+    stage *at = &all->ports->stages[stage_at(all, way, place)];
     size_t count = at->count;
     advance(at, seconds);
     double free_bytes = play_earlier(at->tokens, way->bytes);
@@ -249,13 +267,13 @@ static void end_message(play *all, int32_t number, double seconds) {
     int32_t index = served_message(ended);
     transit *way = &all->transits[index];
     int place = 0;
-    while (way->way[place] != number) {
+    while (stage_at(all, way, place) != number) {
         place++;
     }
-    way->served |= (uint8_t)(1 << place);
+    way->served |= UINT32_C(1) << place;
     int32_t follower = way->follower;
     if (follower != NONE) {
-        all->transits[follower].free |= (uint8_t)(1 << place);
+        all->transits[follower].free |= UINT32_C(1) << place;
     }
     pass(all, index, seconds);
     if (follower != NONE && (all->transits[follower].reached >> place & 1)) {
@@ -273,47 +291,36 @@ static void schedule_event(play *all, double seconds, int32_t index, uint8_t sta
 /* The first byte reaches a stage. */
 static void reach(play *all, int32_t index, int place, double seconds) {
     transit *way = &all->transits[index];
-    way->reached |= (uint8_t)(1 << place);
+    way->reached |= UINT32_C(1) << place;
     if (place + 1 < way->stages) {
         schedule_event(all, seconds + way->latency_seconds, index, (uint8_t)(place + 1));
     }
     if (way->free >> place & 1) {
         serve(all, index, place, seconds);
-        settle(all->ports, way->way[place]);
+        settle(all->ports, stage_at(all, way, place));
     }
 }
 
-enum { OUT, IN, PORTS };
-
-static int32_t port(int node, int direction) { return node * PORTS + direction; }
-
-static int32_t uplink(const play *all, int group, int direction) {
-    return port(all->network->nodes + all->network->nodes, 0) + group * PORTS + direction;
-}
-
-/* The memory that processes of a node share when they exchange messages. */
-static int32_t memory(const play *all, int node) { return port(all->network->nodes, 0) + node; }
-
-/* Up to the lowest level where both nodes belong to one group, and down again. */
-static void find_way(const play *all, const message *one, transit *over) {
+static void find_way(play *all, const message *one, transit *over) {
     const schedule_network *network = all->network;
-    int from = network->node_of[one->source], to = network->node_of[one->destination], up = 0;
+    int from = network->node_of[one->source], to = network->node_of[one->destination];
+    int64_t links = 0;
     if (from == to) {
-        over->way[0] = memory(all, from);
+        over->first = memory(all, from);
         over->stages = 1;
         return;
     }
-    while (up < network->levels &&
-           network->group_of[up * network->nodes + from] != network->group_of[up * network->nodes + to]) {
-        up++;
+    if (network->switches > 0) {
+        size_t route = route_index(all, one);
+        over->links = network->route_links + network->route_first[route];
+        links = network->route_first[route + 1] - network->route_first[route];
     }
-    over->way[0] = port(from, OUT);
-    for (int level = 0; level < up; level++) {
-        over->way[1 + level] = uplink(all, network->group_of[level * network->nodes + from], OUT);
-        over->way[2 * up - level] = uplink(all, network->group_of[level * network->nodes + to], IN);
+    if (links > MOST_STAGES - 2) {
+        play_fail(all, "a route has more than %d links", MOST_STAGES - 2);
     }
-    over->way[2 * up + 1] = port(to, IN);
-    over->stages = (uint8_t)(2 * up + 2);
+    over->first = port(from, OUT);
+    over->last = port(to, IN);
+    over->stages = (uint8_t)(links + 2);
 }
 
 /* A path within a node that no other process uses: one message after the other. */
@@ -331,7 +338,7 @@ static void set_out(play *all, int32_t index, double seconds) {
     int32_t *latest = &all->connections[all->messages[index].connection].latest;
     transit *way = &all->transits[index];
     way->order = all->ports->started++;
-    way->free = UINT8_MAX;
+    way->free = UINT32_MAX;
     if (*latest != NONE) {
         way->free = all->transits[*latest].served;
         all->transits[*latest].follower = index;
@@ -396,7 +403,7 @@ ports *ports_make(play *all) {
     }
     all->ports = play_checked(all, calloc(1, sizeof *all->ports));
     ports *to = all->ports;
-    to->stage_count = (size_t)uplink(all, network->groups, 0);
+    to->stage_count = (size_t)link_stage(all, network->switches > 0 ? network->links : 0);
     to->stages = play_checked(all, calloc(to->stage_count + 1, sizeof *to->stages));
     to->busy = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy));
     to->place_of = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->place_of));
@@ -413,12 +420,10 @@ ports *ports_make(play *all) {
             at->burst_bytes = at->tokens = network->burst_bytes[class];
         }
     }
-    for (int group = 0; group < network->groups; group++) {
-        for (int direction = OUT; direction < PORTS; direction++) {
-            stage *at = &to->stages[uplink(all, group, direction)];
-            at->rate = network->uplink_rate[group];
-            at->opposite = uplink(all, group, 1 - direction);
-        }
+    for (int link = 0; network->switches > 0 && link < network->links; link++) {
+        stage *at = &to->stages[link_stage(all, link)];
+        at->rate = network->link_rate[link];
+        at->opposite = link_stage(all, link ^ 1);
     }
     return to;
 }

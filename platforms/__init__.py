@@ -4,6 +4,8 @@ from collwise.platforms.check import CheckReport, check_file
 from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeType, Platform, Ports, Source, Wire
 from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
 from collwise.platforms.loader import known, load, load_description
+from collwise.platforms.placement import PlacedPlatform, placed
+from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
 from collwise.platforms.writer import write_description
 from collwise.platforms.xml import platform_xml
 from collwise.platforms.xml_file import XmlPlatform
@@ -11,13 +13,18 @@ from collwise.platforms.xml_file import XmlPlatform
 __all__ = [
     "Calibration",
     "CheckReport",
+    "Dragonfly",
+    "FatTree",
     "HeterogeneousPlatform",
     "HostPlatform",
     "NodeType",
+    "PlacedPlatform",
     "Platform",
     "Ports",
     "ReorderedPlatform",
     "Source",
+    "Topology",
+    "Torus",
     "Wire",
     "XmlPlatform",
     "check_file",
@@ -25,6 +32,7 @@ __all__ = [
     "load",
     "load_description",
     "parse_radical",
+    "placed",
     "platform_xml",
     "write_description",
 ]

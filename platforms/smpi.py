@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 ENVELOPE_BYTES = 16
 """Bytes that SMPI adds to every message; its latency and bandwidth factors are looked up by the sum."""
 
+CROSS_TRAFFIC = 0.05
+"""The share of a flow's rate that acknowledgements take in the opposite direction, as SimGrid has it."""
+
 LARGEST_BYTES = 2**31 - 1 - ENVELOPE_BYTES
 """Largest message size in a list: SimGrid reads sizes as C ints."""
 

@@ -12,11 +12,10 @@ from collwise.common.errors import UsageError
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform, Ports
 from collwise.platforms.description import Calibration, FactorRow, OverheadRow
 from collwise.platforms.hosts import ReorderedPlatform
-from collwise.platforms.smpi import ENVELOPE_BYTES
+from collwise.platforms.placement import PlacedPlatform
+from collwise.platforms.smpi import CROSS_TRAFFIC, ENVELOPE_BYTES
+from collwise.platforms.topology import routes_among
 from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
-
-_CROSS_TRAFFIC = 0.05
-"""The share of a flow's rate that acknowledgements take in the opposite direction, as SimGrid has it."""
 
 
 def network_tables(
@@ -26,7 +25,7 @@ def network_tables(
     sizes: npt.NDArray[np.uint64],
     like_smpi: bool = False,
 ) -> NetworkTables:
-    """The tables for messages of those sizes among `procs` processes in block mapping.
+    """The tables for messages of those sizes among `procs` processes.
 
     If the platform describes its ports, messages between nodes pass as these say. Otherwise ports and links have their
     nominal rates, and the latencies and the rate of a single flow are those of SMPI's calibration. The overheads come
@@ -39,12 +38,14 @@ def network_tables(
 
     Raises UsageError for platform XML, which does not say which links share what, and if there are too few nodes.
     """
-    platform.hosts_for(procs, processes_per_node)
+    positions = platform.positions(procs, processes_per_node)
+    used = list(dict.fromkeys(positions))
+    number_of = {position: number for number, position in enumerate(used)}
     order, described = _described(platform)
-    nodes = -(-procs // processes_per_node)
+    nodes = [order[position] for position in used]
     calibration = described.calibration
     classes = _classes_of(described)
-    class_of = np.repeat(np.arange(len(classes)), [kind.nodes for kind in classes])[list(order[:nodes])]
+    class_of = np.repeat(np.arange(len(classes)), [kind.nodes for kind in classes])[nodes]
     m = sizes.astype(np.float64)
     sent = m + ENVELOPE_BYTES if like_smpi else m
     eager = m < calibration.eager_limit_bytes
@@ -60,7 +61,7 @@ def network_tables(
     alike = np.ones((len(classes), 1))
     rates = np.array([kind.rate for kind in classes])
     tables = NetworkTables(
-        node_of=np.arange(procs) // processes_per_node,
+        node_of=np.array([number_of[position] for position in positions]),
         class_of=class_of,
         send_seconds=np.array([_overheads(kind.send, m) for kind in classes]) * eager,
         start_seconds=np.array([_overheads(kind.start, m) for kind in classes]),
@@ -81,10 +82,35 @@ def network_tables(
         burst_bytes=np.zeros(len(classes)),
         load_bytes=sent / bandwidth_factor,
         senders_wait_for_arrival=like_smpi,
-        acknowledgement_share=_CROSS_TRAFFIC if calibration.crosstraffic else 0.0,
+        acknowledgement_share=CROSS_TRAFFIC if calibration.crosstraffic else 0.0,
     )
+    if isinstance(described, Platform):
+        tables = _with_topology(tables, described, nodes, own_factor, handshake_factor)
     ports = ports_of(platform)
     return tables if ports is None or like_smpi else _with_ports(tables, ports, m)
+
+
+def _with_topology(
+    tables: NetworkTables, described: Platform, nodes: Sequence[int], own: Doubles, handshake: Doubles
+) -> NetworkTables:
+    """The tables with a node's memory and the routes between switches; `own` and `handshake` are latency factors."""
+    tables = replace(tables, memory_rate=described.memory_bytes_per_second or 0.0)
+    if described.topology is None:
+        return tables
+    at = [described.topology.switch_of(node) for node in nodes]
+    switches = tuple(sorted(set(at)))
+    routes = routes_among(described.topology, described.nodes, described.node_bytes_per_second, switches)
+    return replace(
+        tables,
+        switch_of=np.searchsorted(switches, at),
+        link_rate=routes.link_rate,
+        route_first=routes.first,
+        route_links=routes.links,
+        route_seconds=routes.seconds,
+        latency_factor=own,
+        handshake_factor=handshake,
+        answer_factor=np.maximum(own, handshake / 2),
+    )
 
 
 def ports_of(platform: HostPlatform) -> Ports | None:
@@ -107,6 +133,8 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTable
         burst_bytes=np.array([ports.burst_bytes]),
         load_bytes=m,
         acknowledgement_share=ports.acknowledgement_share,
+        latency_factor=np.ones(len(m)),
+        answer_factor=np.ones(len(m)),
     )
 
 
@@ -123,6 +151,8 @@ class _NodeClass:
 
 def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | HeterogeneousPlatform]:
     """The positions of the platform's hosts in the description, and the description."""
+    if isinstance(platform, PlacedPlatform):
+        platform = platform.base
     order: Sequence[int] = range(len(platform.hosts))
     if isinstance(platform, ReorderedPlatform):
         order, platform = platform.order, platform.base
@@ -137,8 +167,8 @@ def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | Hetero
 def _classes_of(platform: Platform | HeterogeneousPlatform) -> list[_NodeClass]:
     calibration: Calibration = platform.calibration
     if isinstance(platform, Platform):
-        rate = platform.link_bytes_per_second * platform.links_per_node
-        return [_NodeClass(platform.nodes, calibration.os, calibration.ois, calibration.or_, rate)]
+        overheads = calibration.os, calibration.ois, calibration.or_
+        return [_NodeClass(platform.nodes, *overheads, platform.node_bytes_per_second)]
     limit = calibration.eager_limit_bytes
     return [
         _NodeClass(kind.nodes, kind.send, kind.non_blocking_send(limit), kind.receive, kind.link_bytes_per_second)

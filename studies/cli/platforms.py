@@ -116,7 +116,7 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
     if isinstance(platform, Platform):
         facts |= {
             "cpus_per_node": platform.cpus_per_node,
-            "link_bytes_per_second": platform.link_bytes_per_second * platform.links_per_node,
+            "link_bytes_per_second": platform.node_bytes_per_second,
             "link_latency_seconds": platform.link_latency_seconds,
         }
     elif isinstance(platform, HeterogeneousPlatform):
@@ -138,7 +138,7 @@ def _network(platform: HostPlatform) -> tuple[str, str]:
         ]
     else:
         assert isinstance(platform, Platform)
-        speeds = [platform.link_bytes_per_second * platform.links_per_node]
+        speeds = [platform.node_bytes_per_second]
         latencies = [2 * platform.link_latency_seconds + platform.backbone_latency_seconds]
     return f"{_spread(s * 8e-9 for s in speeds)} Gbit/s", f"{_spread(seconds * 1e6 for seconds in latencies)} us"
 
@@ -155,7 +155,7 @@ def _understood(platform: HostPlatform) -> str:
         link, way = _network(platform)
         what = f"{len(platform.node_types)} types of nodes; link {link}, {way} from node to node"
     elif isinstance(platform, Platform):
-        speed = platform.link_bytes_per_second * platform.links_per_node * 8e-9
+        speed = platform.node_bytes_per_second * 8e-9
         latency_us = platform.link_latency_seconds * 1e6
         what = (
             f"link {speed:g} Gbit/s and {latency_us:g} us (two links on the way: {2 * latency_us:g} us); "

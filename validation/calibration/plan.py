@@ -126,7 +126,7 @@ def _sizes(chance: random.Random, least: int, most: int, count: int) -> list[int
 
 
 def _expected_seconds(nominal: Platform, message_bytes: int) -> float:
-    speed = nominal.link_bytes_per_second * nominal.links_per_node
+    speed = nominal.node_bytes_per_second
     return 2 * nominal.link_latency_seconds + message_bytes / speed
 
 

@@ -3,7 +3,9 @@
 from collwise.platforms.check import CheckReport, check_file
 from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeType, Platform, Ports, Source, Wire
 from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
+from collwise.platforms.interconnects import interconnect, interconnects
 from collwise.platforms.loader import known, load, load_description
+from collwise.platforms.new import Node, new_platform
 from collwise.platforms.placement import PlacedPlatform, placed
 from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
 from collwise.platforms.writer import write_description
@@ -17,6 +19,7 @@ __all__ = [
     "FatTree",
     "HeterogeneousPlatform",
     "HostPlatform",
+    "Node",
     "NodeType",
     "PlacedPlatform",
     "Platform",
@@ -28,9 +31,12 @@ __all__ = [
     "Wire",
     "XmlPlatform",
     "check_file",
+    "interconnect",
+    "interconnects",
     "known",
     "load",
     "load_description",
+    "new_platform",
     "parse_radical",
     "placed",
     "platform_xml",

@@ -113,7 +113,7 @@ TOPOLOGY = {
         nodes_per_switch=_whole(1),
     ),
     "torus": _keys(
-        "dimensions nodes_per_switch? cable_bytes_per_second hop_latency_seconds?",
+        "dimensions nodes_per_switch? cable_bytes_per_second? hop_latency_seconds?",
         dimensions=Key(
             f"a list of 1 to 6 whole numbers of at least 1, the halves of which add up to {MOST_HOPS} at most",
             lambda v: (

@@ -175,14 +175,15 @@ class Dragonfly(Topology):
 
 @dataclass(frozen=True)
 class Torus(Topology):
-    """Switches on a grid, each with a cable of `cable_bytes_per_second` to the next one in every dimension, in rings.
+    """Switches on a grid, each with a cable to the next one in every dimension, in rings.
 
-    Switches are numbered along the first dimension first. Messages go the shorter way around in the first dimension,
-    then in the second, and so on.
+    Cables have `cable_bytes_per_second`, by default the rate of a node's links. Switches are numbered along the first
+    dimension first. Messages go the shorter way around in the first dimension, then in the
+    second, and so on.
     """
 
     dimensions: tuple[int, ...] = ()
-    cable_bytes_per_second: float = 0.0
+    cable_bytes_per_second: float | None = None
 
     kind = "torus"
 
@@ -223,7 +224,7 @@ class Torus(Topology):
 
     def cables(self, nodes: int, node_rate: float) -> list[Cable]:
         """The cables in all dimensions of each switch in turn."""
-        rate, hop = self.cable_bytes_per_second, self.hop_latency_seconds
+        rate, hop = self.cable_bytes_per_second or node_rate, self.hop_latency_seconds
         return [Cable(one, self.next_switch(one, number), rate, hop) for one, number in self._cable_of]
 
     def route(self, nodes: int, one: int, other: int) -> list[int]:

@@ -120,8 +120,8 @@ def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
     for host in hosts:
         lines += _route(host, host, [("loopback", "")], symmetrical=False)
     for (one_host, one), (other_host, other) in combinations(zip(hosts, kinds, strict=True), 2):
-        wire = _wire_id(platform, one, other)
-        lines += _route(one_host, other_host, [(f"{one_host}_link", "UP"), (wire, ""), (f"{other_host}_link", "DOWN")])
+        between = (_wire_id(platform, one, other), "")
+        lines += _route(one_host, other_host, [(f"{one_host}_link", "UP"), between, (f"{other_host}_link", "DOWN")])
     return _document(platform.site, platform.smpi_options(), lines)
 
 

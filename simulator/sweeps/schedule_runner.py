@@ -7,9 +7,8 @@ import threading
 from collections.abc import Sequence
 from functools import partial
 
-from collwise.common.errors import CollwiseError, warn
+from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
-from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.library import LIBRARY, Schedule
 from collwise.simulator.schedule.networks import network_tables, ports_of
@@ -46,11 +45,6 @@ class ScheduleRunner(Runner):
         """Times the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
-        if not charges_overheads(self.platform.smpi_options()):
-            warn(
-                f"platform '{self.platform.name}' has no overheads (os, or, ois): messages cost processors nothing, so "
-                "that short messages and small segments seem too cheap, and are chosen too often"
-            )
         tasks = [partial(self._time, case, keep) for case in sorted(cases, key=cost_of)]
         run_concurrently(tasks, self._jobs, self._stop)
 

@@ -47,7 +47,7 @@ _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 @command("compare --platform gros --collective bcast --procs 16,64")
 def compare(
-    platform: HostPlatform = options.PLATFORM,
+    platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
     procs: tuple[int, ...] = option("Process counts: 50,80,90.", COUNTS, required=True),
     sizes: tuple[int, ...] | None = options.SIZES,
@@ -128,8 +128,8 @@ def select(
         "The times that decide.", declare.NamedChoice("source of times", ("predicted", "simulated")), "predicted"
     ),
     parameters: Path | None = option("A file from 'collwise fit', for --by predicted.", PATH),
-    platform: HostPlatform | None = option(
-        "The platform, needed for --by simulated. Default: that of the parameters.", PLATFORM
+    platform: HostPlatform | None = options.placed_platform(
+        option("The platform, needed for --by simulated. Default: that of the parameters.", PLATFORM)
     ),
     procs: tuple[int, ...] | None = option(
         "Process counts: 2:124:+1, needed for --by simulated. Default: 2 to all.", COUNTS
@@ -251,7 +251,7 @@ def export(
 
 @command("report --platform gros --procs 16,32,64")
 def report(
-    platform: HostPlatform = options.PLATFORM,
+    platform: HostPlatform = options.placed_platform(),
     procs: tuple[int, ...] = option("Process counts to compare: 50,80,90.", COUNTS, required=True),
     collectives: Sequence[str] = option("Names by commas, or all.", COLLECTIVES, "bcast,gather", names="--collective"),
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),

@@ -25,7 +25,7 @@ from collwise.validation.selection.maps import DecisionMaps, decision_maps
 
 @command("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
 def decision_map(
-    platform: HostPlatform = options.PLATFORM,
+    platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
     procs: tuple[int, ...] = option("Process counts: 3:32:+1.", COUNTS, required=True),
     sizes: tuple[int, ...] | None = option("Message sizes: 1:8MiB:x2. Default: 12 by doubling, by collective.", SIZES),

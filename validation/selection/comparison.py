@@ -11,6 +11,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import fastest
 from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.openmpi.builtin_decisions import decide, decide_as_listed
@@ -77,6 +78,7 @@ def compare(
 
     Only algorithms that the model covers are compared. Raises UsageError when the grid does not fit on the platform.
     """
+    warn_of_free_messages(platform)
     grid, left_out = covered_by_model(model, grid)
 
     def openmpi(procs: int, message_bytes: int) -> tuple[Choice, Choice]:

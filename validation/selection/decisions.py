@@ -12,6 +12,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import Standings, Times, good_enough, switch_points
 from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.selection.cases import CaseGrid
@@ -74,6 +75,7 @@ def simulate_and_select(
 
     The sweep holds the cases that failed. Raises UsageError for what does not fit on the platform.
     """
+    warn_of_free_messages(platform)
     names = ", ".join(grid.collective for grid in grids) if len(grids) <= 3 else f"{len(grids)} collectives"
     cases = [case for grid in grids for case in grid.cases()]
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {names}")

@@ -15,6 +15,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices, fastest
 from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.selection.cases import CaseGrid
@@ -101,6 +102,7 @@ def decision_maps(
 
     Raises UsageError when the grid does not fit on the platform, or a model covers none of its algorithms.
     """
+    warn_of_free_messages(platform)
     left_out = [covered_by_model(model, grid)[1] for model in models]
     sweep = context.simulate(platform, grid.cases(), f"{platform.name}: simulating {grid.collective}")
     seconds = simulated_seconds(grid, sweep)

@@ -98,6 +98,8 @@ def _topology(kind: str, hop_latency_seconds: float | None, figures: Mapping[str
     for key in needed:
         if key not in given:
             raise UsageError(f"--topology {kind} needs {', '.join(map(_option, needed))}; {_option(key)} is missing")
+    if "pod_oversubscription" in given and "switches_per_pod" not in given:
+        raise UsageError("--pod-oversubscription is for a fat tree with --switches-per-pod")
     return TOPOLOGIES[kind](**{"nodes_per_switch": 1} | given) if kind in TOPOLOGIES else None
 
 

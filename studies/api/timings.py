@@ -83,9 +83,9 @@ def simulate(
         for one, among in competing.items()
         for case in cases(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root)
     ]
-    warn_of_free_messages(where)
     with arguments.opened(context) as simulations:
         result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
+    warn_of_free_messages(where)
     frame = _frame(result.timings.values(), _CASE, ("seconds", "error"))
     frame.attrs = {
         "platform": where.name,

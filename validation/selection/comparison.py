@@ -78,7 +78,6 @@ def compare(
 
     Only algorithms that the model covers are compared. Raises UsageError when the grid does not fit on the platform.
     """
-    warn_of_free_messages(platform)
     grid, left_out = covered_by_model(model, grid)
 
     def openmpi(procs: int, message_bytes: int) -> tuple[Choice, Choice]:
@@ -87,6 +86,7 @@ def compare(
 
     cases = list(dict.fromkeys([*grid.cases(), *grid.cases_of(openmpi)]))
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
+    warn_of_free_messages(platform)
     simulated, predicted = simulated_seconds(grid, sweep), predicted_seconds(model, grid)
     labels, choices = list(grid.candidates), list(grid.candidates.values())
     rows = []

@@ -75,10 +75,10 @@ def simulate_and_select(
 
     The sweep holds the cases that failed. Raises UsageError for what does not fit on the platform.
     """
-    warn_of_free_messages(platform)
     names = ", ".join(grid.collective for grid in grids) if len(grids) <= 3 else f"{len(grids)} collectives"
     cases = [case for grid in grids for case in grid.cases()]
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {names}")
+    warn_of_free_messages(platform)
     tables = [select_by_simulation(platform, grid, sweep, one_choice(grid.collective), tolerance) for grid in grids]
     return tables, sweep
 

@@ -102,9 +102,9 @@ def decision_maps(
 
     Raises UsageError when the grid does not fit on the platform, or a model covers none of its algorithms.
     """
-    warn_of_free_messages(platform)
     left_out = [covered_by_model(model, grid)[1] for model in models]
     sweep = context.simulate(platform, grid.cases(), f"{platform.name}: simulating {grid.collective}")
+    warn_of_free_messages(platform)
     seconds = simulated_seconds(grid, sweep)
     best = fastest(seconds)
     made = {}

@@ -5,7 +5,7 @@ from collwise.platforms.description import Calibration, HeterogeneousPlatform, N
 from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
 from collwise.platforms.interconnects import interconnect, interconnects
 from collwise.platforms.loader import known, load, load_description
-from collwise.platforms.new import Node, new_platform
+from collwise.platforms.new import Node, new_platform, with_overheads
 from collwise.platforms.placement import PlacedPlatform, placed
 from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
 from collwise.platforms.writer import write_description
@@ -40,5 +40,6 @@ __all__ = [
     "parse_radical",
     "placed",
     "platform_xml",
+    "with_overheads",
     "write_description",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from collwise.common.errors import UsageError
@@ -11,6 +11,7 @@ from collwise.platforms import schema
 from collwise.platforms.description import Calibration, Platform, Source
 from collwise.platforms.interconnects import interconnect
 from collwise.platforms.reader import read_description
+from collwise.platforms.smpi import charges_overheads
 from collwise.platforms.topology import TOPOLOGIES, Topology
 from collwise.platforms.writer import write_description
 
@@ -83,6 +84,42 @@ def new_platform(
     )
     _check(made)
     return made
+
+
+def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
+    """The platform with the overheads of an interconnect, taken off its latency: short messages take as long as before.
+
+    Only processors that send or receive many messages are slower then. Raises UsageError for a platform that has
+    overheads, or a latency below them, and for an unknown interconnect.
+    """
+    picked, own = interconnect(interconnect_name), platform.calibration
+    if charges_overheads(platform.smpi_options()):
+        raise UsageError(
+            f"--overheads: platform '{platform.name}' has overheads already (valid: one without os, or, ois)"
+        )
+    taken = picked.calibration
+    both = taken.os[0][1] + taken.or_[0][1]
+    factor = own.latency_factor[0][1]
+    if platform.route[0] * factor <= both:
+        raise UsageError(
+            f"--overheads: those of {interconnect_name} ({both * 1e6:g} us) are more than the latency of platform "
+            f"'{platform.name}' ({platform.route[0] * factor * 1e6:g} us)"
+        )
+    what = (
+        f"os, or, ois: those of {interconnect_name}, taken off the latency; see its description for what is estimated"
+    )
+    return replace(
+        platform,
+        link_latency_seconds=platform.link_latency_seconds - both / factor / 2,
+        calibration=replace(
+            own,
+            os=taken.os,
+            or_=taken.or_,
+            ois=taken.ois,
+            note=f"{own.note}; overheads of {interconnect_name}, taken off the latency",
+        ),
+        sources=(*platform.sources, Source(what, "collwise platforms show --overheads")),
+    )
 
 
 def _topology(kind: str, hop_latency_seconds: float | None, figures: Mapping[str, Any]) -> Topology | None:

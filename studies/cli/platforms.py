@@ -23,6 +23,7 @@ from collwise.platforms import (
     known,
     load,
     new_platform,
+    with_overheads,
     write_description,
 )
 from collwise.platforms.hosts import MOST_HOSTS
@@ -58,9 +59,18 @@ def list_platforms(
 @command("platforms show grisou", "show", parent=platforms)
 def show(
     platform: HostPlatform = argument(PLATFORM),
+    overheads: str | None = option(
+        "Add the overheads of an interconnect to a description without any.",
+        declare.NamedChoice("interconnect", interconnects()),
+        metavar="INTERCONNECT",
+    ),
     as_json: bool = options.JSON,
 ) -> None:
     """Shows a platform's description with its sources; PLATFORM is a name or a file."""
+    if overheads is not None:
+        if not isinstance(platform, Platform):
+            raise UsageError("--overheads is for descriptions of equal nodes")
+        platform = with_overheads(platform, overheads)
     if as_json:
         print_json(_facts(platform))
     elif isinstance(platform, Platform | HeterogeneousPlatform):

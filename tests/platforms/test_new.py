@@ -19,6 +19,7 @@ from collwise.platforms import (
     interconnects,
     load_description,
     new_platform,
+    with_overheads,
     write_description,
 )
 from collwise.platforms.smpi import charges_overheads
@@ -109,6 +110,21 @@ def test_every_interconnect_charges_overheads_and_names_its_sources(name: str) -
         assert any(figure in source.what for source in preset.sources), figure
     assert preset.topology is not None
     assert preset.topology.hop_latency_seconds > 0
+
+
+@pytest.mark.parametrize(("name", "preset"), [("grisou", "tcp-10g"), ("gros", "tcp-25g")])
+def test_overheads_are_taken_off_the_latency(name: str, preset: str) -> None:
+    before, after = load_description(name), with_overheads(load_description(name), preset)
+    overheads = after.calibration.os[0][1] + after.calibration.or_[0][1]
+    assert after.route[0] + overheads == pytest.approx(before.route[0])
+    assert after.digest() != before.digest()
+    assert load_description(name).digest() == before.digest()
+    shown = CliRunner().invoke(platforms, ["show", name, "--overheads", preset])
+    assert shown.output == write_description(after)
+    with pytest.raises(UsageError, match="has overheads already"):
+        with_overheads(after, preset)
+    with pytest.raises(UsageError, match="more than the latency"):
+        with_overheads(replace(before, link_latency_seconds=1e-6), preset)
 
 
 def _problem(tmp_path: Path, old: str, new: str) -> str:

@@ -132,6 +132,9 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
             "cpus_per_node": platform.cpus_per_node,
             "link_bytes_per_second": platform.node_bytes_per_second,
             "link_latency_seconds": platform.link_latency_seconds,
+            "cores_per_node": platform.cores_per_node,
+            "memory_bytes_per_second": platform.memory_bytes_per_second,
+            "topology": platform.topology and {"kind": platform.topology.kind, **asdict(platform.topology)},
         }
     elif isinstance(platform, HeterogeneousPlatform):
         facts |= {
@@ -153,13 +156,21 @@ def _network(platform: HostPlatform) -> tuple[str, str]:
     else:
         assert isinstance(platform, Platform)
         speeds = [platform.node_bytes_per_second]
-        latencies = [2 * platform.link_latency_seconds + platform.backbone_latency_seconds]
+        latencies = [platform.route[0], platform.longest_latency_seconds]
     return f"{_spread(s * 8e-9 for s in speeds)} Gbit/s", f"{_spread(seconds * 1e6 for seconds in latencies)} us"
 
 
 def _spread(values: Iterable[float]) -> str:
     shown = [f"{value:.4g}" for value in sorted(values)]
     return " to ".join(dict.fromkeys((shown[0], shown[-1]))) if shown else "0"
+
+
+def _switches(platform: Platform) -> str:
+    topology = platform.topology
+    if topology is None:
+        return ""
+    switches, longest = topology.switches(platform.nodes), platform.longest_latency_seconds
+    return f"; {topology.kind} of {switches} switches, up to {longest * 1e6:.4g} us between nodes"
 
 
 def _understood(platform: HostPlatform) -> str:
@@ -173,7 +184,7 @@ def _understood(platform: HostPlatform) -> str:
         latency_us = platform.link_latency_seconds * 1e6
         what = (
             f"link {speed:g} Gbit/s and {latency_us:g} us (two links on the way: {2 * latency_us:g} us); "
-            f"{platform.cpus_per_node} CPUs per node"
+            f"{platform.cpus_per_node} CPUs per node{_switches(platform)}"
         )
     else:
         known = "its own" if any(name.startswith("smpi/") for name in platform.smpi_options()) else "SimGrid's default"

@@ -76,8 +76,8 @@ class Ports:
     A port passes `bytes_per_second` of messages in each direction. After a pause it lets `burst_bytes` pass at once, as
     the token buckets of rate-limited links do. A message takes `latency_seconds` besides the port's time and the
     overheads of the calibration, and one that waits for its receiver `handshake_seconds` more, before it leaves.
-    Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The sender of a message that
-    waits for its receiver continues when only `send_buffer_bytes` of it are left.
+    Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The sender of a message
+    that waits for its receiver continues when only `send_buffer_bytes` of it are left.
     """
 
     bytes_per_second: float

@@ -135,6 +135,7 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTable
         acknowledgement_share=ports.acknowledgement_share,
         latency_factor=np.ones(len(m)),
         answer_factor=np.ones(len(m)),
+        send_buffer_bytes=ports.send_buffer_bytes,
     )
 
 

@@ -87,36 +87,39 @@ def new_platform(
 
 
 def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
-    """The platform with the overheads of an interconnect, taken off its latency: short messages take as long as before.
+    """The platform with the overheads of an interconnect, taken off its latency, so that a short message takes as long.
 
-    Only processors that send or receive many messages are slower then. Raises UsageError for a platform that has
-    overheads, or a latency below them, and for an unknown interconnect.
+    Long messages, for which SMPI charges neither `os` nor `or`, keep their latency. Only processors that send or
+    receive many messages are slower. Raises UsageError for a platform that has overheads, or a latency below them, and for an
+    unknown interconnect.
     """
     picked, own = interconnect(interconnect_name), platform.calibration
     if charges_overheads(platform.smpi_options()):
-        raise UsageError(
-            f"--overheads: platform '{platform.name}' has overheads already (valid: one without os, or, ois)"
-        )
-    taken = picked.calibration
+        raise UsageError(f"--overheads: platform '{platform.name}' has overheads already (valid: one without)")
+    taken, before = picked.calibration, platform.route[0]
     both = taken.os[0][1] + taken.or_[0][1]
-    factor = own.latency_factor[0][1]
-    if platform.route[0] * factor <= both:
+    limit = own.eager_limit_bytes
+    starts = sorted({start for start, _ in own.latency_factor} | {limit})
+    factors = {start: [factor for low, factor in own.latency_factor if low <= start][-1] for start in starts}
+    least = before * min(factor for start, factor in factors.items() if start < max(limit, 1))
+    if least <= both:
         raise UsageError(
             f"--overheads: those of {interconnect_name} ({both * 1e6:g} us) are more than the latency of platform "
-            f"'{platform.name}' ({platform.route[0] * factor * 1e6:g} us)"
+            f"'{platform.name}' ({least * 1e6:g} us)"
         )
-    what = (
-        f"os, or, ois: those of {interconnect_name}, taken off the latency; see its description for what is estimated"
-    )
+    after = before - both / factors[0]
+    rows = [(start, (before * factor - (both if start < limit else 0)) / after) for start, factor in factors.items()]
+    what = f"os, or, ois: those of {interconnect_name}, whose file has their sources; the latency is less by them"
     return replace(
         platform,
-        link_latency_seconds=platform.link_latency_seconds - both / factor / 2,
+        link_latency_seconds=platform.link_latency_seconds - (before - after) / 2,
         calibration=replace(
             own,
+            latency_factor=tuple(rows),
             os=taken.os,
             or_=taken.or_,
             ois=taken.ois,
-            note=f"{own.note}; overheads of {interconnect_name}, taken off the latency",
+            note=f"{own.note}; overheads of {interconnect_name}, taken off the latency of short messages",
         ),
         sources=(*platform.sources, Source(what, "collwise platforms show --overheads")),
     )

@@ -117,6 +117,11 @@ def test_overheads_are_taken_off_the_latency(name: str, preset: str) -> None:
     before, after = load_description(name), with_overheads(load_description(name), preset)
     overheads = after.calibration.os[0][1] + after.calibration.or_[0][1]
     assert after.route[0] + overheads == pytest.approx(before.route[0])
+    factors = dict(after.calibration.latency_factor)
+    assert factors[0] == pytest.approx(1.0)
+    # Long messages have no os and or, and keep their latency.
+    long = before.route[0] * dict(before.calibration.latency_factor)[65536]
+    assert after.route[0] * factors[65536] == pytest.approx(long)
     assert after.digest() != before.digest()
     assert load_description(name).digest() == before.digest()
     shown = CliRunner().invoke(platforms, ["show", name, "--overheads", preset])

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collwise.common.errors import UsageError
 from collwise.platforms import Dragonfly, FatTree, Platform, Topology, Torus, known, load
 from collwise.platforms.topology import routes_among, vertices
+from collwise.platforms.truth import point_to_point
 
 HOP = 1e-6
 RATE = 1e9
@@ -96,6 +98,11 @@ def test_the_machines_have_the_cores_of_their_sources(name: str) -> None:
     assert platform.calibration.os[0][1] > 0
     assert platform.memory_bytes_per_second
     assert any("estimated" in source.what for source in platform.sources)
+
+
+def test_exact_parameters_are_refused_where_pairs_of_nodes_differ() -> None:
+    with pytest.raises(UsageError, match="stampede2' is a fat-tree"):
+        point_to_point(load("stampede2"))
 
 
 def test_the_paper_s_experiments_fit_on_the_machines() -> None:

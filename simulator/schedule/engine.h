@@ -46,6 +46,13 @@ typedef struct {
     /* Within a node, by class and size. */
     const double *local_latency_seconds, *local_transfer_seconds;
 
+    /* Ports and links whose switches have finite buffers: packets and TCP (packets.h). Not used if `buffer_bytes` is 0,
+     * for unlimited buffers. */
+    double buffer_bytes; /* of each port of a switch */
+    double retransmission_seconds;
+    double packet_bytes, initial_window_packets;
+    double socket_buffer_bytes; /* the most that a connection has sent and not had acknowledged */
+
     /* Ports and links; not used if `out_rate` is NULL, for point-to-point models. Rates in bytes per second. */
     const double *out_rate, *in_rate; /* by class */
     const double *burst_bytes;        /* by class: token bucket of both ports; 0: none */
@@ -92,7 +99,8 @@ typedef struct {
 typedef struct {
     double seconds;      /* until the last process is done */
     double root_seconds; /* until `root` is */
-    int failed;          /* a problem was found, see `problem` */
+    uint64_t lost_packets, time_outs;
+    int failed; /* a problem was found, see `problem` */
     char problem[160];
 } schedule_result;
 

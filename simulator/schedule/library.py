@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.platforms import Buffers
 from collwise.simulator.execution.installations import REPOSITORY
 from collwise.simulator.timing import Case
 
@@ -56,7 +57,14 @@ class _Case(ctypes.Structure):
 
 
 class _Result(ctypes.Structure):
-    _fields_ = (("seconds", c_double), ("root_seconds", c_double), ("failed", c_int), ("problem", ctypes.c_char * 160))
+    _fields_ = (
+        ("seconds", c_double),
+        ("root_seconds", c_double),
+        ("lost_packets", c_uint64),
+        ("time_outs", c_uint64),
+        ("failed", c_int),
+        ("problem", ctypes.c_char * 160),
+    )
 
 
 class _Trace(ctypes.Structure):
@@ -106,6 +114,15 @@ _ARRAY_FIELDS: Mapping[str, type] = {
 }
 
 
+_PACKET_FIELDS = (
+    "buffer_bytes",
+    "retransmission_seconds",
+    "packet_bytes",
+    "initial_window_packets",
+    "socket_buffer_bytes",
+)
+
+
 def _pointers(first: str, last: str) -> list[tuple[str, type]]:
     """The fields of the C structure from one array to another."""
     names = list(_ARRAY_FIELDS)
@@ -119,7 +136,9 @@ class _Network(ctypes.Structure):
         ("classes", c_int),
         *_pointers("node_of", "answer_seconds"),
         ("senders_wait_for_arrival", c_int),
-        *_pointers("latency_seconds", "load_bytes"),
+        *_pointers("latency_seconds", "local_transfer_seconds"),
+        *((name, c_double) for name in _PACKET_FIELDS),
+        *_pointers("out_rate", "load_bytes"),
         ("acknowledgement_share", c_double),
         ("memory_rate", c_double),
         ("levels", c_int),
@@ -135,7 +154,7 @@ class NetworkTables:
 
     Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
     (classes, classes, sizes), by class (classes,), `group_of` (levels, nodes), `uplink_rate` (groups,). Point-to-point
-    models have no `out_rate`.
+    models have no `out_rate`. `buffers` divide messages between nodes into packets; without them buffers are unlimited.
     """
 
     node_of: npt.NDArray[np.integer]
@@ -163,6 +182,7 @@ class NetworkTables:
     memory_rate: float = 0.0
     group_of: npt.NDArray[np.integer] | None = None
     uplink_rate: Doubles | None = None
+    buffers: Buffers | None = None
 
     @classmethod
     def of_model(
@@ -214,16 +234,24 @@ class NetworkTables:
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
         if self.group_of is not None and self.uplink_rate is not None:
             made.levels, made.groups = len(self.group_of), len(self.uplink_rate)
+        if self.buffers is not None:
+            for name in _PACKET_FIELDS:
+                setattr(made, name, getattr(self.buffers, name))
         return made, alive
 
 
 @dataclass(frozen=True)
 class Played:
-    """The times of a schedule in seconds: until the last process is done, until the root is, and of each process."""
+    """The times of a schedule in seconds: until the last process is done, until the root is, and of each process.
+
+    With finite buffers also the number of packets that switches lost, and of retransmission time-outs.
+    """
 
     seconds: float
     root_seconds: float
     ends: Doubles
+    lost_packets: int = 0
+    time_outs: int = 0
 
 
 @dataclass(frozen=True)
@@ -342,7 +370,7 @@ class Schedule:
         del alive
         if result.failed:
             raise CollwiseError(result.problem.decode())
-        return Played(result.seconds, result.root_seconds, ends)
+        return Played(result.seconds, result.root_seconds, ends, result.lost_packets, result.time_outs)
 
 
 @cache

@@ -35,7 +35,8 @@ def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.Da
     The rows are the parts of the time. `count` is the number of times the part is on the path, `bytes` the size of
     these messages and operations altogether, and `seconds` the time they take. The whole would take that much longer if
     the part were twice as slow, as long as the path stays the same. `share` is the part's share of the whole time. A
-    message that takes longer than its own latency and transfer waits for ports that other messages use.
+    message that takes longer than its own latency and transfer waits for ports that other messages use, and for what
+    switches lost of it.
     """
     import pandas as pd
 

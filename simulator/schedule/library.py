@@ -259,13 +259,15 @@ class Trace:
     """A record of how processes spent their time until `seconds`: `spans` of the type SPANS, and the critical path.
 
     `critical` has the positions of the spans that follow one another without a gap from the start to the end of the
-    last process. `sizes` are the bytes behind the numbers of sizes.
+    last process. `sizes` are the bytes behind the numbers of sizes. `lost_packets` and `time_outs` as in Played.
     """
 
     spans: npt.NDArray[np.void]
     critical: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.uint64]
     seconds: float
+    lost_packets: int = 0
+    time_outs: int = 0
 
     @property
     def path(self) -> npt.NDArray[np.void]:
@@ -344,7 +346,7 @@ class Schedule:
         """The trace on a network. Raises the errors of `play`."""
         trace = _Trace()
         try:
-            seconds = self._play(network, trace).seconds
+            played = self._play(network, trace)
             at = int(trace.last)
             text = ctypes.string_at(trace.spans, trace.count * SPANS.itemsize) if trace.count else b""
         finally:
@@ -354,7 +356,8 @@ class Schedule:
         while at >= 0:
             path.append(at)
             at = int(spans["before"][at])
-        return Trace(spans, np.array(path[::-1], dtype=np.int64), self.sizes, seconds)
+        critical = np.array(path[::-1], dtype=np.int64)
+        return Trace(spans, critical, self.sizes, played.seconds, played.lost_packets, played.time_outs)
 
     def _play(self, network: NetworkTables, trace: _Trace | None) -> Played:
         structure, alive = network._structure()

@@ -92,8 +92,9 @@ static double pass(const play *all, packets *of, link *at, packet *one, double l
     return begin;
 }
 
+/* In whole bytes: differences of times have rounding errors. */
 static double room_in(const play *all, const link *at) {
-    return all->network->buffer_bytes - play_later(at->free_seconds - all->now, 0) * at->rate;
+    return all->network->buffer_bytes - round(play_later(at->free_seconds - all->now, 0) * at->rate);
 }
 
 static int may_send(const play *all, const flow *of) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import dataclass
 from functools import cache
@@ -53,6 +53,7 @@ class _Case(ctypes.Structure):
         ("gather_bytes", c_uint64),
         ("limit_bytes", c_uint64),
         ("count", c_int),
+        ("node_of", ctypes.POINTER(c_int32)),
     )
 
 
@@ -278,9 +279,17 @@ class Trace:
 class Schedule:
     """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code."""
 
-    def __init__(self, case: Case) -> None:
-        """Records a case. Raises UsageError if its algorithm cannot run on it."""
+    def __init__(self, case: Case, node_of: Sequence[int] | npt.NDArray[np.integer] | None = None) -> None:
+        """Records a case. Raises UsageError if its algorithm cannot run on it.
+
+        `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node;
+        by default processes are placed by blocks, `case.processes_per_node` on each node.
+        """
         self._library = _library()
+        blocks = np.arange(case.procs) // case.processes_per_node
+        nodes = np.ascontiguousarray(blocks if node_of is None else node_of, dtype=np.int32)
+        if nodes.shape != blocks.shape:
+            raise UsageError(f"node_of places {nodes.size} processes, not {case.procs} (valid: a node for each process)")
         wanted = _Case(
             experiment=case.experiment.encode(),
             collective=case.collective.encode(),
@@ -292,6 +301,7 @@ class Schedule:
             gather_bytes=case.gather_bytes,
             limit_bytes=case.limit_bytes,
             count=case.fanout,
+            node_of=nodes.ctypes.data_as(ctypes.POINTER(c_int32)),
         )
         problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
         self._made = self._library.schedule_record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)

@@ -289,7 +289,9 @@ class Schedule:
         blocks = np.arange(case.procs) // case.processes_per_node
         nodes = np.ascontiguousarray(blocks if node_of is None else node_of, dtype=np.int32)
         if nodes.shape != blocks.shape:
-            raise UsageError(f"node_of places {nodes.size} processes, not {case.procs} (valid: a node for each process)")
+            raise UsageError(
+                f"node_of places {nodes.size} processes, not {case.procs} (valid: a node for each process)"
+            )
         wanted = _Case(
             experiment=case.experiment.encode(),
             collective=case.collective.encode(),

@@ -429,6 +429,13 @@ void packets_handle(play *all, packets *of, event happened) {
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
 packets *packets_make(play *all, size_t links, events *to) {
+    const schedule_network *network = all->network;
+    int is_whole = network->packet_bytes >= 1 && network->initial_window_packets >= 1;
+    if (!is_whole || network->buffer_bytes < network->packet_bytes || !(network->retransmission_seconds > 0)) {
+        play_fail(all, "a buffer of %g bytes, packets of %g, a window of %g and a time-out of %g s let nothing pass",
+                  network->buffer_bytes, network->packet_bytes, network->initial_window_packets,
+                  network->retransmission_seconds);
+    }
     packets *made = play_checked(all, calloc(1, sizeof *made));
     made->events = to;
     made->free_packet = NONE;

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collwise.common.errors import CollwiseError
 from collwise.platforms import Buffers, Platform, Ports, load_description, write_description
 from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, Played, Schedule
 from collwise.simulator.schedule.networks import network_tables
@@ -113,6 +114,26 @@ def test_gather_loses_nothing_if_all_blocks_fit_and_something_if_all_but_two_do_
     if (procs - 2) * block > room:
         assert found.lost_packets > 0
     assert played(gather(procs, block), buffers, RENDEZVOUS).lost_packets == 0
+
+
+@given(st.sampled_from(ALGORITHMS), st.integers(2, 16), st.integers(1, 50_000))
+def test_the_critical_path_is_the_whole_time_without_a_gap(algorithm: object, procs: int, size: int) -> None:
+    if algorithm.objection(procs):  # type: ignore[attr-defined]
+        return
+    schedule = Schedule(case_of(algorithm, procs, size))  # type: ignore[arg-type]
+    network = flat_network(schedule, ALPHA, BETA, over_ports=True)
+    network = replace(network, buffers=Buffers(2 * PACKET, 0.01, PACKET))
+    trace, found = schedule.trace(network), schedule.play(network)
+    assert trace.path["begin_seconds"][0] == 0
+    assert np.array_equal(trace.path["begin_seconds"][1:], trace.path["end_seconds"][:-1])
+    assert trace.path["end_seconds"][-1] == found.seconds
+    assert (trace.lost_packets, trace.time_outs) == (found.lost_packets, found.time_outs)
+
+
+@pytest.mark.parametrize("buffers", [Buffers(999, 0.2, 1000), Buffers(1000, 0.0, 1000), Buffers(1000, 0.2, 1000, 0)])
+def test_buffers_that_let_nothing_pass_are_refused(buffers: Buffers) -> None:
+    with pytest.raises(CollwiseError, match="let nothing pass"):
+        played(gather(3, PACKET), buffers)
 
 
 def bed(buffers: Buffers | None) -> Platform:

@@ -1,7 +1,7 @@
 /* Algorithms that split communicators by node, recorded: an allreduce whose nodes' leaders exchange messages, one in
- * which all processes do, each with those of its local rank, and splits of what was split. Checked are the members,
- * that only messages of the right kind leave a node, their number, and that all of them are received, for processes
- * placed by blocks, cyclically and by a list. */
+ * which all processes do, each with those of its local rank, splits of what was split, and sizes that processes of a
+ * node tell one another. Checked are the members, that only messages of the right kind leave a node, their number, and
+ * that all of them are received, for processes placed by blocks, cyclically and by a list. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -101,6 +101,23 @@ static void by_halves(char *data, size_t elements, const collwise_operation *op,
     if (size > 1) {
         MPI_Sendrecv(data, count, MPI_BYTE, (rank + 1) % size, 1, data, count, MPI_BYTE, (rank + size - 1) % size, 1,
                      half, MPI_STATUS_IGNORE);
+    }
+}
+
+/* The last process of a node tells the first how many bytes it sends it. */
+static void by_sizes(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,
+                     collwise_parameters with) {
+    MPI_Comm node;
+    (void)elements, (void)op, (void)with;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    int last = size_of(node) - 1, bytes = 100 + rank_in(comm);
+    if (last > 0 && rank_in(node) == last) {
+        MPI_Send(&bytes, sizeof bytes, MPI_BYTE, 0, 1, node);
+        MPI_Send(data, bytes, MPI_BYTE, 0, 1, node);
+    } else if (last > 0 && rank_in(node) == 0) {
+        MPI_Recv(&bytes, sizeof bytes, MPI_BYTE, last, 1, node, MPI_STATUS_IGNORE);
+        expect(bytes > 100 + rank_in(comm) && local_ranks[bytes - 100] == last, "a size that was sent");
+        MPI_Recv(data, bytes, MPI_BYTE, last, 1, node, MPI_STATUS_IGNORE);
     }
 }
 
@@ -234,14 +251,16 @@ static size_t check(void) {
         local_ranks[rank] = of_node[node_of[rank]]++;
         of_local_rank[local_ranks[rank]]++;
     }
-    uint64_t messages = 0, halves = 0;
+    uint64_t messages = 0, halves = 0, sizes = 0;
     for (int i = 0; i < procs; i++) {
         messages += messages_among(of_node[i]) + messages_among(of_local_rank[i]);
+        sizes += of_node[i] > 1 ? 2 : 0;
         int first = (of_node[i] + 1) / 2, second = of_node[i] / 2;
         halves += (uint64_t)((first > 1 ? first : 0) + (second > 1 ? second : 0));
     }
     check_schedule(by_local_ranks, messages, 0, 1);
     check_schedule(by_halves, halves, 0, 0);
+    check_schedule(by_sizes, sizes, 0, 0);
     int nodes = of_local_rank[0];
     return check_schedule(by_leaders, 2 * (uint64_t)(procs - nodes) + messages_among(nodes), 1, 1);
 }

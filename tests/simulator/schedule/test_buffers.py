@@ -173,7 +173,9 @@ def test_the_keys_of_a_description(tmp_path: Path, capsys: Capture, monkeypatch:
     asked = f"--platform {file} --collective gather --procs 8"
     code, shown, _ = run(f"schedule {asked} --algorithm linear --size 8KiB", capsys)
     assert code == 0
-    assert "retransmission time-outs" in shown
+    assert "waiting for ports and time-outs" in shown
+    assert "lost in buffers of 32000 B: " in shown
+    assert "lost in buffers of 32000 B: 0 packets" not in shown
     for wrong, says in (
         (
             text.replace("buffer_bytes = 32000", "buffer_bytes = 100", 1),

@@ -74,17 +74,16 @@ class Buffers:
     """Finite buffers of a switch's ports, and the TCP that sends again what they lose.
 
     Each port of the switch has a buffer of `buffer_bytes`, without headers. Connections send packets of `packet_bytes`;
-    they begin with a window of `initial_window_packets`, and have at most `socket_buffer_bytes` under way. What is
+    they begin with a window of `initial_window_packets`, and have at most a send buffer under way (`Ports`). What is
     lost, and not followed by three packets that arrive, is sent again when nothing has been acknowledged for
     `retransmission_seconds` and a round trip. The defaults are Linux's: its least time-out, Ethernet's packets with
-    time stamps, the window of RFC 6928, and the largest send buffer that it grants by itself.
+    time stamps, and the window of RFC 6928.
     """
 
     buffer_bytes: int
     retransmission_seconds: float = 0.2
     packet_bytes: int = 1448
     initial_window_packets: int = 10
-    socket_buffer_bytes: int = 4 * 2**20
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,9 @@ class Ports:
     A port passes `bytes_per_second` of messages in each direction. After a pause it lets `burst_bytes` pass at once, as
     the token buckets of rate-limited links do. A message takes `latency_seconds` besides the port's time and the
     overheads of the calibration, and one that waits for its receiver `handshake_seconds` more, before it leaves.
-    Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. Without `buffers` the
-    switch never loses anything.
+    Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The sender of a message
+    that waits for its receiver continues when only `send_buffer_bytes` of it are left. Without `buffers` the switch
+    never loses anything.
     """
 
     bytes_per_second: float
@@ -103,6 +103,7 @@ class Ports:
     handshake_seconds: float = 0.0
     burst_bytes: float = 0.0
     acknowledgement_share: float = 0.0
+    send_buffer_bytes: float = 0.0
     buffers: Buffers | None = None
 
 

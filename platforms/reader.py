@@ -102,10 +102,9 @@ class _Reader:
         if not buffers:
             return Ports(**values)
         found = Buffers(**buffers)
-        for name in ("buffer_bytes", "socket_buffer_bytes"):
-            if getattr(found, name) < found.packet_bytes:
-                what = f"{getattr(found, name)} is less than a packet (valid: at least {found.packet_bytes})"
-                self._add("ports", name, what)
+        if found.buffer_bytes < found.packet_bytes:
+            what = f"{found.buffer_bytes} is less than a packet (valid: at least {found.packet_bytes})"
+            self._add("ports", "buffer_bytes", what)
         return Ports(**values, buffers=found)
 
     def _types_and_wires(self, document: Mapping[str, Any]) -> dict[str, Any]:

@@ -104,17 +104,17 @@ HETEROGENEOUS_CLUSTER = {
 }
 HETEROGENEOUS_NETWORK = {key: NETWORK[key] for key in ("loopback_bytes_per_second", "loopback_latency_seconds")}
 PORTS = _keys(
-    "bytes_per_second latency_seconds handshake_seconds? burst_bytes? acknowledgement_share?",
+    "bytes_per_second latency_seconds handshake_seconds? burst_bytes? acknowledgement_share? send_buffer_bytes?",
     burst_bytes=_AMOUNT,
+    send_buffer_bytes=_AMOUNT,
     acknowledgement_share=Key("a number from 0 to below 1", lambda v: is_number(v) and 0 <= v < 1, float),
 )
 BUFFERS = _keys(
-    "buffer_bytes? retransmission_seconds? packet_bytes? initial_window_packets? socket_buffer_bytes?",
+    "buffer_bytes? retransmission_seconds? packet_bytes? initial_window_packets?",
     buffer_bytes=_whole(1, LARGEST_BYTES),
     retransmission_seconds=_POSITIVE,
     packet_bytes=_whole(1, LARGEST_BYTES),
     initial_window_packets=_whole(1, 1_000_000),
-    socket_buffer_bytes=_whole(1, LARGEST_BYTES),
 )
 CALIBRATION = _keys(
     "eager_limit_bytes? crosstraffic? reduce_seconds_per_byte? tcp_window? note?",

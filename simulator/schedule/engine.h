@@ -51,13 +51,14 @@ typedef struct {
     double buffer_bytes; /* of each port of a switch */
     double retransmission_seconds;
     double packet_bytes, initial_window_packets;
-    double socket_buffer_bytes; /* the most that a connection has sent and not had acknowledged */
 
     /* Ports and links; not used if `out_rate` is NULL, for point-to-point models. Rates in bytes per second. */
     const double *out_rate, *in_rate; /* by class */
     const double *burst_bytes;        /* by class: token bucket of both ports; 0: none */
     const double *load_bytes;         /* by size: which a message puts on ports and links */
     double acknowledgement_share;     /* of a flow's rate, in the opposite direction */
+    double send_buffer_bytes;         /* of a connection: a sender no longer waits for this last part of a message;
+                                         with packets also the most that is not acknowledged, 0: no limit */
     double memory_rate;               /* which transfers within a node share; 0: they do not */
     /* Switches: on each of `levels` levels every node belongs to a group, which has a link up and one down. */
     int levels;

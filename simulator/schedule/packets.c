@@ -18,6 +18,7 @@ typedef struct {
     double bytes; /* that have not been sent */
     uint64_t end; /* the number of the packet behind its last one, 0 as long as that is not sent */
     int32_t message;
+    uint8_t has_left; /* its sender no longer waits for it */
 } parcel;
 
 /* Packets have numbers from 0 on: those below `oldest` are acknowledged, those from `next` on have not been sent. */
@@ -98,8 +99,8 @@ static double room_in(const play *all, const link *at) {
 }
 
 static int may_send(const play *all, const flow *of) {
-    const schedule_network *network = all->network;
-    double most = play_later(floor(network->socket_buffer_bytes / network->packet_bytes), 1);
+    double buffer = all->network->send_buffer_bytes;
+    double most = buffer > 0 ? play_later(floor(buffer / all->network->packet_bytes), 1) : INFINITY;
     if ((double)of->under_way >= play_earlier(floor(of->window), most)) {
         return 0;
     }
@@ -172,12 +173,23 @@ static void free_packet(packets *of, int32_t index) {
     of->free_packet = index;
 }
 
+/* The sender of a message no longer waits when what has not been sent fits into the connection's buffer: from `begin`
+ * on if that was so before the packet, or when the packet is sent. */
+static void note_left(play *all, parcel *from, double bytes_before, double begin, const packet *sent) {
+    double buffer = all->network->send_buffer_bytes;
+    if (!from->has_left && from->bytes <= buffer && !all->network->senders_wait_for_arrival) {
+        from->has_left = 1;
+        play_message_left(all, from->message, bytes_before <= buffer ? begin : sent->passed_seconds);
+    }
+}
+
 static void send_packet(play *all, packets *of, int32_t flow_index) {
     flow *over = &of->flows[flow_index];
     if (over->oldest == over->next) {
         set_timer(all, of, flow_index, all->now + time_out_of(all, over));
     }
-    size_t sending = over->sending;
+    parcel *from = over->lost > 0 ? NULL : &over->parcels[over->sending];
+    double bytes_before = from == NULL ? 0 : from->bytes;
     uint64_t number = choose_packet(all, over);
     int32_t index = new_packet(all, of);
     packet *sent = &of->packets[index];
@@ -190,8 +202,8 @@ static void send_packet(play *all, packets *of, int32_t flow_index) {
     double latency = over->latency_seconds / (over->stages - 1);
     double begin = pass(all, of, &of->links[over->way[0]], sent, latency);
     schedule_event(all, of, begin + latency, index, PACKETS_REACH);
-    if (over->sending > sending && !all->network->senders_wait_for_arrival) {
-        play_message_left(all, over->parcels[sending].message, sent->passed_seconds);
+    if (from != NULL) {
+        note_left(all, from, bytes_before, begin, sent);
     }
 }
 
@@ -450,9 +462,10 @@ packets *packets_make(play *all, size_t links, events *to) {
 }
 
 void packets_set_link(packets *of, size_t number, double rate, double burst_bytes, int32_t opposite) {
+    double burst_seconds = burst_bytes > 0 ? burst_bytes / rate : 0;
     of->links[number] = (link){.rate = rate,
-                               .burst_seconds = burst_bytes / rate,
-                               .free_seconds = -burst_bytes / rate,
+                               .burst_seconds = burst_seconds,
+                               .free_seconds = -burst_seconds,
                                .opposite = opposite,
                                .first_in_line = NONE,
                                .last_in_line = NONE};

@@ -63,6 +63,7 @@ static double play(const schedule *made, int per_node, network_kind kind, schedu
         network.burst_bytes = &burst;
         network.load_bytes = load;
         network.acknowledgement_share = 0.05;
+        network.send_buffer_bytes = per_node > 1 ? 5000 : 0;
         network.memory_rate = per_node > 2 ? 1e9 : 0;
         network.levels = 1;
         network.group_of = group_of;
@@ -74,7 +75,6 @@ static double play(const schedule *made, int per_node, network_kind kind, schedu
         network.buffer_bytes = 2500;
         network.retransmission_seconds = 0.01;
         network.initial_window_packets = 4;
-        network.socket_buffer_bytes = 20000;
     }
     schedule_result result = schedule_play(made, &network, 0, NULL, NULL);
     if (result.failed) {

@@ -22,7 +22,7 @@ ALPHA, BETA, TIME_OUT = 1e-5, 1e-9, 0.2
 PACKET = 1000
 AFTER_LOSS = TIME_OUT + 2 * ALPHA
 """From when a packet is sent that is lost until it is sent again: the time-out and a round trip."""
-NOTHING_IS_LOST = Buffers(10**9, TIME_OUT, PACKET, 10**6, 10**9)
+NOTHING_IS_LOST = Buffers(10**9, TIME_OUT, PACKET, 10**6)
 
 
 def played(case: Case, buffers: Buffers | None, protocol: int = EAGER, **changes: object) -> Played:
@@ -42,6 +42,20 @@ def test_what_does_not_fit_is_lost_and_sent_again_after_the_time_out() -> None:
     assert (found.lost_packets, found.time_outs) == (1, 1)
     assert found.seconds == pytest.approx(AFTER_LOSS + ALPHA + PACKET * BETA)
     assert played(gather(3, PACKET), Buffers(2 * PACKET, TIME_OUT, PACKET)).lost_packets == 0
+
+
+def test_a_sender_continues_when_the_rest_fits_into_its_buffer() -> None:
+    """As over ports without packets: when all, or 600 of 1000 bytes, have left, or at once."""
+    schedule = Schedule(Case("bcast", "linear", 2, PACKET))
+    network = flat_network(schedule, ALPHA, BETA, over_ports=True, protocol=RENDEZVOUS)
+    no_latency = np.zeros((1, 1, len(schedule.sizes)))
+    for buffer, ends in ((0, PACKET), (400, 600), (5 * PACKET, 0)):
+        for buffers in (None, replace(NOTHING_IS_LOST, packet_bytes=10)):
+            found = schedule.play(
+                replace(network, buffers=buffers, send_buffer_bytes=buffer, latency_seconds=no_latency)
+            )
+            assert found.ends[0] == pytest.approx(ends * BETA)
+            assert found.ends[1] == pytest.approx(PACKET * BETA)
 
 
 def test_the_time_out_doubles() -> None:
@@ -70,8 +84,9 @@ def test_a_window_passes_in_each_round_trip_and_doubles() -> None:
     sent = Case("bcast", "linear", 2, 15 * PACKET)
     round_trip = 2 * ALPHA + PACKET * BETA
     assert played(sent, narrow).seconds == pytest.approx(3 * round_trip + ALPHA + 8 * PACKET * BETA)
-    limited = replace(narrow, socket_buffer_bytes=PACKET)
-    assert played(sent, limited).seconds == pytest.approx(14 * round_trip + ALPHA + PACKET * BETA)
+    assert played(sent, NOTHING_IS_LOST, send_buffer_bytes=PACKET).seconds == pytest.approx(
+        14 * round_trip + ALPHA + PACKET * BETA
+    )
 
 
 @given(st.sampled_from(ALGORITHMS), st.integers(2, 24), st.integers(0, 100_000), st.booleans())
@@ -95,8 +110,8 @@ def test_whatever_is_lost_arrives_in_the_end_and_times_repeat(
     if algorithm.objection(procs):  # type: ignore[attr-defined]
         return
     case = case_of(algorithm, procs, size)  # type: ignore[arg-type]
-    buffers = Buffers(room * PACKET, 0.01, PACKET, 4, 20 * PACKET)
-    found, again = played(case, buffers), played(case, buffers)
+    buffers = Buffers(room * PACKET, 0.01, PACKET, 4)
+    found, again = (played(case, buffers, send_buffer_bytes=20 * PACKET) for _ in range(2))
     assert np.array_equal(found.ends, again.ends)
     assert found.lost_packets == again.lost_packets >= (found.time_outs > 0)
     assert found.time_outs == 0 or found.seconds > 0.01
@@ -165,10 +180,10 @@ def test_linear_gather_escalates_from_m1_to_the_rendezvous_threshold_and_others_
 def test_the_keys_of_a_description(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
     file = tmp_path / "bed.toml"
-    text = write_description(bed(Buffers(32000, 0.3, 1000, 3, 65536)))
+    text = write_description(bed(Buffers(32000, 0.3, 1000, 3)))
     file.write_text(text)
-    assert load_description(file).ports == bed(Buffers(32000, 0.3, 1000, 3, 65536)).ports  # type: ignore[attr-defined]
-    assert "buffer_bytes" not in write_description(bed(None))
+    assert load_description(file).ports == bed(Buffers(32000, 0.3, 1000, 3)).ports  # type: ignore[attr-defined]
+    assert "packet_bytes" not in write_description(bed(None))
 
     asked = f"--platform {file} --collective gather --procs 8"
     code, shown, _ = run(f"schedule {asked} --algorithm linear --size 8KiB", capsys)

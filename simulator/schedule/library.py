@@ -299,6 +299,10 @@ class Schedule:
         """The memory that the schedule takes."""
         return int(self._library.schedule_memory(self._made))
 
+    def equals(self, other: Schedule) -> bool:
+        """Whether all processes do the same in both, with the same sizes, so that their times are equal as well."""
+        return bool(self._library.schedule_equal(self._made, other._made))
+
     def play(self, network: NetworkTables) -> Played:
         """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
         return self._play(network, None)
@@ -357,6 +361,7 @@ def _library() -> ctypes.CDLL:
     library.schedule_free.restype = None
     library.schedule_memory.argtypes = [ctypes.POINTER(_Schedule)]
     library.schedule_memory.restype = c_uint64
+    library.schedule_equal.argtypes = [ctypes.POINTER(_Schedule), ctypes.POINTER(_Schedule)]
     library.schedule_play.restype = _Result
     library.schedule_play.argtypes = [
         ctypes.POINTER(_Schedule),

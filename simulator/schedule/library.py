@@ -208,7 +208,7 @@ class NetworkTables:
             if value is not None:
                 array: npt.NDArray[Any] = np.ascontiguousarray(value, dtype=kind)
                 alive.append(array)
-                setattr(made, name, array.ctypes.data)
+                setattr(made, name, array.__array_interface__["data"][0])
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate

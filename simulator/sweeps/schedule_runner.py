@@ -55,11 +55,15 @@ class ScheduleRunner(Runner):
             )
         alike = collections.defaultdict(list)
         for case in sorted(cases, key=cost_of):
-            alike[replace(case, segment_bytes=0)].append(case)
+            alike[replace(case, collective="", segment_bytes=0)].append(case)
         run_concurrently([partial(self._time, group, keep) for group in alike.values()], self._jobs, self._stop)
 
     def _time(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Times cases that differ in the segment size only; those whose messages have no second segment are equal."""
+        """Times cases that differ in the collective and segment size only; equal schedules are played once.
+
+        Messages without a second segment make schedules equal, and so do blocks of one size, as of alltoall and
+        alltoallv.
+        """
         played: list[tuple[Schedule, Played]] = []
         for case in cases:
             if self._stop.is_set():

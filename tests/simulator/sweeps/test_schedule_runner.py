@@ -17,7 +17,7 @@ SEGMENTS = (8192, 16384, 65536)
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "procs", "message_bytes", "distinct"),
+    ("names", "procs", "message_bytes", "distinct"),
     [
         # What is not longer than a segment is not cut, and the ring cuts blocks, of an eighth of the message here.
         ("bcast chain", 6, 8192, 1),
@@ -25,13 +25,15 @@ SEGMENTS = (8192, 16384, 65536)
         ("bcast chain", 6, 100_000, 3),
         ("allreduce segmented_ring", 8, 65536, 1),
         ("allreduce segmented_ring", 8, 100_000, 2),
+        ("alltoall pairwise, alltoallv pairwise", 6, 1000, 1),
+        ("bcast linear, gather linear", 6, 1000, 2),
     ],
 )
-def test_segment_sizes_with_which_the_same_is_sent_are_played_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str, procs: int, message_bytes: int, distinct: int
+def test_cases_in_which_the_same_is_sent_are_played_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str, procs: int, message_bytes: int, distinct: int
 ) -> None:
     platform = load("boba")
-    cases = [Case(*algorithm.split(), procs, message_bytes, segment) for segment in SEGMENTS]
+    cases = [Case(*name.split(), procs, message_bytes, segment) for name in names.split(", ") for segment in SEGMENTS]
     alone = {}
     for case in cases:
         schedule = Schedule(case)

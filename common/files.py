@@ -33,7 +33,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def writable_folder(folder: Path) -> Path:
-    """Returns the folder, creating it if it is missing. Raises UsageError, naming it, if it is not writable."""
+    """Returns the folder, which whoever writes into it creates. Raises UsageError, naming it, if it is not writable."""
     reason = _why_not_writable(folder)
     if reason:
         raise UsageError(f"cannot write into {folder}: {reason}")
@@ -58,7 +58,8 @@ def new_file(path: Path, force: bool = False) -> Path:
 
 
 def _why_not_writable(folder: Path) -> str:
-    """The reason why no file can be created in the folder; empty if one can."""
+    """The reason why no file can be created in the folder; empty if one can. Folders made to find out do not stay."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".collwise-{os.getpid()}.part"
@@ -66,4 +67,8 @@ def _why_not_writable(folder: Path) -> str:
         probe.unlink()
     except OSError as problem:
         return problem.strerror or str(problem)
+    finally:
+        for one in missing:
+            with contextlib.suppress(OSError):
+                one.rmdir()
     return ""

@@ -10,6 +10,11 @@ from collwise.common.errors import UsageError
 
 
 def write_text(path: Path, text: str) -> None:
+    """Writes text as UTF-8, as `write_bytes` does."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
     """Writes a temporary file in the same folder and renames it, so that no half-written file is left.
 
     Missing folders are created. A symbolic link stays one: its target is replaced. Devices and pipes are written
@@ -17,13 +22,13 @@ def write_text(path: Path, text: str) -> None:
     """
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
             return
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_bytes(data)
             temporary.replace(target)
         finally:
             with contextlib.suppress(OSError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -265,15 +264,16 @@ def report(
     By predicted times the rules hold for every P, to the byte; by simulated times they are made from those that the
     report compares, and hold from each of --procs up to the next one.
     """
-    from collwise.studies.reports.report import write_report, write_rules
-    from collwise.validation.selection.tuning import tune
+    from collwise.studies.reports.report import sections_of, write_report, write_rules
+    from collwise.validation.selection.tuning import decided, tune
 
     check_formulas(BY_PARTS, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
-    with simulation.context() as context, ThreadPoolExecutor(1) as pool:
-        tuning = tune(platform, collectives, procs, context, pool, processes_per_node=ppn, segments=segments, by=by)
+    with simulation.context() as context:
+        tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments)
+    tuning = decided(tuning, by)
     write_rules([tuning], output)
-    page = write_report([tuning], output)
+    page = write_report([tuning], output, [sections_of(tuning)])
     click.echo(f"report: {page}")
     if tuning.failures:
         raise CollwiseError(f"{tuning.failures} cases failed; their rows are left out")

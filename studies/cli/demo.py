@@ -19,7 +19,7 @@ from collwise.studies.cli.rules_check import check_all
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
 from collwise.validation.selection.defaults import PAPER_SIZES
-from collwise.validation.selection.tuning import Tuning, tune, tune_by_engine
+from collwise.validation.selection.tuning import Tuning, decided, tune, tune_by_engine
 
 # The process counts of the paper's figure 5, and those of its tables 2 and 3, which are shown.
 CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
@@ -39,20 +39,26 @@ def demo(
     compares their choice and Open MPI's with the best. The schedule engine chooses for allreduce and alltoall. Its
     times of all four are compared with SMPI's. A report, figures and rules files are written.
     """
-    from collwise.studies.reports.report import rules_path, write_report, write_rules
+    from collwise.studies.reports.report import rules_path, sections_of, write_report, write_rules
 
     console = stdout_console()
-    tunings = []
-    # The decisions of a platform are made in a process of their own, while the next platform is simulated.
-    with simulation.context() as context, ProcessPoolExecutor(len(CLUSTERS), get_context("spawn")) as pool:
-        for name, procs in CLUSTERS.items():
-            tuning = tune(load(name), BY_MODEL, procs, context, pool, sizes=PAPER_SIZES)
-            tunings.append(tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context))
-            _show(console, tunings[-1], SHOWN[name])
-    write_rules(tunings, output)
-    # Open MPI runs in its own processes while the figures are drawn.
-    checks = check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values()))
-    page = write_report(tunings, output)
+    # Each platform's decisions and figures are made in a process of its own, beside what else there is to do.
+    with ProcessPoolExecutor(len(CLUSTERS), get_context("spawn")) as pool:
+        tables = []
+        with simulation.context() as context:
+            for name, procs in CLUSTERS.items():
+                tuning = tune(load(name), BY_MODEL, procs, context, sizes=PAPER_SIZES)
+                tuning = tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context)
+                tables.append(pool.submit(decided, tuning))
+                _show(console, tuning, SHOWN[name])
+        tunings, drawn = [], []
+        for made in tables:
+            tunings.append(made.result())
+            drawn.append(pool.submit(sections_of, tunings[-1]))
+        write_rules(tunings, output)
+        # Open MPI runs in its own processes while the figures are drawn.
+        checks = check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values()))
+        page = write_report(tunings, output, [sections.result() for sections in drawn])
     click.echo("Open MPI, run here with the rules of Grisou:")
     wrong = 0
     for line, ok in checks:

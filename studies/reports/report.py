@@ -57,16 +57,14 @@ def write_rules(tunings: Sequence[Tuning], folder: Path) -> None:
             write_text(rules_path(folder, tuning, version), openmpi_rules(list(tuning.decisions.values()), version))
 
 
-def write_report(tunings: Sequence[Tuning], folder: Path) -> Path:
+def write_report(tunings: Sequence[Tuning], folder: Path, sections: Sequence[Sequence[Section]]) -> Path:
     """Writes report.html, report.md and figures (PNG) beside the rules files; returns the HTML page's path.
 
-    Raises UsageError when the folder cannot be written.
+    `sections` are those of each tuning. Raises UsageError when the folder cannot be written.
     """
     engine = next(iter(tunings[0].comparisons.values())).sweep.configuration.maker
-    sections = [section for tuning in tunings for section in _sections(tuning, folder)]
-    page, _ = write_sections(
-        "Which collective algorithm to use", _INTRO.format(engine=engine), sections, folder, "report"
-    )
+    every = [section for some in sections for section in some]
+    page, _ = write_sections("Which collective algorithm to use", _INTRO.format(engine=engine), every, folder, "report")
     return page
 
 
@@ -75,7 +73,12 @@ def rules_path(folder: Path, tuning: Tuning, openmpi_version: str) -> Path:
     return folder / f"{tuning.platform.name}-openmpi-{openmpi_version}.rules"
 
 
-def _sections(tuning: Tuning, folder: Path) -> Iterator[Section]:
+def sections_of(tuning: Tuning) -> list[Section]:
+    """The sections of a tuning's platform, with all figures drawn."""
+    return list(_sections(tuning))
+
+
+def _sections(tuning: Tuning) -> Iterator[Section]:
     parameters, pair = tuning.parameters, tuning.parameters.hockney
     gamma = parameters.gamma(np.arange(3, 8), parameters.segment_bytes)
     facts = [
@@ -93,7 +96,7 @@ def _sections(tuning: Tuning, folder: Path) -> Iterator[Section]:
         TextTable(("", tuning.platform.title), facts),
         TextTable(columns, _fit_rows(tuning), 3, "Fitted parameters and residuals", folded=True),
     ]
-    files = [rules_path(folder, tuning, version).name for version in RULES_VERSIONS]
+    files = [rules_path(Path(), tuning, version).name for version in RULES_VERSIONS]
     yield Section(tuning.platform.title, [_USE], tables, files=files)
     for collective, result in tuning.comparisons.items():
         if result.rows:
@@ -109,18 +112,18 @@ def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Se
     at_largest = [row for row in result.rows if row.procs == largest]
     stem = f"{tuning.platform.name}-{collective}"
     pictures = [
-        Picture(
+        Picture.of(
             f"{stem}-picks",
             picks_by_size(result.rows, f"{heading}, simulated"),
             "Time of each source's pick, as in figure 5 of Nuriyev & Lastovetsky 2021.",
         ),
-        Picture(
+        Picture.of(
             f"{stem}-algorithms",
             algorithms_by_size(at_largest, f"{heading}, simulated, P = {largest}"),
             f"Every algorithm at {format_size(tuning.parameters.segment_bytes)} segments: "
             "simulated times (markers) and the model's (lines).",
         ),
-        Picture(
+        Picture.of(
             f"{stem}-map",
             _map(tuning.platform, tuning.decisions[collective], DECISION_SIZES[collective], heading),
             "What the rules choose for every P and m.",
@@ -150,13 +153,13 @@ def _engine_section(tuning: Tuning, collective: str, choices: EngineChoices, dec
         procs=", ".join(map(str, checked)),
     )
     pictures = [
-        Picture(
+        Picture.of(
             f"{stem}-algorithms",
             algorithms_by_engine(choices, checked[-1], f"{heading}, P = {checked[-1]}"),
             f"Every algorithm at {format_size(min(grid.segments))} segments: the schedule engine's times (lines) and "
             "SMPI's (markers).",
         ),
-        Picture(
+        Picture.of(
             f"{stem}-map",
             _map(platform, decisions, grid.message_bytes, heading),
             "What the rules choose for every P and m; between the process counts of the table the lower one holds.",

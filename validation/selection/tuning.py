@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
@@ -26,27 +24,20 @@ from collwise.validation.selection.engine_choices import EngineChoices, choices_
 class Tuning:
     """Fitted parameters of one platform, and by collective the comparison and the decisions.
 
-    `by_model` are decision tables that may still be in the making; `by_engine` what the schedule engine says of these
-    collectives and of others, which it decides.
+    `by_engine` has what the schedule engine says of these collectives, and of others for which it decides.
     """
 
     platform: HostPlatform
     parameters: ModelParameters
     comparisons: Mapping[str, ComparisonResult]
-    by_model: Mapping[str, Future[DecisionTable]]
     by_engine: Mapping[str, EngineChoices] = field(default_factory=dict)
-
-    @cached_property
-    def decisions(self) -> dict[str, DecisionTable]:
-        """The decision tables by collective, once they are made."""
-        tables = {name: decided.result() for name, decided in self.by_model.items()}
-        return tables | {name: one.decisions for name, one in self.by_engine.items() if one.decisions is not None}
+    decisions: Mapping[str, DecisionTable] = field(default_factory=dict)
 
     @property
     def failures(self) -> int:
         """The number of simulated cases that failed."""
         compared = sum(len(result.sweep.failed) for result in self.comparisons.values())
-        return compared + sum(choices.failures for choices in self.by_engine.values() if choices.decisions is not None)
+        return compared + sum(choices.failures for choices in self.by_engine.values())
 
 
 def tune(
@@ -54,19 +45,15 @@ def tune(
     collectives: Sequence[str],
     procs: Sequence[int],
     context: SimulationContext,
-    pool: Executor,
     *,
     processes_per_node: int | None = None,
     segments: Sequence[int] = SEGMENTS,
     sizes: Mapping[str, tuple[int, ...]] = SIZES,
-    by: str = "predicted",
 ) -> Tuning:
-    """Fits the models on the platform, compares picks at `sizes`, and selects in the pool.
+    """Fits the models on the platform and compares picks at `sizes`; `decided` then makes the decisions.
 
-    A choice is an algorithm and one of the `segments` (bytes), the least of which is the common one. Decisions are `by`
-    'predicted' times, for every P up to the largest, or by the 'simulated' times that are compared. They have the usual
-    tolerance, and hold only what every consumer can be asked for, so that all kinds of rules can be written from them.
-    Raises UsageError when P does not fit on the platform.
+    A choice is an algorithm and one of the `segments` (bytes), the least of which is the common one. Raises UsageError
+    when P does not fit on the platform.
     """
     ppn = processes_per_node or platform.default_processes_per_node
     segments = tuple(sorted(segments))
@@ -74,25 +61,33 @@ def tune(
         platform.hosts_for(count, ppn)
     parameters = implementation_aware(platform, ppn, segments, context, collectives)
     model = ImplementationAware(parameters, BY_PARTS)
-    every_count = tuple(range(2, platform.max_procs(ppn) + 1))
-    comparisons, decisions = {}, {}
-    for name in collectives:
-        compared = CaseGrid(name, tuple(procs), sizes[name], ppn, segments)
-        result = comparisons[name] = compare(platform, compared, model, context)
-        expressible, single, tolerance = (
-            algorithms_for(name, *CONSUMERS),
-            needs_one_choice(name),
-            TOLERANCE_PERCENT / 100,
-        )
+    grids = [CaseGrid(name, tuple(procs), sizes[name], ppn, segments) for name in collectives]
+    return Tuning(platform, parameters, {grid.collective: compare(platform, grid, model, context) for grid in grids})
+
+
+def decided(tuning: Tuning, by: str = "predicted") -> Tuning:
+    """The tuning with decisions for every P of the platform, by 'predicted' times, or for those compared, 'simulated'.
+
+    They have the usual tolerance, and hold only what every consumer can be asked for, so that all kinds of rules can be
+    written from them. What the engine decides is among them.
+    """
+    platform, model = tuning.platform, ImplementationAware(tuning.parameters, BY_PARTS)
+    tables = {name: one.decisions for name, one in tuning.by_engine.items() if one.decisions is not None}
+    for name, result in tuning.comparisons.items():
+        grid, single, tolerance = result.grid, needs_one_choice(name), TOLERANCE_PERCENT / 100
+        expressible = algorithms_for(name, *CONSUMERS)
         if by == "simulated":
-            known = tuple(one for one in expressible if one in result.grid.names)
-            large = tuple(size for size in sizes[name] if size >= DECISION_SIZES[name][0])
-            decided = replace(result.grid, algorithms=known, message_bytes=large or sizes[name])
-            decisions[name] = pool.submit(select_by_simulation, platform, decided, result.sweep, single, tolerance)
+            known = tuple(one for one in expressible if one in grid.names)
+            # Shorter messages are not decided, as by the model, unless nothing else is compared.
+            sizes = tuple(size for size in grid.message_bytes if size >= DECISION_SIZES[name][0])
+            grid = replace(grid, algorithms=known, message_bytes=sizes or grid.message_bytes)
+            tables[name] = select_by_simulation(platform, grid, result.sweep, single, tolerance)
         else:
-            decided = CaseGrid(name, every_count, DECISION_SIZES[name], ppn, segments, expressible)
-            decisions[name] = pool.submit(select_by_model, model, decided, single, tolerance=tolerance)
-    return Tuning(platform, parameters, comparisons, decisions)
+            procs = tuple(range(2, platform.max_procs(grid.processes_per_node) + 1))
+            grid = replace(grid, procs=procs, message_bytes=DECISION_SIZES[name], algorithms=expressible)
+            tables[name] = select_by_model(model, grid, single, tolerance=tolerance)
+    order = [*tuning.comparisons, *tables]
+    return replace(tuning, decisions={name: tables[name] for name in order})
 
 
 def tune_by_engine(
@@ -106,7 +101,7 @@ def tune_by_engine(
     platform = tuning.platform
     compared = [result.grid for result in tuning.comparisons.values()]
     smpi = {name: result.sweep for name, result in tuning.comparisons.items()}
-    decided = {}
+    tables = {}
     for name in collectives:
         sizes = DECISION_SIZES[name]
         grid = replace(compared[0], collective=name, message_bytes=sizes, algorithms=())
@@ -114,5 +109,5 @@ def tune_by_engine(
         few = (sizes[0], sizes[len(sizes) // 2], sizes[-1])
         checked = replace(grid, procs=(checked_procs,), message_bytes=few, segments=grid.segments[:1])
         smpi[name] = context.simulate(platform, checked.cases(), f"{platform.name}: simulating {name}")
-        decided[name] = decided_grid(grid, platform.max_procs(grid.processes_per_node))
-    return replace(tuning, by_engine=choices_by_engine(platform, compared, smpi, decided, context))
+        tables[name] = decided_grid(grid, platform.max_procs(grid.processes_per_node))
+    return replace(tuning, by_engine=choices_by_engine(platform, compared, smpi, tables, context))

@@ -126,7 +126,7 @@ def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Se
         Picture.of(
             f"{stem}-map",
             _map(tuning.platform, tuning.decisions[collective], DECISION_SIZES[collective], heading),
-            "What the rules choose for every P and m.",
+            f"What the rules choose for every P and m, by {tuning.decisions[collective].made_by}.",
         ),
     ]
     bad = {
@@ -162,7 +162,8 @@ def _engine_section(tuning: Tuning, collective: str, choices: EngineChoices, dec
         Picture.of(
             f"{stem}-map",
             _map(platform, decisions, grid.message_bytes, heading),
-            "What the rules choose for every P and m; between the process counts of the table the lower one holds.",
+            "What the rules choose for every P and m by the schedule engine, among the algorithms that all versions of "
+            "Open MPI have; between the process counts of the table the lower one holds.",
         ),
     ]
     return Section(
@@ -182,7 +183,7 @@ def _map(platform: HostPlatform, decisions: DecisionTable, sizes: Sequence[int],
     chosen = [[decisions.choose(p, m) for m in sizes] for p in procs]
     methods = list(dict.fromkeys(choice for row in chosen for choice in row))
     winners = np.array([[methods.index(choice) for choice in row] for row in chosen])
-    return method_map({f"{heading}, chosen by {decisions.made_by}": winners}, methods, procs, sizes)
+    return method_map({heading: winners}, methods, procs, sizes)
 
 
 def _fit_rows(tuning: Tuning) -> list[tuple[str, ...]]:

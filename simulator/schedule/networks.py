@@ -48,7 +48,9 @@ def network_tables(
     m = sizes.astype(np.float64)
     sent = m + ENVELOPE_BYTES if like_smpi else m
     eager = m < calibration.eager_limit_bytes
-    charged = eager & (m > 0) if like_smpi else eager
+    # Schedules of empty messages only are barriers, whose messages have a byte in SMPI.
+    free = (m == 0) & (m.max(initial=0) > 0) & like_smpi
+    charged = eager & ~free
     latency_factor = _factors(calibration.latency_factor, m)
     # The extra latency of large messages is their handshake, which the sender takes part in.
     before = _factors(calibration.latency_factor, np.array([calibration.eager_limit_bytes - 1.0]))
@@ -64,7 +66,7 @@ def network_tables(
         node_of=np.arange(procs) // processes_per_node,
         class_of=class_of,
         send_seconds=np.array([_overheads(kind.send, m) for kind in classes]) * charged,
-        start_seconds=np.array([_overheads(kind.start, m) for kind in classes]) * ((m > 0) | (not like_smpi)),
+        start_seconds=np.array([_overheads(kind.start, m) for kind in classes]) * ~free,
         receive_seconds=np.array([_overheads(kind.receive, m) for kind in classes]) * charged,
         reduce_seconds=m * calibration.reduce_seconds_per_byte,
         copy_seconds=np.zeros(len(m)),

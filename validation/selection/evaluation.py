@@ -1,4 +1,4 @@
-"""How good models are: predicted against simulated times, and the slowdown of a model's picks, over (P, m)."""
+"""Scores of models: predicted against simulated times, and the slowdown of a model's picks, over (P, m)."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def score_of(
     covers, by collective; by default all.
     """
     choices = list(grid.candidates.values())
-    # Of equal predictions the first is picked: algorithm by algorithm, each by ascending segment size.
+    # The first of equal predictions is picked: algorithm by algorithm, each by ascending segment size.
     order = sorted(range(len(choices)), key=lambda index: grid.names.index(choices[index].algorithm))
     choices, simulated, predicted = [choices[index] for index in order], simulated[order], predicted[order]
     covered = grid.names if algorithms is None else algorithms(grid.collective)

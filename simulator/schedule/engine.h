@@ -8,7 +8,8 @@
 typedef enum {
     SCHEDULE_EAGER,      /* a message leaves when it is sent */
     SCHEDULE_RENDEZVOUS, /* it waits for its receive, and its sender until it has left */
-    SCHEDULE_DEFERRED,   /* it waits for its receive, its sender does not: SMPI treats eager messages so */
+    SCHEDULE_DEFERRED,   /* it waits for its receive, its sender does not: SMPI treats eager messages so. A synchronous
+                            send then is a rendezvous that has no overhead at the receiver */
     SCHEDULE_CONFIRMED   /* a synchronous send of an eager message: leaves when sent, its sender waits for an answer */
 } schedule_protocol;
 

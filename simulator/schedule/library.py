@@ -230,7 +230,7 @@ class NetworkTables:
             if value is not None:
                 array: npt.NDArray[Any] = np.ascontiguousarray(value, dtype=kind)
                 alive.append(array)
-                setattr(made, name, array.ctypes.data)
+                setattr(made, name, array.__array_interface__["data"][0])
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
@@ -343,6 +343,10 @@ class Schedule:
         """The memory that the schedule takes."""
         return int(self._library.schedule_memory(self._made))
 
+    def equals(self, other: Schedule) -> bool:
+        """Whether all processes do the same in both, with the same sizes, so that their times are equal as well."""
+        return bool(self._library.schedule_equal(self._made, other._made))
+
     def play(self, network: NetworkTables) -> Played:
         """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
         return self._play(network, None)
@@ -402,6 +406,7 @@ def _library() -> ctypes.CDLL:
     library.schedule_free.restype = None
     library.schedule_memory.argtypes = [ctypes.POINTER(_Schedule)]
     library.schedule_memory.restype = c_uint64
+    library.schedule_equal.argtypes = [ctypes.POINTER(_Schedule), ctypes.POINTER(_Schedule)]
     library.schedule_play.restype = _Result
     library.schedule_play.argtypes = [
         ctypes.POINTER(_Schedule),

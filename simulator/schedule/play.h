@@ -39,7 +39,7 @@ typedef struct {
 typedef struct {
     double seconds; /* when it is complete; infinite until that is known */
     int32_t after;  /* the span that made it complete */
-    uint32_t size : 29, is_receive : 1, is_local : 1, is_awaited : 1;
+    uint32_t size : 28, is_receive : 1, is_local : 1, is_awaited : 1, is_free : 1; /* free: without an overhead */
 } request;
 
 typedef struct {

@@ -881,6 +881,24 @@ void schedule_free(schedule *made) {
     free(made);
 }
 
+static int same_words(const schedule_program *one, const schedule_program *other) {
+    return one->length == other->length && memcmp(one->words, other->words, one->length * sizeof *one->words) == 0;
+}
+
+int schedule_equal(const schedule *one, const schedule *other) {
+    if (one->procs != other->procs || one->program_count != other->program_count ||
+        one->size_count != other->size_count || one->messages != other->messages ||
+        memcmp(one->program_of, other->program_of, (size_t)one->procs * sizeof *one->program_of) != 0 ||
+        memcmp(one->sizes, other->sizes, one->size_count * sizeof *one->sizes) != 0) {
+        return 0;
+    }
+    size_t same = 0;
+    while (same < one->program_count && same_words(&one->programs[same], &other->programs[same])) {
+        same++;
+    }
+    return same == one->program_count;
+}
+
 uint64_t schedule_memory(const schedule *made) {
     uint64_t bytes = sizeof *made + (uint64_t)made->procs * sizeof *made->program_of +
                      made->program_count * sizeof *made->programs + made->size_count * sizeof *made->sizes;

@@ -29,7 +29,7 @@ from collwise.validation.selection.slowdown import slowdown
 
 @dataclass(frozen=True)
 class Pick:
-    """What a source chooses at a point, its simulated seconds and its slowdown against the best."""
+    """The choice of a source at a point, its simulated seconds and its slowdown against the best."""
 
     choice: Choice
     seconds: float
@@ -57,11 +57,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """All rows, and the sweep with the cases that failed, whose rows are left out.
+    """All rows of a grid, and the sweep with the cases that failed, whose rows are left out.
 
     `left_out` are lines for the user that name algorithms without a formula or, at some points, without a prediction.
     """
 
+    grid: CaseGrid
     rows: tuple[Comparison, ...]
     sweep: RunResult
     left_out: str = ""
@@ -102,4 +103,4 @@ def compare(
             of_simulation, of_model = (dict(zip(labels, map(float, each), strict=True)) for each in (times, foreseen))
             rows.append(Comparison(grid.collective, procs, message_bytes, of_simulation, of_model, *picks))
     lines = [line for line in (left_out, without_prediction(model, grid)) if line]
-    return ComparisonResult(tuple(rows), sweep, "\n".join(lines))
+    return ComparisonResult(grid, tuple(rows), sweep, "\n".join(lines))

@@ -90,6 +90,54 @@ static int32_t note(play *all, schedule_spent spent, int rank, int peer, uint32_
     return (int32_t)trace->count++;
 }
 
+/* --- Comparisons -------------------------------------------------------------------------------------------------- */
+
+void play_note_comparison(play *all, compared what, size_t number, uint32_t detail, double one, double other) {
+    size_t procs = (size_t)all->played->procs, connections = all->connection_count;
+    size_t before = 0;
+    if (what >= COMPARED_PORT) {
+        before = procs;
+    }
+    if (what >= COMPARED_RECEIVE) {
+        before = 2 * procs + (size_t)(what - COMPARED_RECEIVE) * connections;
+    }
+    if (what >= COMPARED_TURN) {
+        before = 2 * procs + 3 * connections + (size_t)(what - COMPARED_TURN) * MOST_STAGES * connections;
+    }
+    if (what >= COMPARED_EVENT) {
+        before = 2 * procs + (size_t)(3 + 2 * MOST_STAGES) * connections;
+    }
+    schedule_log *log = all->log;
+    log->items = play_grown(all, log->items, log->count, &log->room, sizeof *log->items);
+    log->items[log->count++] =
+        (schedule_comparison){one, other, (uint32_t)(before + number), (uint32_t)what << 28 ^ detail};
+}
+
+/* Brings the comparisons into the order of their entities, those of one in the order in which they were made. */
+static void sort_comparisons(play *all) {
+    schedule_log *log = all->log;
+    size_t entities = 0;
+    for (size_t i = 0; i < log->count; i++) {
+        entities = log->items[i].entity >= entities ? (size_t)log->items[i].entity + 1 : entities;
+    }
+    size_t *place = play_checked(all, calloc(entities + 1, sizeof *place));
+    schedule_comparison *sorted = malloc((log->count + 1) * sizeof *sorted);
+    for (size_t i = 0; i < log->count; i++) {
+        place[log->items[i].entity + 1]++;
+    }
+    for (size_t i = 1; i < entities; i++) {
+        place[i] += place[i - 1];
+    }
+    for (size_t i = 0; sorted != NULL && i < log->count; i++) {
+        sorted[place[log->items[i].entity]++] = log->items[i];
+    }
+    free(place);
+    schedule_comparison *unsorted = log->items;
+    log->items = sorted != NULL ? sorted : unsorted;
+    play_checked(all, sorted);
+    free(unsorted);
+}
+
 /* --- Connections -------------------------------------------------------------------------------------------------- */
 
 /* The number of the connection from a process to another, NONE if the latter never receives from the former. */
@@ -139,6 +187,8 @@ static void answer(play *all, const message *one, double seconds, int32_t before
 static void finish_if_done(play *all, int32_t index) {
     message *one = &all->messages[index];
     if (one->is_posted && one->arrival_seconds < INFINITY) {
+        play_compare(all, COMPARED_RECEIVE, (size_t)one->connection, one->size, one->arrival_seconds,
+                     one->receive_seconds);
         int is_late = one->arrival_seconds >= one->receive_seconds;
         double seconds = is_late ? one->arrival_seconds : one->receive_seconds;
         int32_t after = is_late ? spans_of(all, index)->arrived : spans_of(all, index)->posted;
@@ -168,12 +218,15 @@ static void start_by_model(play *all, int32_t index, double seconds) {
     if (is_local(all, one)) {
         size_t at = class_index(all, one->source, one->size);
         double *free_seconds = &all->local_free_seconds[one->connection];
+        play_compare(all, COMPARED_PATH, (size_t)one->connection, one->size, *free_seconds, seconds);
         *free_seconds = play_later(seconds, *free_seconds) + network->local_transfer_seconds[at];
         arrival = *free_seconds + network->local_latency_seconds[at];
     } else {
         size_t at = pair_index(all, one);
         process *from = &all->processes[one->source];
         double leaves = seconds;
+        play_compare(all, COMPARED_PORT, (size_t)one->source, (uint32_t)one->destination, from->port_free_seconds,
+                     seconds);
         if (from->port_free_seconds > seconds) {
             leaves = one->start_seconds = from->port_free_seconds;
             spans_of(all, index)->started = from->port_after;
@@ -201,6 +254,9 @@ static void start_if_possible(play *all, int32_t index) {
     double seconds = one->send_seconds;
     message_spans *spans = spans_of(all, index);
     spans->started = spans->sent;
+    if (waits) {
+        play_compare(all, COMPARED_SEND, (size_t)one->connection, one->size, seconds, one->receive_seconds);
+    }
     if (waits && one->receive_seconds > seconds) {
         seconds = one->receive_seconds;
         spans->started = spans->posted;
@@ -298,6 +354,7 @@ static void take(play *all, int rank, const request *one) {
     int32_t after = one->after;
     if (one->is_receive && !one->is_local && all->ports == NULL) {
         double free = now->receive_free_seconds + all->network->receive_gap_seconds[class_index(all, rank, one->size)];
+        play_compare(all, COMPARED_INTAKE, (size_t)rank, one->size, free, seconds);
         if (free > seconds) {
             after = note(all, SCHEDULE_SPENT_TAKING_IN, rank, rank, one->size, now->receive_free_seconds, free,
                          now->receive_after);
@@ -306,6 +363,7 @@ static void take(play *all, int rank, const request *one) {
         now->receive_free_seconds = seconds;
         now->receive_after = after;
     }
+    play_compare(all, COMPARED_CLOCK, (size_t)rank, one->size, now->clock, seconds);
     if (seconds > now->clock) {
         now->clock = seconds;
         now->after = after;
@@ -352,6 +410,9 @@ static void take_all(play *all, int rank, uint64_t first, uint32_t count) {
     }
     const request *sorted = sort(all->sorted, all->sorted + count, count);
     for (uint32_t i = 0; i < count; i++) {
+        if (i > 0) {
+            play_compare(all, COMPARED_ORDER, (size_t)rank, sorted[i].size, sorted[i - 1].seconds, sorted[i].seconds);
+        }
         take(all, rank, &sorted[i]);
     }
 }
@@ -525,7 +586,7 @@ static void release(play *all) {
 }
 
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
-                              schedule_trace *trace) {
+                              schedule_trace *trace, schedule_log *log) {
     play *all = calloc(1, sizeof *all);
     if (all == NULL) {
         return (schedule_result){.failed = 1, .problem = "out of memory"};
@@ -533,11 +594,21 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
     if (trace != NULL) {
         *trace = (schedule_trace){.last = NONE};
     }
-    *all =
-        (play){.trace = trace, .played = played, .network = network, .sizes = played->size_count, .free_message = NONE};
+    if (log != NULL) {
+        *log = (schedule_log){0};
+    }
+    *all = (play){.trace = trace,
+                  .log = log,
+                  .played = played,
+                  .network = network,
+                  .sizes = played->size_count,
+                  .free_message = NONE};
     if (setjmp(all->give_up) == 0) {
         run(all);
         check_nothing_is_left(all);
+        if (log != NULL) {
+            sort_comparisons(all);
+        }
         for (int rank = 0; rank < played->procs; rank++) {
             if (all->processes[rank].clock > all->result.seconds) {
                 all->result.seconds = all->processes[rank].clock;
@@ -560,4 +631,9 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
 void schedule_trace_free(schedule_trace *trace) {
     free(trace->spans);
     *trace = (schedule_trace){.last = NONE};
+}
+
+void schedule_log_free(schedule_log *log) {
+    free(log->items);
+    *log = (schedule_log){0};
 }

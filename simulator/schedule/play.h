@@ -59,6 +59,21 @@ typedef struct {
 
 typedef struct ports ports;
 
+/* What is compared, and for which entity (schedule_comparison). Those of a connection have a number for each stage. */
+typedef enum {
+    COMPARED_CLOCK,   /* of a process: its clock and what it waited for */
+    COMPARED_ORDER,   /* of a process: what it waited for and what it takes next */
+    COMPARED_INTAKE,  /* of a process: when its port is free and what arrives */
+    COMPARED_PORT,    /* of a process: when its port is free and what leaves */
+    COMPARED_RECEIVE, /* of a connection: a message's arrival and its receive */
+    COMPARED_SEND,    /* of a connection: a message's send and its receive */
+    COMPARED_PATH,    /* of a connection: when its path within a node is free, and a message */
+    COMPARED_TURN,    /* of a connection at a stage: when the message before ends, and when the next one comes */
+    COMPARED_PASSED,  /* of a connection at a stage: when a message is served, and when the latency is over */
+    COMPARED_EVENT,   /* of a stage: the event before, and an event */
+    COMPARED_TOKENS   /* of a stage: what is in its token bucket, and what that has room for or a message takes */
+} compared;
+
 typedef struct {
     const schedule *played;
     const schedule_network *network;
@@ -80,6 +95,7 @@ typedef struct {
     size_t ready_count;
     int unfinished;
     schedule_trace *trace; /* NULL if none is wanted */
+    schedule_log *log;     /* NULL if none is wanted */
     ports *ports;          /* NULL for point-to-point models */
     double now;            /* the time that events have reached */
     jmp_buf give_up;
@@ -93,6 +109,14 @@ void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item
 /* Without the care that fmax and fmin take of values that are no numbers. */
 static inline double play_later(double one, double other) { return one > other ? one : other; }
 static inline double play_earlier(double one, double other) { return one < other ? one : other; }
+
+/* Notes a comparison of the entity with that number among those that have such comparisons. */
+void play_note_comparison(play *all, compared what, size_t number, uint32_t detail, double one, double other);
+static inline void play_compare(play *all, compared what, size_t number, uint32_t detail, double one, double other) {
+    if (all->log != NULL) {
+        play_note_comparison(all, what, number, detail, one, other);
+    }
+}
 
 static inline int class_of(const play *all, int rank) {
     const schedule_network *network = all->network;

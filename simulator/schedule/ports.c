@@ -63,6 +63,12 @@ typedef struct {
     size_t count, room;
 } stage;
 
+/* When the latest message at a stage began or ended there, and its connection. */
+typedef struct {
+    double seconds;
+    int32_t connection;
+} stage_event;
+
 struct ports {
     stage *stages;
     size_t stage_count;
@@ -71,6 +77,11 @@ struct ports {
     int32_t *place_of; /* each stage's place in it, or NONE */
     events events;
     uint32_t started;
+    /* For comparisons only, NULL otherwise: each stage's latest event, when each message set out, and when each
+     * connection's last message ended, by stage on its way. */
+    stage_event *latest_events;
+    double *set_out_seconds, *ended_seconds;
+    size_t set_out_room;
 };
 
 /* --- The heap of busy stages -------------------------------------------------------------------------------------- */
@@ -147,12 +158,49 @@ static key pop_message(stage *at) {
     return first;
 }
 
+/* --- Comparisons -------------------------------------------------------------------------------------------------- */
+
+static size_t number_of(const play *all, const stage *at) { return (size_t)(at - all->ports->stages); }
+
+static void compare_tokens(play *all, const stage *at, double one, double other) {
+    if (at->burst_bytes > 0) {
+        play_compare(all, COMPARED_TOKENS, number_of(all, at), 0, one / at->rate, other / at->rate);
+    }
+}
+
+/* A connection's number at a stage of its way. */
+static size_t turn_of(const play *all, int32_t index, int place) {
+    return (size_t)all->messages[index].connection * MOST_STAGES + (size_t)place;
+}
+
+/* When a message reaches a stage, and when its connection's message before it ended there. */
+static void compare_turn(play *all, int32_t index, int place) {
+    if (all->log != NULL) {
+        double reached = all->ports->set_out_seconds[index] + place * all->transits[index].latency_seconds;
+        size_t turn = turn_of(all, index, place);
+        play_compare(all, COMPARED_TURN, turn, all->messages[index].size, reached, all->ports->ended_seconds[turn]);
+    }
+}
+
+/* An event, unless it follows one of the same connection, whose comparisons of turns have the two. */
+static void compare_event(play *all, const stage *at, const message *one, int is_end, double seconds) {
+    if (all->log != NULL) {
+        stage_event *before = &all->ports->latest_events[number_of(all, at)];
+        if (before->connection != one->connection) {
+            uint32_t detail = ((uint32_t)(2 * one->connection + is_end) * 0x9e3779b1U ^ one->size) >> 4;
+            play_compare(all, COMPARED_EVENT, number_of(all, at), detail, before->seconds, seconds);
+        }
+        *before = (stage_event){seconds, one->connection};
+    }
+}
+
 /* --- The virtual clock -------------------------------------------------------------------------------------------- */
 
-static void advance(stage *at, double seconds) {
+static void advance(play *all, stage *at, double seconds) {
     if (at->count > 0) {
         at->virtual_seconds += (seconds - at->seconds) * at->speed;
     } else {
+        compare_tokens(all, at, at->tokens + (seconds - at->seconds) * at->rate, at->burst_bytes);
         at->tokens = play_earlier(at->burst_bytes, at->tokens + (seconds - at->seconds) * at->rate);
     }
     at->seconds = seconds;
@@ -177,7 +225,7 @@ static void adjust_both(play *all, stage *at, size_t count_before) {
     adjust(all, at);
     if (at->opposite != NONE && all->network->acknowledgement_share > 0 && (count_before == 0) != (at->count == 0)) {
         stage *opposite = &all->ports->stages[at->opposite];
-        advance(opposite, at->seconds);
+        advance(all, opposite, at->seconds);
         if (opposite->count > 0) {
             adjust(all, opposite);
             settle(all->ports, at->opposite);
@@ -206,7 +254,9 @@ static void serve(play *all, int32_t index, int place, double seconds) {
     const transit *way = &all->transits[index];
     stage *at = &all->ports->stages[way->way[place]];
     size_t count = at->count;
-    advance(at, seconds);
+    compare_event(all, at, &all->messages[index], 0, seconds);
+    advance(all, at, seconds);
+    compare_tokens(all, at, at->tokens, way->bytes);
     double free_bytes = play_earlier(at->tokens, way->bytes);
     at->tokens -= free_bytes;
     at->most_speed = way->most_speed;
@@ -220,6 +270,7 @@ static void pass(play *all, int32_t index, double seconds) {
     double latency = way->latency_seconds;
     while (way->behind < way->stages && (way->served >> way->behind & 1)) {
         double after_previous = way->behind > 0 ? way->passed_seconds + latency : 0;
+        play_compare(all, COMPARED_PASSED, turn_of(all, index, way->behind), 0, seconds, after_previous);
         way->passed_seconds = play_later(seconds, after_previous);
         way->behind++;
         if (way->behind == 1 && !all->network->senders_wait_for_arrival) {
@@ -242,23 +293,29 @@ static void pass(play *all, int32_t index, double seconds) {
 static void end_message(play *all, int32_t number, double seconds) {
     stage *at = &all->ports->stages[number];
     size_t count = at->count;
-    advance(at, seconds);
+    advance(all, at, seconds);
     key ended = pop_message(at);
     at->virtual_seconds = play_later(at->virtual_seconds, time_of(ended));
     adjust_both(all, at, count);
     int32_t index = served_message(ended);
+    compare_event(all, at, &all->messages[index], 1, seconds);
     transit *way = &all->transits[index];
     int place = 0;
     while (way->way[place] != number) {
         place++;
     }
     way->served |= (uint8_t)(1 << place);
+    size_t turn = turn_of(all, index, place);
+    if (all->log != NULL) {
+        all->ports->ended_seconds[turn] = seconds;
+    }
     int32_t follower = way->follower;
     if (follower != NONE) {
         all->transits[follower].free |= (uint8_t)(1 << place);
     }
     pass(all, index, seconds);
     if (follower != NONE && (all->transits[follower].reached >> place & 1)) {
+        compare_turn(all, follower, place);
         serve(all, follower, place, seconds);
     }
     settle(all->ports, number);
@@ -278,6 +335,7 @@ static void reach(play *all, int32_t index, int place, double seconds) {
         schedule_event(all, seconds + way->latency_seconds, index, (uint8_t)(place + 1));
     }
     if (way->free >> place & 1) {
+        compare_turn(all, index, place);
         serve(all, index, place, seconds);
         settle(all->ports, way->way[place]);
     }
@@ -320,6 +378,7 @@ static void find_way(const play *all, const message *one, transit *over) {
 static void start_on_own_path(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
     double *free_seconds = &all->local_free_seconds[one->connection];
+    play_compare(all, COMPARED_PATH, (size_t)one->connection, one->size, *free_seconds, seconds);
     *free_seconds = play_later(seconds, *free_seconds) + transfer_of(all, one);
     double arrival = *free_seconds + latency_of(all, one);
     play_message_left(all, index, all->network->senders_wait_for_arrival ? arrival : *free_seconds);
@@ -331,6 +390,9 @@ static void set_out(play *all, int32_t index, double seconds) {
     int32_t *latest = &all->connections[all->messages[index].connection].latest;
     transit *way = &all->transits[index];
     way->order = all->ports->started++;
+    if (all->log != NULL) {
+        all->ports->set_out_seconds[index] = seconds;
+    }
     way->free = UINT8_MAX;
     if (*latest != NONE) {
         way->free = all->transits[*latest].served;
@@ -387,6 +449,11 @@ void ports_run(play *all) {
 
 void ports_make_room(play *all, size_t count) {
     all->transits = play_grown(all, all->transits, count, &all->transit_room, sizeof *all->transits);
+    if (all->log != NULL) {
+        ports *of = all->ports;
+        of->set_out_seconds =
+            play_grown(all, of->set_out_seconds, count, &of->set_out_room, sizeof *of->set_out_seconds);
+    }
 }
 
 ports *ports_make(play *all) {
@@ -400,6 +467,11 @@ ports *ports_make(play *all) {
     to->stages = play_checked(all, calloc(to->stage_count + 1, sizeof *to->stages));
     to->busy = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy));
     to->place_of = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->place_of));
+    if (all->log != NULL) {
+        size_t turns = all->connection_count * MOST_STAGES;
+        to->latest_events = play_checked(all, calloc(to->stage_count + 1, sizeof *to->latest_events));
+        to->ended_seconds = play_checked(all, calloc(turns + 1, sizeof *to->ended_seconds));
+    }
     for (size_t i = 0; i < to->stage_count; i++) {
         to->place_of[i] = NONE;
         to->stages[i] = (stage){.rate = network->memory_rate, .opposite = NONE};
@@ -433,6 +505,9 @@ void ports_free(ports *to) {
     free(to->stages);
     free(to->busy);
     free(to->place_of);
+    free(to->latest_events);
+    free(to->set_out_seconds);
+    free(to->ended_seconds);
     events_free(&to->events);
     free(to);
 }

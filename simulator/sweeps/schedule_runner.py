@@ -11,8 +11,9 @@ from collwise.common.errors import CollwiseError, warn
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.execution.installations import file_digest
-from collwise.simulator.schedule.library import LIBRARY, Schedule
+from collwise.simulator.schedule.library import LIBRARY
 from collwise.simulator.schedule.networks import network_tables, ports_of
+from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -58,9 +59,7 @@ class ScheduleRunner(Runner):
         if self._stop.is_set():
             return
         try:
-            schedule = Schedule(case)
-            tables = network_tables(self.platform, case.procs, case.processes_per_node, schedule.sizes)
-            played = schedule.play(tables)
+            played = play_case(case, partial(network_tables, self.platform, case.procs, case.processes_per_node))
         except CollwiseError as problem:
             keep(Timing(case, float("nan"), error=str(problem)))
         else:

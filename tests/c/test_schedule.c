@@ -66,7 +66,7 @@ static double play(const schedule *made, int per_node, int over_ports, schedule_
         network.groups = groups;
         network.uplink_rate = uplinks;
     }
-    schedule_result result = schedule_play(made, &network, 0, NULL, NULL);
+    schedule_result result = schedule_play(made, &network, 0, NULL, NULL, NULL);
     if (result.failed) {
         fprintf(stderr, "%s\n", result.problem);
     }

@@ -32,8 +32,8 @@ from collwise.simulator.timing import Case
 Sizes = npt.NDArray[np.uint64]
 
 PERIODS = (8, 48, 240, 960, 3840)
-"""The periods that are tried, in segments: multiples of many small numbers, and of 8, which keeps whether a message is a
-whole number of doubles."""
+"""The periods that are tried, in segments: multiples of many small numbers, and of 8, which keeps whether a message
+is a whole number of doubles."""
 
 PERIODS_BEFORE = 3
 """The least number of periods in the shortest of the three plays."""

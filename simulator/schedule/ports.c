@@ -59,8 +59,11 @@ typedef struct {
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
     double next_seconds;        /* when the next message ends */
     int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
-    key *heap;                  /* the messages that it serves, by virtual end and order: see served_message */
-    size_t count, room;
+    /* The messages that it serves, by virtual end and order (served_message): those that came in the order of their
+     * ends, as messages of one size do, are from `first` to `end` of `queue`, the others in a heap. */
+    key *queue, *heap;
+    size_t first, end, queue_room, heap_count, heap_room;
+    size_t count; /* of all */
 } stage;
 
 /* When the latest message at a stage began or ended there, and its connection. */
@@ -134,20 +137,20 @@ static key make_served(double virtual_end, uint32_t order, int32_t message) {
 
 static int32_t served_message(key served) { return (int32_t)(uint32_t)served; }
 
-static void push_message(play *all, stage *at, key added) {
-    at->heap = play_grown(all, at->heap, at->count, &at->room, sizeof *at->heap);
-    size_t place = at->count++;
+static void push_on_heap(play *all, stage *at, key added) {
+    at->heap = play_grown(all, at->heap, at->heap_count, &at->heap_room, sizeof *at->heap);
+    size_t place = at->heap_count++;
     for (; place > 0 && added < at->heap[(place - 1) / 2]; place = (place - 1) / 2) {
         at->heap[place] = at->heap[(place - 1) / 2];
     }
     at->heap[place] = added;
 }
 
-static key pop_message(stage *at) {
-    key first = at->heap[0], moved = at->heap[--at->count];
+static key pop_from_heap(stage *at) {
+    key first = at->heap[0], moved = at->heap[--at->heap_count];
     size_t place = 0;
-    for (size_t child = 1; child < at->count; child = 2 * place + 1) {
-        child += child + 1 < at->count && at->heap[child + 1] < at->heap[child];
+    for (size_t child = 1; child < at->heap_count; child = 2 * place + 1) {
+        child += child + 1 < at->heap_count && at->heap[child + 1] < at->heap[child];
         if (at->heap[child] > moved) {
             break;
         }
@@ -156,6 +159,33 @@ static key pop_message(stage *at) {
     }
     at->heap[place] = moved;
     return first;
+}
+
+static void push_message(play *all, stage *at, key added) {
+    at->count++;
+    if (at->first == at->end) {
+        at->first = at->end = 0;
+    } else if (added < at->queue[at->end - 1]) {
+        push_on_heap(all, at, added);
+        return;
+    } else if (at->end == at->queue_room && 2 * at->first >= at->end) {
+        at->end -= at->first;
+        memcpy(at->queue, at->queue + at->first, at->end * sizeof *at->queue);
+        at->first = 0;
+    }
+    at->queue = play_grown(all, at->queue, at->end, &at->queue_room, sizeof *at->queue);
+    at->queue[at->end++] = added;
+}
+
+static int queue_is_next(const stage *at) {
+    return at->heap_count == 0 || (at->first < at->end && at->queue[at->first] < at->heap[0]);
+}
+
+static key next_message(const stage *at) { return queue_is_next(at) ? at->queue[at->first] : at->heap[0]; }
+
+static key pop_message(stage *at) {
+    at->count--;
+    return queue_is_next(at) ? at->queue[at->first++] : pop_from_heap(at);
 }
 
 /* --- Comparisons -------------------------------------------------------------------------------------------------- */
@@ -215,7 +245,7 @@ static void adjust(play *all, stage *at) {
     int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
     double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
     at->speed = play_earlier(rate / (double)at->count, at->most_speed);
-    double left = time_of(at->heap[0]) - at->virtual_seconds;
+    double left = time_of(next_message(at)) - at->virtual_seconds;
     at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
 }
 
@@ -249,19 +279,26 @@ static double transfer_of(const play *all, const message *one) {
     return all->network->transfer_seconds[pair_index(all, one)];
 }
 
-/* A stage, which the caller then settles, begins to serve a message: it is its connection's turn. */
-static void serve(play *all, int32_t index, int place, double seconds) {
+/* A stage, whose clock shows this time, gets a message: it is its connection's turn. */
+static void add_message(play *all, stage *at, int32_t index) {
     const transit *way = &all->transits[index];
-    stage *at = &all->ports->stages[way->way[place]];
-    size_t count = at->count;
-    compare_event(all, at, &all->messages[index], 0, seconds);
-    advance(all, at, seconds);
+    compare_event(all, at, &all->messages[index], 0, at->seconds);
     compare_tokens(all, at, at->tokens, way->bytes);
     double free_bytes = play_earlier(at->tokens, way->bytes);
     at->tokens -= free_bytes;
     at->most_speed = way->most_speed;
     push_message(all, at, make_served(at->virtual_seconds + way->bytes - free_bytes, way->order, index));
+}
+
+/* A stage begins to serve a message, besides those that it serves already. */
+static void serve(play *all, int32_t index, int place, double seconds) {
+    int32_t number = all->transits[index].way[place];
+    stage *at = &all->ports->stages[number];
+    size_t count = at->count;
+    advance(all, at, seconds);
+    add_message(all, at, index);
     adjust_both(all, at, count);
+    settle(all->ports, number);
 }
 
 /* Every stage that has served the message, and that comes next, has been passed. */
@@ -289,14 +326,13 @@ static void pass(play *all, int32_t index, double seconds) {
     }
 }
 
-/* Ends the first message of a stage; the next one of its connection follows if it is here already. */
+/* Ends the first message of a stage; the next one of its connection follows at once if it is here already. */
 static void end_message(play *all, int32_t number, double seconds) {
     stage *at = &all->ports->stages[number];
     size_t count = at->count;
     advance(all, at, seconds);
     key ended = pop_message(at);
-    at->virtual_seconds = play_later(at->virtual_seconds, time_of(ended));
-    adjust_both(all, at, count);
+    at->virtual_seconds = at->count > 0 ? play_later(at->virtual_seconds, time_of(ended)) : 0;
     int32_t index = served_message(ended);
     compare_event(all, at, &all->messages[index], 1, seconds);
     transit *way = &all->transits[index];
@@ -305,20 +341,21 @@ static void end_message(play *all, int32_t number, double seconds) {
         place++;
     }
     way->served |= (uint8_t)(1 << place);
-    size_t turn = turn_of(all, index, place);
     if (all->log != NULL) {
-        all->ports->ended_seconds[turn] = seconds;
+        all->ports->ended_seconds[turn_of(all, index, place)] = seconds;
     }
     int32_t follower = way->follower;
     if (follower != NONE) {
-        all->transits[follower].free |= (uint8_t)(1 << place);
+        transit *next = &all->transits[follower];
+        next->free |= (uint8_t)(1 << place);
+        if (next->reached >> place & 1) {
+            compare_turn(all, follower, place);
+            add_message(all, at, follower);
+        }
     }
-    pass(all, index, seconds);
-    if (follower != NONE && (all->transits[follower].reached >> place & 1)) {
-        compare_turn(all, follower, place);
-        serve(all, follower, place, seconds);
-    }
+    adjust_both(all, at, count);
     settle(all->ports, number);
+    pass(all, index, seconds);
 }
 
 static void schedule_event(play *all, double seconds, int32_t index, uint8_t stage) {
@@ -337,7 +374,6 @@ static void reach(play *all, int32_t index, int place, double seconds) {
     if (way->free >> place & 1) {
         compare_turn(all, index, place);
         serve(all, index, place, seconds);
-        settle(all->ports, way->way[place]);
     }
 }
 
@@ -500,6 +536,7 @@ void ports_free(ports *to) {
         return;
     }
     for (size_t i = 0; to->stages != NULL && i < to->stage_count; i++) {
+        free(to->stages[i].queue);
         free(to->stages[i].heap);
     }
     free(to->stages);

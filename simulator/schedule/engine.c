@@ -408,7 +408,7 @@ static void take_all(play *all, int rank, uint64_t first, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         all->sorted[i] = now->requests[(first + i) & now->mask];
     }
-    const request *sorted = sort(all->sorted, all->sorted + count, count);
+    const request *sorted = count > 1 ? sort(all->sorted, all->sorted + count, count) : all->sorted;
     for (uint32_t i = 0; i < count; i++) {
         if (i > 0) {
             play_compare(all, COMPARED_ORDER, (size_t)rank, sorted[i].size, sorted[i - 1].seconds, sorted[i].seconds);
@@ -463,7 +463,7 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
                                         .size = size,
                                         .after = NONE,
                                         .is_receive = is_receive,
-                                        .is_local = network->node_of[peer] == network->node_of[rank]};
+                                        .is_local = all->processes[peer].node == now->node};
         now->made += (uint64_t)!is_blocking;
         if (is_receive) {
             post_receive(all, peer, rank, size, slot, now->clock);
@@ -511,6 +511,8 @@ static void make_processes(play *all) {
     all->processes = play_checked(all, calloc(procs, sizeof *all->processes));
     for (size_t rank = 0; rank < procs; rank++) {
         process *one = &all->processes[rank];
+        one->node = all->network->node_of[rank];
+        one->row = (size_t)all->network->class_of[one->node] * all->sizes;
         one->program = &all->played->programs[all->played->program_of[rank]];
         while (one->mask + 1 < one->program->requests) {
             one->mask = 2 * one->mask + 1;

@@ -44,7 +44,9 @@ typedef struct {
 
 typedef struct {
     const schedule_program *program;
-    size_t at; /* the next word */
+    size_t at;  /* the next word */
+    size_t row; /* of its node's class, in tables by class and size */
+    int32_t node;
     double clock;
     int32_t after;     /* the span whose end the clock shows */
     uint64_t made;     /* requests */
@@ -118,20 +120,13 @@ static inline void play_compare(play *all, compared what, size_t number, uint32_
     }
 }
 
-static inline int class_of(const play *all, int rank) {
-    const schedule_network *network = all->network;
-    return network->class_of[network->node_of[rank]];
-}
-static inline size_t class_index(const play *all, int rank, uint32_t size) {
-    return (size_t)class_of(all, rank) * all->sizes + size;
-}
+static inline size_t class_index(const play *all, int rank, uint32_t size) { return all->processes[rank].row + size; }
 static inline size_t pair_index(const play *all, const message *one) {
     size_t classes = (size_t)all->network->classes;
-    size_t pair = (size_t)class_of(all, one->source) * classes + (size_t)class_of(all, one->destination);
-    return pair * all->sizes + one->size;
+    return all->processes[one->source].row * classes + all->processes[one->destination].row + one->size;
 }
 static inline int is_local(const play *all, const message *one) {
-    return all->network->node_of[one->source] == all->network->node_of[one->destination];
+    return all->processes[one->source].node == all->processes[one->destination].node;
 }
 
 /* The sender's request is complete, or the message is at the receiver; both may lie in the future. */

@@ -391,7 +391,7 @@ static int32_t memory(const play *all, int node) { return port(all->network->nod
 /* Up to the lowest level where both nodes belong to one group, and down again. */
 static void find_way(const play *all, const message *one, transit *over) {
     const schedule_network *network = all->network;
-    int from = network->node_of[one->source], to = network->node_of[one->destination], up = 0;
+    int from = all->processes[one->source].node, to = all->processes[one->destination].node, up = 0;
     if (from == to) {
         over->way[0] = memory(all, from);
         over->stages = 1;

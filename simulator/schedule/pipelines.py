@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.schedule.library import Doubles, NetworkTables, Played, Schedule
+from collwise.simulator.schedule.shared import recorded, segmented_bytes
 from collwise.simulator.timing import Case
 
 Sizes = npt.NDArray[np.uint64]
@@ -62,8 +63,8 @@ def play_case(case: Case, tables_of: Callable[[Sizes], NetworkTables]) -> Played
             found = _extrapolated(case, period_bytes, tables_of)
             if found is not None:
                 return found
-    schedule = Schedule(case)
-    return schedule.play(tables_of(schedule.sizes))
+    schedule, sizes = recorded(case)
+    return schedule.play(tables_of(sizes))
 
 
 def _bytes_a_step(case: Case) -> int:
@@ -72,10 +73,9 @@ def _bytes_a_step(case: Case) -> int:
         return 0
     if not Catalogue.load().algorithm(case.collective, case.algorithm).pipelined:
         return 0
-    segment_bytes = case.segment_bytes
     if case.collective != "bcast" and case.message_bytes % 8 == 0:
-        segment_bytes = max(segment_bytes // 8, 1) * 8  # doubles are reduced
-    return segment_bytes * (case.procs if case.algorithm == "segmented_ring" else 1)
+        case = replace(case, segment_bytes=max(case.segment_bytes // 8, 1) * 8)  # doubles are reduced
+    return segmented_bytes(case)
 
 
 def _extrapolated(case: Case, period_bytes: int, tables_of: Callable[[Sizes], NetworkTables]) -> Played | None:

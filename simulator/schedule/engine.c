@@ -93,7 +93,7 @@ static int32_t note(play *all, schedule_spent spent, int rank, int peer, uint32_
 /* --- Comparisons -------------------------------------------------------------------------------------------------- */
 
 void play_note_comparison(play *all, compared what, size_t number, uint32_t detail, double one, double other) {
-    size_t procs = (size_t)all->played->procs, connections = all->connection_count;
+    size_t procs = (size_t)all->procs, connections = all->connection_count;
     size_t before = 0;
     if (what >= COMPARED_PORT) {
         before = procs;
@@ -140,12 +140,10 @@ static void sort_comparisons(play *all) {
 
 /* --- Connections -------------------------------------------------------------------------------------------------- */
 
-/* The number of the connection from a process to another, NONE if the latter never receives from the former. */
-static int32_t connection_between(const play *all, int source, int destination) {
+/* The number of the connection to a process from one that lies so far ahead of it, NONE if it receives none. */
+static int32_t connection_to(const play *all, int destination, uint32_t relative) {
     const process *to = &all->processes[destination];
-    int relative = source - destination;
-    const schedule_source *found =
-        schedule_find_source(to->program, (uint32_t)(relative < 0 ? relative + all->played->procs : relative));
+    const schedule_source *found = schedule_find_source(to->program, relative);
     return found->source_and_one == 0 ? NONE : to->first_connection + (int32_t)found->number;
 }
 
@@ -175,8 +173,8 @@ void play_message_left(play *all, int32_t index, double seconds) {
 
 /* The answer to a synchronous send sets out when the message is there and its receive posted, after that span. */
 static void answer(play *all, const message *one, double seconds, int32_t before) {
-    double latency = is_local(all, one) ? all->network->local_latency_seconds[class_index(all, one->source, one->size)]
-                                        : all->network->answer_seconds[pair_index(all, one)];
+    double latency = one->is_local ? all->network->local_latency_seconds[class_index(all, one->source, one->size)]
+                                   : all->network->answer_seconds[pair_index(all, one)];
     double answered = seconds + latency;
     int32_t after =
         note(all, SCHEDULE_SPENT_ANSWERING, one->destination, one->source, one->size, seconds, answered, before);
@@ -215,7 +213,7 @@ static void start_by_model(play *all, int32_t index, double seconds) {
     const schedule_network *network = all->network;
     message *one = &all->messages[index];
     double arrival;
-    if (is_local(all, one)) {
+    if (one->is_local) {
         size_t at = class_index(all, one->source, one->size);
         double *free_seconds = &all->local_free_seconds[one->connection];
         play_compare(all, COMPARED_PATH, (size_t)one->connection, one->size, *free_seconds, seconds);
@@ -263,7 +261,7 @@ static void start_if_possible(play *all, int32_t index) {
     }
     one->start_seconds = seconds;
     /* The latency within a node includes the handshake. */
-    if (waits && !is_local(all, one)) {
+    if (waits && !one->is_local) {
         seconds += all->network->handshake_seconds[pair_index(all, one)];
     }
     if (all->ports == NULL) {
@@ -273,9 +271,17 @@ static void start_if_possible(play *all, int32_t index) {
     }
 }
 
+/* The two ends of a message, and where the sender lies from the receiver. */
+typedef struct {
+    int source, destination;
+    uint32_t relative;
+    int is_local;
+} message_ends;
+
 /* The first message of the connection that lacks this side, or a new one at its end. */
-static int32_t match(play *all, int source, int destination, uint32_t size, int is_send) {
-    int32_t number = connection_between(all, source, destination);
+static int32_t match(play *all, message_ends ends, uint32_t size, int is_send) {
+    int source = ends.source, destination = ends.destination;
+    int32_t number = connection_to(all, destination, ends.relative);
     if (number == NONE) {
         play_fail(all, "a send of process %d has no counterpart in process %d", source, destination);
     }
@@ -298,6 +304,7 @@ static int32_t match(play *all, int source, int destination, uint32_t size, int 
     one->destination = destination;
     one->size = size;
     one->connection = number;
+    one->is_local = (uint8_t)ends.is_local;
     if (over->first == NONE) {
         over->first = index;
     } else {
@@ -308,9 +315,10 @@ static int32_t match(play *all, int source, int destination, uint32_t size, int 
 }
 
 /* `slot` is completed when the buffer may be used again: at once, unless the protocol is rendezvous. */
-static void post_send(play *all, int source, int destination, uint32_t size, uint32_t slot, double seconds,
+static void post_send(play *all, message_ends ends, uint32_t size, uint32_t slot, double seconds,
                       schedule_protocol protocol) {
-    int32_t index = match(all, source, destination, size, 1);
+    int source = ends.source;
+    int32_t index = match(all, ends, size, 1);
     message *one = &all->messages[index];
     one->is_sent = 1;
     one->protocol = (uint8_t)protocol;
@@ -323,8 +331,9 @@ static void post_send(play *all, int source, int destination, uint32_t size, uin
     start_if_possible(all, index);
 }
 
-static void post_receive(play *all, int source, int destination, uint32_t size, uint32_t slot, double seconds) {
-    int32_t index = match(all, source, destination, size, 0);
+static void post_receive(play *all, message_ends ends, uint32_t size, uint32_t slot, double seconds) {
+    int destination = ends.destination;
+    int32_t index = match(all, ends, size, 0);
     message *one = &all->messages[index];
     one->is_posted = 1;
     one->receive_slot = slot;
@@ -455,23 +464,23 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
         return 1;
     }
     int procs = all->played->procs, peer = (int)count + rank < procs ? (int)count + rank : (int)count + rank - procs;
+    int is_within = network->node_of[peer] == now->node;
+    peer = all->procs < procs ? peer % all->procs : peer;
     int is_blocking = kind == SCHEDULE_SEND || kind == SCHEDULE_RECEIVE;
     int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
     uint32_t slot = is_blocking ? now->mask + 1 : (uint32_t)now->made & now->mask;
     if (!is_resumed) {
-        now->requests[slot] = (request){.seconds = INFINITY,
-                                        .size = size,
-                                        .after = NONE,
-                                        .is_receive = is_receive,
-                                        .is_local = all->processes[peer].node == now->node};
+        now->requests[slot] = (request){
+            .seconds = INFINITY, .size = size, .after = NONE, .is_receive = is_receive, .is_local = is_within};
         now->made += (uint64_t)!is_blocking;
         if (is_receive) {
-            post_receive(all, peer, rank, size, slot, now->clock);
+            post_receive(all, (message_ends){peer, rank, count, is_within}, size, slot, now->clock);
         } else {
             size_t at = class_index(all, rank, size);
             spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size,
                   (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at]);
-            post_send(all, rank, peer, size, slot, now->clock, protocol_of(kind, network->protocol[size]));
+            message_ends ends = {rank, peer, count == 0 ? 0 : (uint32_t)procs - count, is_within};
+            post_send(all, ends, size, slot, now->clock, protocol_of(kind, network->protocol[size]));
         }
     }
     if (is_blocking) {
@@ -503,10 +512,51 @@ void play_processes(play *all) {
     }
 }
 
+/* --- Processes that do the same ----------------------------------------------------------------------------------- */
+
+/* Whether all processes do the same as those a period before them, on nodes that are as far apart and alike. */
+static int repeats_after(const schedule *played, const schedule_network *network, int period) {
+    const int32_t *node_of = network->node_of;
+    int nodes = (int)((int64_t)network->nodes * period / played->procs);
+    for (int rank = 0; rank < played->procs; rank++) {
+        int other = rank + period < played->procs ? rank + period : rank + period - played->procs;
+        int node =
+            node_of[rank] + nodes < network->nodes ? node_of[rank] + nodes : node_of[rank] + nodes - network->nodes;
+        int is_alike = played->program_of[rank] == played->program_of[other] && node_of[other] == node &&
+                       network->class_of[node_of[rank]] == network->class_of[node];
+        if (!is_alike || (rank < period && node_of[rank] >= nodes)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Under point-to-point models a process starts messages that wait for their receives in the order in which the engine
+ * finds that they may start, which the other processes' order decides. */
+static int is_in_order_of_processes(const schedule *played, const schedule_network *network) {
+    size_t eager = 0;
+    while (eager < played->size_count && !waits_for_receive(network->protocol[eager])) {
+        eager++;
+    }
+    return network->out_rate == NULL && eager < played->size_count;
+}
+
+/* The number of processes after which all repeats. */
+static int period_of(const schedule *played, const schedule_network *network) {
+    int is_alone = network->levels > 0 || is_in_order_of_processes(played, network);
+    int most = is_alone ? 0 : played->procs / 2;
+    for (int period = (int)played->program_count; period <= most; period++) {
+        if (played->procs % period == 0 && repeats_after(played, network, period)) {
+            return period;
+        }
+    }
+    return played->procs;
+}
+
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
 static void make_processes(play *all) {
-    size_t procs = (size_t)all->played->procs, requests = 0, most_requests = 0, connections = 0;
+    size_t procs = (size_t)all->procs, requests = 0, most_requests = 0, connections = 0;
     all->ready = play_checked(all, malloc(procs * sizeof *all->ready));
     all->processes = play_checked(all, calloc(procs, sizeof *all->processes));
     for (size_t rank = 0; rank < procs; rank++) {
@@ -540,13 +590,13 @@ static void make_processes(play *all) {
 }
 
 static void run(play *all) {
-    all->unfinished = all->played->procs;
+    all->unfinished = all->procs;
     make_room_for_spans(all, 0);
     make_processes(all);
     if (all->network->out_rate != NULL) {
         all->ports = ports_make(all);
     }
-    for (int rank = 0; rank < all->played->procs; rank++) {
+    for (int rank = 0; rank < all->procs; rank++) {
         go_on(all, rank, 0);
         play_processes(all);
     }
@@ -605,6 +655,7 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
                   .network = network,
                   .sizes = played->size_count,
                   .free_message = NONE};
+    all->procs = trace == NULL ? period_of(played, network) : played->procs;
     if (setjmp(all->give_up) == 0) {
         run(all);
         check_nothing_is_left(all);
@@ -612,17 +663,18 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
             sort_comparisons(all);
         }
         for (int rank = 0; rank < played->procs; rank++) {
-            if (all->processes[rank].clock > all->result.seconds) {
-                all->result.seconds = all->processes[rank].clock;
+            const process *done = &all->processes[rank % all->procs];
+            if (done->clock > all->result.seconds) {
+                all->result.seconds = done->clock;
                 if (trace != NULL) {
-                    trace->last = all->processes[rank].after;
+                    trace->last = done->after;
                 }
             }
             if (ends != NULL) {
-                ends[rank] = all->processes[rank].clock;
+                ends[rank] = done->clock;
             }
         }
-        all->result.root_seconds = all->processes[root].clock;
+        all->result.root_seconds = all->processes[root % all->procs].clock;
     }
     schedule_result result = all->result;
     release(all);

@@ -18,7 +18,7 @@ typedef struct {
     int32_t next; /* in a list of unmatched or of free messages */
     uint32_t size;
     uint32_t send_slot, receive_slot; /* the requests to complete */
-    uint8_t is_sent, is_posted, protocol;
+    uint8_t is_sent, is_posted, is_local, protocol;
 } message;
 
 /* The spans that it had to wait for, on either side and until it started, and the one that ends with its arrival. */
@@ -79,6 +79,9 @@ typedef enum {
 typedef struct {
     const schedule *played;
     const schedule_network *network;
+    /* The processes that are played: all, or if what they do repeats along the ranks and nodes, those of the first
+     * period, whose messages to others stand for those from others to them. */
+    int procs;
     size_t sizes;
     process *processes;
     message *messages;
@@ -125,10 +128,6 @@ static inline size_t pair_index(const play *all, const message *one) {
     size_t classes = (size_t)all->network->classes;
     return all->processes[one->source].row * classes + all->processes[one->destination].row + one->size;
 }
-static inline int is_local(const play *all, const message *one) {
-    return all->processes[one->source].node == all->processes[one->destination].node;
-}
-
 /* The sender's request is complete, or the message is at the receiver; both may lie in the future. */
 void play_message_left(play *all, int32_t index, double seconds);
 void play_message_arrived(play *all, int32_t index, double seconds);

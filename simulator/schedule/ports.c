@@ -266,14 +266,14 @@ static void adjust_both(play *all, stage *at, size_t count_before) {
 /* --- A message on its way ----------------------------------------------------------------------------------------- */
 
 static double latency_of(const play *all, const message *one) {
-    if (is_local(all, one)) {
+    if (one->is_local) {
         return all->network->local_latency_seconds[class_index(all, one->source, one->size)];
     }
     return all->network->latency_seconds[pair_index(all, one)];
 }
 
 static double transfer_of(const play *all, const message *one) {
-    if (is_local(all, one)) {
+    if (one->is_local) {
         return all->network->local_transfer_seconds[class_index(all, one->source, one->size)];
     }
     return all->network->transfer_seconds[pair_index(all, one)];
@@ -392,7 +392,7 @@ static int32_t memory(const play *all, int node) { return port(all->network->nod
 static void find_way(const play *all, const message *one, transit *over) {
     const schedule_network *network = all->network;
     int from = all->processes[one->source].node, to = all->processes[one->destination].node, up = 0;
-    if (from == to) {
+    if (one->is_local) {
         over->way[0] = memory(all, from);
         over->stages = 1;
         return;
@@ -440,7 +440,7 @@ static void set_out(play *all, int32_t index, double seconds) {
 
 void ports_start(play *all, int32_t index, double seconds) {
     const message *one = &all->messages[index];
-    if (is_local(all, one) && !(all->network->memory_rate > 0)) {
+    if (one->is_local && !(all->network->memory_rate > 0)) {
         start_on_own_path(all, index, seconds);
         return;
     }

@@ -36,7 +36,7 @@ def recorded(case: Case) -> tuple[Schedule, npt.NDArray[np.uint64]]:
         if found is not None:
             schedule, fewer, more = found
             sizes = fewer + (case.message_bytes // unit_bytes - _UNITS) * (more - fewer)
-            if 0 <= int(sizes.min(initial=0)) and int(sizes.max(initial=0)) <= _MOST_MESSAGE_BYTES:
+            if int(sizes.min(initial=0)) >= 0 and int(sizes.max(initial=0)) <= _MOST_MESSAGE_BYTES:
                 return schedule, sizes.astype(np.uint64)
     schedule = Schedule(case)
     return schedule, schedule.sizes

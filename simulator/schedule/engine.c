@@ -531,19 +531,27 @@ static int repeats_after(const schedule *played, const schedule_network *network
     return 1;
 }
 
-/* Under point-to-point models a process starts messages that wait for their receives in the order in which the engine
- * finds that they may start, which the other processes' order decides. */
-static int is_in_order_of_processes(const schedule *played, const schedule_network *network) {
-    size_t eager = 0;
-    while (eager < played->size_count && !waits_for_receive(network->protocol[eager])) {
-        eager++;
+/* Whether the order in which equal processes are handled at one instant counts. Under point-to-point models a process
+ * starts messages that wait for their receives in the order in which the engine finds that they may start; over ports
+ * the first of several messages takes what is in a token bucket. */
+static int depends_on_order(const schedule *played, const schedule_network *network) {
+    if (network->out_rate != NULL) {
+        int class = 0;
+        while (class < network->classes && !(network->burst_bytes[class] > 0)) {
+            class ++;
+        }
+        return class < network->classes;
     }
-    return network->out_rate == NULL && eager < played->size_count;
+    size_t size = 0;
+    while (size < played->size_count && !waits_for_receive(network->protocol[size])) {
+        size++;
+    }
+    return size < played->size_count;
 }
 
 /* The number of processes after which all repeats. */
 static int period_of(const schedule *played, const schedule_network *network) {
-    int is_alone = network->levels > 0 || is_in_order_of_processes(played, network);
+    int is_alone = network->levels > 0 || depends_on_order(played, network);
     int most = is_alone ? 0 : played->procs / 2;
     for (int period = (int)played->program_count; period <= most; period++) {
         if (played->procs % period == 0 && repeats_after(played, network, period)) {

@@ -536,11 +536,11 @@ static int repeats_after(const schedule *played, const schedule_network *network
  * the first of several messages takes what is in a token bucket. */
 static int depends_on_order(const schedule *played, const schedule_network *network) {
     if (network->out_rate != NULL) {
-        int class = 0;
-        while (class < network->classes && !(network->burst_bytes[class] > 0)) {
-            class ++;
+        int kind = 0;
+        while (kind < network->classes && !(network->burst_bytes[kind] > 0)) {
+            kind++;
         }
-        return class < network->classes;
+        return kind < network->classes;
     }
     size_t size = 0;
     while (size < played->size_count && !waits_for_receive(network->protocol[size])) {

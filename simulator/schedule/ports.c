@@ -59,11 +59,11 @@ typedef struct {
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
     double next_seconds;        /* when the next message ends */
     int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
-    /* The messages that it serves, by virtual end and order (served_message): those that came in the order of their
+    /* What ends next, by virtual end and order (served_message): those that came in the order of their
      * ends, as messages of one size do, are from `first` to `end` of `queue`, the others in a heap. */
     key *queue, *heap;
     size_t first, end, queue_room, heap_count, heap_room;
-    size_t count; /* of all */
+    size_t count; /* of messages */
 } stage;
 
 /* When the latest message at a stage began or ended there, and its connection. */
@@ -131,11 +131,15 @@ static void settle(ports *to, int32_t number) {
 
 /* --- A stage's messages ------------------------------------------------------------------------------------------- */
 
-static key make_served(double virtual_end, uint32_t order, int32_t message) {
-    return make_key(virtual_end, (uint64_t)order << 32 | (uint32_t)message);
+/* What ends at a stage is a message, or the time in which its sender waits for it. */
+enum { RELEASES_SENDER, ENDS_MESSAGE };
+
+static key make_served(double virtual_end, uint32_t order, int32_t message, uint32_t kind) {
+    return make_key(virtual_end, (uint64_t)order << 32 | (uint32_t)message << 1 | kind);
 }
 
-static int32_t served_message(key served) { return (int32_t)(uint32_t)served; }
+static int32_t served_message(key served) { return (int32_t)((uint32_t)served >> 1); }
+static int releases_sender(key served) { return ((uint32_t)served & ENDS_MESSAGE) == 0; }
 
 static void push_on_heap(play *all, stage *at, key added) {
     at->heap = play_grown(all, at->heap, at->heap_count, &at->heap_room, sizeof *at->heap);
@@ -161,8 +165,7 @@ static key pop_from_heap(stage *at) {
     return first;
 }
 
-static void push_message(play *all, stage *at, key added) {
-    at->count++;
+static void push(play *all, stage *at, key added) {
     if (at->first == at->end) {
         at->first = at->end = 0;
     } else if (added < at->queue[at->end - 1]) {
@@ -181,12 +184,9 @@ static int queue_is_next(const stage *at) {
     return at->heap_count == 0 || (at->first < at->end && at->queue[at->first] < at->heap[0]);
 }
 
-static key next_message(const stage *at) { return queue_is_next(at) ? at->queue[at->first] : at->heap[0]; }
+static key next_of(const stage *at) { return queue_is_next(at) ? at->queue[at->first] : at->heap[0]; }
 
-static key pop_message(stage *at) {
-    at->count--;
-    return queue_is_next(at) ? at->queue[at->first++] : pop_from_heap(at);
-}
+static key pop(stage *at) { return queue_is_next(at) ? at->queue[at->first++] : pop_from_heap(at); }
 
 /* --- Comparisons -------------------------------------------------------------------------------------------------- */
 
@@ -245,7 +245,7 @@ static void adjust(play *all, stage *at) {
     int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
     double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
     at->speed = play_earlier(rate / (double)at->count, at->most_speed);
-    double left = time_of(next_message(at)) - at->virtual_seconds;
+    double left = time_of(next_of(at)) - at->virtual_seconds;
     at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
 }
 
@@ -279,15 +279,26 @@ static double transfer_of(const play *all, const message *one) {
     return all->network->transfer_seconds[pair_index(all, one)];
 }
 
+/* Whether its sender waits until what is left of it fits into the connection's buffer. */
+static int is_buffered(const play *all, const message *one) {
+    return one->protocol == SCHEDULE_RENDEZVOUS && all->network->send_buffer_bytes > 0 && !one->is_local;
+}
+
 /* A stage, whose clock shows this time, gets a message: it is its connection's turn. */
-static void add_message(play *all, stage *at, int32_t index) {
+static void add_message(play *all, stage *at, int32_t index, int place) {
     const transit *way = &all->transits[index];
     compare_event(all, at, &all->messages[index], 0, at->seconds);
     compare_tokens(all, at, at->tokens, way->bytes);
     double free_bytes = play_earlier(at->tokens, way->bytes);
     at->tokens -= free_bytes;
     at->most_speed = way->most_speed;
-    push_message(all, at, make_served(at->virtual_seconds + way->bytes - free_bytes, way->order, index));
+    double virtual_end = at->virtual_seconds + way->bytes - free_bytes;
+    at->count++;
+    push(all, at, make_served(virtual_end, way->order, index, ENDS_MESSAGE));
+    if (place == 0 && is_buffered(all, &all->messages[index])) {
+        double released = play_later(at->virtual_seconds, virtual_end - all->network->send_buffer_bytes);
+        push(all, at, make_served(released, way->order, index, RELEASES_SENDER));
+    }
 }
 
 /* A stage begins to serve a message, besides those that it serves already. */
@@ -296,7 +307,7 @@ static void serve(play *all, int32_t index, int place, double seconds) {
     stage *at = &all->ports->stages[number];
     size_t count = at->count;
     advance(all, at, seconds);
-    add_message(all, at, index);
+    add_message(all, at, index, place);
     adjust_both(all, at, count);
     settle(all->ports, number);
 }
@@ -310,7 +321,8 @@ static void pass(play *all, int32_t index, double seconds) {
         play_compare(all, COMPARED_PASSED, turn_of(all, index, way->behind), 0, seconds, after_previous);
         way->passed_seconds = play_later(seconds, after_previous);
         way->behind++;
-        if (way->behind == 1 && !all->network->senders_wait_for_arrival) {
+        int left = way->behind == 1 && !is_buffered(all, &all->messages[index]);
+        if (left && !all->network->senders_wait_for_arrival) {
             play_message_left(all, index, way->passed_seconds);
         }
     }
@@ -326,15 +338,23 @@ static void pass(play *all, int32_t index, double seconds) {
     }
 }
 
-/* Ends the first message of a stage; the next one of its connection follows at once if it is here already. */
-static void end_message(play *all, int32_t number, double seconds) {
+/* Handles what ends first at a stage. After a message the next one of its connection follows if it is here already. */
+static void end_first(play *all, int32_t number, double seconds) {
     stage *at = &all->ports->stages[number];
     size_t count = at->count;
     advance(all, at, seconds);
-    key ended = pop_message(at);
-    at->virtual_seconds = at->count > 0 ? play_later(at->virtual_seconds, time_of(ended)) : 0;
+    key ended = pop(at);
     int32_t index = served_message(ended);
     compare_event(all, at, &all->messages[index], 1, seconds);
+    at->virtual_seconds = play_later(at->virtual_seconds, time_of(ended));
+    if (releases_sender(ended)) {
+        adjust(all, at);
+        settle(all->ports, number);
+        play_message_left(all, index, seconds);
+        return;
+    }
+    at->count--;
+    at->virtual_seconds = at->count > 0 ? at->virtual_seconds : 0;
     transit *way = &all->transits[index];
     int place = 0;
     while (way->way[place] != number) {
@@ -350,7 +370,7 @@ static void end_message(play *all, int32_t number, double seconds) {
         next->free |= (uint8_t)(1 << place);
         if (next->reached >> place & 1) {
             compare_turn(all, follower, place);
-            add_message(all, at, follower);
+            add_message(all, at, follower, place);
         }
     }
     adjust_both(all, at, count);
@@ -464,7 +484,7 @@ void ports_run(play *all) {
         double end = to->busy_count > 0 ? time_of(to->busy[0]) : INFINITY;
         if (to->events.filled == 0 || end <= events_first_seconds(&to->events)) {
             all->now = end;
-            end_message(all, (int32_t)(uint32_t)to->busy[0], end);
+            end_first(all, (int32_t)(uint32_t)to->busy[0], end);
         } else {
             event next;
             if (!events_take(&to->events, &next)) {

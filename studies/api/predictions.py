@@ -74,7 +74,7 @@ class FittedModel:
 
 
 ModelLike = FittedModel | CollectiveModel | str | Path
-"""What `fit` returned, a model, or the path of a parameter file."""
+"""A result of `fit`, a model, or the path of a parameter file."""
 
 
 def fit(

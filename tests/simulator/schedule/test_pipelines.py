@@ -53,6 +53,7 @@ def network(
         burst_bytes=np.array([burst]),
         load_bytes=sizes.astype(np.float64),
         acknowledgement_share=0.05,
+        send_buffer_bytes=300.0,
     )
 
 

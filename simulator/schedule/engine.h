@@ -105,6 +105,21 @@ typedef struct {
     int32_t last; /* of the critical path, NONE if that is empty */
 } schedule_trace;
 
+/* What a time was decided by: of two times the later one or the earlier one counts. An event at a port or link is
+ * compared with the one before it, and bytes of a token bucket as seconds at the port's rate. Comparisons of one
+ * entity, such as a process or one side of a connection, are made in an order that does not depend on those of others.
+ */
+typedef struct {
+    double one, other;
+    uint32_t entity, kind; /* which entity, and what was compared */
+} schedule_comparison;
+
+/* All comparisons of a play, by entity (pipelines.py). */
+typedef struct {
+    schedule_comparison *items;
+    size_t count, room;
+} schedule_log;
+
 typedef struct {
     double seconds;      /* until the last process is done */
     double root_seconds; /* until `root` is */
@@ -113,10 +128,11 @@ typedef struct {
     char problem[160];
 } schedule_result;
 
-/* Plays the schedule. Unless they are NULL, `ends` receives the time at which each process is done, and `trace` the
- * spans of all processes; schedule_trace_free frees it. */
+/* Plays the schedule. Unless they are NULL, `ends` receives the time at which each process is done, `trace` the spans
+ * of all processes, and `log` all comparisons; schedule_trace_free and schedule_log_free free them. */
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
-                              schedule_trace *trace);
+                              schedule_trace *trace, schedule_log *log);
 void schedule_trace_free(schedule_trace *trace);
+void schedule_log_free(schedule_log *log);
 
 #endif

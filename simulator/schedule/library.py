@@ -73,6 +73,13 @@ class _Trace(ctypes.Structure):
     _fields_ = (("spans", ctypes.c_void_p), ("count", c_size_t), ("room", c_size_t), ("last", c_int32))
 
 
+class _Log(ctypes.Structure):
+    _fields_ = (("items", ctypes.c_void_p), ("count", c_size_t), ("room", c_size_t))
+
+
+COMPARISONS = np.dtype([("one", np.float64), ("other", np.float64), ("entity", np.uint32), ("kind", np.uint32)])
+"""A comparison of two times (`schedule_comparison` in simulator/schedule/engine.h)."""
+
 SPANS = np.dtype(
     [
         ("begin_seconds", np.float64),
@@ -363,7 +370,17 @@ class Schedule:
 
     def play(self, network: NetworkTables) -> Played:
         """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
-        return self._play(network, None)
+        return self._play(network)
+
+    def play_compared(self, network: NetworkTables) -> tuple[Played, npt.NDArray[np.void]]:
+        """The times on a network, and all comparisons that decided them. Raises the errors of `play`."""
+        log = _Log()
+        try:
+            played = self._play(network, log=log)
+            text = ctypes.string_at(log.items, log.count * COMPARISONS.itemsize) if log.count else b""
+        finally:
+            self._library.schedule_log_free(ctypes.byref(log))
+        return played, np.frombuffer(text, dtype=COMPARISONS)
 
     def rounds(self, every_send_waits: bool = False) -> int:
         """The depth of the schedule: the largest number of messages that follow from one another.
@@ -391,7 +408,7 @@ class Schedule:
         critical = np.array(path[::-1], dtype=np.int64)
         return Trace(spans, critical, self.sizes, played.seconds, played.lost_packets, played.time_outs)
 
-    def _play(self, network: NetworkTables, trace: _Trace | None) -> Played:
+    def _play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
         structure, alive = network._structure()
         ends = np.zeros(self.procs)
         pointer = ends.ctypes.data_as(ctypes.POINTER(c_double))
@@ -401,6 +418,7 @@ class Schedule:
             self.root,
             pointer,
             None if trace is None else ctypes.byref(trace),
+            None if log is None else ctypes.byref(log),
         )
         del alive
         if result.failed:
@@ -428,7 +446,10 @@ def _library() -> ctypes.CDLL:
         c_int,
         ctypes.POINTER(c_double),
         ctypes.POINTER(_Trace),
+        ctypes.POINTER(_Log),
     ]
     library.schedule_trace_free.argtypes = [ctypes.POINTER(_Trace)]
     library.schedule_trace_free.restype = None
+    library.schedule_log_free.argtypes = [ctypes.POINTER(_Log)]
+    library.schedule_log_free.restype = None
     return library

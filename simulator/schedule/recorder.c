@@ -70,6 +70,7 @@ typedef struct {
     size_t program_places, program_room;
     uint32_t *size_table; /* sizes by hash, 1 more than their number */
     size_t size_places, size_room;
+    uint32_t latest_size;        /* 1 more than the number found last */
     uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
     own_data *in_transit;
     communicators *communicators; /* NULL before the first split */
@@ -162,9 +163,13 @@ static size_t size_place(const recording *to, uint64_t bytes) {
 
 static uint32_t size_number(recording *to, uint64_t bytes) {
     schedule *made = to->made;
+    if (to->latest_size != 0 && made->sizes[to->latest_size - 1] == bytes) {
+        return to->latest_size - 1;
+    }
     size_t place = size_place(to, bytes);
     if (to->size_table[place] != 0) {
-        return to->size_table[place] - 1;
+        to->latest_size = to->size_table[place];
+        return to->latest_size - 1;
     }
     made->sizes = grown(made->sizes, made->size_count, &to->size_room, sizeof *made->sizes);
     made->sizes[made->size_count++] = bytes;

@@ -12,8 +12,9 @@ from functools import partial
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
-from collwise.simulator.schedule.library import LIBRARY, Played, Schedule
+from collwise.simulator.schedule.library import LIBRARY
 from collwise.simulator.schedule.networks import network_tables, ports_of
+from collwise.simulator.schedule.pipelines import KnownPlay, play_case
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -58,19 +59,14 @@ class ScheduleRunner(Runner):
         Messages without a second segment make schedules equal, and so do blocks of one size, as of alltoall and
         alltoallv.
         """
-        played: list[tuple[Schedule, Played]] = []
+        known: list[KnownPlay] = []
         for case in cases:
             if self._stop.is_set():
                 return
+            tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
             try:
-                schedule = Schedule(case)
-                times = next((known for one, known in played if one.equals(schedule)), None)
-                if times is None:
-                    times = schedule.play(
-                        network_tables(self.platform, case.procs, case.processes_per_node, schedule.sizes)
-                    )
-                    played.append((schedule, times))
+                played = play_case(case, tables, known)
             except CollwiseError as problem:
                 keep(Timing(case, float("nan"), error=str(problem)))
             else:
-                keep(Timing(case, times.seconds, times.root_seconds))
+                keep(Timing(case, played.seconds, played.root_seconds))

@@ -105,7 +105,7 @@ static double play(const schedule *made, int per_node, network_kind kind, schedu
         network.retransmission_seconds = 0.01;
         network.initial_window_packets = 4;
     }
-    schedule_result result = schedule_play(made, &network, 0, NULL, NULL);
+    schedule_result result = schedule_play(made, &network, 0, NULL, NULL, NULL);
     if (result.failed) {
         fprintf(stderr, "%s\n", result.problem);
     }

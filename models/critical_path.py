@@ -72,10 +72,10 @@ class PathFit:
 class PathParameters(ParameterFile):
     """What the model knows of a platform. Times in seconds, sizes in bytes.
 
-    `messages` are alpha and beta of single messages by class, which hold where an algorithm's experiments had no message
-    of a class. With `receives_first` an eager message leaves when its receive is posted, and the sender of a rendezvous
-    message waits until it has arrived; otherwise the first leaves when it is sent, and the sender waits until it has
-    left. `fits[collective][algorithm]` is made from `observations`, in the order of its residuals.
+    `messages` are alpha and beta of single messages by class, which hold where an algorithm's experiments had no
+    message of a class. With `receives_first` an eager message leaves when its receive is posted, and the sender of a
+    rendezvous message waits until it has arrived; otherwise the first leaves when it is sent, and the sender waits
+    until it has left. `fits[collective][algorithm]` is made from `observations`, in the order of its residuals.
     """
 
     platform: str

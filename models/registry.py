@@ -35,9 +35,9 @@ CRITICAL_PATH = "critical_path"
 class ModelKind:
     """A model of collectives, whatever the platform. Its name on the command line is `str(kind)`.
 
-    `family` is what `collwise fit --model` fits, `variant` the set of formulas of an implementation-aware model.
-    One `by_schedule` has no formulas, but plays the schedule of every algorithm. A `heterogeneous` model has parameters of each pair; a `printed` one has the formulas of its family as the paper
-    prints them.
+    `family` is what `collwise fit --model` fits, `variant` the set of formulas of an implementation-aware model. One
+    `by_schedule` has no formulas, but plays the schedule of every algorithm. A `heterogeneous` model has parameters of
+    each pair; a `printed` one has the formulas of its family as the paper prints them.
     """
 
     family: str

@@ -14,7 +14,7 @@ from collwise import arguments
 from collwise.common.errors import CollwiseError, note
 from collwise.common.files import writable_folder
 from collwise.common.units import format_size
-from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
+from collwise.models.registry import BY_PARTS, CRITICAL_PATH, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import (
@@ -255,6 +255,12 @@ def report(
     procs: tuple[int, ...] = option("Process counts to compare: 50,80,90.", COUNTS, required=True),
     collectives: Sequence[str] = option("Names by commas, or all.", COLLECTIVES, "bcast,gather", names="--collective"),
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
+    model: str = option(
+        f"The model that decides the rules, {BY_PARTS} or {CRITICAL_PATH}, which has all collectives and decides at "
+        "twelve sizes only.",
+        declare.NamedChoice("model", (BY_PARTS, CRITICAL_PATH)),
+        BY_PARTS,
+    ),
     output: Path | None = option("Folder. Default: results/PLATFORM-report", PATH, names="-o --output"),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
@@ -263,10 +269,10 @@ def report(
     from collwise.studies.reports.report import write_report, write_rules
     from collwise.validation.selection.tuning import tune
 
-    check_formulas(BY_PARTS, collectives)
+    check_formulas(model, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with simulation.context() as context:
-        tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments)
+        tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments, model=model)
     write_rules([tuning], output)
     page = write_report([tuning], output)
     click.echo(f"report: {page}")

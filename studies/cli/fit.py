@@ -20,7 +20,17 @@ from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NEW_FILE, PLATFORM, NamedChoice, command, flag, group, option
+from collwise.studies.cli.declare import (
+    COLLECTIVES,
+    COUNTS,
+    NEW_FILE,
+    PLATFORM,
+    NamedChoice,
+    command,
+    flag,
+    group,
+    option,
+)
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
@@ -65,8 +75,10 @@ def fit(
             default_text="8KiB:128KiB:x2, measured 0,8KiB; critical_path: 0,1KiB,8KiB,64KiB",
         ),
         collectives=option(
-            f"Names by commas, or all that the model covers; for {' and '.join(_FITTED_BY_ALGORITHM)}.", COLLECTIVES,
-            "all", names="--collective",
+            f"Names by commas, or all that the model covers; for {' and '.join(_FITTED_BY_ALGORITHM)}.",
+            COLLECTIVES,
+            "all",
+            names="--collective",
         ),
         chains=option(
             "The number of chains of the K-chain tree, for implementation-aware. Default: 4.", click.IntRange(1)
@@ -79,8 +91,8 @@ def fit(
     """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
 
     The model implementation-aware has gamma(p), and alpha and beta of every algorithm (Nuriyev & Lastovetsky 2021,
-    section IV); critical_path has the same for all collectives, with schedules for formulas. The others are point-to-point models, from experiments between two or three processes. The command
-    writes a TOML file.
+    section IV); critical_path has the same for all collectives, with schedules for formulas. The others are
+    point-to-point models, from experiments between two or three processes. The command writes a TOML file.
     """
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")

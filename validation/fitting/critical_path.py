@@ -8,11 +8,15 @@ time is a sum of known multiples of alpha and beta, which the estimation counts.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
@@ -21,7 +25,6 @@ from collwise.models.critical_path import CLASSES, EAGER, LOCAL, RENDEZVOUS, Pat
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.fitting import HUBER_RELATIVE
 from collwise.models.implementation_aware.parameters import Observation
-from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.models.registry import CRITICAL_PATH, RegisteredModel
 from collwise.simulator.schedule.library import (
@@ -36,12 +39,17 @@ from collwise.simulator.schedule.library import EAGER as LEAVES_WHEN_SENT
 from collwise.simulator.schedule.library import RENDEZVOUS as WAITS_FOR_RECEIVER
 from collwise.simulator.timing import Case
 
+_Item = TypeVar("_Item")
+_Found = TypeVar("_Found")
+
 Pairs = Mapping[str, Hockney]
 """alpha and beta by class of messages."""
 
 # Parameters have settled when they make no experiment longer or shorter by more than this share.
 _SETTLED = 1e-4
 _MOST_STEPS = 10
+# Times are on a straight line if they are off it by no more than this share.
+_STRAIGHT = 1e-4
 # A parameter is at least this share of that of single messages, so that times on the path can be divided by it.
 _LEAST_SHARE = 1e-3
 
@@ -59,18 +67,18 @@ class PathCounts:
     seconds: float
 
 
-def path_tables(known: PathParameters, pairs: Pairs, schedule: Schedule) -> NetworkTables:
-    """The network on which the model plays a schedule, with alpha and beta by class of messages."""
-    m = schedule.sizes.astype(np.float64)
+def path_tables(known: PathParameters, pairs: Pairs, procs: int, sizes: npt.NDArray[np.uint64]) -> NetworkTables:
+    """The network on which the model plays schedules of P processes, with alpha and beta by class of messages."""
+    m = sizes.astype(np.float64)
     eager = m < known.eager_limit_bytes
     alpha = np.where(eager, pairs[EAGER].alpha_seconds, pairs[RENDEZVOUS].alpha_seconds)
     on_port = m * np.where(eager, pairs[EAGER].beta_seconds_per_byte, pairs[RENDEZVOUS].beta_seconds_per_byte)
-    nodes = -(-schedule.procs // known.processes_per_node)
+    nodes = -(-procs // known.processes_per_node)
     # A port serves seconds of occupation, one in each second.
     full = np.ones(1)
     return replace(
-        NetworkTables.of_model(schedule.procs, schedule.sizes),
-        node_of=np.arange(schedule.procs) // known.processes_per_node,
+        NetworkTables.of_model(procs, sizes),
+        node_of=np.arange(procs) // known.processes_per_node,
         class_of=np.zeros(nodes, dtype=np.int32),
         send_seconds=np.where(eager, _not_negative(known.overheads.send(m)), 0.0)[None],
         start_seconds=_not_negative(known.overheads.start(m))[None],
@@ -96,7 +104,7 @@ def _not_negative(seconds: Array) -> Array:
 
 def path_counts(known: PathParameters, pairs: Pairs, schedule: Schedule) -> PathCounts:
     """Counts the critical path that a schedule has with alpha and beta by class of messages."""
-    tables = path_tables(known, pairs, schedule)
+    tables = path_tables(known, pairs, schedule.procs, schedule.sizes)
     trace = schedule.trace(tables)
     path = trace.path
     spent, seconds = path["spent"], path["end_seconds"] - path["begin_seconds"]
@@ -121,9 +129,7 @@ def case_of(observation: Observation, collective: str, algorithm: str, processes
     )  # fmt: skip
 
 
-def fit_path(
-    known: PathParameters, collective: str, algorithm: str, observations: Sequence[Observation]
-) -> PathFit:
+def fit_path(known: PathParameters, collective: str, algorithm: str, observations: Sequence[Observation]) -> PathFit:
     """alpha and beta of an algorithm from times of its own, by turns of counting the critical paths and fitting.
 
     The path depends on the parameters, which depend on the counts: both are repeated until no time changes any more,
@@ -137,7 +143,7 @@ def fit_path(
     parameters, before = usual, np.zeros_like(seconds)
     best, steps, settled = (np.inf, usual, seconds, np.zeros_like(usual)), 0, False
     while True:
-        found = _each(lambda one, now=_pairs(parameters): path_counts(known, now, one), schedules)
+        found = _each(partial(path_counts, known, _pairs(parameters)), schedules)
         played = np.array([one.seconds for one in found])
         counts = np.array([one.counts for one in found])
         loss = _loss(played / seconds - 1)
@@ -150,12 +156,12 @@ def fit_path(
         parameters = np.maximum(solve(counts, rest, seconds, usual), _LEAST_SHARE * usual)
         before, steps = played, steps + 1
     _, parameters, played, touched = best
-    had = touched.reshape(len(CLASSES), 2).any(axis=1)
+    had = [bool(row.any()) for row in touched.reshape(len(CLASSES), 2)]
     own = {name: pair for (name, pair), here in zip(_pairs(parameters).items(), had, strict=True) if here}
     return PathFit(own, tuple(map(float, played / seconds - 1)), steps, settled)
 
 
-def _each(function, items):  # type: ignore[no-untyped-def]
+def _each(function: Callable[[_Item], _Found], items: Sequence[_Item]) -> list[_Found]:
     """The function of each item, in threads, since playing releases the interpreter."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(function, items))
@@ -201,22 +207,63 @@ class CriticalPath(RegisteredModel):
         segment_bytes: ArrayLike = 0,
         fanout: int = 0,
     ) -> Array:
-        """Seconds at every (P, m), as `CollectiveModel.predict`; nan where the algorithm does not run on P processes."""
+        """Seconds at every (P, m), as `CollectiveModel.predict`; nan where the algorithm does not run on P processes.
+
+        Of many sizes for one P not all are played: see `_between`.
+        """
         entry = Catalogue.load().algorithm(collective, algorithm)
-        pairs = self.parameters.parameters_of(collective, algorithm)
-        per_node = self.parameters.processes_per_node
-        points = np.broadcast_arrays(procs, message_bytes, segment_bytes)
-        cases = [
-            Case(collective, algorithm, int(p), int(m), int(cut) if entry.part_parameter else 0, fanout, per_node)
-            for p, m, cut in zip(*(np.ravel(one) for one in points), strict=True)
-        ]
-        missing = [case for case in dict.fromkeys(cases) if case not in self._known]
+        points = [np.ravel(one).astype(int) for one in np.broadcast_arrays(procs, message_bytes, segment_bytes)]
+        shape = np.broadcast_shapes(*map(np.shape, (procs, message_bytes, segment_bytes)))
+        rows: dict[tuple[int, int], set[int]] = {}
+        for p, m, cut in zip(*map(np.ndarray.tolist, points), strict=True):
+            rows.setdefault((p, cut if entry.part_parameter else 0), set()).add(m)
+        runnable = {row: sizes for row, sizes in rows.items() if not entry.objection(row[0])}
 
-        def play(case: Case) -> float:
-            if entry.objection(case.procs):
-                return float("nan")
+        def at_sizes(row: tuple[int, int]) -> dict[int, float]:
+            def seconds(m: int) -> float:
+                return self._seconds(Case(collective, algorithm, row[0], m, row[1], fanout, self._per_node))
+
+            return _between(seconds, sorted(runnable[row]))
+
+        found = dict(zip(runnable, _each(at_sizes, list(runnable)), strict=True))
+        missing: dict[int, float] = {}
+        return np.array(
+            [
+                found.get((p, cut if entry.part_parameter else 0), missing).get(m, np.nan)
+                for p, m, cut in zip(*map(np.ndarray.tolist, points), strict=True)
+            ]
+        ).reshape(shape)
+
+    @property
+    def _per_node(self) -> int:
+        return self.parameters.processes_per_node
+
+    def _seconds(self, case: Case) -> float:
+        if case not in self._known:
             schedule = Schedule(case)
-            return schedule.play(path_tables(self.parameters, pairs, schedule)).seconds
+            pairs = self.parameters.parameters_of(case.collective, case.algorithm)
+            self._known[case] = schedule.play(path_tables(self.parameters, pairs, case.procs, schedule.sizes)).seconds
+        return self._known[case]
 
-        self._known.update(zip(missing, _each(play, missing), strict=True))
-        return np.array([self._known[case] for case in cases]).reshape(points[0].shape)
+
+def _between(seconds: Callable[[int], float], sizes: Sequence[int]) -> dict[int, float]:
+    """Seconds at ascending sizes; where they are on a straight line at four sizes, the others between are as well."""
+    found: dict[int, float] = {}
+
+    def fill(first: int, last: int) -> None:
+        inner = range(first + 1, last)
+        thirds = sorted({first + (last - first) // 3, last - (last - first) // 3})
+        ends = [sizes[first], sizes[last]]
+        for place in (first, last, *(thirds if len(inner) > 2 else inner)):
+            found[sizes[place]] = seconds(sizes[place])
+        if len(inner) <= 2:
+            return
+        line = np.interp([sizes[place] for place in inner], ends, [found[size] for size in ends])
+        if all(abs(found[sizes[k]] - line[k - first - 1]) <= _STRAIGHT * found[sizes[k]] for k in thirds):
+            found.update((sizes[k], float(line[k - first - 1])) for k in inner if k not in thirds)
+            return
+        for one, other in pairwise([first, *thirds, last]):
+            fill(one, other)
+
+    fill(0, len(sizes) - 1)
+    return found

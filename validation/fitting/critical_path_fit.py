@@ -33,7 +33,7 @@ from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.fitting.critical_path import case_of, fit_path, path_tables
+from collwise.validation.fitting.critical_path import fit_path, path_tables
 from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, default_procs
 from collwise.validation.selection.defaults import SIZES
 
@@ -179,17 +179,19 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
         ]
 
     roundtrips = {pair: run(ROUNDTRIP, [*eager, *long], pair, reply=True) for pair in pairs}
-    delays = [DELAY_ROUNDTRIPS * seconds for seconds in roundtrips["far"]]
+    # An empty message may have no overheads.
+    short, every = [0, *eager], [0, *eager, *long]
+    delays = [DELAY_ROUNDTRIPS * seconds for seconds in (roundtrips["far"][0], *roundtrips["far"])]
     receives = lab.run(
         [
             Experiment(RECEIVE, pairs["far"], size, least, delay_seconds=delay)
-            for size, delay in zip(eager, delays, strict=False)
+            for size, delay in zip(short, delays, strict=False)
         ]
     )
     overheads = Overheads(
-        _function(eager, run(SEND, eager)),
-        _function([*eager, *long], run(ISEND, [*eager, *long])),
-        _function(eager, [one.seconds for one in receives]),
+        _function(short, run(SEND, short)),
+        _function(every, run(ISEND, every)),
+        _function(short, [one.seconds for one in receives]),
     )
     processor = overheads.send(eager) + overheads.receive(eager)
     cut = len(eager)
@@ -250,11 +252,12 @@ def receives_first(known: PathParameters, chain: Case, seconds: float) -> bool:
     They take a latency each if it does; otherwise all of them together take that of the way.
     """
     schedule = Schedule(chain)
-    away = [
-        abs(np.log(schedule.play(path_tables(replace(known, receives_first=first), known.messages, schedule)).seconds / seconds))
-        for first in (False, True)
-    ]
-    return bool(away[1] < away[0])
+
+    def away(first: bool) -> float:
+        tables = path_tables(replace(known, receives_first=first), known.messages, schedule.procs, schedule.sizes)
+        return abs(float(np.log(schedule.play(tables).seconds / seconds)))
+
+    return away(True) < away(False)
 
 
 def _seconds(case: Case, timings: Mapping[Case, Timing]) -> float:

@@ -37,7 +37,9 @@ class Shape:
     segmented: bool
 
     def __str__(self) -> str:
-        return f"{'rendezvous' if self.rendezvous else 'eager'}, {f'{SEGMENTS} segments' if self.segmented else 'whole'}"
+        return (
+            f"{'rendezvous' if self.rendezvous else 'eager'}, {f'{SEGMENTS} segments' if self.segmented else 'whole'}"
+        )
 
     @property
     def segment_bytes(self) -> int:
@@ -147,7 +149,7 @@ def counted(
 
         def played(alpha: float, beta: float, schedule: Schedule = schedule) -> float:
             pairs = dict.fromkeys(CLASSES, Hockney(alpha, beta))
-            return schedule.play(path_tables(known, pairs, schedule)).seconds
+            return schedule.play(path_tables(known, pairs, schedule.procs, schedule.sizes)).seconds
 
         found.append(
             Counted(

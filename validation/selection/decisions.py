@@ -37,11 +37,11 @@ def select_by_model(
     """Predicted choices for every P of the grid, from its least to its largest m, in the fewest rows.
 
     No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at any size; with 0 each is the
-    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid.
-    With `one_choice` each P has one choice for all m (see `consumers.needs_one_choice`): one whose worst time over the grid's sizes, relative to the best one, is
-    within the tolerance of the least. A choice that does not run on every P holds only where it was decided: at P + 1
-    one without such a requirement follows it. Algorithms that the model does not cover are no choice. Raises UsageError
-    if it covers none.
+    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid. With
+    `one_choice` each P has one choice for all m (see `consumers.needs_one_choice`): one whose worst time over the
+    grid's sizes, relative to the best one, is within the tolerance of the least. A choice that does not run on every P
+    holds only where it was decided: at P + 1 one without such a requirement follows it. Algorithms that the model does
+    not cover are no choice. Raises UsageError if it covers none.
     """
     grid, _ = covered_by_model(model, grid)
     kind = MODELS.get(model.name)

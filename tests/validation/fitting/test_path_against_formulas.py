@@ -64,7 +64,8 @@ DIFFERENCES: dict[tuple[str, str], dict[Shape, tuple[tuple[float, float], tuple[
 
 
 @pytest.mark.parametrize(
-    ("collective", "algorithm", "shape"), [pytest.param(*one, id=f"{one[0]} {one[1]} {one[2]}") for one in algorithms_with_both()]
+    ("collective", "algorithm", "shape"),
+    [pytest.param(*one, id=f"{one[0]} {one[1]} {one[2]}") for one in algorithms_with_both()],
 )
 def test_a_path_has_the_coefficients_of_the_formula_or_differs_by_what_is_known(
     collective: str, algorithm: str, shape: Shape

@@ -47,7 +47,7 @@ Pairs = Mapping[str, Hockney]
 
 # Parameters have settled when they make no experiment longer or shorter by more than this share.
 _SETTLED = 1e-4
-_MOST_STEPS = 10
+_WHOLE_STEPS, _MOST_STEPS = 3, 12
 # Times are on a straight line if they are off it by no more than this share.
 _STRAIGHT = 1e-4
 # A parameter is at least this share of that of single messages, so that times on the path can be divided by it.
@@ -133,7 +133,7 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
     """alpha and beta of an algorithm from times of its own, by turns of counting the critical paths and fitting.
 
     The path depends on the parameters, which depend on the counts: both are repeated until no time changes any more,
-    or ten times; the parameters with the least residuals are kept. Raises CollwiseError without observations.
+    or twelve times; the parameters with the least residuals are kept. Raises CollwiseError without observations.
     """
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
@@ -153,7 +153,9 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
         if settled or steps == _MOST_STEPS:
             break
         rest = np.array([one.known_seconds for one in found])
-        parameters = np.maximum(solve(counts, rest, seconds, usual), _LEAST_SHARE * usual)
+        solution = np.maximum(solve(counts, rest, seconds, usual), _LEAST_SHARE * usual)
+        # Where two paths take turns, the parameters are between those that each of them gives.
+        parameters = solution if steps < _WHOLE_STEPS else (parameters + solution) / 2
         before, steps = played, steps + 1
     _, parameters, played, touched = best
     had = [bool(row.any()) for row in touched.reshape(len(CLASSES), 2)]

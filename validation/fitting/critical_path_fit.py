@@ -168,8 +168,9 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
         "near": (0, 1),
     }
     least = max(lab.least_bytes, 1)
-    eager = sorted({size for size in plan.single_bytes if least <= size < limit} | {limit - 1})
-    long = sorted({size for size in plan.single_bytes if size > limit} | {limit, 4 * limit})
+    largest = max(plan.single_bytes)
+    eager = sorted({size for size in (*plan.single_bytes, limit - 1) if least <= size < limit and size <= largest})
+    long = sorted({size for size in (*plan.single_bytes, limit, 4 * limit) if limit <= size <= 4 * largest})
 
     def run(kind: str, sizes: Sequence[int], pair: str = "far", reply: bool = False) -> list[float]:
         """Seconds of an experiment at each size, with a reply of the same or the least size."""
@@ -198,11 +199,11 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
     one_way = {pair: np.array(seconds) / 2 for pair, seconds in roundtrips.items()}
     for pair in one_way:
         one_way[pair][:cut] = np.maximum(one_way[pair][:cut] - processor, _LEAST_SHARE * one_way[pair][:cut])
-    messages = {
-        EAGER: _line(eager, one_way["far"][:cut]),
-        RENDEZVOUS: _line(long, one_way["far"][cut:]),
-        LOCAL: _line([*eager, *long], one_way["near"]),
-    }
+    both = {EAGER: (eager, one_way["far"][:cut]), RENDEZVOUS: (long, one_way["far"][cut:])}
+    lines = {name: _line(sizes, seconds) for name, (sizes, seconds) in both.items() if len(sizes) > 1}
+    # Where all messages of a plan use one protocol, it stands for both.
+    messages = dict.fromkeys(both, next(iter(lines.values()))) | lines
+    messages[LOCAL] = _line([*eager, *long], one_way["near"])
     return PathParameters(
         platform="",
         made_by="",

@@ -78,6 +78,24 @@ void collwise_next_segment(collwise_segment *segment);
 /* The number of segments from the current one on. */
 size_t collwise_segments_left(const collwise_segment *segment);
 
+/* The segments that come from one process. The receive of the next one is posted as soon as one has arrived, before
+ * that one is sent on or combined; never are two under way, since they would compete for a link. The programs that are
+ * compiled with COLLWISE_ALGORITHM_1 post a receive only when they need it, as the paper's Algorithm 1 does. */
+typedef struct {
+    char *data;
+    size_t unit_bytes; /* of what segments count */
+    int source;
+    collwise_segment next; /* the next segment to be posted */
+    collwise_requests receive;
+} collwise_incoming;
+
+/* The segments from `first` on, which arrive in their places of `data`; none if `source` is negative. */
+collwise_incoming collwise_incoming_make(char *data, size_t unit_bytes, collwise_segment first, int source,
+                                         MPI_Comm comm);
+/* Waits for the next segment. */
+void collwise_incoming_wait(collwise_incoming *incoming);
+void collwise_incoming_free(collwise_incoming *incoming);
+
 /* Part `index` of a message cut into parts of equal size, the first ones longer by one; and parts `first` to `end` - 1
  * together. */
 collwise_part collwise_equal_part(size_t size, size_t parts, size_t index);

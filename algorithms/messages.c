@@ -112,3 +112,42 @@ void collwise_requests_free(collwise_requests *requests) {
     free(requests->list);
     requests->list = NULL;
 }
+
+#ifdef COLLWISE_ALGORITHM_1
+enum { POSTED_AHEAD = 0 };
+#else
+enum { POSTED_AHEAD = 1 };
+#endif
+
+static void post_next(collwise_incoming *incoming) {
+    if (incoming->source >= 0 && incoming->next.count > 0) {
+        collwise_start_receive(&incoming->receive, incoming->data + incoming->next.first * incoming->unit_bytes,
+                               incoming->next.count * incoming->unit_bytes, incoming->source);
+        collwise_next_segment(&incoming->next);
+    }
+}
+
+collwise_incoming collwise_incoming_make(char *data, size_t unit_bytes, collwise_segment first, int source,
+                                         MPI_Comm comm) {
+    collwise_incoming incoming = {.data = data,
+                                  .unit_bytes = unit_bytes,
+                                  .source = source,
+                                  .next = first,
+                                  .receive = collwise_requests_make(1, comm)};
+    if (POSTED_AHEAD) {
+        post_next(&incoming);
+    }
+    return incoming;
+}
+
+void collwise_incoming_wait(collwise_incoming *incoming) {
+    if (!POSTED_AHEAD) {
+        post_next(incoming);
+    }
+    collwise_wait(&incoming->receive);
+    if (POSTED_AHEAD) {
+        post_next(incoming);
+    }
+}
+
+void collwise_incoming_free(collwise_incoming *incoming) { collwise_requests_free(&incoming->receive); }

@@ -3,7 +3,8 @@
  *
  *     root:    for each segment i: send segment i of the left half to the left child,
  *                                  then segment i of the right half to the right child
- *     others:  for each segment of the subtree's half: receive it from the parent, send it to each child
+ *     others:  for each segment of the subtree's half: receive it from the parent, send it to each child;
+ *              the receive of the next one is posted before the sends
  *     then pairs of processes in the same place of the two subtrees exchange their halves
  *
  * Sends are blocking. If P is even, the last process has no counterpart and gets the right half from the root. Formula
@@ -36,13 +37,15 @@ static void send_from_root(const char *data, halves halves, const collwise_tree 
 }
 
 static void pass_down(char *data, collwise_part half, const collwise_tree *tree, size_t segment_bytes, MPI_Comm comm) {
-    for (collwise_segment segment = collwise_byte_segments(half, segment_bytes); segment.count > 0;
-         collwise_next_segment(&segment)) {
-        collwise_receive(data + segment.first, segment.count, tree->parent, comm);
+    collwise_segment segment = collwise_byte_segments(half, segment_bytes);
+    collwise_incoming incoming = collwise_incoming_make(data, 1, segment, tree->parent, comm);
+    for (; segment.count > 0; collwise_next_segment(&segment)) {
+        collwise_incoming_wait(&incoming);
         for (int child = 0; child < tree->child_count; child++) {
             collwise_send(data + segment.first, segment.count, collwise_tree_child(tree, child), comm);
         }
     }
+    collwise_incoming_free(&incoming);
 }
 
 void collwise_split_binary_exchange(char *data, size_t bytes, int root, MPI_Comm comm) {

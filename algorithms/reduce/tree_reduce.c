@@ -4,7 +4,8 @@
  *         for each child: receive its segment and combine it
  *         send the result to the parent
  *
- * The next receive is already started while a segment is combined. What children of lower rank send is combined on the
+ * The next receive is posted before a segment is combined. Two children may send at once, but a second segment of one
+ * child is asked for only when the first one has arrived. What children of lower rank send is combined on the
  * left, what children of higher rank send on the right: rank order is kept if subtrees hold consecutive ranks and the
  * nearest child is received from first. */
 #include "internal.h"
@@ -47,9 +48,14 @@ static receives receives_make(const collwise_tree *tree, collwise_segment first,
 
 /* Waits for the oldest receive and returns its buffer, which is valid until the next call. */
 static char *wait_for_oldest(receives *in) {
-    int oldest = in->current;
-    start_next(in);
+    int oldest = in->current, next_is_of_another_child = in->tree->child_count > 1;
+    if (next_is_of_another_child) {
+        start_next(in);
+    }
     collwise_wait(&in->requests[oldest]);
+    if (!next_is_of_another_child) {
+        start_next(in);
+    }
     return in->buffers[oldest];
 }
 

@@ -1,7 +1,7 @@
 /* Scan along a pipeline of all processes in rank order, exclusive or not:
  *
  *     for each segment:
- *         receive the sum of all ranks before this one from rank - 1
+ *         wait for the sum of all ranks before this one from rank - 1, and post the receive of the next one
  *         put it on the left of the own contribution
  *         start to send that to rank + 1, when the send of the segment before has ended */
 #include "internal.h"
@@ -16,12 +16,11 @@ void collwise_pipelined_scan(char *data, size_t elements, const collwise_operati
         collwise_copy(through, data, bytes);
     }
     collwise_requests sends = collwise_requests_make(1, comm);
-    for (collwise_segment segment = collwise_element_segments(collwise_whole(elements), op, segment_bytes);
-         segment.count > 0; collwise_next_segment(&segment)) {
+    collwise_segment segment = collwise_element_segments(collwise_whole(elements), op, segment_bytes);
+    collwise_incoming incoming = collwise_incoming_make(before, unit, segment, rank - 1, comm);
+    for (; segment.count > 0; collwise_next_segment(&segment)) {
         size_t place = segment.first * unit;
-        if (!is_first) {
-            collwise_receive(before + place, segment.count * unit, rank - 1, comm);
-        }
+        collwise_incoming_wait(&incoming);
         if (!is_first && !(is_last && exclusive)) {
             collwise_combine(op, before + place, through + place, segment.count);
         }
@@ -32,5 +31,6 @@ void collwise_pipelined_scan(char *data, size_t elements, const collwise_operati
     }
     collwise_wait(&sends);
     collwise_requests_free(&sends);
+    collwise_incoming_free(&incoming);
     collwise_scratch_free(scratch);
 }

@@ -33,18 +33,26 @@ class Engine:
     experiments: ExperimentRunners | None = None
 
 
-SMPI = Engine(
-    "smpi",
-    lambda platform, procs, context: SmpiRunner(platform, procs, context.simgrid, context.jobs),
-    lambda platform, procs, per_node, in_parallel, context: simulated_experiments(
-        platform,
-        procs,
-        processes_per_node=per_node,
-        simgrid=context.simgrid,
-        jobs=context.jobs,
-        in_parallel=in_parallel,
-    ),
-)
+def _smpi(collectives: str, experiments: str) -> Engine:
+    """SMPI with the programs of these names."""
+    return Engine(
+        "smpi",
+        lambda platform, procs, context: SmpiRunner(platform, procs, context.simgrid, context.jobs, collectives),
+        lambda platform, procs, per_node, in_parallel, context: simulated_experiments(
+            platform,
+            procs,
+            processes_per_node=per_node,
+            simgrid=context.simgrid,
+            jobs=context.jobs,
+            in_parallel=in_parallel,
+            program=experiments,
+        ),
+    )
+
+
+SMPI = _smpi("benchmark", "experiments")
+SMPI_ALGORITHM_1 = _smpi("benchmark_algorithm_1", "experiments_algorithm_1")
+"""SMPI with segmented broadcasts that post no receive ahead: Algorithm 1 of Nuriyev & Lastovetsky 2021 as printed."""
 SCHEDULE = Engine("schedule", lambda platform, procs, context: ScheduleRunner(platform, context.jobs))
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDULE)}
 """The engines, by the names that --engine takes."""

@@ -123,6 +123,7 @@ def simulated_experiments(
     simgrid: str | None = None,
     jobs: int | None = None,
     in_parallel: bool = False,
+    program: str = "experiments",
 ) -> ExperimentRunner:
     """A runner of experiments on the first `procs` processes of a platform, simulated once each.
 
@@ -135,7 +136,7 @@ def simulated_experiments(
         return run_smpi(
             installation,
             platform,
-            "experiments",
+            program,
             procs,
             [file_name],
             processes_per_node=processes_per_node,
@@ -144,7 +145,7 @@ def simulated_experiments(
         )
 
     return ExperimentRunner(
-        simulated_configuration(platform, installation, "experiments", side_by_side=side_by_side),
+        simulated_configuration(platform, installation, program, side_by_side=side_by_side),
         run_program,
         in_parallel=in_parallel,
         jobs=jobs or os.cpu_count() or 1,

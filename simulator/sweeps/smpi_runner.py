@@ -80,11 +80,17 @@ class SmpiRunner(Runner):
     """
 
     def __init__(
-        self, platform: HostPlatform, procs: int = 1, simgrid: str | None = None, jobs: int | None = None
+        self,
+        platform: HostPlatform,
+        procs: int = 1,
+        simgrid: str | None = None,
+        jobs: int | None = None,
+        program: str = "benchmark",
     ) -> None:
         """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred."""
         self.platform = platform
         self.installation: Installation = smpi_installation(simgrid, procs)
+        self._program = program
         self._jobs = jobs or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -92,7 +98,7 @@ class SmpiRunner(Runner):
     @property
     def configuration(self) -> Configuration:
         """The configuration that the times depend on besides the case."""
-        return simulated_configuration(self.platform, self.installation, "benchmark")
+        return simulated_configuration(self.platform, self.installation, self._program)
 
     def weight(self, case: Case) -> float:
         """The approximate number of messages."""
@@ -141,7 +147,7 @@ class SmpiRunner(Runner):
             run = run_smpi(
                 self.installation,
                 self.platform,
-                "benchmark",
+                self._program,
                 procs,
                 [work.file_name],
                 processes_per_node=cases[0].processes_per_node,

@@ -45,6 +45,13 @@ _LEFT_OVER = Explanation(
     1.02,
     by_default=False,
 )
+_ONE_RECEIVE = Explanation(
+    "A process with one child in SMPI's has two of its segments under way at once, which share the link there and "
+    "overlap their latencies; on a network one follows the other. Ours posts the next segment's receive when the first "
+    "one has arrived, which was as fast on the test bed. With two posted in ours the times are equal.",
+    0.85,
+    2.0,
+)
 _TOKENS = Explanation(
     "In simulation our barriers' messages carry a byte, so that a platform's time in a send or receive is charged for "
     "them; SMPI's are empty, and free.",
@@ -53,13 +60,6 @@ _TOKENS = Explanation(
 )
 
 SMPI: Explanations = {
-    ("bcast", "chain"): Explanation(
-        "With several segments, a process in SMPI's posts the receive of the next segment before it forwards one, so "
-        "that a rendezvous starts earlier; ours receives, then sends, like Algorithm 1 of the model's paper. With that "
-        "receive posted in ours the times are equal.",
-        1.0,
-        2.0,
-    ),
     ("bcast", "scatter_allgather"): Explanation(
         "Where P is no power of two, blocks that a process has no partner for come from another one of its group: in "
         "SMPI from one that may itself have waited for such a block, in ours from the first, which never does. With "
@@ -80,6 +80,8 @@ SMPI: Explanations = {
         0.5,
         1.0,
     ),
+    ("reduce", "pipeline"): _ONE_RECEIVE,
+    ("reduce", "binary"): _ONE_RECEIVE,
     ("reduce", "rabenseifner"): _FOLD,
     ("allreduce", "rabenseifner"): _FOLD,
     ("allreduce", "ring"): _LEFT_OVER,

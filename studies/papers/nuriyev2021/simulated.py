@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
 from collwise.platforms import load
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import SMPI, SMPI_ALGORITHM_1, SimulationContext
 from collwise.studies.papers.nuriyev2021.published_model import segment_seconds
 from collwise.studies.papers.nuriyev2021.tables import INDISTINGUISHABLE_PERCENT, KIB, NEAR_OPTIMAL, PARAMETERS, TABLES
 from collwise.studies.reports.comparison_table import percent
@@ -76,6 +76,11 @@ class FittedTable:
     def printed_rows(self) -> list[Comparison]:
         """The rows of the model by parts at the process count of tables 2 and 3."""
         return [row for row in self.by_model[BY_PARTS].rows if row.procs == self.cluster.table_procs]
+
+
+def with_algorithm_1(context: SimulationContext) -> SimulationContext:
+    """The same context, but with the broadcasts of the paper's Algorithm 1, which post no receive ahead, under SMPI."""
+    return replace(context, engine=SMPI_ALGORITHM_1) if context.engine is SMPI else context
 
 
 def fitted_tables(context: SimulationContext) -> list[FittedTable]:

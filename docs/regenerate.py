@@ -36,6 +36,7 @@ from collwise.validation.correctness import crosscheck
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
+from collwise.validation.fitting.path_against_formulas import REASONS, algorithms_with_both, counted
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune
@@ -44,6 +45,8 @@ from collwise.validation.three_way.verdict import ALL, MEAN_SLOWDOWN, MEDIAN_ERR
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
+COUNTED_PROCS = range(2, 34)
+SHOWN_PROCS = 16
 EVALUATED = ("boba", "frodo", "grisou", "gros")
 NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
 
@@ -52,6 +55,8 @@ def main() -> int:
     (DOCS / "algorithms.md").write_text(algorithms_page(), encoding="utf-8")
     (DOCS / "crosscheck.md").write_text(crosscheck_page(), encoding="utf-8")
     (DOCS / "evaluation.md").write_text(evaluation_page(), encoding="utf-8")
+    page = DOCS / "models.md"
+    page.write_text(replaced(page.read_text(encoding="utf-8"), "coefficients", coefficients_block()), encoding="utf-8")
     page = DOCS / "validation.md"
     report, found = validation()
     page.write_text(replaced(page.read_text(encoding="utf-8"), "validation", report), encoding="utf-8")
@@ -104,6 +109,38 @@ def evaluation_page() -> str:
     rows = [(*key, f"{error * 100:.4f} %") for key, error in worst.items()]
     parts.append(markdown_table(["platform", "model", "procedure", "worst error"], rows))
     return "".join(parts)
+
+
+def coefficients_block() -> str:
+    """The coefficients of critical paths beside those of the formulas: equal ones as a list, others as a table."""
+    equal: dict[str, None] = {}
+    rows: list[tuple[str, ...]] = []
+    for collective, algorithm, shape in algorithms_with_both():
+        found = {one.procs: one for one in counted(collective, algorithm, shape, COUNTED_PROCS)}
+        name = f"{collective} {algorithm}"
+        if all(one.equal for one in found.values()):
+            equal.setdefault(name)
+            continue
+        shown = found[SHOWN_PROCS]
+        latencies, messages = zip(*(one.differences for one in found.values()), strict=True)
+        rows.append(
+            (
+                name, str(shape),
+                f"{shown.formula_latencies:g} alpha + {shown.formula_messages:.3g} m beta",
+                f"{shown.path_latencies:g} alpha + {shown.path_messages:.3g} m beta",
+                f"{min(latencies):+.3g} to {max(latencies):+.3g}", f"{min(messages):+.2g} to {max(messages):+.2g}",
+            )
+        )  # fmt: skip
+    differ = {row[0] for row in rows}
+    same = f"Equal in every shape: {', '.join(name for name in equal if name not in differ)}."
+    columns = [
+        "algorithm", "messages", f"formula, P = {SHOWN_PROCS}", f"path, P = {SHOWN_PROCS}",
+        "more latencies", "more multiples of m",
+    ]  # fmt: skip
+    reasons = [f"- **{' '.join(name)}**: {why}" for name, why in REASONS.items()]
+    filled = [textwrap.fill(line, 120, subsequent_indent="  ", break_on_hyphens=False) for line in reasons]
+    parts = [textwrap.fill(same, 120, break_on_hyphens=False), markdown_table(columns, rows).strip(), "\n".join(filled)]
+    return "\n" + "\n\n".join(parts) + "\n\n"
 
 
 def validation() -> tuple[str, dict[str, Any]]:

@@ -21,7 +21,7 @@ from collwise.models.loading import implementation_aware_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.parameter_reading import read_document
 from collwise.models.plogp import PLogP
-from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, ModelKind
+from collwise.models.registry import CRITICAL_PATH, DEFAULT_MODEL, IMPLEMENTATION_AWARE, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
@@ -181,7 +181,7 @@ def models_on(
 
 
 def model_of(
-    name: str,
+    name: str | None,
     file: Path | None,
     platform: HostPlatform,
     ppn: int,
@@ -191,10 +191,12 @@ def model_of(
 ) -> CollectiveModel:
     """The model in a parameter file, or one that is fitted now (experiments that the store has are not run again).
 
+    The name may be None for the model that a file was made for.
+
     Raises UsageError for a file that is of another platform or does not hold the model.
     """
     if file is None:
-        return models_on(platform, [name], ppn, segments, context, collectives)[0]
+        return models_on(platform, [name or DEFAULT_MODEL], ppn, segments, context, collectives)[0]
     model = load_model(file, name)
     check_fits_platform(model, file, platform, ppn)
     return model

@@ -47,24 +47,20 @@ class Shape:
         return MESSAGE_BYTES // SEGMENTS if self.segmented else 0
 
 
-_TURNS = (
-    "With rendezvous, a process receives the next segment only when it has passed on the one before, so that each "
-    "takes a message's time twice; the formula lets both happen at once."
-)
 _SCATTERED = (
     "Eager blocks leave the root side by side and share its port, so that the first one is complete no sooner than the "
     "last; the formula counts the blocks on the way to the deepest process only."
 )
-_TWO_RECEIVES = (
-    "A process keeps two receives posted, so that the latencies of two messages overlap; the formula counts each, and "
-    "the fit takes them for shorter ones."
+_TWO_CHILDREN = (
+    "Receives from two children are posted at a time, so that the latencies of two messages overlap; the formula "
+    "counts each, and its fit takes them for shorter ones."
 )
 REASONS: Mapping[tuple[str, str], str] = MappingProxyType(
     {
-        **dict.fromkeys([("bcast", name) for name in ("chain", "k_chain", "binary", "binomial", "knomial")], _TURNS),
         ("bcast", "split_binary"): (
             "Processes that have their half exchange it while they pass it on, and share their ports; the formula has "
-            "the exchange last. Eager segments to two children leave side by side; formula (9) has one after the other."
+            "the exchange last. With rendezvous it waits for the partner, too. Eager segments to two children leave "
+            "side by side; formula (9) has one after the other."
         ),
         ("bcast", "scatter_allgather"): (
             f"{_SCATTERED} Which messages wait for one another where P is not a power of two, the formula only bounds. "
@@ -80,16 +76,15 @@ REASONS: Mapping[tuple[str, str], str] = MappingProxyType(
             "block come at once, but one after the other through the root's port; the formula has the bytes of one."
         ),
         ("reduce", "chain"): (
-            f"{_TWO_RECEIVES} Where the chains differ in length, the root has taken in the shorter ones when the "
+            f"{_TWO_CHILDREN} Where the chains differ in length, the root has taken in the shorter ones when the "
             "longest is done."
         ),
-        ("reduce", "pipeline"): _TWO_RECEIVES,
         ("reduce", "binary"): (
-            f"{_TWO_RECEIVES} Where the tree is not full, fewer messages are waited for. With rendezvous, a process "
-            "takes in no segment while it sends one."
+            f"{_TWO_CHILDREN} Where the tree is not full, fewer messages are waited for. While a process waits for its "
+            "own rendezvous message, no more than two segments come in."
         ),
         ("reduce", "binomial"): (
-            f"{_TWO_RECEIVES} Where P is not a power of two, the last subtree is smaller. A segment more is waited for "
+            f"{_TWO_CHILDREN} Where P is not a power of two, the last subtree is smaller. A segment more is waited for "
             "where the root has four children and more."
         ),
     }

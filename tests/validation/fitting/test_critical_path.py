@@ -73,8 +73,8 @@ def test_every_algorithm_gets_its_own_parameters_back(first: bool, per_node: int
         fit = found.fits[collective][algorithm]
         assert fit.mean_residual < 1e-2, (collective, algorithm, fit)
         for name, pair in fit.parameters.items():
-            # Messages within a node hardly ever decide how long a collective takes.
-            if name == LOCAL:
+            # Which of the messages within a node and between nodes takes how long, the times leave open in part.
+            if per_node > 1:
                 continue
             mine = (pair.alpha_seconds, pair.beta_seconds_per_byte)
             true = (pairs[name].alpha_seconds, pairs[name].beta_seconds_per_byte)

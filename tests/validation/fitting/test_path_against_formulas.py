@@ -21,16 +21,11 @@ SAME = (0, 0)
 # By how many latencies and multiples of m the path has more than the formula, from the least to the most over PROCS.
 # REASONS says why.
 DIFFERENCES: dict[tuple[str, str], dict[Shape, tuple[tuple[float, float], tuple[float, float]]]] = {
-    ("bcast", "chain"): {RENDEZVOUS_SEGMENTS: ((0, LATER), (0, LATER / SEGMENTS))},
-    ("bcast", "k_chain"): {RENDEZVOUS_SEGMENTS: ((0, LATER), (0, LATER / SEGMENTS))},
-    ("bcast", "binary"): {RENDEZVOUS_SEGMENTS: ((0, LATER), (0, 2 * LATER / SEGMENTS))},
-    ("bcast", "binomial"): {RENDEZVOUS_SEGMENTS: ((0, LATER), SAME)},
-    ("bcast", "knomial"): {RENDEZVOUS_SEGMENTS: ((0, LATER), SAME)},
     ("bcast", "split_binary"): {
         EAGER: (SAME, (0, 2)),
         RENDEZVOUS: ((0, 4), (-0.5, 0)),
         EAGER_SEGMENTS: ((1 - SEGMENTS / 2, 0), (0, 0.25)),
-        RENDEZVOUS_SEGMENTS: ((0, 11), (-1 / SEGMENTS, 0.4375)),
+        RENDEZVOUS_SEGMENTS: ((0, 4), (-1 / SEGMENTS, 0)),
     },
     ("bcast", "scatter_allgather"): {EAGER: ((0, 1), (0, 1.546)), RENDEZVOUS: ((0, 3), (-0.223, 0.001))},
     ("bcast", "scatter_ring_allgather"): {EAGER: (SAME, (0, 1.466))},
@@ -44,20 +39,19 @@ DIFFERENCES: dict[tuple[str, str], dict[Shape, tuple[tuple[float, float], tuple[
     ("reduce", "chain"): {
         EAGER: ((-2, 0), (-1, 0)),
         RENDEZVOUS: ((-2, 0), (-1, 0)),
-        EAGER_SEGMENTS: ((-2 * SEGMENTS, -SEGMENTS / 2), (-1 / SEGMENTS, 0)),
+        EAGER_SEGMENTS: ((-2 * SEGMENTS, 0), (-1 / SEGMENTS, 0)),
         RENDEZVOUS_SEGMENTS: ((-2 * SEGMENTS, 0), (-1 / SEGMENTS, 0)),
     },
-    ("reduce", "pipeline"): {EAGER_SEGMENTS: ((-SEGMENTS / 2, -SEGMENTS / 2), SAME)},
     ("reduce", "binary"): {
         EAGER: ((-5, 0), (-2, 0)),
         RENDEZVOUS: ((-5, 0), (-2, 0)),
-        EAGER_SEGMENTS: ((-20, -SEGMENTS / 2), (-2 / SEGMENTS, 0)),
+        EAGER_SEGMENTS: ((-20, 0), (-2 / SEGMENTS, 0)),
         RENDEZVOUS_SEGMENTS: ((-17, 0), (-2 / SEGMENTS, 1.8125)),
     },
     ("reduce", "binomial"): {
         EAGER: ((-1, 0), SAME),
         RENDEZVOUS: ((-1, 0), SAME),
-        EAGER_SEGMENTS: ((-46, -SEGMENTS / 2), (0, 1 / SEGMENTS)),
+        EAGER_SEGMENTS: ((-46, 0), (0, 1 / SEGMENTS)),
         RENDEZVOUS_SEGMENTS: ((-46, 0), (0, 1 / SEGMENTS)),
     },
 }

@@ -48,6 +48,7 @@ Pairs = Mapping[str, Hockney]
 # Parameters have settled when they make no experiment longer or shorter by more than this share.
 _SETTLED = 1e-4
 _WHOLE_STEPS, _MOST_STEPS = 3, 12
+_WITH_TOKENS = ("barrier",)
 # Times are on a straight line if they are off it by no more than this share.
 _STRAIGHT = 1e-4
 # A parameter is at least this share of that of single messages, so that times on the path can be divided by it.
@@ -67,9 +68,15 @@ class PathCounts:
     seconds: float
 
 
-def path_tables(known: PathParameters, pairs: Pairs, procs: int, sizes: npt.NDArray[np.uint64]) -> NetworkTables:
-    """The network on which the model plays schedules of P processes, with alpha and beta by class of messages."""
-    m = sizes.astype(np.float64)
+def path_tables(
+    known: PathParameters, pairs: Pairs, procs: int, sizes: npt.NDArray[np.uint64], tokens: bool = False
+) -> NetworkTables:
+    """The network on which the model plays schedules of P processes, with alpha and beta by class of messages.
+
+    Empty messages that are `tokens`, as those of barriers, have a byte in simulation, where really empty ones have no
+    overheads.
+    """
+    m = np.maximum(sizes.astype(np.float64), 1.0 if tokens else 0.0)
     eager = m < known.eager_limit_bytes
     alpha = np.where(eager, pairs[EAGER].alpha_seconds, pairs[RENDEZVOUS].alpha_seconds)
     on_port = m * np.where(eager, pairs[EAGER].beta_seconds_per_byte, pairs[RENDEZVOUS].beta_seconds_per_byte)
@@ -102,9 +109,9 @@ def _not_negative(seconds: Array) -> Array:
     return np.maximum(seconds, 0.0)
 
 
-def path_counts(known: PathParameters, pairs: Pairs, schedule: Schedule) -> PathCounts:
-    """Counts the critical path that a schedule has with alpha and beta by class of messages."""
-    tables = path_tables(known, pairs, schedule.procs, schedule.sizes)
+def path_counts(known: PathParameters, pairs: Pairs, tokens: bool, schedule: Schedule) -> PathCounts:
+    """Counts the critical path that a schedule has with alpha and beta by class of messages; see `path_tables`."""
+    tables = path_tables(known, pairs, schedule.procs, schedule.sizes, tokens)
     trace = schedule.trace(tables)
     path = trace.path
     spent, seconds = path["spent"], path["end_seconds"] - path["begin_seconds"]
@@ -143,7 +150,7 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
     parameters, before = usual, np.zeros_like(seconds)
     best, steps, settled = (np.inf, usual, seconds, np.zeros_like(usual)), 0, False
     while True:
-        found = _each(partial(path_counts, known, _pairs(parameters)), schedules)
+        found = _each(partial(path_counts, known, _pairs(parameters), collective in _WITH_TOKENS), schedules)
         played = np.array([one.seconds for one in found])
         counts = np.array([one.counts for one in found])
         loss = _loss(played / seconds - 1)
@@ -244,7 +251,9 @@ class CriticalPath(RegisteredModel):
         if case not in self._known:
             schedule = Schedule(case)
             pairs = self.parameters.parameters_of(case.collective, case.algorithm)
-            self._known[case] = schedule.play(path_tables(self.parameters, pairs, case.procs, schedule.sizes)).seconds
+            tokens = case.collective in _WITH_TOKENS
+            tables = path_tables(self.parameters, pairs, case.procs, schedule.sizes, tokens)
+            self._known[case] = schedule.play(tables).seconds
         return self._known[case]
 
 

@@ -46,7 +46,7 @@ def times(
     for case in cases:
         schedule = Schedule(case)
         own = {**parameters.messages, **pairs.get((case.collective, case.algorithm), {})}
-        played = schedule.play(path_tables(parameters, own, case.procs, schedule.sizes))
+        played = schedule.play(path_tables(parameters, own, case.procs, schedule.sizes, case.collective == "barrier"))
         found[case] = Timing(case, played.seconds)
     return found
 
@@ -125,7 +125,7 @@ def test_coefficients_of_all_algorithms_are_positive_and_add_up_to_the_time(coll
             before = 0.0
             for size in sizes:
                 schedule = Schedule(Case(collective, entry.name, procs, size, 8192 if entry.pipelined else 0))
-                found = path_counts(parameters, MESSAGES, schedule)
+                found = path_counts(parameters, MESSAGES, collective == "barrier", schedule)
                 where = f"{entry.name}, P = {procs}, {size}"
                 latencies, in_bytes = found.counts.reshape(len(CLASSES), 2).T
                 assert (found.counts >= 0).all(), where

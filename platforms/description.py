@@ -76,7 +76,8 @@ class Ports:
     A port passes `bytes_per_second` of messages in each direction. After a pause it lets `burst_bytes` pass at once, as
     the token buckets of rate-limited links do. A message takes `latency_seconds` besides the port's time and the
     overheads of the calibration, and one that waits for its receiver `handshake_seconds` more, before it leaves.
-    Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction.
+    Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The sender of a message
+    that waits for its receiver continues when only `send_buffer_bytes` of it are left.
     """
 
     bytes_per_second: float
@@ -84,6 +85,7 @@ class Ports:
     handshake_seconds: float = 0.0
     burst_bytes: float = 0.0
     acknowledgement_share: float = 0.0
+    send_buffer_bytes: float = 0.0
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -104,8 +104,9 @@ HETEROGENEOUS_CLUSTER = {
 }
 HETEROGENEOUS_NETWORK = {key: NETWORK[key] for key in ("loopback_bytes_per_second", "loopback_latency_seconds")}
 PORTS = _keys(
-    "bytes_per_second latency_seconds handshake_seconds? burst_bytes? acknowledgement_share?",
+    "bytes_per_second latency_seconds handshake_seconds? burst_bytes? acknowledgement_share? send_buffer_bytes?",
     burst_bytes=_AMOUNT,
+    send_buffer_bytes=_AMOUNT,
     acknowledgement_share=Key("a number from 0 to below 1", lambda v: is_number(v) and 0 <= v < 1, float),
 )
 CALIBRATION = _keys(

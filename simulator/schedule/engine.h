@@ -51,6 +51,7 @@ typedef struct {
     const double *burst_bytes;        /* by class: token bucket of both ports; 0: none */
     const double *load_bytes;         /* by size: which a message puts on ports and links */
     double acknowledgement_share;     /* of a flow's rate, in the opposite direction */
+    double send_buffer_bytes;         /* of a connection: a sender no longer waits for this last part of a message */
     double memory_rate;               /* which transfers within a node share; 0: they do not */
     /* Switches: on each of `levels` levels every node belongs to a group, which has a link up and one down. */
     int levels;

@@ -121,6 +121,7 @@ class _Network(ctypes.Structure):
         ("senders_wait_for_arrival", c_int),
         *_pointers("latency_seconds", "load_bytes"),
         ("acknowledgement_share", c_double),
+        ("send_buffer_bytes", c_double),
         ("memory_rate", c_double),
         ("levels", c_int),
         *_pointers("group_of", "group_of"),
@@ -160,6 +161,7 @@ class NetworkTables:
     load_bytes: Doubles | None = None
     senders_wait_for_arrival: bool = False
     acknowledgement_share: float = 0.0
+    send_buffer_bytes: float = 0.0
     memory_rate: float = 0.0
     group_of: npt.NDArray[np.integer] | None = None
     uplink_rate: Doubles | None = None
@@ -212,6 +214,7 @@ class NetworkTables:
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
+        made.send_buffer_bytes = self.send_buffer_bytes
         if self.group_of is not None and self.uplink_rate is not None:
             made.levels, made.groups = len(self.group_of), len(self.uplink_rate)
         return made, alive

@@ -107,6 +107,7 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTable
         burst_bytes=np.array([ports.burst_bytes]),
         load_bytes=m,
         acknowledgement_share=ports.acknowledgement_share,
+        send_buffer_bytes=ports.send_buffer_bytes,
     )
 
 

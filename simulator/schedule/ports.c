@@ -59,7 +59,8 @@ typedef struct {
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
     double next_seconds;        /* when the next message ends */
     int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
-    key *heap;                  /* the messages that it serves, by virtual end and order: see served_message */
+    size_t messages;            /* which it serves */
+    key *heap;                  /* what ends next, by virtual end and order: see served_message */
     size_t count, room;
 } stage;
 
@@ -117,11 +118,15 @@ static void settle(ports *to, int32_t number) {
 
 /* --- A stage's messages ------------------------------------------------------------------------------------------- */
 
-static key make_served(double virtual_end, uint32_t order, int32_t message) {
-    return make_key(virtual_end, (uint64_t)order << 32 | (uint32_t)message);
+/* An entry of a stage's heap is the end of a message, or the time from which its sender no longer waits for it. */
+enum { RELEASES_SENDER, ENDS_MESSAGE };
+
+static key make_served(double virtual_end, uint32_t order, int32_t message, uint32_t kind) {
+    return make_key(virtual_end, (uint64_t)order << 32 | (uint32_t)message << 1 | kind);
 }
 
-static int32_t served_message(key served) { return (int32_t)(uint32_t)served; }
+static int32_t served_message(key served) { return (int32_t)((uint32_t)served >> 1); }
+static int releases_sender(key served) { return ((uint32_t)served & ENDS_MESSAGE) == 0; }
 
 static void push_message(play *all, stage *at, key added) {
     at->heap = play_grown(all, at->heap, at->count, &at->room, sizeof *at->heap);
@@ -150,7 +155,7 @@ static key pop_message(stage *at) {
 /* --- The virtual clock -------------------------------------------------------------------------------------------- */
 
 static void advance(stage *at, double seconds) {
-    if (at->count > 0) {
+    if (at->messages > 0) {
         at->virtual_seconds += (seconds - at->seconds) * at->speed;
     } else {
         at->tokens = play_earlier(at->burst_bytes, at->tokens + (seconds - at->seconds) * at->rate);
@@ -160,25 +165,26 @@ static void advance(stage *at, double seconds) {
 
 /* Adjusts the clock's speed to the messages there are. */
 static void adjust(play *all, stage *at) {
-    if (at->count == 0) {
+    if (at->messages == 0) {
         at->virtual_seconds = 0;
         return;
     }
-    int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
+    int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].messages > 0;
     double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
-    at->speed = play_earlier(rate / (double)at->count, at->most_speed);
+    at->speed = play_earlier(rate / (double)at->messages, at->most_speed);
     double left = time_of(at->heap[0]) - at->virtual_seconds;
     at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
 }
 
 /* The same after a change of the number of messages, which may begin or end acknowledgements in the other direction.
  * The stage itself is not settled yet. */
-static void adjust_both(play *all, stage *at, size_t count_before) {
+static void adjust_both(play *all, stage *at, size_t messages_before) {
     adjust(all, at);
-    if (at->opposite != NONE && all->network->acknowledgement_share > 0 && (count_before == 0) != (at->count == 0)) {
+    if (at->opposite != NONE && all->network->acknowledgement_share > 0 &&
+        (messages_before == 0) != (at->messages == 0)) {
         stage *opposite = &all->ports->stages[at->opposite];
         advance(opposite, at->seconds);
-        if (opposite->count > 0) {
+        if (opposite->messages > 0) {
             adjust(all, opposite);
             settle(all->ports, at->opposite);
         }
@@ -201,17 +207,28 @@ static double transfer_of(const play *all, const message *one) {
     return all->network->transfer_seconds[pair_index(all, one)];
 }
 
+/* Whether its sender waits until what is left of it fits into the connection's buffer. */
+static int is_buffered(const play *all, const message *one) {
+    return one->protocol == SCHEDULE_RENDEZVOUS && all->network->send_buffer_bytes > 0 && !is_local(all, one);
+}
+
 /* A stage, which the caller then settles, begins to serve a message: it is its connection's turn. */
 static void serve(play *all, int32_t index, int place, double seconds) {
     const transit *way = &all->transits[index];
     stage *at = &all->ports->stages[way->way[place]];
-    size_t count = at->count;
+    size_t messages = at->messages;
     advance(at, seconds);
     double free_bytes = play_earlier(at->tokens, way->bytes);
     at->tokens -= free_bytes;
     at->most_speed = way->most_speed;
-    push_message(all, at, make_served(at->virtual_seconds + way->bytes - free_bytes, way->order, index));
-    adjust_both(all, at, count);
+    at->messages++;
+    double virtual_end = at->virtual_seconds + way->bytes - free_bytes;
+    push_message(all, at, make_served(virtual_end, way->order, index, ENDS_MESSAGE));
+    if (place == 0 && is_buffered(all, &all->messages[index])) {
+        double released = play_later(at->virtual_seconds, virtual_end - all->network->send_buffer_bytes);
+        push_message(all, at, make_served(released, way->order, index, RELEASES_SENDER));
+    }
+    adjust_both(all, at, messages);
 }
 
 /* Every stage that has served the message, and that comes next, has been passed. */
@@ -222,7 +239,8 @@ static void pass(play *all, int32_t index, double seconds) {
         double after_previous = way->behind > 0 ? way->passed_seconds + latency : 0;
         way->passed_seconds = play_later(seconds, after_previous);
         way->behind++;
-        if (way->behind == 1 && !all->network->senders_wait_for_arrival) {
+        int left = way->behind == 1 && !is_buffered(all, &all->messages[index]);
+        if (left && !all->network->senders_wait_for_arrival) {
             play_message_left(all, index, way->passed_seconds);
         }
     }
@@ -238,15 +256,22 @@ static void pass(play *all, int32_t index, double seconds) {
     }
 }
 
-/* Ends the first message of a stage; the next one of its connection follows if it is here already. */
-static void end_message(play *all, int32_t number, double seconds) {
+/* Handles what ends first at a stage. After a message the next one of its connection follows if it is here already. */
+static void end_first(play *all, int32_t number, double seconds) {
     stage *at = &all->ports->stages[number];
-    size_t count = at->count;
+    size_t messages = at->messages;
     advance(at, seconds);
     key ended = pop_message(at);
-    at->virtual_seconds = play_later(at->virtual_seconds, time_of(ended));
-    adjust_both(all, at, count);
     int32_t index = served_message(ended);
+    at->virtual_seconds = play_later(at->virtual_seconds, time_of(ended));
+    if (releases_sender(ended)) {
+        adjust(all, at);
+        settle(all->ports, number);
+        play_message_left(all, index, seconds);
+        return;
+    }
+    at->messages--;
+    adjust_both(all, at, messages);
     transit *way = &all->transits[index];
     int place = 0;
     while (way->way[place] != number) {
@@ -366,7 +391,7 @@ void ports_run(play *all) {
         double end = to->busy_count > 0 ? time_of(to->busy[0]) : INFINITY;
         if (to->events.filled == 0 || end <= events_first_seconds(&to->events)) {
             all->now = end;
-            end_message(all, (int32_t)(uint32_t)to->busy[0], end);
+            end_first(all, (int32_t)(uint32_t)to->busy[0], end);
         } else {
             event next;
             if (!events_take(&to->events, &next)) {

@@ -60,6 +60,7 @@ static double play(const schedule *made, int per_node, int over_ports, schedule_
         network.burst_bytes = &burst;
         network.load_bytes = load;
         network.acknowledgement_share = 0.05;
+        network.send_buffer_bytes = per_node > 1 ? 5000 : 0;
         network.memory_rate = per_node > 2 ? 1e9 : 0;
         network.levels = 1;
         network.group_of = group_of;

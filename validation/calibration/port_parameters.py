@@ -6,31 +6,39 @@ import statistics
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import least_squares
 
 from collwise.platforms import Ports
+from collwise.simulator.schedule.library import Doubles
 from collwise.validation.calibration.latency_and_bandwidth import MessageTime, rounded
 
 _MOST_BURST_BYTES = 16384
 # TCP over Ethernet sends 66 bytes of acknowledgement for each packet of 1514. Exchanges that take still longer are
 # limited by the processors.
 _MOST_ACKNOWLEDGEMENTS = 66 / 1514
+_LEAST_ERROR = 0.02
 _LEAST_POINTS = 4
+_LEAST_SENDS = 3
 
 
 def fit_ports(
     alone: Sequence[MessageTime],
+    sends: Sequence[MessageTime],
     exchange_ratios: Sequence[float],
     overhead_seconds: Callable[[float], float],
     eager_limit_bytes: int,
     link_bytes_per_second: float,
 ) -> Ports | None:
-    """The ports fitted to one-way times of messages alone; None if there are too few.
+    """The ports fitted to one-way times of messages alone, from roundtrips; None if there are too few.
 
     A message without the processors' overheads takes latency + max(0, m - burst) / rate, and a handshake more if it
-    waits for its receiver. The rate is that of the largest messages, at most the nominal one of the link. Latency and
-    burst minimise the squared relative errors over eager messages; the handshake is the additional time of rendezvous
-    messages. `exchange_ratios` are times of both directions at once over those of one.
+    waits for its receiver. The roundtrip takes at least m / rate, since a token bucket passes no more than its rate
+    over that time, so half of it takes at least half of that. The rate is that of the largest messages, at most the
+    nominal one of the link. Latency and burst minimise Huber's loss of the relative errors over eager messages, each
+    weighted by its standard error; the handshake is the additional time of rendezvous messages.
+
+    `sends` are the times of MPI_Send. A send of a rendezvous message ends when what is left of it fits into the
+    connection's send buffer. `exchange_ratios` are times of both directions at once over those of one.
     """
     eager = [one for one in alone if one.message_bytes < eager_limit_bytes]
     waiting = [one for one in alone if one.message_bytes >= eager_limit_bytes]
@@ -42,32 +50,51 @@ def fit_ports(
     columns = np.stack([np.ones_like(m), m], axis=1) / seconds[:, None]
     base, per_byte = np.linalg.lstsq(columns, np.ones_like(m), rcond=None)[0]
     rate = min(1 / max(float(per_byte), 1e-15), link_bytes_per_second)
-    m, seconds = _without_overheads(eager, overhead_seconds)
-
-    def latency(burst: float) -> float:
-        """The non-negative latency that minimises the squared relative errors."""
-        rest = seconds - np.maximum(m - burst, 0) / rate
-        return max(0.0, float(np.sum(rest / seconds**2) / np.sum(1 / seconds**2)))
-
-    def error(burst: float) -> float:
-        found = latency(burst) + np.maximum(m - burst, 0) / rate
-        return float(np.sum((found / seconds - 1) ** 2))
-
-    burst = min((0.0, float(minimize_scalar(error, bounds=(0, _MOST_BURST_BYTES), method="bounded").x)), key=error)
-    handshake = max(0.0, float(base) + burst / rate - latency(burst)) if largest is waiting else 0.0
+    latency, burst = _latency_and_burst(eager, overhead_seconds, rate)
+    handshake = max(0.0, float(base) + burst / rate - latency) if largest is waiting else 0.0
     share = statistics.median(exchange_ratios) - 1 if exchange_ratios else 0.0
+    blocking = [one for one in sends if one.message_bytes >= eager_limit_bytes]
+    left = [
+        one.message_bytes - burst - (one.seconds - overhead_seconds(one.message_bytes) - handshake) * rate
+        for one in blocking
+    ]
+    buffered = statistics.median(left) if len(left) >= _LEAST_SENDS else 0.0
     return Ports(
         bytes_per_second=rounded(rate),
-        latency_seconds=rounded(latency(burst)),
+        latency_seconds=rounded(latency),
         handshake_seconds=rounded(handshake),
         burst_bytes=rounded(burst),
         acknowledgement_share=rounded(min(max(share, 0.0), _MOST_ACKNOWLEDGEMENTS)),
+        send_buffer_bytes=rounded(max(buffered, 0.0)),
     )
+
+
+def _latency_and_burst(
+    eager: Sequence[MessageTime], overhead_seconds: Callable[[float], float], rate: float
+) -> tuple[float, float]:
+    """The latency in seconds and the burst in bytes, neither negative."""
+    m, seconds = _without_overheads(eager, overhead_seconds)
+    least = m / rate / 2 - np.array([overhead_seconds(one.message_bytes) for one in eager])
+    weights = 1 / np.array([max(one.relative_error, _LEAST_ERROR) for one in eager])
+
+    def errors(scaled: Doubles) -> Doubles:
+        latency, burst = scaled * scales
+        found = np.maximum(latency + np.maximum(m - burst, 0) / rate, least)
+        return np.asarray((found / seconds - 1) * weights)
+
+    shortest = float(np.min(seconds))
+    scales = np.array([shortest, 1000.0])
+    fits = [
+        least_squares(errors, (0.5, start), bounds=((0, 0), (np.inf, _MOST_BURST_BYTES / 1000)), loss="huber")
+        for start in (0.001, 1.0, 4.0)
+    ]
+    latency, burst = min(fits, key=lambda fit: float(fit.cost)).x * scales
+    return float(latency), float(burst)
 
 
 def _without_overheads(
     times: Sequence[MessageTime], overhead_seconds: Callable[[float], float]
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Doubles, Doubles]:
     """The sizes in bytes, and the seconds in the network, which are positive for every message."""
     m = np.array([one.message_bytes for one in times], dtype=np.float64)
     seconds = np.array([one.seconds - overhead_seconds(one.message_bytes) for one in times])

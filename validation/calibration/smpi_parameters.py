@@ -104,7 +104,7 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     ratios = _exchange_ratios(exchanges, alone, overheads)
     crosstraffic = bool(ratios) and statistics.median(ratios) > 1 + CROSSTRAFFIC / 2
     platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(times(Kind.REDUCE)))
-    ports = fit_ports(alone, ratios, overheads.blocking, limit, link_bytes_per_second)
+    ports = fit_ports(alone, times(Kind.SEND), ratios, overheads.blocking, limit, link_bytes_per_second)
     platform = replace(platform, ports=ports)
     segments = {Kind.SEND: overheads.os, Kind.ISEND: overheads.ois, Kind.RECEIVE: overheads.or_}
     segments[Kind.PING_PONG] = network

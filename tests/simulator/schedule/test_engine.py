@@ -59,6 +59,18 @@ def test_a_token_bucket_lets_the_first_bytes_pass() -> None:
     assert seconds(Case("bcast", "linear", 2, 1000), burst_bytes=np.array([4000.0])) == pytest.approx(ALPHA)
 
 
+def test_a_sender_waits_until_the_rest_of_its_message_fits_into_the_buffer() -> None:
+    """The next message of a linear scatter then shares the port with that rest."""
+    schedule = Schedule(Case("scatter", "linear", 3, 1000))
+    network = replace(
+        flat_network(schedule, ALPHA, BETA, over_ports=True), protocol=np.full(len(schedule.sizes), RENDEZVOUS)
+    )
+    ends = schedule.play(replace(network, send_buffer_bytes=400.0)).ends
+    assert ends == pytest.approx([1600 * BETA, ALPHA + 1400 * BETA, ALPHA + 2000 * BETA])
+    in_the_buffer = schedule.play(replace(network, send_buffer_bytes=1e6)).ends
+    assert in_the_buffer == pytest.approx([0, ALPHA + 2000 * BETA, ALPHA + 2000 * BETA])
+
+
 def test_acknowledgements_take_a_share_of_the_opposite_direction() -> None:
     exchange = Case("allreduce", "recursive_doubling", 2, 80000)
     assert seconds(exchange) == pytest.approx(ALPHA + 80000 * BETA)

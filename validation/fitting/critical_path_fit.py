@@ -189,14 +189,19 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
             for size, delay in zip(short, delays, strict=False)
         ]
     )
+    one_way = {pair: np.array(seconds) / 2 for pair, seconds in roundtrips.items()}
+    sends, starts = np.array(run(SEND, short)), np.array(run(ISEND, every))
+    takes = np.array([one.seconds for one in receives])
+    # Alone, as here, overheads may be longer than within a roundtrip; there they are no longer than a message.
+    whole = np.minimum(one_way["far"], one_way["near"])[[0, *range(len(eager))]] if eager else takes[:1]
+    share = np.minimum(1.0, (1 - _LEAST_SHARE) * whole / np.maximum(sends + takes, 1e-12))
     overheads = Overheads(
-        _function(short, run(SEND, short)),
-        _function(every, run(ISEND, every)),
-        _function(short, [one.seconds for one in receives]),
+        _function(short, (share * sends).tolist()),
+        _function(every, [*np.minimum(starts[: len(short)], whole), *starts[len(short) :]]),
+        _function(short, (share * takes).tolist()),
     )
     processor = overheads.send(eager) + overheads.receive(eager)
     cut = len(eager)
-    one_way = {pair: np.array(seconds) / 2 for pair, seconds in roundtrips.items()}
     for pair in one_way:
         one_way[pair][:cut] = np.maximum(one_way[pair][:cut] - processor, _LEAST_SHARE * one_way[pair][:cut])
     both = {EAGER: (eager, one_way["far"][:cut]), RENDEZVOUS: (long, one_way["far"][cut:])}

@@ -85,8 +85,8 @@ def evaluation_page() -> str:
         "# Scores of the models\n\nThe output of `collwise evaluate --platforms "
         + ",".join(EVALUATED)
         + "` ([models.md](models.md) explains the columns): one process per node, P from 3 to all nodes, "
-        "message sizes from 8 B by factors of 4, algorithms that cut messages with whole ones and segments of 1 KiB and "
-        "8 KiB. "
+        "message sizes from 8 B by factors of 4, algorithms that cut messages with whole ones and segments "
+        "of 1 KiB and 8 KiB. "
         "Parameters are estimated in simulation as well. The least mean slowdown of each collective is bold.\n",
     ]
     for collective in dict.fromkeys(score["collective"] for score in scores):

@@ -81,7 +81,7 @@ class FittedModel:
 
 
 ModelLike = FittedModel | CollectiveModel | str | Path
-"""What `fit` returned, a model, or the path of a parameter file."""
+"""A result of `fit`, a model, or the path of a parameter file."""
 
 
 def fit(

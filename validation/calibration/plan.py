@@ -54,7 +54,7 @@ class CalibrationGrid:
             raise UsageError(f"sizes from {self.least_bytes} B to {self.most_bytes} B; valid: ascending, 1 B to 1 GiB")
 
 
-QUICK = CalibrationGrid(40, 28, 16, 20, most_bytes=2**20, seconds_each=0.02, most_repetitions=15)
+QUICK = CalibrationGrid(72, 28, 16, 20, most_bytes=2**20, most_repetitions=15)
 USUAL = CalibrationGrid()
 
 

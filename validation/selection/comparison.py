@@ -28,7 +28,7 @@ from collwise.validation.selection.slowdown import slowdown
 
 @dataclass(frozen=True)
 class Pick:
-    """What a source chooses at a point, its simulated seconds and its slowdown against the best."""
+    """The choice of a source at a point, its simulated seconds and its slowdown against the best."""
 
     choice: Choice
     seconds: float

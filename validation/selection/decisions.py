@@ -126,7 +126,7 @@ def _set(marks: NDArray[np.bool_]) -> frozenset[int]:
 
 
 def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
-    """Which candidates (first axis), of those with most times, have about the least worst slowdown over the sizes.
+    """Whether each candidate (first axis), of those with most times, has about the least worst slowdown over the sizes.
 
     Worst times relative to the best one are compared, and may be above the least one by the tolerance.
     """

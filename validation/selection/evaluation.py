@@ -1,4 +1,4 @@
-"""How good models are: predicted against simulated times, and the slowdown of a model's picks, over (P, m)."""
+"""Scores of models: predicted against simulated times, and the slowdown of a model's picks, over (P, m)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _covered(grid: CaseGrid, models: Sequence[CollectiveModel]) -> CaseGrid:
 
 def _score(platform: str, model: CollectiveModel, grid: CaseGrid, simulated: Array) -> Score:
     choices = list(grid.candidates.values())
-    # Of equal predictions the first is picked: algorithm by algorithm, each by ascending segment size.
+    # The first of equal predictions is picked: algorithm by algorithm, each by ascending segment size.
     order = sorted(range(len(choices)), key=lambda index: grid.names.index(choices[index].algorithm))
     choices, simulated, predicted = (
         [choices[index] for index in order], simulated[order], predicted_seconds(model, grid)[order]

@@ -33,7 +33,7 @@ _CLOCK = 1e-6
 
 @dataclass(frozen=True)
 class ModelMap:
-    """What a model picks: indices of methods, or NOBODY, and the picks' slowdowns, both of shape (P, m).
+    """The picks of a model: indices of methods, or NOBODY, and the picks' slowdowns, both of shape (P, m).
 
     The slowdown is nan where the model picks nothing or no simulated time is there. `remarks` are lines for the user.
     """
@@ -45,7 +45,7 @@ class ModelMap:
 
 @dataclass(frozen=True)
 class MapSummary:
-    """How good a model's map is. `best_share` is the share of the points at which it picks a best method.
+    """The score of a model's map. `best_share` is the share of the points at which it picks a best method.
 
     The worst slowdown is at (`worst_procs`, `worst_bytes`), where the model picks `worst_pick`.
     """

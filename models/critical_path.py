@@ -30,8 +30,8 @@ FORMAT = 3
 EAGER, RENDEZVOUS, LOCAL = CLASSES = ("eager", "rendezvous", "local")
 """The classes of messages: between nodes by protocol, and within a node."""
 
-# How strongly an algorithm's parameters are held to those of single messages: as an observation is held to its time,
-# were it a hundred times less certain. It decides only what the observations leave open.
+# The weight by which an algorithm's parameters are held to those of single messages, beside 1 for an observation. It
+# decides only what the observations leave open.
 _HOLD = 0.01
 
 
@@ -70,7 +70,7 @@ class PathFit:
 
 @dataclass(frozen=True)
 class PathParameters(ParameterFile):
-    """What the model knows of a platform. Times in seconds, sizes in bytes.
+    """The parameters of the model on a platform. Times in seconds, sizes in bytes.
 
     `messages` are alpha and beta of single messages by class, which hold where an algorithm's experiments had no
     message of a class. With `receives_first` an eager message leaves when its receive is posted, and the sender of a

@@ -57,7 +57,7 @@ _LEAST_SHARE = 1e-3
 
 @dataclass(frozen=True)
 class PathCounts:
-    """What the critical path of a schedule consists of: the time is `counts` @ (alpha, beta, ...) + `known_seconds`.
+    """The parts of a schedule's critical path: the time is `counts` @ (alpha, beta, ...) + `known_seconds`.
 
     `counts` has for each class of messages, in the order of CLASSES, how many latencies are on the path, and how many
     bytes pass the ports while it waits for them: those of its messages and of others that share a port with them.

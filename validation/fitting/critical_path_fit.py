@@ -90,7 +90,9 @@ def fit(platform: HostPlatform, plan: PathPlan, context: SimulationContext) -> P
     """
     _check(plan, len(platform.hosts))
     cases = plan_cases(plan)
-    sweep = context.simulate(platform, [*cases, _chain(plan)], f"{platform.name}: fitting alpha and beta by algorithm")
+    sweep = context.simulate(
+        platform, [*cases, chain_case(plan)], f"{platform.name}: fitting alpha and beta by algorithm"
+    )
     lab = context.laboratory(platform, _processes_of_singles(plan), plan.processes_per_node)
     known = single_messages(lab, plan, platform.reduce_seconds_per_byte)
     known = replace(known, platform=platform.name, made_by=sweep.configuration.maker)
@@ -107,7 +109,7 @@ def fit_measured(
 ) -> PathParameters:
     """Fits the model to times measured on an execution target. Raises the errors of `fit`."""
     _check(plan, -(-max(plan.procs) // plan.processes_per_node))
-    cases = [*plan_cases(plan), _chain(plan)]
+    cases = [*plan_cases(plan), chain_case(plan)]
     method = Method(timing="maximum", precision=precision)
     timings = measure(target, cases, store, method=method, timeout_seconds=limit_seconds)
     count = min(_processes_of_singles(plan), max(plan.procs))
@@ -146,7 +148,8 @@ def _runnable(entry: Algorithm, procs: int) -> int:
     return next(count for count in range(procs, 1, -1) if not entry.objection(count))
 
 
-def _chain(plan: PathPlan) -> Case:
+def chain_case(plan: PathPlan) -> Case:
+    """The chain of short segments that tells whether eager messages wait for their receives."""
     procs = min(_CHAIN_PROCS * plan.processes_per_node, max(plan.procs))
     return Case("bcast", "chain", procs, _CHAIN_BYTES, _CHAIN_SEGMENT, 0, plan.processes_per_node)
 
@@ -237,7 +240,7 @@ def _line(sizes: Sequence[int], seconds: np.ndarray) -> Hockney:
 
 def fit_algorithms(known: PathParameters, plan: PathPlan, timings: Mapping[Case, Timing]) -> PathParameters:
     """Adds the parameters of every algorithm of the plan. Raises CollwiseError when an experiment failed."""
-    chain = _chain(plan)
+    chain = chain_case(plan)
     known = replace(known, receives_first=receives_first(known, chain, _seconds(chain, timings)))
     observations: dict[str, dict[str, list[Observation]]] = {}
     for case in plan_cases(plan):

@@ -31,7 +31,7 @@ _NOTHING = PiecewiseLinear((1.0,), (0.0,))
 
 @dataclass(frozen=True)
 class Shape:
-    """How a message is sent: by eager or rendezvous messages, whole or in segments."""
+    """The way in which a message is sent: by eager or rendezvous messages, whole or in segments."""
 
     rendezvous: bool
     segmented: bool
@@ -89,7 +89,7 @@ REASONS: Mapping[tuple[str, str], str] = MappingProxyType(
         ),
     }
 )
-"""Why the path of an algorithm differs from the formula, for those that do."""
+"""The reasons for which the paths of algorithms differ from their formulas, for those that do."""
 # Blocks of m / P are whole bytes.
 _EQUAL = 2e-3
 

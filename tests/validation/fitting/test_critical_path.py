@@ -66,7 +66,7 @@ def test_every_algorithm_gets_its_own_parameters_back(first: bool, per_node: int
         }
     # The chain that tells whether messages wait has the parameters of single messages.
     truth["bcast", "chain"] = MESSAGES
-    timings = times([*plan_cases(plan), critical_path_fit._chain(plan)], known(first, per_node), truth)
+    timings = times([*plan_cases(plan), critical_path_fit.chain_case(plan)], known(first, per_node), truth)
     found = fit_algorithms(replace(known(not first, per_node)), plan, timings)
     assert found.receives_first == first
     for (collective, algorithm), pairs in truth.items():
@@ -84,7 +84,7 @@ def test_every_algorithm_gets_its_own_parameters_back(first: bool, per_node: int
 def test_times_that_no_parameters_explain_are_residuals() -> None:
     """The first messages take twice as long as the model can say: the rest is fitted as if they were not there."""
     plan = PathPlan((6,), 1, ("allgather",), (0,), tuple(4**k for k in range(3, 9)))
-    chain = critical_path_fit._chain(plan)
+    chain = critical_path_fit.chain_case(plan)
     timings = times([*plan_cases(plan), chain], known(), {})
     ring = [case for case in timings if case.algorithm == "ring"]
     timings[ring[0]] = replace(timings[ring[0]], seconds=2 * timings[ring[0]].seconds)
@@ -95,7 +95,7 @@ def test_times_that_no_parameters_explain_are_residuals() -> None:
 
 def test_a_failed_experiment_or_none_is_an_error() -> None:
     plan = PathPlan((4,), 1, ("barrier",))
-    cases = [*plan_cases(plan), critical_path_fit._chain(plan)]
+    cases = [*plan_cases(plan), critical_path_fit.chain_case(plan)]
     timings = times(cases, known(), {})
     timings[cases[0]] = Timing(cases[0], float("nan"), error="deadlock")
     with pytest.raises(CollwiseError, match=r"an experiment of the fit failed: .*barrier.*: deadlock"):
@@ -106,7 +106,7 @@ def test_a_failed_experiment_or_none_is_an_error() -> None:
 
 def test_whether_messages_wait_shows_in_a_chain_of_segments() -> None:
     plan = PathPlan((8,), 1)
-    chain = critical_path_fit._chain(plan)
+    chain = critical_path_fit.chain_case(plan)
     for first in (False, True):
         (timing,) = times([chain], known(first), {}).values()
         assert receives_first(known(), chain, 1.1 * timing.seconds) == first
@@ -140,7 +140,7 @@ def test_coefficients_of_all_algorithms_are_positive_and_add_up_to_the_time(coll
 
 def model_of(first: bool = True, per_node: int = 1) -> CriticalPath:
     plan = PathPlan((4,), per_node, ("bcast", "allgather"), (0, 8192), (64, 4096, 262144))
-    chain = critical_path_fit._chain(plan)
+    chain = critical_path_fit.chain_case(plan)
     timings = times([*plan_cases(plan), chain], known(first, per_node), {})
     return CriticalPath(fit_algorithms(known(first, per_node), plan, timings))
 

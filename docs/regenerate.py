@@ -1,9 +1,11 @@
 """Writes the pages, tables and figures of the documentation that show results, and the README's blocks of results.
 
-    .venv/bin/python docs/regenerate.py
+    .venv/bin/python docs/regenerate.py [algorithms] [crosscheck] [evaluation] [validation] [results]
 
-It takes about forty minutes, most of them for the evaluation of models and for measuring on test beds, which needs the
-right to create network namespaces. Nothing that it writes is edited by hand.
+Without names it writes all pages, which takes about forty minutes, most of them for the evaluation of models and for
+measuring on test beds, which needs the right to create network namespaces. `results` includes the README's block of
+results, `validation` that of measured times. Nothing that it writes is edited by hand. docs/engines.md is written by
+benchmarks/engines.py.
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.algorithms import ids_text, parameters_text, reservation_text
 from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
-from collwise.studies.cli.demo import CLUSTERS, SHOWN
-from collwise.studies.figures.picks import picks_by_size
+from collwise.studies.cli.demo import BY_ENGINE, BY_MODEL, CLUSTERS, SHOWN
+from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
 from collwise.studies.reports.markdown import markdown_table
 from collwise.studies.reports.validation_report import OWN
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
@@ -39,7 +42,7 @@ from collwise.validation.correctness.verification import verify
 from collwise.validation.fitting.path_against_formulas import REASONS, algorithms_with_both, counted
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
-from collwise.validation.selection.tuning import Tuning, tune
+from collwise.validation.selection.tuning import Tuning, tune, tune_by_engine
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED
 from collwise.validation.three_way.verdict import ALL, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
 
@@ -52,26 +55,51 @@ NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
 
 
 def main() -> int:
-    (DOCS / "algorithms.md").write_text(algorithms_page(), encoding="utf-8")
-    (DOCS / "crosscheck.md").write_text(crosscheck_page(), encoding="utf-8")
-    (DOCS / "evaluation.md").write_text(evaluation_page(), encoding="utf-8")
+    pages = {
+        "algorithms": lambda: write(DOCS / "algorithms.md", algorithms_page()),
+        "crosscheck": lambda: write(DOCS / "crosscheck.md", crosscheck_page()),
+        "models": write_models,
+        "evaluation": lambda: write(DOCS / "evaluation.md", evaluation_page()),
+        "validation": write_validation,
+        "results": write_results,
+    }
+    if unknown := [name for name in sys.argv[1:] if name not in pages]:
+        print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}", file=sys.stderr)
+        return 2
+    for name in sys.argv[1:] or pages:
+        pages[name]()
+    return 0
+
+
+def write(page: Path, text: str) -> None:
+    page.write_text(text, encoding="utf-8")
+
+
+def write_models() -> None:
     page = DOCS / "models.md"
-    page.write_text(replaced(page.read_text(encoding="utf-8"), "coefficients", coefficients_block()), encoding="utf-8")
-    page = DOCS / "validation.md"
+    write(page, replaced(page.read_text(encoding="utf-8"), "coefficients", coefficients_block()))
+
+
+def write_validation() -> None:
     report, found = validation()
-    page.write_text(replaced(page.read_text(encoding="utf-8"), "validation", report), encoding="utf-8")
+    for page, name, block in (
+        (DOCS / "validation.md", "validation", report),
+        (README, "measured", measured_block(found)),
+    ):
+        write(page, replaced(page.read_text(encoding="utf-8"), name, block))
+
+
+def write_results() -> None:
+    tunings = []
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
-        tunings = [
-            tune(load(name), ("bcast", "gather"), procs, SimulationContext(store), sizes=PAPER_SIZES)
-            for name, procs in CLUSTERS.items()
-        ]
+        context = SimulationContext(store)
+        for name, procs in CLUSTERS.items():
+            tuning = tune(load(name), BY_MODEL, procs, context, sizes=PAPER_SIZES)
+            tunings.append(tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context))
     for tuning in tunings:
         draw_figures(tuning)
-    (DOCS / "results.md").write_text(results_page(tunings), encoding="utf-8")
-    text = README.read_text(encoding="utf-8")
-    text = replaced(text, "results", readme_block(tunings))
-    README.write_text(replaced(text, "measured", measured_block(found)), encoding="utf-8")
-    return 0
+    write(DOCS / "results.md", results_page(tunings))
+    write(README, replaced(README.read_text(encoding="utf-8"), "results", readme_block(tunings)))
 
 
 def evaluation_page() -> str:
@@ -280,6 +308,11 @@ def draw_figures(tuning: Tuning) -> None:
         title = f"{collective} on {tuning.platform.title}, simulated"
         stem = f"{tuning.platform.name}-{collective}"
         save(picks_by_size(result.rows, title), DOCS / "figures" / f"{stem}.png")
+    procs = SHOWN[tuning.platform.name]
+    for collective in BY_ENGINE:
+        title = f"{collective} on {tuning.platform.title}, P = {procs}"
+        picture = algorithms_by_engine(tuning.by_engine[collective], procs, title)
+        save(picture, DOCS / "figures" / f"{tuning.platform.name}-{collective}.png")
 
 
 def results_page(tunings: Sequence[Tuning]) -> str:
@@ -295,9 +328,22 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         for collective, result in tuning.comparisons.items():
             parts.append(f"\n## {collective} on {tuning.platform.title}\n\n")
             parts.append(markdown_table(table_columns(result.rows), [table_row(row) for row in result.rows]))
-            parts.append(f"\n{summary_line(result)}.\n")
+            parts.append(f"\n{summary_line(result)}.\n\n{agreement_line(tuning.by_engine[collective])}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each pick over message size]({picture})\n")
+    parts.append(
+        "\n## By the schedule engine\n\n`./collwise demo` prints the same for one process count a cluster. SMPI timed "
+        "every algorithm at a few points, as a check. The clusters have no overheads, so that small segments look too "
+        "cheap, and messages below 8 KiB are not decided ([limits.md](limits.md)).\n"
+    )
+    for tuning in tunings:
+        for collective in BY_ENGINE:
+            choices = tuning.by_engine[collective]
+            parts.append(f"\n### {collective} on {tuning.platform.title}\n\n")
+            parts.append(markdown_table(ENGINE_COLUMNS, engine_rows(choices)))
+            parts.append(f"\n{agreement_line(choices)}.\n")
+            picture = f"figures/{tuning.platform.name}-{collective}.png"
+            parts.append(f"\n![time of each algorithm over message size]({picture})\n")
     parts.append("\n## How well the calibration meets the published figures\n\n")
     parts.append("`collwise calibrate --published --platform NAME`. Gather times in seconds.\n")
     for name in CLUSTERS:
@@ -328,6 +374,10 @@ def readme_block(tunings: Sequence[Tuning]) -> str:
         counts = sorted({row.procs for row in result.rows})
         for collective, compared in tuning.comparisons.items():
             parts.append(f"\n{collective}, P = {', '.join(map(str, counts))}: {summary_line(compared)}.\n")
+        for collective in BY_ENGINE:
+            choices = tuning.by_engine[collective]
+            picks = dict.fromkeys(row[2].partition(",")[0] for row in engine_rows(choices) if row[0] == str(procs))
+            parts.append(f"\n{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}.\n")
     return "".join(parts)
 
 

@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from collwise.common.errors import UsageError
 
@@ -149,6 +150,7 @@ class ReorderedPlatform(HostPlatform):
         return hashlib.sha256("\n".join([self.base.digest(), *self.hosts]).encode()).hexdigest()
 
 
+@lru_cache(maxsize=64)
 def numbered_hosts(prefix: str, first: int, count: int, suffix: str) -> tuple[str, ...]:
     """The names of `count` hosts, numbered from `first`."""
     return tuple(f"{prefix}{number}{suffix}" for number in range(first, first + count))

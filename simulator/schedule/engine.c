@@ -145,6 +145,9 @@ static void finish_if_done(play *all, int32_t index) {
         if (one->protocol == SCHEDULE_CONFIRMED) {
             answer(all, one, seconds, after);
         }
+        request *received = &all->processes[one->destination].requests[one->receive_slot];
+        received->is_free =
+            one->protocol == SCHEDULE_RENDEZVOUS && all->network->protocol[one->size] == SCHEDULE_DEFERRED;
         complete(all, one->destination, one->receive_slot, seconds, after);
         free_message(all, index);
     }
@@ -310,7 +313,7 @@ static void take(play *all, int rank, const request *one) {
         now->clock = seconds;
         now->after = after;
     }
-    if (one->is_receive) {
+    if (one->is_receive && !one->is_free) {
         spend(all, rank, SCHEDULE_SPENT_RECEIVING, rank, one->size,
               all->network->receive_seconds[class_index(all, rank, one->size)]);
     }

@@ -34,8 +34,8 @@ def network_tables(
     calibration's first row.
 
     `like_smpi` applies the rules in which SMPI differs, for comparisons: every message has an envelope, eager messages
-    leave when their receives are posted, and the sender of a rendezvous message waits until it has arrived, not only
-    for its handshake.
+    leave when their receives are posted, the sender of a rendezvous message waits until it has arrived, not only for
+    its handshake, and neither empty messages nor the receivers of synchronous ones of eager size have overheads.
 
     Raises UsageError for platform XML, which does not say which links share what, and if there are too few nodes.
     """
@@ -48,6 +48,9 @@ def network_tables(
     m = sizes.astype(np.float64)
     sent = m + ENVELOPE_BYTES if like_smpi else m
     eager = m < calibration.eager_limit_bytes
+    # Schedules of empty messages only are barriers, whose messages have a byte in SMPI.
+    free = (m == 0) & (m.max(initial=0) > 0) & like_smpi
+    charged = eager & ~free
     latency_factor = _factors(calibration.latency_factor, m)
     # The extra latency of large messages is their handshake, which the sender takes part in.
     before = _factors(calibration.latency_factor, np.array([calibration.eager_limit_bytes - 1.0]))
@@ -62,9 +65,9 @@ def network_tables(
     tables = NetworkTables(
         node_of=np.arange(procs) // processes_per_node,
         class_of=class_of,
-        send_seconds=np.array([_overheads(kind.send, m) for kind in classes]) * eager,
-        start_seconds=np.array([_overheads(kind.start, m) for kind in classes]),
-        receive_seconds=np.array([_overheads(kind.receive, m) for kind in classes]) * eager,
+        send_seconds=np.array([_overheads(kind.send, m) for kind in classes]) * charged,
+        start_seconds=np.array([_overheads(kind.start, m) for kind in classes]) * ~free,
+        receive_seconds=np.array([_overheads(kind.receive, m) for kind in classes]) * charged,
         reduce_seconds=m * calibration.reduce_seconds_per_byte,
         copy_seconds=np.zeros(len(m)),
         protocol=np.where(eager, DEFERRED if like_smpi else EAGER, RENDEZVOUS),
@@ -108,6 +111,7 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTable
         load_bytes=m,
         acknowledgement_share=ports.acknowledgement_share,
         send_buffer_bytes=ports.send_buffer_bytes,
+        buffers=ports.buffers,
     )
 
 

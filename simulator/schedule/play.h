@@ -39,7 +39,7 @@ typedef struct {
 typedef struct {
     double seconds; /* when it is complete; infinite until that is known */
     int32_t after;  /* the span that made it complete */
-    uint32_t size : 29, is_receive : 1, is_local : 1, is_awaited : 1;
+    uint32_t size : 28, is_receive : 1, is_local : 1, is_awaited : 1, is_free : 1; /* free: without an overhead */
 } request;
 
 typedef struct {
@@ -124,5 +124,8 @@ void ports_free(ports *to);
 void ports_start(play *all, int32_t index, double seconds);
 /* Handles events until there are none. */
 void ports_run(play *all);
+/* Finds the numbers of the ports and links on a message's way, at most MOST_STAGES, and its latency; returns how many
+ * they are. */
+int ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds);
 
 #endif

@@ -5,6 +5,8 @@
 #ifndef COLLWISE_RECORDER_H
 #define COLLWISE_RECORDER_H
 
+#include "collwise.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -71,12 +73,21 @@ typedef struct {
     int procs, root;
     uint64_t message_bytes, part_bytes, gather_bytes, limit_bytes;
     int count;
+    const int32_t *node_of; /* of each process, at least 0, for algorithms that split communicators by node; NULL: each
+                               process has a node of its own */
 } schedule_case;
 
 /* Records a case. Returns NULL, with the reason in `problem`, if there is no such algorithm, if it does not run on
  * so many processes, or if memory runs out. Thread-safe. */
 schedule *schedule_record(const schedule_case *wanted, char *problem, size_t problem_bytes);
+/* The same with an algorithm that need not be in the catalogue; the case's names are not used. */
+schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
+                                    size_t problem_bytes);
 void schedule_free(schedule *made);
+
+/* Whether the processes do the same in both, with messages and local work of the same sizes: their times are equal
+ * then. */
+int schedule_equal(const schedule *one, const schedule *other);
 
 /* The memory that a schedule takes, in bytes. */
 uint64_t schedule_memory(const schedule *made);

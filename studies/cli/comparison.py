@@ -41,6 +41,7 @@ from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, OPENMPI
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
 
+TIMES = declare.NamedChoice("source of times", ("predicted", "simulated"))
 _MOST_ROWS = 200
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
@@ -130,9 +131,7 @@ def _row_record(row: Comparison) -> dict[str, object]:
 @command("select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json")
 def select(
     collectives: Sequence[str] = options.COLLECTIVES,
-    by: str = option(
-        "The times that decide.", declare.NamedChoice("source of times", ("predicted", "simulated")), "predicted"
-    ),
+    by: str = option("The times that decide.", TIMES, "predicted"),
     parameters: Path | None = option("A file from 'collwise fit', for --by predicted.", PATH),
     platform: HostPlatform | None = option(
         "The platform, needed for --by simulated. Default: that of the parameters.", PLATFORM
@@ -266,20 +265,26 @@ def report(
         declare.NamedChoice("model", (BY_PARTS, CRITICAL_PATH)),
         BY_PARTS,
     ),
+    by: str = option("The times that decide the rules.", TIMES, "predicted"),
     output: Path | None = option("Folder. Default: results/PLATFORM-report", PATH, names="-o --output"),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:
-    """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it."""
-    from collwise.studies.reports.report import write_report, write_rules
-    from collwise.validation.selection.tuning import tune
+    """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it.
+
+    By predicted times the rules hold for every P, to the byte; by simulated times they are made from those that the
+    report compares, and hold from each of --procs up to the next one.
+    """
+    from collwise.studies.reports.report import sections_of, write_report, write_rules
+    from collwise.validation.selection.tuning import decided, tune
 
     check_formulas(model, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with simulation.context() as context:
         tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments, model=model)
+    tuning = decided(tuning, by)
     write_rules([tuning], output)
-    page = write_report([tuning], output)
+    page = write_report([tuning], output, [sections_of(tuning)])
     click.echo(f"report: {page}")
     if tuning.failures:
         raise CollwiseError(f"{tuning.failures} cases failed; their rows are left out")

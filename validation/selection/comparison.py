@@ -56,11 +56,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """All rows, and the sweep with the cases that failed, whose rows are left out.
+    """All rows of a grid, and the sweep with the cases that failed, whose rows are left out.
 
     `left_out` are lines for the user that name algorithms without a formula or, at some points, without a prediction.
     """
 
+    grid: CaseGrid
     rows: tuple[Comparison, ...]
     sweep: RunResult
     left_out: str = ""
@@ -100,4 +101,4 @@ def compare(
             of_simulation, of_model = (dict(zip(labels, map(float, each), strict=True)) for each in (times, foreseen))
             rows.append(Comparison(grid.collective, procs, message_bytes, of_simulation, of_model, *picks))
     lines = [line for line in (left_out, without_prediction(model, grid)) if line]
-    return ComparisonResult(tuple(rows), sweep, "\n".join(lines))
+    return ComparisonResult(grid, tuple(rows), sweep, "\n".join(lines))

@@ -374,6 +374,25 @@ def test_report_is_one_page_with_its_figures(here: Path) -> None:
     assert (here / "report" / "toy-openmpi-4.1.rules").exists()
 
 
+def test_rules_of_a_report_by_simulated_times_are_those_of_its_process_counts(here: Path) -> None:
+    options = ("--procs", "4,8", "--collective", "gather", "--segments", "8KiB", "-o", "report")
+    done = collwise("report", "--platform", "toy.toml", "--by", "simulated", *options, cwd=here)
+    assert done.returncode == 0, done.stderr
+    rules = parse_rules((here / "report" / "toy-openmpi-4.1.rules").read_text())
+    gather = Catalogue.load().collective("gather").openmpi_collective
+    assert set(rules.collectives[gather]) <= {1, 4, 8}
+    assert rules.lookup(gather, 3, 65536) is None
+    assert rules.lookup(gather, 4, 65536) is not None
+    assert rules.lookup(gather, 8, 65536) is not None
+
+
+def test_a_refused_report_leaves_no_folder(here: Path) -> None:
+    done = collwise("report", "--platform", "toy.toml", "--procs", "4,9", "-o", "deep/report", cwd=here)
+    assert done.returncode == 2
+    assert "cannot hold P = 9" in done.stderr
+    assert not (here / "deep").exists()
+
+
 @pytest.mark.slow
 def test_demo_tells_what_to_use_and_what_it_costs(tmp_path: Path) -> None:
     done = collwise("demo", cwd=tmp_path, timeout=1500)
@@ -381,7 +400,8 @@ def test_demo_tells_what_to_use_and_what_it_costs(tmp_path: Path) -> None:
     costs = re.findall(r"model ([\d.]+) % on average, ([\d.]+) % at worst", done.stdout)
     assert len(costs) == 4
     assert all(float(mean) <= 3 and float(worst) <= 10 for mean, worst in costs)
-    assert done.stdout.count("accepted the rules and ran") == 4
+    assert done.stdout.count("accepted the rules and ran") == 6
+    assert done.stdout.count("Schedule engine against SMPI") == 8
     assert (tmp_path / "results" / "demo" / "report.html").exists()
 
 

@@ -43,6 +43,8 @@ _MOST_SEGMENTS = 512
 # may be all that a message takes.
 _LEAST_SHARE = 0.01
 _REDUCED_BYTES = 65536
+# Times that differ by less than this share tell nothing.
+_SAME = 0.02
 # Segments of an eager message down a chain, which take a latency each where messages wait for their receives.
 _CHAIN_PROCS, _CHAIN_BYTES, _CHAIN_SEGMENT = 5, 16384, 512
 
@@ -258,7 +260,8 @@ def fit_algorithms(known: PathParameters, plan: PathPlan, timings: Mapping[Case,
 def receives_first(known: PathParameters, chain: Case, seconds: float) -> bool:
     """Whether an eager message waits for its receive, as the time of segments down a chain tells.
 
-    They take a latency each if it does; otherwise all of them together take that of the way.
+    They take a latency each if it does; otherwise all of them together take that of the way. Where latencies are too
+    short to tell, it does.
     """
     schedule = Schedule(chain)
 
@@ -266,7 +269,7 @@ def receives_first(known: PathParameters, chain: Case, seconds: float) -> bool:
         tables = path_tables(replace(known, receives_first=first), known.messages, schedule.procs, schedule.sizes)
         return abs(float(np.log(schedule.play(tables).seconds / seconds)))
 
-    return away(True) < away(False)
+    return away(True) <= away(False) + _SAME
 
 
 def _seconds(case: Case, timings: Mapping[Case, Timing]) -> float:

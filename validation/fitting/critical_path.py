@@ -37,6 +37,7 @@ from collwise.simulator.schedule.library import (
 )
 from collwise.simulator.schedule.library import EAGER as LEAVES_WHEN_SENT
 from collwise.simulator.schedule.library import RENDEZVOUS as WAITS_FOR_RECEIVER
+from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.timing import Case
 
 _Item = TypeVar("_Item")
@@ -249,11 +250,10 @@ class CriticalPath(RegisteredModel):
 
     def _seconds(self, case: Case) -> float:
         if case not in self._known:
-            schedule = Schedule(case)
             pairs = self.parameters.parameters_of(case.collective, case.algorithm)
             tokens = case.collective in _WITH_TOKENS
-            tables = path_tables(self.parameters, pairs, case.procs, schedule.sizes, tokens)
-            self._known[case] = schedule.play(tables).seconds
+            tables_of = partial(path_tables, self.parameters, pairs, case.procs, tokens=tokens)
+            self._known[case] = play_case(case, tables_of).seconds
         return self._known[case]
 
 

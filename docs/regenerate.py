@@ -39,6 +39,7 @@ from collwise.validation.correctness import crosscheck
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
+from collwise.validation.fitting.path_against_formulas import REASONS, algorithms_with_both, counted
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune, tune_by_engine
@@ -47,6 +48,8 @@ from collwise.validation.three_way.verdict import ALL, MEAN_SLOWDOWN, MEDIAN_ERR
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
+COUNTED_PROCS = range(2, 34)
+SHOWN_PROCS = 16
 EVALUATED = ("boba", "frodo", "grisou", "gros")
 NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
 
@@ -55,6 +58,7 @@ def main() -> int:
     pages = {
         "algorithms": lambda: write(DOCS / "algorithms.md", algorithms_page()),
         "crosscheck": lambda: write(DOCS / "crosscheck.md", crosscheck_page()),
+        "models": write_models,
         "evaluation": lambda: write(DOCS / "evaluation.md", evaluation_page()),
         "validation": write_validation,
         "results": write_results,
@@ -69,6 +73,11 @@ def main() -> int:
 
 def write(page: Path, text: str) -> None:
     page.write_text(text, encoding="utf-8")
+
+
+def write_models() -> None:
+    page = DOCS / "models.md"
+    write(page, replaced(page.read_text(encoding="utf-8"), "coefficients", coefficients_block()))
 
 
 def write_validation() -> None:
@@ -104,7 +113,8 @@ def evaluation_page() -> str:
         "# Scores of the models\n\nThe output of `collwise evaluate --platforms "
         + ",".join(EVALUATED)
         + "` ([models.md](models.md) explains the columns): one process per node, P from 3 to all nodes, "
-        "message sizes from 8 B by factors of 4, broadcast and reduce with whole messages, 1 KiB and 8 KiB segments. "
+        "message sizes from 8 B by factors of 4, algorithms that cut messages with whole ones and segments "
+        "of 1 KiB and 8 KiB. "
         "Parameters are estimated in simulation as well. The least mean slowdown of each collective is bold.\n",
     ]
     for collective in dict.fromkeys(score["collective"] for score in scores):
@@ -128,6 +138,38 @@ def evaluation_page() -> str:
     rows = [(*key, f"{error * 100:.4f} %") for key, error in worst.items()]
     parts.append(markdown_table(["platform", "model", "procedure", "worst error"], rows))
     return "".join(parts)
+
+
+def coefficients_block() -> str:
+    """The coefficients of critical paths beside those of the formulas: equal ones as a list, others as a table."""
+    equal: dict[str, None] = {}
+    rows: list[tuple[str, ...]] = []
+    for collective, algorithm, shape in algorithms_with_both():
+        found = {one.procs: one for one in counted(collective, algorithm, shape, COUNTED_PROCS)}
+        name = f"{collective} {algorithm}"
+        if all(one.equal for one in found.values()):
+            equal.setdefault(name)
+            continue
+        shown = found[SHOWN_PROCS]
+        latencies, messages = zip(*(one.differences for one in found.values()), strict=True)
+        rows.append(
+            (
+                name, str(shape),
+                f"{shown.formula_latencies:g} alpha + {shown.formula_messages:.3g} m beta",
+                f"{shown.path_latencies:g} alpha + {shown.path_messages:.3g} m beta",
+                f"{min(latencies):+.3g} to {max(latencies):+.3g}", f"{min(messages):+.2g} to {max(messages):+.2g}",
+            )
+        )  # fmt: skip
+    differ = {row[0] for row in rows}
+    same = f"Equal in every shape: {', '.join(name for name in equal if name not in differ)}."
+    columns = [
+        "algorithm", "messages", f"formula, P = {SHOWN_PROCS}", f"path, P = {SHOWN_PROCS}",
+        "more latencies", "more multiples of m",
+    ]  # fmt: skip
+    reasons = [f"- **{' '.join(name)}**: {why}" for name, why in REASONS.items()]
+    filled = [textwrap.fill(line, 120, subsequent_indent="  ", break_on_hyphens=False) for line in reasons]
+    parts = [textwrap.fill(same, 120, break_on_hyphens=False), markdown_table(columns, rows).strip(), "\n".join(filled)]
+    return "\n" + "\n\n".join(parts) + "\n\n"
 
 
 def validation() -> tuple[str, dict[str, Any]]:

@@ -97,7 +97,7 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: Callable[[Sizes], Ne
     if sizes is None or schedules[-1].messages > _MOST_MESSAGES:
         return None
     tables = tables_of(sizes)
-    if tables.buffer_bytes > 0:
+    if tables.buffers is not None:
         return None  # packets and their losses are not logged
     first, second = (_Comparisons(*schedule.play_compared(tables)) for schedule in schedules[:2])
     begin = first.begin_of_end(second)

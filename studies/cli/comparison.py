@@ -14,7 +14,7 @@ from collwise import arguments
 from collwise.common.errors import CollwiseError, note
 from collwise.common.files import writable_folder
 from collwise.common.units import format_size
-from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
+from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import (
@@ -55,7 +55,10 @@ def compare(
     algorithms: Sequence[str] | None = options.ALGORITHMS,
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
     parameters: Path | None = option("A file from 'collwise fit'. Default: parameters fitted now.", PATH),
-    model: str = option(None, declare.NamedChoice("model", MODEL_NAMES), "by_parts"),
+    model: str | None = option(
+        f"A model's name. Default: that of the file, {DEFAULT_MODEL} without one.",
+        declare.NamedChoice("model", MODEL_NAMES),
+    ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
@@ -69,7 +72,10 @@ def compare(
     """
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
-    check_formulas(model, [collective])
+    if model is None and parameters is None:
+        model = DEFAULT_MODEL
+    if model is not None:
+        check_formulas(model, [collective])
     grid = CaseGrid(collective, procs, sizes_of(collective, sizes), ppn, segments, names)
     for count in procs:
         platform.hosts_for(count, ppn)
@@ -254,6 +260,11 @@ def report(
     procs: tuple[int, ...] = option("Process counts to compare: 50,80,90.", COUNTS, required=True),
     collectives: Sequence[str] = option("Names by commas, or all.", COLLECTIVES, "bcast,gather", names="--collective"),
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
+    model: str = option(
+        f"The model that decides the rules: {BY_PARTS}, or {CRITICAL_PATH}, at the usual sizes only.",
+        declare.NamedChoice("model", (BY_PARTS, CRITICAL_PATH)),
+        BY_PARTS,
+    ),
     by: str = option("The times that decide the rules.", TIMES, "predicted"),
     output: Path | None = option("Folder. Default: results/PLATFORM-report", PATH, names="-o --output"),
     ppn: int | None = options.PPN,
@@ -267,10 +278,10 @@ def report(
     from collwise.studies.reports.report import sections_of, write_report, write_rules
     from collwise.validation.selection.tuning import decided, tune
 
-    check_formulas(BY_PARTS, collectives)
+    check_formulas(model, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with simulation.context() as context:
-        tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments)
+        tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments, model=model)
     tuning = decided(tuning, by)
     write_rules([tuning], output)
     page = write_report([tuning], output, [sections_of(tuning)])

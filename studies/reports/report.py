@@ -10,6 +10,10 @@ from matplotlib.figure import Figure
 
 from collwise.common.files import writable_folder, write_text
 from collwise.common.units import format_seconds, format_size
+from collwise.models.critical_path import PathParameters
+from collwise.models.hockney import Hockney
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.registry import BY_PARTS
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.figures.maps import method_map
@@ -79,17 +83,12 @@ def sections_of(tuning: Tuning) -> list[Section]:
 
 
 def _sections(tuning: Tuning) -> Iterator[Section]:
-    parameters, pair = tuning.parameters, tuning.parameters.hockney
-    gamma = parameters.gamma(np.arange(3, 8), parameters.segment_bytes)
+    parameters = tuning.parameters
     facts = [
         ("nodes", len(tuning.platform.hosts)),
         ("processes per node", parameters.processes_per_node),
         ("simulated by", parameters.made_by),
-        ("gamma(3..7)", ", ".join(f"{value:.3f}" for value in gamma)),
-        (
-            "point to point",
-            f"{format_seconds(float(pair.alpha_seconds))} + m x {pair.beta_seconds_per_byte:.3g} s/byte",
-        ),
+        *_facts_of(parameters),
     ]
     columns = ("collective", "algorithm", "part", "alpha (s)", "beta (s/byte)", "mean error (%)", "worst (%)")
     tables = [
@@ -106,6 +105,19 @@ def _sections(tuning: Tuning) -> Iterator[Section]:
             yield _engine_section(tuning, collective, choices, choices.decisions)
 
 
+def _facts_of(parameters: ModelParameters | PathParameters) -> list[tuple[str, str]]:
+    """What the fit found besides the parameters of algorithms."""
+
+    def line(pair: Hockney) -> str:
+        return f"{format_seconds(float(pair.alpha_seconds))} + m x {pair.beta_seconds_per_byte:.3g} s/byte"
+
+    if isinstance(parameters, PathParameters):
+        return [(f"{name} messages", line(pair)) for name, pair in parameters.messages.items()]
+    gamma = parameters.gamma(np.arange(3, 8), parameters.segment_bytes)
+    shown = ", ".join(f"{value:.3f}" for value in gamma)
+    return [("gamma(3..7)", shown), ("point to point", line(parameters.hockney))]
+
+
 def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Section:
     heading = f"{_TITLES.get(collective, collective)} on {tuning.platform.title}"
     largest = max(row.procs for row in result.rows)
@@ -120,7 +132,7 @@ def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Se
         Picture.of(
             f"{stem}-algorithms",
             algorithms_by_size(at_largest, f"{heading}, simulated, P = {largest}"),
-            f"Every algorithm at {format_size(tuning.parameters.segment_bytes)} segments: "
+            f"Every algorithm at {format_size(tuning.segment_bytes)} segments: "
             "simulated times (markers) and the model's (lines).",
         ),
         Picture.of(
@@ -187,12 +199,14 @@ def _map(platform: HostPlatform, decisions: DecisionTable, sizes: Sequence[int],
 
 
 def _fit_rows(tuning: Tuning) -> list[tuple[str, ...]]:
+    parameters = tuning.parameters
+    found = parameters.fits if isinstance(parameters, PathParameters) else parameters.fits[BY_PARTS]
     return [
         (
             *(collective, name, part, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}"),
             *(f"{fitted.mean_residual * 100:.1f}", f"{fitted.worst_residual * 100:.1f}"),
         )
-        for collective, fits in tuning.parameters.fits["by_parts"].items()
+        for collective, fits in found.items()
         for name, fitted in fits.items()
         for part, pair in fitted.parameters.items()
     ]

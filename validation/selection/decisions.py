@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
+from collwise.models.registry import MODELS
 from collwise.models.switch_points import Standings, Times, good_enough, switch_points
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
@@ -37,14 +38,15 @@ def select_by_model(
     """Predicted choices for every P of the grid, from its least to its largest m, in the fewest rows.
 
     No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at any size; with 0 each is the
-    fastest one. With `sampled` that holds only at the sizes of the grid. With `one_choice` each P has one choice for
-    all m (see `consumers.needs_one_choice`): one whose worst time over the grid's sizes, relative to the best one, is
-    within the tolerance of the least. A choice that does not run on every P holds only where it was decided: at P + 1
-    one without such a requirement follows it. Algorithms that the model does not cover are no choice. Raises UsageError
-    if it covers none.
+    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid. With
+    `one_choice` each P has one choice for all m (see `consumers.needs_one_choice`): one whose worst time over the
+    grid's sizes, relative to the best one, is within the tolerance of the least. A choice that does not run on every P
+    holds only where it was decided: at P + 1 one without such a requirement follows it. Algorithms that the model does
+    not cover are no choice. Raises UsageError if it covers none.
     """
     grid, _ = covered_by_model(model, grid)
-    if sampled or one_choice:
+    kind = MODELS.get(model.name)
+    if sampled or one_choice or (kind is not None and kind.by_schedule):
         standings = _sampled(grid, predicted_seconds(model, grid), one_choice, tolerance)
     else:
         standings = _exact(model, grid, tolerance)

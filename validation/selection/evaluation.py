@@ -68,10 +68,17 @@ class Evaluation:
 PAPERS_SEGMENTS = (0, 1024, 8192)
 """Pješivac-Grbović et al. 2007, section 6.3: unsegmented, 1 KiB and 8 KiB."""
 
-COLLECTIVES = ("barrier", "bcast", "reduce", "alltoall", "scatter", "gather")
-"""The collectives that the point-to-point models have formulas for."""
+COLLECTIVES = (
+    *("barrier", "bcast", "reduce", "alltoall", "scatter", "gather"),
+    *("allreduce", "reduce_scatter", "allgather"),
+)
+"""Those that the point-to-point models have formulas for, and others that programs call most."""
 
-_LARGEST_BYTES = {"bcast": 2**20, "reduce": 2**20, "alltoall": 2**16, "scatter": 2**18, "gather": 2**18}
+_LARGEST_BYTES = {
+    **dict.fromkeys(("bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan"), 2**20),
+    **dict.fromkeys(("scatter", "scatterv", "gather", "gatherv"), 2**18),
+    **dict.fromkeys(("alltoall", "alltoallv", "allgather", "allgatherv", "reduce_scatter_block"), 2**16),
+}
 
 
 def usual_grid(platform: HostPlatform, collective: str, procs: Sequence[int] = ()) -> CaseGrid:
@@ -80,8 +87,7 @@ def usual_grid(platform: HostPlatform, collective: str, procs: Sequence[int] = (
     counts = tuple(procs) or tuple(sorted({p for p in (3, 5, 8, 12, 16, 24, nodes) if p <= nodes}))
     largest = _LARGEST_BYTES.get(collective)
     sizes = (0,) if largest is None else tuple(4**k * 8 for k in range(20) if 4**k * 8 <= largest)
-    segments = PAPERS_SEGMENTS if collective in ("bcast", "reduce") else (0,)
-    return CaseGrid(collective, counts, sizes, segments=segments)
+    return CaseGrid(collective, counts, sizes, segments=PAPERS_SEGMENTS)
 
 
 def evaluate(

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from collwise.common.errors import UsageError
+from collwise.models.critical_path import PathParameters
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
-from collwise.models.registry import BY_PARTS
+from collwise.models.interface import CollectiveModel
+from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.validation.fitting.models_by_name import implementation_aware
+from collwise.validation.fitting.critical_path import CriticalPath
+from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import ComparisonResult, compare
 from collwise.validation.selection.consumers import CONSUMERS, algorithms_for, needs_one_choice
@@ -19,16 +23,21 @@ from collwise.validation.selection.decisions import select_by_model, select_by_s
 from collwise.validation.selection.defaults import DECISION_SIZES, SEGMENTS, SIZES, TOLERANCE_PERCENT
 from collwise.validation.selection.engine_choices import EngineChoices, choices_by_engine, decided_grid
 
+TUNING_MODELS = (BY_PARTS, CRITICAL_PATH)
+"""The models with parameters of each algorithm."""
+
 
 @dataclass(frozen=True)
 class Tuning:
     """Fitted parameters of one platform, and by collective the comparison and the decisions.
 
-    `by_engine` has what the schedule engine says of these collectives, and of others for which it decides.
+    `segment_bytes` is the size of segments that is common to all algorithms that cut messages; `by_engine` has
+    what the schedule engine says of these collectives, and of others for which it decides.
     """
 
     platform: HostPlatform
-    parameters: ModelParameters
+    parameters: ModelParameters | PathParameters
+    segment_bytes: int
     comparisons: Mapping[str, ComparisonResult]
     by_engine: Mapping[str, EngineChoices] = field(default_factory=dict)
     decisions: Mapping[str, DecisionTable] = field(default_factory=dict)
@@ -49,20 +58,23 @@ def tune(
     processes_per_node: int | None = None,
     segments: Sequence[int] = SEGMENTS,
     sizes: Mapping[str, tuple[int, ...]] = SIZES,
+    model: str = BY_PARTS,
 ) -> Tuning:
-    """Fits the models on the platform and compares picks at `sizes`; `decided` then makes the decisions.
+    """Fits the model on the platform and compares picks at `sizes`; `decided` then makes the decisions.
 
-    A choice is an algorithm and one of the `segments` (bytes), the least of which is the common one. Raises UsageError
-    when P does not fit on the platform.
+    The model is one of TUNING_MODELS. A choice is an algorithm and one of the `segments` (bytes), the least of which is
+    the common one. Raises UsageError when P does not fit on the platform.
     """
     ppn = processes_per_node or platform.default_processes_per_node
     segments = tuple(sorted(segments))
     for count in procs:
         platform.hosts_for(count, ppn)
-    parameters = implementation_aware(platform, ppn, segments, context, collectives)
-    model = ImplementationAware(parameters, BY_PARTS)
+    (fitted,) = models_on(platform, [model], ppn, segments, context, collectives)
+    if not isinstance(fitted, (ImplementationAware, CriticalPath)):
+        raise UsageError(f"model {model} has no parameters of each algorithm; valid: {', '.join(TUNING_MODELS)}")
     grids = [CaseGrid(name, tuple(procs), sizes[name], ppn, segments) for name in collectives]
-    return Tuning(platform, parameters, {grid.collective: compare(platform, grid, model, context) for grid in grids})
+    comparisons = {grid.collective: compare(platform, grid, fitted, context) for grid in grids}
+    return Tuning(platform, fitted.parameters, segments[0], comparisons)
 
 
 def decided(tuning: Tuning, by: str = "predicted") -> Tuning:
@@ -71,7 +83,12 @@ def decided(tuning: Tuning, by: str = "predicted") -> Tuning:
     They have the usual tolerance, and hold only what every consumer can be asked for, so that all kinds of rules can be
     written from them. What the engine decides is among them.
     """
-    platform, model = tuning.platform, ImplementationAware(tuning.parameters, BY_PARTS)
+    platform, parameters = tuning.platform, tuning.parameters
+    model: CollectiveModel = (
+        CriticalPath(parameters)
+        if isinstance(parameters, PathParameters)
+        else ImplementationAware(parameters, BY_PARTS)
+    )
     tables = {name: one.decisions for name, one in tuning.by_engine.items() if one.decisions is not None}
     for name, result in tuning.comparisons.items():
         grid, single, tolerance = result.grid, needs_one_choice(name), TOLERANCE_PERCENT / 100

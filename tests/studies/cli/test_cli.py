@@ -123,8 +123,8 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
         (("report", "--platform", "grisou", "--procs", "4", "-o", "/proc/none"), r"cannot write into /proc/none"),
         (("select", "--collective", "bcast", "--procs", "4"), r"--by predicted needs --parameters"),
         (
-            ("compare", "--platform", "grisou", "--collective", "scan", "--procs", "4"),
-            r"model by_parts has no formulas for scan; no model has any\. .*by simulated$",
+            ("compare", "--platform", "grisou", "--collective", "scan", "--procs", "4", "--model", "by_parts"),
+            r"model by_parts has no formulas for scan; these have: critical_path\. .*by simulated$",
         ),
         (
             ("select", "--collective", "bcast", "--by", "simulated", "--platform", "grisou"),
@@ -157,12 +157,15 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
             r"no map of bcast: there is no place for m = 0 on its axis; the least",
         ),
         ((*MAP, "--procs", "4", "--segments", "0,1Kb2"), r"--segments: malformed size '1Kb2'"),
-        ((*MAP, "--procs", "4", "--parameters", "a.toml,b.toml"), r"--parameters: 2 files for 1 models"),
+        (
+            (*MAP, "--procs", "4", "--parameters", "a.toml,b.toml", "--models", "by_parts,as_printed,loggp"),
+            r"--parameters: 2 files for 3 models",
+        ),
         ((*MAP, "--procs", "4", "--parameters", "not-parameters.toml"), r"not-parameters\.toml: not a parameter file"),
         (("select", "--collective", "all,bcast", "--procs", "4"), r"--collective: unknown collective 'all'"),
         (
-            ("compare", "--platform", "grisou", "--collective", "barrier", "--procs", "4"),
-            r"model by_parts has no formulas for barrier; these have: hockney",
+            ("compare", "--platform", "grisou", "--collective", "barrier", "--procs", "4", "--model", "by_parts"),
+            r"model by_parts has no formulas for barrier; these have: critical_path, hockney",
         ),
         (("select", "--collective", "bcast", "--procs", "4", "--for", "mpich"), r"--for.*'mpich'.*openmpi-4\.1"),
         ((*SIMULATE[:4], "bcast,gather", *SIMULATE[5:], "--algorithms", "linear"), r"names belong to one collective"),

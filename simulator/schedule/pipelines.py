@@ -97,8 +97,8 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: Callable[[Sizes], Ne
     if sizes is None or schedules[-1].messages > _MOST_MESSAGES:
         return None
     tables = tables_of(sizes)
-    if tables.buffers is not None:
-        return None  # packets and their losses are not logged
+    if tables.buffers is not None or tables.switch_of is not None:
+        return None  # packets and their losses are not logged, nor are links between switches
     first, second = (_Comparisons(*schedule.play_compared(tables)) for schedule in schedules[:2])
     begin = first.begin_of_end(second)
     if begin is None:

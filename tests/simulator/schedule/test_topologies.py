@@ -148,6 +148,15 @@ def test_the_parts_of_a_critical_path_have_the_latency_of_the_route() -> None:
     assert parts.seconds["waiting for ports"] == 0
 
 
+def test_long_pipelines_are_played_whole(tmp_path: Path) -> None:
+    """Links between switches are not extrapolated from short pipelines."""
+    platform = platform_with(FatTree(4, HOP, 2.0))
+    case = Case("bcast", "chain", 16, 4_000_000, 1000)
+    with Store(tmp_path / "timings.sqlite") as store:
+        (timing,) = SimulationContext(store, SCHEDULE).simulate(platform, [case]).complete().timings.values()
+    assert timing.seconds == played(platform, case, like_smpi=False)
+
+
 def test_results_are_stored_by_placement(tmp_path: Path) -> None:
     platform, case = platform_with(FatTree(4, HOP)), Case("allgather", "ring", 16, 1000)
     with Store(tmp_path / "timings.sqlite") as store:

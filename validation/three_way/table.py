@@ -35,11 +35,13 @@ def table_of(
 ) -> pd.DataFrame:
     """The comparison on a target; `simulated` has the timings of each engine, by the name of the source.
 
-    Timings that failed, in measurement or simulation, are left out.
+    A measured time is the median of the launches' medians, so that launches which other work disturbed do not count; its
+    interval is that of the mean. Timings that failed, in measurement or simulation, are left out.
     """
     timings = [timing for timing in (*measured, *builtin) if timing.ok]
     table = pd.DataFrame(
-        [(target, *_what(one.case), one.seconds, one.half_width_seconds) for one in timings], columns=_MEASURED
+        [(target, *_what(one.case), _typical_seconds(one), one.half_width_seconds) for one in timings],
+        columns=_MEASURED,
     )
     for source, made in simulated.items():
         found = [made.get(timing.case) for timing in timings]
@@ -54,6 +56,11 @@ def table_of(
                 predicted[rows.index] = np.where(np.isfinite(seconds) & (seconds > 0), seconds, np.nan)
         table[model.name] = predicted
     return table
+
+
+def _typical_seconds(timing: Timing) -> float:
+    """The median, or the mean where a record from elsewhere has no median."""
+    return timing.median_seconds if math.isfinite(timing.median_seconds) else timing.seconds
 
 
 def _what(case: Case) -> tuple[str, int, int, str]:

@@ -70,6 +70,23 @@ class Calibration:
 
 
 @dataclass(frozen=True)
+class Buffers:
+    """Finite buffers of a switch's ports, and the TCP that sends again what they lose.
+
+    Each port of the switch has a buffer of `buffer_bytes`, without headers. Connections send packets of `packet_bytes`;
+    they begin with a window of `initial_window_packets`, and have at most a send buffer under way (`Ports`). What is
+    lost, and not followed by three packets that arrive, is sent again when nothing has been acknowledged for
+    `retransmission_seconds` and a round trip. The defaults are Linux's: its least time-out, Ethernet's packets with
+    time stamps, and the window of RFC 6928.
+    """
+
+    buffer_bytes: int
+    retransmission_seconds: float = 0.2
+    packet_bytes: int = 1448
+    initial_window_packets: int = 10
+
+
+@dataclass(frozen=True)
 class Ports:
     """The parameters of the nodes' ports, which only the schedule engine uses; SMPI has no such parameters.
 
@@ -77,7 +94,8 @@ class Ports:
     the token buckets of rate-limited links do. A message takes `latency_seconds` besides the port's time and the
     overheads of the calibration, and one that waits for its receiver `handshake_seconds` more, before it leaves.
     Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The sender of a message
-    that waits for its receiver continues when only `send_buffer_bytes` of it are left.
+    that waits for its receiver continues when only `send_buffer_bytes` of it are left. Without `buffers` the switch
+    never loses anything.
     """
 
     bytes_per_second: float
@@ -86,6 +104,7 @@ class Ports:
     burst_bytes: float = 0.0
     acknowledgement_share: float = 0.0
     send_buffer_bytes: float = 0.0
+    buffers: Buffers | None = None
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any
 from collwise.common.errors import nearest_names
 from collwise.platforms import schema
 from collwise.platforms.description import (
+    Buffers,
     Calibration,
     Description,
     HeterogeneousPlatform,
@@ -84,12 +85,27 @@ class _Reader:
                 self._add("", "ports", "is given beside node types (valid: for clusters of equal nodes only)")
         else:
             self._check_relations(values)
-            ports = self._sub_table(document, "ports", schema.PORTS) if "ports" in document else {}
-            if ports and not self.problems:
-                values["ports"] = Ports(**ports)
+            ports = self._ports(document) if "ports" in document else None
+            if ports is not None:
+                values["ports"] = ports
         if self.problems:
             return None
         return HeterogeneousPlatform(**values) if heterogeneous else Platform(**values)
+
+    def _ports(self, document: Mapping[str, Any]) -> Ports | None:
+        values = self._sub_table(document, "ports", schema.PORTS | schema.BUFFERS)
+        buffers = {name: values.pop(name) for name in schema.BUFFERS if name in values}
+        if buffers and "buffer_bytes" not in buffers:
+            self._add("ports", next(iter(buffers)), "is given without buffer_bytes (valid: with it only)")
+        if self.problems:
+            return None
+        if not buffers:
+            return Ports(**values)
+        found = Buffers(**buffers)
+        if found.buffer_bytes < found.packet_bytes:
+            what = f"{found.buffer_bytes} is less than a packet (valid: at least {found.packet_bytes})"
+            self._add("ports", "buffer_bytes", what)
+        return Ports(**values, buffers=found)
 
     def _types_and_wires(self, document: Mapping[str, Any]) -> dict[str, Any]:
         types = self._rows(document, _TYPES, schema.NODE_TYPE, "")

@@ -109,6 +109,13 @@ PORTS = _keys(
     send_buffer_bytes=_AMOUNT,
     acknowledgement_share=Key("a number from 0 to below 1", lambda v: is_number(v) and 0 <= v < 1, float),
 )
+BUFFERS = _keys(
+    "buffer_bytes? retransmission_seconds? packet_bytes? initial_window_packets?",
+    buffer_bytes=_whole(1, LARGEST_BYTES),
+    retransmission_seconds=_POSITIVE,
+    packet_bytes=_whole(1, LARGEST_BYTES),
+    initial_window_packets=_whole(1, 1_000_000),
+)
 CALIBRATION = _keys(
     "eager_limit_bytes? crosstraffic? reduce_seconds_per_byte? tcp_window? note?",
     crosstraffic=_TRUTH,

@@ -25,6 +25,8 @@ def write_description(platform: Description) -> str:
     document["calibration"] = calibration
     if isinstance(platform, Platform) and platform.ports is not None:
         document["ports"] = _values(platform.ports, schema.PORTS)
+        if platform.ports.buffers is not None:
+            document["ports"] |= _values(platform.ports.buffers, schema.BUFFERS)
     if isinstance(platform, HeterogeneousPlatform):
         document["node_types"] = [_values(kind, schema.NODE_TYPE) for kind in platform.node_types]
         document["network"]["wires"] = [_values(wire, schema.WIRE) for wire in platform.wires]

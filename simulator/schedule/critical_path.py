@@ -35,7 +35,8 @@ def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.Da
     The rows are the parts of the time. `count` is the number of times the part is on the path, `bytes` the size of
     these messages and operations altogether, and `seconds` the time they take. The whole would take that much longer if
     the part were twice as slow, as long as the path stays the same. `share` is the part's share of the whole time. A
-    message that takes longer than its own latency and transfer waits for ports that other messages use.
+    message that takes longer than its own latency and transfer waits for ports that other messages use, and for what
+    switches lost of it.
     """
     import pandas as pd
 
@@ -50,13 +51,14 @@ def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.Da
     transfer = np.where(is_gap, seconds, on_ports)
     handshake = np.where(is_message, np.minimum(alone["handshake"], seconds - latency - transfer), 0.0)
     waiting = np.where(is_message, seconds - latency - transfer - handshake, 0.0)
+    waits_for = "waiting for ports" if network.buffers is None else "waiting for ports and time-outs"
     columns = {
         "send overhead": np.where(spent == SENDING, seconds, 0.0),
         "latency": latency,
         "handshake": handshake,
         "answers": np.where(spent == ANSWERING, seconds, 0.0),
         "transfer": transfer,
-        "waiting for ports": np.where(waiting > 1e-9 * seconds, waiting, 0.0),
+        waits_for: np.where(waiting > 1e-9 * seconds, waiting, 0.0),
         "receive overhead": np.where(spent == RECEIVING, seconds, 0.0),
         "reduction": np.where(spent == REDUCING, seconds, 0.0),
         "copies": np.where(spent == COPYING, seconds, 0.0),

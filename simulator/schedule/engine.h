@@ -46,12 +46,19 @@ typedef struct {
     /* Within a node, by class and size. */
     const double *local_latency_seconds, *local_transfer_seconds;
 
+    /* Ports and links whose switches have finite buffers: packets and TCP (packets.h). Not used if `buffer_bytes` is 0,
+     * for unlimited buffers. */
+    double buffer_bytes; /* of each port of a switch */
+    double retransmission_seconds;
+    double packet_bytes, initial_window_packets;
+
     /* Ports and links; not used if `out_rate` is NULL, for point-to-point models. Rates in bytes per second. */
     const double *out_rate, *in_rate; /* by class */
     const double *burst_bytes;        /* by class: token bucket of both ports; 0: none */
     const double *load_bytes;         /* by size: which a message puts on ports and links */
     double acknowledgement_share;     /* of a flow's rate, in the opposite direction */
-    double send_buffer_bytes;         /* of a connection: a sender no longer waits for this last part of a message */
+    double send_buffer_bytes;         /* of a connection: a sender no longer waits for this last part of a message;
+                                         with packets also the most that is not acknowledged, 0: no limit */
     double memory_rate;               /* which transfers within a node share; 0: they do not */
     /* Switches: on each of `levels` levels every node belongs to a group, which has a link up and one down. */
     int levels;
@@ -93,7 +100,8 @@ typedef struct {
 typedef struct {
     double seconds;      /* until the last process is done */
     double root_seconds; /* until `root` is */
-    int failed;          /* a problem was found, see `problem` */
+    uint64_t lost_packets, time_outs;
+    int failed; /* a problem was found, see `problem` */
     char problem[160];
 } schedule_result;
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.platforms import Buffers
 from collwise.simulator.execution.installations import REPOSITORY
 from collwise.simulator.timing import Case
 
@@ -52,11 +53,19 @@ class _Case(ctypes.Structure):
         ("gather_bytes", c_uint64),
         ("limit_bytes", c_uint64),
         ("count", c_int),
+        ("node_of", ctypes.POINTER(c_int32)),
     )
 
 
 class _Result(ctypes.Structure):
-    _fields_ = (("seconds", c_double), ("root_seconds", c_double), ("failed", c_int), ("problem", ctypes.c_char * 160))
+    _fields_ = (
+        ("seconds", c_double),
+        ("root_seconds", c_double),
+        ("lost_packets", c_uint64),
+        ("time_outs", c_uint64),
+        ("failed", c_int),
+        ("problem", ctypes.c_char * 160),
+    )
 
 
 class _Trace(ctypes.Structure):
@@ -106,6 +115,14 @@ _ARRAY_FIELDS: Mapping[str, type] = {
 }
 
 
+_PACKET_FIELDS = (
+    "buffer_bytes",
+    "retransmission_seconds",
+    "packet_bytes",
+    "initial_window_packets",
+)
+
+
 def _pointers(first: str, last: str) -> list[tuple[str, type]]:
     """The fields of the C structure from one array to another."""
     names = list(_ARRAY_FIELDS)
@@ -119,7 +136,9 @@ class _Network(ctypes.Structure):
         ("classes", c_int),
         *_pointers("node_of", "answer_seconds"),
         ("senders_wait_for_arrival", c_int),
-        *_pointers("latency_seconds", "load_bytes"),
+        *_pointers("latency_seconds", "local_transfer_seconds"),
+        *((name, c_double) for name in _PACKET_FIELDS),
+        *_pointers("out_rate", "load_bytes"),
         ("acknowledgement_share", c_double),
         ("send_buffer_bytes", c_double),
         ("memory_rate", c_double),
@@ -136,7 +155,7 @@ class NetworkTables:
 
     Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
     (classes, classes, sizes), by class (classes,), `group_of` (levels, nodes), `uplink_rate` (groups,). Point-to-point
-    models have no `out_rate`.
+    models have no `out_rate`. `buffers` divide messages between nodes into packets; without them buffers are unlimited.
     """
 
     node_of: npt.NDArray[np.integer]
@@ -165,6 +184,7 @@ class NetworkTables:
     memory_rate: float = 0.0
     group_of: npt.NDArray[np.integer] | None = None
     uplink_rate: Doubles | None = None
+    buffers: Buffers | None = None
 
     @classmethod
     def of_model(
@@ -217,16 +237,24 @@ class NetworkTables:
         made.send_buffer_bytes = self.send_buffer_bytes
         if self.group_of is not None and self.uplink_rate is not None:
             made.levels, made.groups = len(self.group_of), len(self.uplink_rate)
+        if self.buffers is not None:
+            for name in _PACKET_FIELDS:
+                setattr(made, name, getattr(self.buffers, name))
         return made, alive
 
 
 @dataclass(frozen=True)
 class Played:
-    """The times of a schedule in seconds: until the last process is done, until the root is, and of each process."""
+    """The times of a schedule in seconds: until the last process is done, until the root is, and of each process.
+
+    With finite buffers also the number of packets that switches lost, and of retransmission time-outs.
+    """
 
     seconds: float
     root_seconds: float
     ends: Doubles
+    lost_packets: int = 0
+    time_outs: int = 0
 
 
 @dataclass(frozen=True)
@@ -234,13 +262,15 @@ class Trace:
     """A record of how processes spent their time until `seconds`: `spans` of the type SPANS, and the critical path.
 
     `critical` has the positions of the spans that follow one another without a gap from the start to the end of the
-    last process. `sizes` are the bytes behind the numbers of sizes.
+    last process. `sizes` are the bytes behind the numbers of sizes. `lost_packets` and `time_outs` as in Played.
     """
 
     spans: npt.NDArray[np.void]
     critical: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.uint64]
     seconds: float
+    lost_packets: int = 0
+    time_outs: int = 0
 
     @property
     def path(self) -> npt.NDArray[np.void]:
@@ -251,9 +281,19 @@ class Trace:
 class Schedule:
     """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code."""
 
-    def __init__(self, case: Case) -> None:
-        """Records a case. Raises UsageError if its algorithm cannot run on it."""
+    def __init__(self, case: Case, node_of: Sequence[int] | npt.NDArray[np.integer] | None = None) -> None:
+        """Records a case. Raises UsageError if its algorithm cannot run on it.
+
+        `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node;
+        by default processes are placed by blocks, `case.processes_per_node` on each node.
+        """
         self._library = _library()
+        blocks = np.arange(case.procs) // case.processes_per_node
+        nodes = np.ascontiguousarray(blocks if node_of is None else node_of, dtype=np.int32)
+        if nodes.shape != blocks.shape:
+            raise UsageError(
+                f"node_of places {nodes.size} processes, not {case.procs} (valid: a node for each process)"
+            )
         wanted = _Case(
             experiment=case.experiment.encode(),
             collective=case.collective.encode(),
@@ -265,6 +305,7 @@ class Schedule:
             gather_bytes=case.gather_bytes,
             limit_bytes=case.limit_bytes,
             count=case.fanout,
+            node_of=nodes.ctypes.data_as(ctypes.POINTER(c_int32)),
         )
         problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
         self._made = self._library.schedule_record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)
@@ -319,7 +360,7 @@ class Schedule:
         """The trace on a network. Raises the errors of `play`."""
         trace = _Trace()
         try:
-            seconds = self._play(network, trace).seconds
+            played = self._play(network, trace)
             at = int(trace.last)
             text = ctypes.string_at(trace.spans, trace.count * SPANS.itemsize) if trace.count else b""
         finally:
@@ -329,7 +370,8 @@ class Schedule:
         while at >= 0:
             path.append(at)
             at = int(spans["before"][at])
-        return Trace(spans, np.array(path[::-1], dtype=np.int64), self.sizes, seconds)
+        critical = np.array(path[::-1], dtype=np.int64)
+        return Trace(spans, critical, self.sizes, played.seconds, played.lost_packets, played.time_outs)
 
     def _play(self, network: NetworkTables, trace: _Trace | None) -> Played:
         structure, alive = network._structure()
@@ -345,7 +387,7 @@ class Schedule:
         del alive
         if result.failed:
             raise CollwiseError(result.problem.decode())
-        return Played(result.seconds, result.root_seconds, ends)
+        return Played(result.seconds, result.root_seconds, ends, result.lost_packets, result.time_outs)
 
 
 @cache

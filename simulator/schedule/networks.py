@@ -108,6 +108,7 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTable
         load_bytes=m,
         acknowledgement_share=ports.acknowledgement_share,
         send_buffer_bytes=ports.send_buffer_bytes,
+        buffers=ports.buffers,
     )
 
 

@@ -124,5 +124,8 @@ void ports_free(ports *to);
 void ports_start(play *all, int32_t index, double seconds);
 /* Handles events until there are none. */
 void ports_run(play *all);
+/* Finds the numbers of the ports and links on a message's way, at most MOST_STAGES, and its latency; returns how many
+ * they are. */
+int ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds);
 
 #endif

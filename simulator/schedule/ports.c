@@ -4,7 +4,8 @@
  * receiving node's port. Its first byte reaches each stage a share of the latency after the previous one. A stage
  * serves one message of each connection at a time, in order. A message has passed a stage once the stage has spent its
  * time on it, and not before it has passed the previous one and the latency in between is over. Switches thus queue
- * what comes in faster than it goes out; their buffers are unlimited.
+ * what comes in faster than it goes out; their buffers are unlimited, unless messages between nodes are sent as packets
+ * (packets.h).
  *
  * A stage's clock of virtual time counts the bytes that each of its messages has been served: it advances by rate /
  * messages, and a message ends when the clock has advanced by the message's size. A change of the number of messages
@@ -13,6 +14,7 @@
  * Events are handled in the order of time. At the same instant, stages that end messages come first, by number, then
  * arrivals at stages, in the order in which they were scheduled. A message sent at that instant sets out at once. */
 #include "events.h"
+#include "packets.h"
 #include "play.h"
 
 #include <math.h>
@@ -71,6 +73,7 @@ struct ports {
     size_t busy_count;
     int32_t *place_of; /* each stage's place in it, or NONE */
     events events;
+    packets *packets; /* NULL if buffers are unlimited */
     uint32_t started;
 };
 
@@ -341,6 +344,14 @@ static void find_way(const play *all, const message *one, transit *over) {
     over->stages = (uint8_t)(2 * up + 2);
 }
 
+int ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds) {
+    transit over = {.follower = NONE};
+    find_way(all, one, &over);
+    memcpy(way, over.way, sizeof over.way);
+    *latency_seconds = latency_of(all, one);
+    return over.stages;
+}
+
 /* A path within a node that no other process uses: one message after the other. */
 static void start_on_own_path(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
@@ -369,6 +380,10 @@ void ports_start(play *all, int32_t index, double seconds) {
     const message *one = &all->messages[index];
     if (is_local(all, one) && !(all->network->memory_rate > 0)) {
         start_on_own_path(all, index, seconds);
+        return;
+    }
+    if (all->ports->packets != NULL && !is_local(all, one)) {
+        packets_start(all, all->ports->packets, index, seconds);
         return;
     }
     transit *way = &all->transits[index];
@@ -400,6 +415,8 @@ void ports_run(play *all) {
             all->now = next.seconds;
             if (next.stage == 0) {
                 set_out(all, next.message, next.seconds);
+            } else if (next.stage >= PACKETS_START) {
+                packets_handle(all, to->packets, next);
             } else {
                 reach(all, next.message, next.stage, next.seconds);
             }
@@ -445,6 +462,13 @@ ports *ports_make(play *all) {
             at->opposite = uplink(all, group, 1 - direction);
         }
     }
+    if (network->buffer_bytes > 0) {
+        to->packets = packets_make(all, to->stage_count, &to->events);
+        for (size_t i = 0; i < to->stage_count; i++) {
+            const stage *at = &to->stages[i];
+            packets_set_link(to->packets, i, at->rate, at->burst_bytes, at->opposite);
+        }
+    }
     return to;
 }
 
@@ -459,5 +483,6 @@ void ports_free(ports *to) {
     free(to->busy);
     free(to->place_of);
     events_free(&to->events);
+    packets_free(to->packets);
     free(to);
 }

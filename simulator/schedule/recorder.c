@@ -1,6 +1,11 @@
 /* The recording MPI of recording/mpi.h, and what the algorithms need besides it: memory, copies, reductions and the
- * private communicator. Each process's function is called in turn; its MPI calls become the words of its program. */
+ * private communicator. Each process's function is called in turn; its MPI calls become the words of its program.
+ *
+ * A process that splits a communicator has to know what the other members ask for. From the first split on the others
+ * therefore run on stacks of their own, one at a time: each goes on until it waits for others, and the process that
+ * split first resumes them by turns. Processes of algorithms that split nothing need no stacks. */
 #include "recorder.h"
+#include "communicators.h"
 #include "internal.h"
 
 #include <setjmp.h>
@@ -8,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 
 /* Users' data lies at addresses that nobody ever reads or writes. */
 #define PAYLOAD_START ((uintptr_t)1 << 46)
@@ -28,8 +35,9 @@ typedef struct own_data {
     char data[];
 } own_data;
 
-/* The process that is being recorded. */
+/* A process that is being recorded. */
 typedef struct process {
+    struct process *next_made, *next_spare;
     int rank;
     schedule_word *words;
     size_t length, room;
@@ -39,6 +47,16 @@ typedef struct process {
 } process;
 
 typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
+
+/* A process that runs on a stack of its own. */
+typedef struct {
+    ucontext_t context;
+    int rank;
+} fiber;
+
+/* The stacks are mapped together, and take memory only where they are used. Nothing on the algorithms' stacks is large:
+ * the recording build refuses frames of more than 16 KiB. */
+enum { STACK_BYTES = 256 << 10 };
 
 typedef struct {
     const schedule_case *wanted;
@@ -54,8 +72,15 @@ typedef struct {
     size_t size_places, size_room;
     uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
     own_data *in_transit;
-    schedule_word *spare; /* the words of the process recorded last, to be used again */
-    size_t spare_room;
+    communicators *communicators; /* NULL before the first split */
+    fiber *fibers;                /* NULL before the first split */
+    size_t fiber_count;
+    char *stacks;
+    fiber *running;             /* NULL: the process that was recorded when the first split came */
+    ucontext_t resumes;         /* it, while a fiber runs */
+    uint64_t changes;           /* which could end the wait of a process */
+    int has_failed;             /* in a fiber */
+    process *processes, *spare; /* all that were made, and those whose words can be used again */
     jmp_buf give_up;
     char *problem;
     size_t problem_bytes;
@@ -70,6 +95,10 @@ static _Noreturn void fail(recording *to, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(to->problem, to->problem_bytes, format, arguments);
     va_end(arguments);
+    if (to->running != NULL) {
+        to->has_failed = 1;
+        setcontext(&to->resumes);
+    }
     longjmp(to->give_up, 1);
 }
 
@@ -238,6 +267,77 @@ static uint32_t relative(int peer) {
 
 static void record_process(recording *to, int rank);
 
+/* --- Processes that wait for others ------------------------------------------------------------------------------- */
+
+static void run_fiber(void) { record_process(current, current->running->rank); }
+
+/* Gives a stack to each process that has not begun. */
+static void make_fibers(recording *to) {
+    size_t count = 0;
+    for (int rank = 0; rank < to->made->procs; rank++) {
+        count += to->progress_of[rank] == NOT_YET;
+    }
+    to->fibers = checked(calloc(count + 1, sizeof *to->fibers));
+    void *stacks = mmap(NULL, (count + 1) * STACK_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    to->stacks = checked(stacks == MAP_FAILED ? NULL : stacks);
+    to->fiber_count = count;
+    for (int rank = 0, i = 0; rank < to->made->procs; rank++) {
+        if (to->progress_of[rank] == NOT_YET) {
+            fiber *made = &to->fibers[i];
+            made->rank = rank;
+            getcontext(&made->context);
+            made->context.uc_stack.ss_sp = to->stacks + (size_t)i * STACK_BYTES;
+            made->context.uc_stack.ss_size = STACK_BYTES;
+            made->context.uc_link = &to->resumes;
+            makecontext(&made->context, run_fiber, 0);
+            i++;
+        }
+    }
+}
+
+/* Lets each fiber that is not done go on until it waits. Returns whether that changed anything. */
+static int resume_fibers(recording *to) {
+    process *now = to->now;
+    uint64_t changes = to->changes;
+    for (size_t i = 0; i < to->fiber_count; i++) {
+        if (to->progress_of[to->fibers[i].rank] != RECORDED) {
+            to->running = &to->fibers[i];
+            swapcontext(&to->resumes, &to->running->context);
+            to->running = NULL;
+            if (to->has_failed) {
+                longjmp(to->give_up, 1);
+            }
+        }
+    }
+    to->now = now;
+    return to->changes > changes;
+}
+
+/* The process can go on only after something has changed. */
+static void wait_for_others(recording *to) {
+    if (to->running != NULL) {
+        process *now = to->now;
+        swapcontext(&to->running->context, &to->resumes);
+        to->now = now;
+    } else if (!resume_fibers(to)) {
+        fail(to, "process %d waits for ever for processes that do not split a communicator with it", to->now->rank);
+    }
+}
+
+static void finish_fibers(recording *to) {
+    for (size_t i = 0; i < to->fiber_count; i++) {
+        while (to->progress_of[to->fibers[i].rank] != RECORDED) {
+            if (!resume_fibers(to)) {
+                fail(to, "process %d waits for ever for processes that do not split a communicator with it",
+                     to->fibers[i].rank);
+            }
+        }
+    }
+}
+
+/* --- Data of the program's own ------------------------------------------------------------------------------------ */
+
 static void deposit(const void *data, size_t bytes, int destination) {
     own_data *item = checked(malloc(sizeof *item + bytes));
     *item = (own_data){.source = current->now->rank, .destination = destination, .bytes = bytes};
@@ -247,6 +347,7 @@ static void deposit(const void *data, size_t bytes, int destination) {
         end = &(*end)->next;
     }
     *end = item;
+    current->changes++;
 }
 
 static own_data **find_own_data(int source) {
@@ -259,8 +360,11 @@ static own_data **find_own_data(int source) {
 
 /* The sender is recorded first if it has not been. */
 static void collect(void *data, size_t bytes, int source) {
-    if (*find_own_data(source) == NULL && current->progress_of[source] == NOT_YET) {
+    if (*find_own_data(source) == NULL && current->progress_of[source] == NOT_YET && current->fibers == NULL) {
         record_process(current, source);
+    }
+    while (*find_own_data(source) == NULL && current->fibers != NULL && current->progress_of[source] != RECORDED) {
+        wait_for_others(current);
     }
     own_data **item = find_own_data(source), *found = *item;
     if (found == NULL || found->bytes != bytes) {
@@ -270,6 +374,31 @@ static void collect(void *data, size_t bytes, int source) {
     memcpy(data, found->data, bytes);
     *item = found->next;
     free(found);
+}
+
+/* A member's rank among all processes. */
+static int process_of(MPI_Comm comm, int rank) {
+    if (comm == MPI_COMM_WORLD) {
+        return rank;
+    }
+    int size = communicators_size(current->communicators, comm);
+    if (rank < 0 || rank >= size) {
+        fail(current, "process %d names rank %d of a communicator of %d processes", current->now->rank, rank, size);
+    }
+    return communicators_member(current->communicators, comm, rank);
+}
+
+/* The process's own rank. */
+static int rank_in(MPI_Comm comm) {
+    if (comm == MPI_COMM_WORLD) {
+        return current->now->rank;
+    }
+    int is_one = communicators_size(current->communicators, comm) > 0;
+    int rank = is_one ? communicators_rank(current->communicators, comm, current->now->rank) : -1;
+    if (rank < 0) {
+        fail(current, "process %d uses a communicator to which it does not belong", current->now->rank);
+    }
+    return rank;
 }
 
 static void record_send(schedule_kind kind, const void *data, int bytes, int destination) {
@@ -298,48 +427,83 @@ static void record_wait(int64_t first, uint32_t count) {
 /* --- The recording MPI -------------------------------------------------------------------------------------------- */
 
 int MPI_Comm_rank(MPI_Comm comm, int *rank) {
-    (void)comm;
-    *rank = current->now->rank;
+    *rank = rank_in(comm);
     return 0;
 }
 
 int MPI_Comm_size(MPI_Comm comm, int *size) {
-    (void)comm;
-    *size = current->made->procs;
+    *size = collwise_size_of(comm);
+    return 0;
+}
+
+int MPI_Comm_split(MPI_Comm comm, int colour, int key, MPI_Comm *part) {
+    recording *to = current;
+    if (to->communicators == NULL) {
+        to->communicators = checked(communicators_make(to->made->procs));
+        make_fibers(to);
+    }
+    int rank = rank_in(comm);
+    if (colour < 0 && colour != MPI_UNDEFINED) {
+        fail(to, "process %d splits a communicator by colour %d, which is negative", to->now->rank, colour);
+    }
+    if (!communicators_divide(to->communicators, comm, rank, colour, MPI_UNDEFINED, key)) {
+        fail(to, "out of memory");
+    }
+    to->changes++;
+    while ((*part = communicators_part(to->communicators, comm, rank)) == COMMUNICATORS_UNKNOWN) {
+        wait_for_others(to);
+    }
+    return 0;
+}
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *part) {
+    (void)info;
+    if (type != MPI_COMM_TYPE_SHARED && type != MPI_UNDEFINED) {
+        fail(current, "process %d splits a communicator by type %d, which is not MPI_COMM_TYPE_SHARED",
+             current->now->rank, type);
+    }
+    const int32_t *node_of = current->wanted->node_of;
+    int node = node_of == NULL ? current->now->rank : node_of[current->now->rank];
+    return MPI_Comm_split(comm, type == MPI_UNDEFINED ? MPI_UNDEFINED : node, key, part);
+}
+
+int MPI_Comm_free(MPI_Comm *comm) {
+    rank_in(*comm);
+    *comm = MPI_COMM_NULL;
     return 0;
 }
 
 int MPI_Send(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
-    (void)type, (void)tag, (void)comm;
-    record_send(SCHEDULE_SEND, data, count, destination);
+    (void)type, (void)tag;
+    record_send(SCHEDULE_SEND, data, count, process_of(comm, destination));
     return 0;
 }
 
 int MPI_Recv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
-    (void)type, (void)tag, (void)comm, (void)status;
-    record_receive(SCHEDULE_RECEIVE, data, count, source);
+    (void)type, (void)tag, (void)status;
+    record_receive(SCHEDULE_RECEIVE, data, count, process_of(comm, source));
     return 0;
 }
 
 int MPI_Isend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
               MPI_Request *request) {
-    (void)type, (void)tag, (void)comm;
-    record_send(SCHEDULE_START_SEND, data, count, destination);
+    (void)type, (void)tag;
+    record_send(SCHEDULE_START_SEND, data, count, process_of(comm, destination));
     *request = current->now->requests++;
     return 0;
 }
 
 int MPI_Issend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
                MPI_Request *request) {
-    (void)type, (void)tag, (void)comm;
-    record_send(SCHEDULE_START_SYNCHRONOUS, data, count, destination);
+    (void)type, (void)tag;
+    record_send(SCHEDULE_START_SYNCHRONOUS, data, count, process_of(comm, destination));
     *request = current->now->requests++;
     return 0;
 }
 
 int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
-    (void)type, (void)tag, (void)comm;
-    record_receive(SCHEDULE_START_RECEIVE, data, count, source);
+    (void)type, (void)tag;
+    record_receive(SCHEDULE_START_RECEIVE, data, count, process_of(comm, source));
     *request = current->now->requests++;
     return 0;
 }
@@ -406,14 +570,14 @@ void collwise_combine_received(const collwise_operation *op, char *data, char *r
     collwise_combine(op, received, data, elements);
 }
 
-int collwise_rank_in(MPI_Comm comm) {
-    (void)comm;
-    return current->now->rank;
-}
+int collwise_rank_in(MPI_Comm comm) { return rank_in(comm); }
 
 int collwise_size_of(MPI_Comm comm) {
-    (void)comm;
-    return current->made->procs;
+    if (comm == MPI_COMM_WORLD) {
+        return current->made->procs;
+    }
+    rank_in(comm);
+    return communicators_size(current->communicators, comm);
 }
 
 collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
@@ -524,22 +688,41 @@ static void call_experiment(const recording *to) {
     }
 }
 
+static process *begin_process(recording *to, int rank) {
+    process *one = to->spare;
+    if (one == NULL) {
+        one = checked(calloc(1, sizeof *one));
+        one->next_made = to->processes;
+        to->processes = one;
+    } else {
+        to->spare = one->next_spare;
+    }
+    one->rank = rank;
+    one->length = 0;
+    one->copied = 0;
+    one->requests = 0;
+    one->most_requests = 0;
+    to->progress_of[rank] = UNDER_WAY;
+    return one;
+}
+
+static void end_process(recording *to, process *one) {
+    keep(to, one);
+    to->progress_of[one->rank] = RECORDED;
+    to->changes++;
+    one->next_spare = to->spare;
+    to->spare = one;
+}
+
 /* May be called while another process is being recorded, which then goes on. */
 static void record_process(recording *to, int rank) {
-    process one = {.rank = rank, .words = to->spare, .room = to->spare_room}, *before = to->now;
-    to->spare = NULL;
-    to->spare_room = 0;
-    to->progress_of[rank] = UNDER_WAY;
-    to->now = &one;
+    process *before = to->now;
+    to->now = begin_process(to, rank);
     if (to->made->procs > 1) {
         call_experiment(to);
         add_copies();
     }
-    keep(to, &one);
-    free(to->spare);
-    to->spare = one.words;
-    to->spare_room = one.room;
-    to->progress_of[rank] = RECORDED;
+    end_process(to, to->now);
     to->now = before;
 }
 
@@ -556,6 +739,11 @@ static const char *objection(const schedule_case *wanted, const collwise_algorit
     }
     if (wanted->message_bytes > PAYLOAD_BYTES / 4 / (uint64_t)procs || wanted->message_bytes > 1 << 30) {
         return "sizes must be between 0 and 1 GiB, and those of all processes together at most 4 TiB";
+    }
+    for (int rank = 0; wanted->node_of != NULL && rank < procs; rank++) {
+        if (wanted->node_of[rank] < 0) {
+            return "a process is on a node with a negative number";
+        }
     }
     if (is(wanted, "barrier") || is(wanted, "exchange")) {
         return NULL;
@@ -596,6 +784,7 @@ static void record_all(recording *to) {
         int rank = (to->wanted->root + (towards_root ? procs - 1 - i : i)) % procs;
         if (to->progress_of[rank] == NOT_YET) {
             record_process(to, rank);
+            finish_fibers(to);
         }
     }
 }
@@ -606,7 +795,17 @@ static void release(recording *to) {
         free(to->in_transit);
         to->in_transit = next;
     }
-    free(to->spare);
+    communicators_free(to->communicators);
+    if (to->stacks != NULL) {
+        munmap(to->stacks, (to->fiber_count + 1) * STACK_BYTES);
+    }
+    free(to->fibers);
+    while (to->processes != NULL) {
+        process *next = to->processes->next_made;
+        free(to->processes->words);
+        free(to->processes);
+        to->processes = next;
+    }
     free(to->offsets);
     free(to->progress_of);
     free(to->program_table);
@@ -619,6 +818,11 @@ enum { SIZE_PLACES = 64 };
 
 schedule *schedule_record(const schedule_case *wanted, char *problem, size_t problem_bytes) {
     const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
+    return schedule_record_algorithm(wanted, algorithm, problem, problem_bytes);
+}
+
+schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
+                                    size_t problem_bytes) {
     const char *wrong = objection(wanted, algorithm);
     if (wrong != NULL) {
         snprintf(problem, problem_bytes, "%s", wrong);

@@ -5,6 +5,8 @@
 #ifndef COLLWISE_RECORDER_H
 #define COLLWISE_RECORDER_H
 
+#include "collwise.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -71,11 +73,16 @@ typedef struct {
     int procs, root;
     uint64_t message_bytes, part_bytes, gather_bytes, limit_bytes;
     int count;
+    const int32_t *node_of; /* of each process, at least 0, for algorithms that split communicators by node; NULL: each
+                               process has a node of its own */
 } schedule_case;
 
 /* Records a case. Returns NULL, with the reason in `problem`, if there is no such algorithm, if it does not run on
  * so many processes, or if memory runs out. Thread-safe. */
 schedule *schedule_record(const schedule_case *wanted, char *problem, size_t problem_bytes);
+/* The same with an algorithm that need not be in the catalogue; the case's names are not used. */
+schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
+                                    size_t problem_bytes);
 void schedule_free(schedule *made);
 
 /* The memory that a schedule takes, in bytes. */

@@ -71,6 +71,7 @@ def schedule(
     if as_json:
         facts: dict[str, object] = {"messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds}
         facts |= {"rounds_with_synchronous_sends": waiting, "seconds": trace.seconds}
+        facts |= {"lost_packets": trace.lost_packets, "time_outs": trace.time_outs}
         print_json({"case": vars(case), **facts, "critical_path": parts.reset_index().to_dict("records")})
         return
     click.echo(f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all")
@@ -83,6 +84,9 @@ def schedule(
     ]
     heads = ("part", "how often", "bytes", "time", "share")
     print_table(f"critical path on {platform.title}: {format_seconds(trace.seconds)}", heads, rows)
+    if network.buffers is not None:
+        lost = f"{trace.lost_packets} packets, {trace.time_outs} retransmission time-outs"
+        click.echo(f"lost in buffers of {format_size(network.buffers.buffer_bytes)}: {lost}")
     if not charges_overheads(platform.smpi_options()):
         click.echo(
             "The platform has no overheads: messages cost the processors nothing, and small ones seem too cheap."

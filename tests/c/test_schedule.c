@@ -1,5 +1,5 @@
-/* Every algorithm recorded and played, for what the sanitizers see: all process counts up to 24, both kinds of network,
- * eager messages and messages that wait for their receives. */
+/* Every algorithm recorded and played, for what the sanitizers see: all process counts up to 24, models, ports and
+ * ports with finite buffers, eager messages and messages that wait for their receives. */
 #include "collwise.h"
 #include "engine.h"
 
@@ -10,6 +10,8 @@
 
 enum { MOST_PROCS = 24, GROUP = 4, MESSAGE_BYTES = 40000, PART_BYTES = 4096 };
 
+typedef enum { MODEL, OVER_PORTS, WITH_BUFFERS, KINDS } network_kind;
+
 /* Tables of one class of nodes in which every entry is the same. */
 static double *filled(size_t count, double value) {
     double *table = malloc((count + 1) * sizeof *table);
@@ -19,8 +21,9 @@ static double *filled(size_t count, double value) {
     return table;
 }
 
-/* Plays a schedule where nodes have `per_node` processes. Returns the time, or nan if that failed. */
-static double play(const schedule *made, int per_node, int over_ports, schedule_protocol protocol) {
+/* Plays a schedule where nodes have `per_node` processes; the buffers hold two packets. Returns the time, or nan if
+ * that failed. */
+static double play(const schedule *made, int per_node, network_kind kind, schedule_protocol protocol) {
     size_t sizes = made->size_count;
     int nodes = (made->procs + per_node - 1) / per_node, groups = (nodes + GROUP - 1) / GROUP;
     int32_t node_of[MOST_PROCS], class_of[MOST_PROCS] = {0}, group_of[MOST_PROCS];
@@ -55,7 +58,7 @@ static double play(const schedule *made, int per_node, int over_ports, schedule_
                                 .receive_gap_seconds = transfer,
                                 .local_latency_seconds = nothing,
                                 .local_transfer_seconds = transfer};
-    if (over_ports) {
+    if (kind != MODEL) {
         network.out_rate = network.in_rate = &rate;
         network.burst_bytes = &burst;
         network.load_bytes = load;
@@ -66,6 +69,12 @@ static double play(const schedule *made, int per_node, int over_ports, schedule_
         network.group_of = group_of;
         network.groups = groups;
         network.uplink_rate = uplinks;
+    }
+    if (kind == WITH_BUFFERS) {
+        network.packet_bytes = 1000;
+        network.buffer_bytes = 2500;
+        network.retransmission_seconds = 0.01;
+        network.initial_window_packets = 4;
     }
     schedule_result result = schedule_play(made, &network, 0, NULL, NULL);
     if (result.failed) {
@@ -98,13 +107,12 @@ static int check(const collwise_algorithm *algorithm, int procs) {
     }
     int failures = 0;
     for (int per_node = 1; per_node <= 3; per_node++) {
-        for (int over_ports = 0; over_ports <= 1; over_ports++) {
+        for (network_kind kind = MODEL; kind < KINDS; kind++) {
             for (schedule_protocol protocol = SCHEDULE_EAGER; protocol <= SCHEDULE_DEFERRED; protocol++) {
-                double seconds = play(made, per_node, over_ports, protocol);
-                if (!(seconds >= 0 && (procs == 1 || seconds > 0)) ||
-                    seconds != play(made, per_node, over_ports, protocol)) {
-                    fprintf(stderr, "%s %s, P = %d, %d on a node, ports %d, protocol %d: %g s\n", algorithm->collective,
-                            algorithm->name, procs, per_node, over_ports, (int)protocol, seconds);
+                double seconds = play(made, per_node, kind, protocol);
+                if (!(seconds >= 0 && (procs == 1 || seconds > 0)) || seconds != play(made, per_node, kind, protocol)) {
+                    fprintf(stderr, "%s %s, P = %d, %d on a node, kind %d, protocol %d: %g s\n", algorithm->collective,
+                            algorithm->name, procs, per_node, (int)kind, (int)protocol, seconds);
                     failures++;
                 }
             }
@@ -116,12 +124,12 @@ static int check(const collwise_algorithm *algorithm, int procs) {
 
 /* Wrong cases are refused with a reason. */
 static int check_refusals(void) {
-    const schedule_case wrong[] = {{"collective", "bcast", "none", 4, 0, 1, 0, 0, 0, 0},
-                                   {"collective", "bcast", "chain", 0, 0, 1, 0, 0, 0, 0},
-                                   {"collective", "bcast", "chain", 4, 4, 1, 0, 0, 0, 0},
-                                   {"none", "bcast", "chain", 4, 0, 1, 0, 0, 0, 0},
-                                   {"collective", "allgather", "neighbor_exchange", 3, 0, 1, 0, 0, 0, 0},
-                                   {"collective", "bcast", "chain", 4, 0, (uint64_t)1 << 31, 0, 0, 0, 0}};
+    const schedule_case wrong[] = {{"collective", "bcast", "none", 4, 0, 1, 0, 0, 0, 0, NULL},
+                                   {"collective", "bcast", "chain", 0, 0, 1, 0, 0, 0, 0, NULL},
+                                   {"collective", "bcast", "chain", 4, 4, 1, 0, 0, 0, 0, NULL},
+                                   {"none", "bcast", "chain", 4, 0, 1, 0, 0, 0, 0, NULL},
+                                   {"collective", "allgather", "neighbor_exchange", 3, 0, 1, 0, 0, 0, 0, NULL},
+                                   {"collective", "bcast", "chain", 4, 0, (uint64_t)1 << 31, 0, 0, 0, 0, NULL}};
     int failures = 0;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char problem[200] = "";

@@ -118,6 +118,18 @@ def test_sizes_that_processes_tell_one_another_arrive_in_the_recording() -> None
             assert schedule.message_bytes == sum(range(1, 9)) * 1000 + sum(range(1, 8)) * 8
 
 
+def test_a_placement_gives_each_process_a_node() -> None:
+    """Algorithms that split no communicator do not depend on it; tests/c/test_splits.c has some that do."""
+    case = Case("allreduce", "ring", 12, 8 * 12)
+    for node_of in (None, np.arange(12) % 3, [0] * 12):
+        placed = Schedule(case, node_of)
+        assert (placed.programs, placed.messages) == (1, 2 * 11 * 12)
+    with pytest.raises(UsageError, match="node_of places 11 processes, not 12"):
+        Schedule(case, [0] * 11)
+    with pytest.raises(UsageError, match="a process is on a node with a negative number"):
+        Schedule(case, [*range(11), -1])
+
+
 def test_errors_name_what_is_wrong() -> None:
     for case, expected in (
         (Case("bcast", "none", 4, 8), "unknown algorithm"),
@@ -131,7 +143,14 @@ def test_errors_name_what_is_wrong() -> None:
 
 @pytest.mark.parametrize(
     ("statement", "compiles"),
-    [("MPI_Send(data, 1, MPI_BYTE, 0, 1, comm)", True), ("MPI_Bcast(data, 1, MPI_BYTE, 0, comm)", False)],
+    [
+        ("MPI_Send(data, 1, MPI_BYTE, 0, 1, comm)", True),
+        ("MPI_Bcast(data, 1, MPI_BYTE, 0, comm)", False),
+        ("MPI_Comm_split(comm, 0, 0, &comm); MPI_Comm_free(&comm)", True),
+        ("MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm)", True),
+        ("MPI_Comm_dup(comm, &comm)", False),
+        ("MPI_Comm_create_group(comm, 0, 0, &comm)", False),
+    ],
 )
 def test_calls_that_cannot_be_recorded_do_not_compile(tmp_path: Path, statement: str, compiles: bool) -> None:
     source = tmp_path / "algorithm.c"

@@ -1,0 +1,29 @@
+/* The communicators of a recorded program: the members of each, and their division by colour and key. */
+#ifndef COLLWISE_COMMUNICATORS_H
+#define COLLWISE_COMMUNICATORS_H
+
+#include <stddef.h>
+
+typedef struct communicators communicators;
+
+/* Communicators have the numbers of MPI_Comm: 0 is MPI_COMM_NULL, 1 the world of all `procs` processes. Returns NULL if
+ * memory runs out. */
+communicators *communicators_make(int procs);
+void communicators_free(communicators *of);
+
+/* How many members it has, 0 if there is no such communicator. */
+int communicators_size(const communicators *of, int number);
+/* A member's rank in the world, and the rank of a process of the world, which is -1 if it is no member. */
+int communicators_member(const communicators *of, int number, int rank);
+int communicators_rank(const communicators *of, int number, int process);
+
+enum { COMMUNICATORS_UNKNOWN = -1 };
+
+/* The member with that rank calls for a division, as MPI_Comm_split does; the processes with each colour but
+ * `no_colour` become a communicator. Returns 0 if memory runs out. */
+int communicators_divide(communicators *of, int number, int rank, int colour, int no_colour, int key);
+/* The communicator that the member got of its last call, 0 for `no_colour`; COMMUNICATORS_UNKNOWN as long as a member
+ * has not called. May be asked again only while it is unknown. */
+int communicators_part(communicators *of, int number, int rank);
+
+#endif

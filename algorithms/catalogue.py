@@ -41,6 +41,7 @@ class Algorithm:
     defaults: Mapping[str, int] = field(default_factory=dict)
     smpi: str = ""
     smpi_segment_bytes: int = 0
+    by_node: bool = False
 
     @property
     def part_parameter(self) -> str:

@@ -1,0 +1,8 @@
+/* Broadcast over two levels, as bcast/hierarchical.c, along a chain of the nodes' leaders, and a chain of the processes
+ * of each node: for many segments. */
+#include "internal.h"
+
+void collwise_bcast_hierarchical_chain(char *data, size_t bytes, int root, MPI_Comm comm, collwise_parameters with) {
+    collwise_two_levels tree = collwise_two_levels_of(COLLWISE_CHAIN, COLLWISE_CHAIN, root, comm);
+    collwise_two_level_bcast(data, bytes, &tree, with.segment_bytes);
+}

@@ -111,167 +111,28 @@ collwise_levels collwise_levels_of(int root, MPI_Comm comm) {
                              .is_leader = nodes->place_of[rank] == leader};
 }
 
-static int depth_of(collwise_topology topology, int procs, int root, int rank) {
-    int depth = 0;
-    for (int at = rank; at != root; depth++) {
-        at = collwise_tree_at(topology, procs, root, at, 0).parent;
+/* --- Blocks in the order of nodes --------------------------------------------------------------------------------- */
+
+int collwise_are_equal(const collwise_nodes *nodes) {
+    return nodes->first[nodes->nodes] == nodes->nodes * nodes->largest;
+}
+
+size_t *collwise_node_offsets(const collwise_nodes *nodes, size_t block_bytes, MPI_Comm comm) {
+    size_t *offsets = collwise_allocate(((size_t)nodes->nodes + 1) * sizeof *offsets, comm);
+    for (int node = 0; node <= nodes->nodes; node++) {
+        offsets[node] = (size_t)nodes->first[node] * block_bytes;
     }
-    return depth;
+    return offsets;
 }
 
-collwise_two_levels collwise_two_levels_of(collwise_topology between, collwise_topology within, int root,
-                                           MPI_Comm comm) {
-    collwise_levels levels = collwise_levels_of(root, comm);
-    int nodes = levels.nodes->nodes, place = levels.nodes->place_of[collwise_rank_in(comm)];
-    int on_node = collwise_node_size(levels.nodes, levels.own_node);
-    collwise_two_levels made = {
-        .levels = levels,
-        .between = {.parent = -1},
-        .within = collwise_tree_at(within, on_node, levels.leader, place, 0),
-        .depth =
-            depth_of(between, nodes, levels.top, levels.own_node) + depth_of(within, on_node, levels.leader, place),
-    };
-    if (levels.is_leader) {
-        made.between = collwise_tree_at(between, nodes, levels.top, levels.own_node, 0);
-    }
-    made.parent = levels.is_leader ? made.between.parent : made.within.parent;
-    made.parents_comm = levels.is_leader ? levels.between : levels.node;
-    return made;
-}
-
-/* --- The ways down and up ----------------------------------------------------------------------------------------- */
-
-/* Sends one segment to the children on both levels. */
-typedef struct {
-    const collwise_two_levels *tree;
-    collwise_requests between, within;
-} sender;
-
-static sender sender_make(const collwise_two_levels *tree) {
-    return (sender){.tree = tree,
-                    .between = collwise_requests_make(tree->between.child_count, tree->levels.between),
-                    .within = collwise_requests_make(tree->within.child_count, tree->levels.node)};
-}
-
-static void send_to_children(collwise_requests *under_way, const collwise_tree *tree, const char *data, size_t bytes) {
-    collwise_wait(under_way); /* the segment before */
-    for (int child = 0; child < tree->child_count; child++) {
-        collwise_start_send(under_way, data, bytes, collwise_tree_child(tree, child));
+void collwise_put_by_node(char *by_node, const char *by_rank, size_t block_bytes, const collwise_nodes *nodes) {
+    for (int i = 0; i < nodes->first[nodes->nodes]; i++) {
+        collwise_copy(by_node + (size_t)i * block_bytes, by_rank + (size_t)nodes->ranks[i] * block_bytes, block_bytes);
     }
 }
 
-static void send_down(sender *to, const char *data, size_t bytes) {
-    send_to_children(&to->between, &to->tree->between, data, bytes);
-    send_to_children(&to->within, &to->tree->within, data, bytes);
-}
-
-static void sender_finish(sender *to) {
-    collwise_wait(&to->between);
-    collwise_wait(&to->within);
-    collwise_requests_free(&to->between);
-    collwise_requests_free(&to->within);
-}
-
-/* Receives and combines the children's segments, those of the same node first. */
-typedef struct {
-    const collwise_two_levels *tree;
-    collwise_contributions between, within;
-} receiver;
-
-static receiver receiver_make(const collwise_two_levels *tree, collwise_segment first, const collwise_operation *op) {
-    return (receiver){.tree = tree,
-                      .between = collwise_contributions_make(&tree->between, first, op, tree->levels.between),
-                      .within = collwise_contributions_make(&tree->within, first, op, tree->levels.node)};
-}
-
-static void combine_children(char *sum, size_t elements, const collwise_operation *op, receiver *from) {
-    collwise_contributions_combine(&from->within, sum, elements, op);
-    collwise_contributions_combine(&from->between, sum, elements, op);
-}
-
-static void receiver_free(receiver *from) {
-    collwise_contributions_free(&from->within);
-    collwise_contributions_free(&from->between);
-}
-
-void collwise_two_level_bcast(char *data, size_t bytes, const collwise_two_levels *tree, size_t segment_bytes) {
-    collwise_segment segment = collwise_byte_segments(collwise_whole(bytes), segment_bytes);
-    collwise_incoming incoming = collwise_incoming_make(data, 1, segment, tree->parent, tree->parents_comm);
-    sender sends = sender_make(tree);
-    for (; segment.count > 0; collwise_next_segment(&segment)) {
-        collwise_incoming_wait(&incoming);
-        send_down(&sends, data + segment.first, segment.count);
+void collwise_put_by_rank(char *by_rank, const char *by_node, size_t block_bytes, const collwise_nodes *nodes) {
+    for (int i = 0; i < nodes->first[nodes->nodes]; i++) {
+        collwise_copy(by_rank + (size_t)nodes->ranks[i] * block_bytes, by_node + (size_t)i * block_bytes, block_bytes);
     }
-    sender_finish(&sends);
-    collwise_incoming_free(&incoming);
-}
-
-/* A leader's part. The sum of one segment is on its way to the parent while that of the next one is made. */
-static void reduce_as_leader(const char *data, char *result, size_t elements, const collwise_operation *op,
-                             const collwise_two_levels *tree, size_t segment_bytes) {
-    collwise_segment segment = collwise_element_segments(collwise_whole(elements), op, segment_bytes);
-    size_t unit = op->element_bytes, most = segment.count;
-    int is_top = tree->parent < 0;
-    char *sums = is_top ? NULL : collwise_scratch(2 * most * unit, tree->levels.node);
-    receiver children = receiver_make(tree, segment, op);
-    collwise_requests to_parent = collwise_requests_make(1, tree->parents_comm);
-    for (size_t i = 0; segment.count > 0; i++, collwise_next_segment(&segment)) {
-        char *sum = is_top ? result + segment.first * unit : sums + i % 2 * most * unit;
-        collwise_copy(sum, data + segment.first * unit, segment.count * unit);
-        combine_children(sum, segment.count, op, &children);
-        if (!is_top) {
-            collwise_wait(&to_parent);
-            collwise_start_send(&to_parent, sum, segment.count * unit, tree->parent);
-        }
-    }
-    collwise_wait(&to_parent);
-    collwise_requests_free(&to_parent);
-    receiver_free(&children);
-    collwise_scratch_free(sums);
-}
-
-void collwise_two_level_reduce(const char *data, char *result, size_t elements, const collwise_operation *op,
-                               const collwise_two_levels *tree, size_t segment_bytes) {
-    if (!tree->levels.is_leader) {
-        collwise_tree_reduce(data, NULL, elements, op, &tree->within, tree->levels.leader, segment_bytes,
-                             tree->levels.node);
-    } else if (tree->within.child_count == 0) {
-        collwise_tree_reduce(data, result, elements, op, &tree->between, tree->levels.top, segment_bytes,
-                             tree->levels.between);
-    } else {
-        reduce_as_leader(data, result, elements, op, tree, segment_bytes);
-    }
-}
-
-void collwise_two_level_allreduce(char *data, size_t elements, const collwise_operation *op,
-                                  const collwise_two_levels *tree, size_t segment_bytes) {
-    collwise_segment up = collwise_element_segments(collwise_whole(elements), op, segment_bytes), down = up;
-    size_t unit = op->element_bytes, lag = 2 * (size_t)tree->depth;
-    receiver children = receiver_make(tree, up, op);
-    sender sends = sender_make(tree);
-    collwise_requests to_parent = collwise_requests_make(1, tree->parents_comm);
-    collwise_incoming incoming = {0};
-    for (size_t step = 0; down.count > 0; step++) {
-        char *sum = data + up.first * unit;
-        combine_children(sum, up.count, op, &children);
-        collwise_wait(&to_parent);
-        if (step == 1 && tree->parent >= 0) { /* from now on segment 0 may be overwritten */
-            incoming = collwise_incoming_make(data, unit, down, tree->parent, tree->parents_comm);
-        }
-        if (up.count > 0 && tree->parent >= 0) {
-            collwise_start_send(&to_parent, sum, up.count * unit, tree->parent);
-        }
-        collwise_next_segment(&up);
-        if (step >= lag) {
-            if (tree->parent >= 0) {
-                collwise_incoming_wait(&incoming);
-            }
-            send_down(&sends, data + down.first * unit, down.count * unit);
-            collwise_next_segment(&down);
-        }
-    }
-    collwise_incoming_free(&incoming);
-    collwise_requests_free(&to_parent);
-    sender_finish(&sends);
-    receiver_free(&children);
 }

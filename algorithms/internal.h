@@ -270,27 +270,31 @@ typedef struct {
 
 collwise_levels collwise_levels_of(int root, MPI_Comm comm);
 
-/* A tree of the leaders, and one below each of them on its node. The process has no peers in `between` unless it is a
- * leader. */
-typedef struct {
-    collwise_levels levels;
-    collwise_tree between, within;
-    int parent; /* -1 at the root */
-    MPI_Comm parents_comm;
-    int depth; /* the number of edges up to the root */
-} collwise_two_levels;
+collwise_gather_function collwise_gather_binomial;
+collwise_scatter_function collwise_scatter_binomial;
+collwise_scatterv_function collwise_scatterv_linear;
 
-collwise_two_levels collwise_two_levels_of(collwise_topology between, collwise_topology within, int root,
-                                           MPI_Comm comm);
+/* Whether all nodes have equally many processes. */
+int collwise_are_equal(const collwise_nodes *nodes);
+/* The offsets of the nodes' blocks, one block a process, in the order of nodes; one more for the end. Freed with
+ * free(). */
+size_t *collwise_node_offsets(const collwise_nodes *nodes, size_t block_bytes, MPI_Comm comm);
+/* One block a process, from the order of ranks to that of nodes and places, and back. */
+void collwise_put_by_node(char *by_node, const char *by_rank, size_t block_bytes, const collwise_nodes *nodes);
+void collwise_put_by_rank(char *by_rank, const char *by_node, size_t block_bytes, const collwise_nodes *nodes);
 
-/* Collectives over both trees. Segments of one level are under way while others are on the other level. */
-void collwise_two_level_bcast(char *data, size_t bytes, const collwise_two_levels *tree, size_t segment_bytes);
-void collwise_two_level_reduce(const char *data, char *result, size_t elements, const collwise_operation *op,
-                               const collwise_two_levels *tree, size_t segment_bytes);
-/* A process asks for the result of a segment 2 depth segments after it sent its own contribution up, which is the time
- * that the result takes from there to the root and back. */
-void collwise_two_level_allreduce(char *data, size_t elements, const collwise_operation *op,
-                                  const collwise_two_levels *tree, size_t segment_bytes);
+/* --- Trees over both levels (two_levels.c) ------------------------------------------------------------------------ */
+
+/* Collectives over trees of one form, one of the leaders and one on each node. Segments are under way on one level
+ * while others are on the other. */
+void collwise_two_level_bcast(collwise_topology topology, char *data, size_t bytes, int root, MPI_Comm comm,
+                              collwise_parameters with);
+/* Reductions keep rank order if subtrees hold consecutive ranks. If the operation does not commute, process 0 is the
+ * root of the trees; where nodes do not have consecutive ranks either, there is one binomial tree. */
+void collwise_two_level_reduce(collwise_topology topology, const char *data, char *result, size_t elements,
+                               const collwise_operation *op, int root, MPI_Comm comm, collwise_parameters with);
+void collwise_two_level_allreduce(collwise_topology topology, char *data, size_t elements, const collwise_operation *op,
+                                  MPI_Comm comm, collwise_parameters with);
 
 /* --- Two trees (two_tree_edges.c) --------------------------------------------------------------------------------- */
 

@@ -3,6 +3,5 @@
 #include "internal.h"
 
 void collwise_bcast_hierarchical_chain(char *data, size_t bytes, int root, MPI_Comm comm, collwise_parameters with) {
-    collwise_two_levels tree = collwise_two_levels_of(COLLWISE_CHAIN, COLLWISE_CHAIN, root, comm);
-    collwise_two_level_bcast(data, bytes, &tree, with.segment_bytes);
+    collwise_two_level_bcast(COLLWISE_CHAIN, data, bytes, root, comm, with);
 }

@@ -12,20 +12,5 @@
 
 void collwise_reduce_hierarchical(const char *data, char *result, size_t elements, const collwise_operation *op,
                                   int root, MPI_Comm comm, collwise_parameters with) {
-    int rank = collwise_rank_in(comm), top = op->commutative ? root : 0;
-    size_t bytes = elements * op->element_bytes;
-    collwise_two_levels tree =
-        collwise_two_levels_of(COLLWISE_IN_ORDER_BINOMIAL, COLLWISE_IN_ORDER_BINOMIAL, top, comm);
-    if (!op->commutative && !tree.levels.nodes->in_order) {
-        collwise_reduce_binomial(data, result, elements, op, root, comm, with);
-        return;
-    }
-    char *at_top = rank == top && rank != root ? collwise_scratch(bytes, comm) : result;
-    collwise_two_level_reduce(data, at_top, elements, op, &tree, with.segment_bytes);
-    if (top != root && rank == top) {
-        collwise_send(at_top, bytes, root, comm);
-        collwise_scratch_free(at_top);
-    } else if (top != root && rank == root) {
-        collwise_receive(result, bytes, top, comm);
-    }
+    collwise_two_level_reduce(COLLWISE_IN_ORDER_BINOMIAL, data, result, elements, op, root, comm, with);
 }

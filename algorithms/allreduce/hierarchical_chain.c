@@ -1,0 +1,8 @@
+/* Allreduce over two levels, as allreduce/hierarchical.c, along chains of the processes of each node and of the nodes'
+ * leaders: for many segments. */
+#include "internal.h"
+
+void collwise_allreduce_hierarchical_chain(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,
+                                           collwise_parameters with) {
+    collwise_two_level_allreduce(COLLWISE_CHAIN, data, elements, op, comm, with);
+}

@@ -1,6 +1,7 @@
 /* Allgather over two levels: a gather up an in-order binomial tree to the leader of each node (gather/binomial.c), an
  * allgather by the leaders (allgatherv/bruck.c), and a segmented broadcast of all blocks down a binomial tree on each
- * node (bcast/binomial.c). */
+ * node (bcast/binomial.c). For one segment and N nodes of n processes, with alpha' and beta' within nodes:
+ *     T = ceil(log2 N) alpha + (N - 1) n m beta + ceil(log2 n) (2 alpha' + N n m beta') + (n - 1) m beta' */
 #include "internal.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* Alltoall over two levels: the processes of a node send all their blocks to its leader (gather/binomial.c), the
  * leaders exchange the blocks of their nodes pairwise (alltoallv/pairwise.c), each two of them in one message, and send
  * their processes what came for them (scatter/binomial.c). A node thereby sends another one message instead of one for
- * each pair of processes. */
+ * each pair of processes. For N nodes of n processes, with alpha' and beta' within nodes:
+ *     T = 2 (ceil(log2 n) alpha' + (n - 1) N n m beta') + (N - 1) (alpha + n n m beta) */
 #include "internal.h"
 
 #include <stdlib.h>

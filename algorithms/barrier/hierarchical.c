@@ -1,5 +1,7 @@
 /* Barrier over two levels: signals up an in-order binomial tree to the leader of each node, a dissemination barrier of
- * the leaders (barrier/bruck.c), and signals down the same trees (barrier/tree.c). */
+ * the leaders (barrier/bruck.c), and signals down the same trees (barrier/tree.c). For N nodes of n processes, with
+ * alpha' within nodes:
+ *     T = 2 ceil(log2 n) alpha' + ceil(log2 N) alpha */
 #include "internal.h"
 
 void collwise_barrier_hierarchical(MPI_Comm comm, collwise_parameters with) {

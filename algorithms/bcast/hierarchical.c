@@ -6,7 +6,10 @@
  *     starts to send it to its children on the same node (sb)
  *
  * and starts neither before the sends of the previous segment to the same children have ended. The broadcast of a
- * segment within a node therefore goes on while the next one arrives from other nodes (sbib). */
+ * segment within a node therefore goes on while the next one arrives from other nodes (sbib).
+ *
+ * For one segment and N nodes of n processes, powers of two, with alpha' and beta' within nodes:
+ *     T = log2 N (alpha + m beta) + log2 n (alpha' + m beta') */
 #include "internal.h"
 
 void collwise_bcast_hierarchical(char *data, size_t bytes, int root, MPI_Comm comm, collwise_parameters with) {

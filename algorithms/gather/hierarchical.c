@@ -1,6 +1,7 @@
 /* Gather over two levels: up an in-order binomial tree to the leader of each node, and from the leaders, of which the
  * root is one, up a tree of their own, binomial (gather/binomial.c) if all nodes have equally many processes, else
- * linear (gatherv/linear.c). */
+ * linear (gatherv/linear.c). For N nodes of n processes, with alpha' and beta' within nodes:
+ *     T = ceil(log2 n) alpha' + (n - 1) m beta' + ceil(log2 N) alpha + (N - 1) n m beta */
 #include "internal.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Scatter over two levels: from the root to one leader of each node down a tree, binomial (scatter/binomial.c) if all
  * nodes have equally many processes, else linear (scatterv/linear.c), and down an in-order binomial tree on each node.
- * The root is the leader of its node. */
+ * The root is the leader of its node. For N nodes of n processes, with alpha' and beta' within nodes:
+ *     T = ceil(log2 N) alpha + (N - 1) n m beta + ceil(log2 n) alpha' + (n - 1) m beta' */
 #include "internal.h"
 
 #include <stdlib.h>

@@ -39,28 +39,20 @@ static two_levels two_levels_of(collwise_topology topology, int root, MPI_Comm c
     return made;
 }
 
-/* Sends one segment to the children on both levels. */
+/* Sends segments to the children on both levels. */
 typedef struct {
-    const two_levels *tree;
     collwise_requests between, within;
 } sender;
 
 static sender sender_make(const two_levels *tree) {
-    return (sender){.tree = tree,
-                    .between = collwise_requests_make(tree->between.child_count, tree->levels.between),
+    return (sender){.between = collwise_requests_make(tree->between.child_count, tree->levels.between),
                     .within = collwise_requests_make(tree->within.child_count, tree->levels.node)};
 }
 
 static void send_to_children(collwise_requests *under_way, const collwise_tree *tree, const char *data, size_t bytes) {
-    collwise_wait(under_way); /* the segment before */
     for (int child = 0; child < tree->child_count; child++) {
         collwise_start_send(under_way, data, bytes, collwise_tree_child(tree, child));
     }
-}
-
-static void send_down(sender *to, const char *data, size_t bytes) {
-    send_to_children(&to->between, &to->tree->between, data, bytes);
-    send_to_children(&to->within, &to->tree->within, data, bytes);
 }
 
 static void sender_finish(sender *to) {
@@ -100,7 +92,11 @@ void collwise_two_level_bcast(collwise_topology topology, char *data, size_t byt
     sender sends = sender_make(&tree);
     for (; segment.count > 0; collwise_next_segment(&segment)) {
         collwise_incoming_wait(&incoming);
-        send_down(&sends, data + segment.first, segment.count);
+        /* On each level the segment before has left. */
+        collwise_wait(&sends.between);
+        send_to_children(&sends.between, &tree.between, data + segment.first, segment.count);
+        collwise_wait(&sends.within);
+        send_to_children(&sends.within, &tree.within, data + segment.first, segment.count);
     }
     sender_finish(&sends);
     collwise_incoming_free(&incoming);
@@ -162,52 +158,6 @@ void collwise_two_level_reduce(collwise_topology topology, const char *data, cha
     }
 }
 
-/* The results of segments, as the parent sends them: each receive is posted as soon as the process's own contribution
- * has left its place, many segments ahead of the one that is waited for. */
-typedef struct {
-    char *data;
-    size_t unit_bytes;
-    int source;
-    collwise_segment next; /* to be posted */
-    size_t posted, waited, room;
-    collwise_requests *receives; /* a ring */
-} results;
-
-static results results_make(char *data, size_t unit_bytes, collwise_segment first, size_t ahead,
-                            const two_levels *tree) {
-    results made = {.data = data,
-                    .unit_bytes = unit_bytes,
-                    .source = tree->parent,
-                    .next = first,
-                    .room = collwise_least(ahead, collwise_segments_left(&first))};
-    made.receives = collwise_allocate(made.room * sizeof *made.receives, tree->levels.node);
-    for (size_t i = 0; i < made.room; i++) {
-        made.receives[i] = collwise_requests_make(1, tree->parents_comm);
-    }
-    return made;
-}
-
-static void post_result(results *of) {
-    if (of->source >= 0 && of->next.count > 0) {
-        collwise_start_receive(&of->receives[of->posted++ % of->room], of->data + of->next.first * of->unit_bytes,
-                               of->next.count * of->unit_bytes, of->source);
-        collwise_next_segment(&of->next);
-    }
-}
-
-static void wait_for_result(results *of) {
-    if (of->source >= 0) {
-        collwise_wait(&of->receives[of->waited++ % of->room]);
-    }
-}
-
-static void results_free(results *of) {
-    for (size_t i = 0; i < of->room; i++) {
-        collwise_requests_free(&of->receives[i]);
-    }
-    free(of->receives);
-}
-
 /* A result comes back after the latencies and transfers of all edges to the root and back. A process sends so many
  * segments up before it waits for one, if a latency is the transfer of 32 KiB, as it is about in common networks. */
 static size_t segments_ahead(const two_levels *tree, size_t segment_bytes) {
@@ -215,32 +165,37 @@ static size_t segments_ahead(const two_levels *tree, size_t segment_bytes) {
     return 2 * (size_t)tree->depth * (1 + (latency_bytes + segment_bytes / 2) / segment_bytes);
 }
 
+/* Sends down are waited for in the end only: a child asks for a segment many steps later than its parent sends it, and
+ * each waits for the other's segments up meanwhile. */
 static void reduce_and_bcast(char *data, size_t elements, const collwise_operation *op, const two_levels *tree,
                              size_t segment_bytes) {
     collwise_segment up = collwise_element_segments(collwise_whole(elements), op, segment_bytes), down = up;
     size_t unit = op->element_bytes, ahead = segments_ahead(tree, up.size * unit);
     receiver children = receiver_make(tree, up, op);
     sender sends = sender_make(tree);
-    results from_parent = results_make(data, unit, down, ahead, tree);
+    collwise_incoming from_parent = {0};
     collwise_requests to_parent = collwise_requests_make(1, tree->parents_comm);
     for (size_t step = 0; down.count > 0; step++) {
         char *sum = data + up.first * unit;
         combine_children(sum, up.count, op, &children);
         collwise_wait(&to_parent);
-        if (step > 0) {
-            post_result(&from_parent);
+        if (step == 1 && tree->parent >= 0) { /* the sum of the first segment has left its place */
+            from_parent = collwise_incoming_make(data, unit, down, tree->parent, tree->parents_comm);
         }
         if (up.count > 0 && tree->parent >= 0) {
             collwise_start_send(&to_parent, sum, up.count * unit, tree->parent);
         }
         collwise_next_segment(&up);
         if (step >= ahead) {
-            wait_for_result(&from_parent);
-            send_down(&sends, data + down.first * unit, down.count * unit);
+            if (tree->parent >= 0) {
+                collwise_incoming_wait(&from_parent);
+            }
+            send_to_children(&sends.between, &tree->between, data + down.first * unit, down.count * unit);
+            send_to_children(&sends.within, &tree->within, data + down.first * unit, down.count * unit);
             collwise_next_segment(&down);
         }
     }
-    results_free(&from_parent);
+    collwise_incoming_free(&from_parent);
     collwise_requests_free(&to_parent);
     sender_finish(&sends);
     receiver_free(&children);

@@ -100,6 +100,11 @@ class Collective:
         """Names of the algorithms that can be chosen."""
         return tuple(name for name, algorithm in self.algorithms.items() if algorithm.selectable)
 
+    @property
+    def by_node(self) -> tuple[str, ...]:
+        """Names of the algorithms that treat the processes of one node differently from others."""
+        return tuple(name for name, algorithm in self.algorithms.items() if algorithm.by_node)
+
 
 @dataclass(frozen=True)
 class Catalogue:

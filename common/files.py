@@ -10,6 +10,11 @@ from collwise.common.errors import UsageError
 
 
 def write_text(path: Path, text: str) -> None:
+    """Writes text as UTF-8, as `write_bytes` does."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
     """Writes a temporary file in the same folder and renames it, so that no half-written file is left.
 
     Missing folders are created. A symbolic link stays one: its target is replaced. Devices and pipes are written
@@ -17,13 +22,13 @@ def write_text(path: Path, text: str) -> None:
     """
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
             return
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_bytes(data)
             temporary.replace(target)
         finally:
             with contextlib.suppress(OSError):
@@ -33,7 +38,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def writable_folder(folder: Path) -> Path:
-    """Returns the folder, creating it if it is missing. Raises UsageError, naming it, if it is not writable."""
+    """Returns the folder, which whoever writes into it creates. Raises UsageError, naming it, if it is not writable."""
     reason = _why_not_writable(folder)
     if reason:
         raise UsageError(f"cannot write into {folder}: {reason}")
@@ -58,7 +63,8 @@ def new_file(path: Path, force: bool = False) -> Path:
 
 
 def _why_not_writable(folder: Path) -> str:
-    """The reason why no file can be created in the folder; empty if one can."""
+    """The reason why no file can be created in the folder; empty if one can. Folders made to find out do not stay."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".collwise-{os.getpid()}.part"
@@ -66,4 +72,8 @@ def _why_not_writable(folder: Path) -> str:
         probe.unlink()
     except OSError as problem:
         return problem.strerror or str(problem)
+    finally:
+        for one in missing:
+            with contextlib.suppress(OSError):
+                one.rmdir()
     return ""

@@ -1,9 +1,11 @@
 """Writes the pages, tables and figures of the documentation that show results, and the README's blocks of results.
 
-    .venv/bin/python docs/regenerate.py
+    .venv/bin/python docs/regenerate.py [algorithms] [crosscheck] [evaluation] [validation] [results]
 
-It takes about forty minutes, most of them for the evaluation of models and for measuring on test beds, which needs the
-right to create network namespaces. Nothing that it writes is edited by hand.
+Without names it writes all pages, which takes about forty minutes, most of them for the evaluation of models and for
+measuring on test beds, which needs the right to create network namespaces. `results` includes the README's block of
+results, `validation` that of measured times. Nothing that it writes is edited by hand. docs/engines.md is written by
+benchmarks/engines.py.
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.algorithms import ids_text, parameters_text, reservation_text
 from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
-from collwise.studies.cli.demo import CLUSTERS, SHOWN
-from collwise.studies.figures.picks import picks_by_size
+from collwise.studies.cli.demo import BY_ENGINE, BY_MODEL, CLUSTERS, SHOWN
+from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
 from collwise.studies.reports.markdown import markdown_table
 from collwise.studies.reports.validation_report import OWN
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
@@ -36,37 +39,67 @@ from collwise.validation.correctness import crosscheck
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
+from collwise.validation.fitting.path_against_formulas import REASONS, algorithms_with_both, counted
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
-from collwise.validation.selection.tuning import Tuning, tune
+from collwise.validation.selection.tuning import Tuning, tune, tune_by_engine
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED
 from collwise.validation.three_way.verdict import ALL, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
+COUNTED_PROCS = range(2, 34)
+SHOWN_PROCS = 16
 EVALUATED = ("boba", "frodo", "grisou", "gros")
 NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
 
 
 def main() -> int:
-    (DOCS / "algorithms.md").write_text(algorithms_page(), encoding="utf-8")
-    (DOCS / "crosscheck.md").write_text(crosscheck_page(), encoding="utf-8")
-    (DOCS / "evaluation.md").write_text(evaluation_page(), encoding="utf-8")
-    page = DOCS / "validation.md"
+    pages = {
+        "algorithms": lambda: write(DOCS / "algorithms.md", algorithms_page()),
+        "crosscheck": lambda: write(DOCS / "crosscheck.md", crosscheck_page()),
+        "models": write_models,
+        "evaluation": lambda: write(DOCS / "evaluation.md", evaluation_page()),
+        "validation": write_validation,
+        "results": write_results,
+    }
+    if unknown := [name for name in sys.argv[1:] if name not in pages]:
+        print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}", file=sys.stderr)
+        return 2
+    for name in sys.argv[1:] or pages:
+        pages[name]()
+    return 0
+
+
+def write(page: Path, text: str) -> None:
+    page.write_text(text, encoding="utf-8")
+
+
+def write_models() -> None:
+    page = DOCS / "models.md"
+    write(page, replaced(page.read_text(encoding="utf-8"), "coefficients", coefficients_block()))
+
+
+def write_validation() -> None:
     report, found = validation()
-    page.write_text(replaced(page.read_text(encoding="utf-8"), "validation", report), encoding="utf-8")
+    for page, name, block in (
+        (DOCS / "validation.md", "validation", report),
+        (README, "measured", measured_block(found)),
+    ):
+        write(page, replaced(page.read_text(encoding="utf-8"), name, block))
+
+
+def write_results() -> None:
+    tunings = []
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
-        tunings = [
-            tune(load(name), ("bcast", "gather"), procs, SimulationContext(store), sizes=PAPER_SIZES)
-            for name, procs in CLUSTERS.items()
-        ]
+        context = SimulationContext(store)
+        for name, procs in CLUSTERS.items():
+            tuning = tune(load(name), BY_MODEL, procs, context, sizes=PAPER_SIZES)
+            tunings.append(tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context))
     for tuning in tunings:
         draw_figures(tuning)
-    (DOCS / "results.md").write_text(results_page(tunings), encoding="utf-8")
-    text = README.read_text(encoding="utf-8")
-    text = replaced(text, "results", readme_block(tunings))
-    README.write_text(replaced(text, "measured", measured_block(found)), encoding="utf-8")
-    return 0
+    write(DOCS / "results.md", results_page(tunings))
+    write(README, replaced(README.read_text(encoding="utf-8"), "results", readme_block(tunings)))
 
 
 def evaluation_page() -> str:
@@ -80,7 +113,8 @@ def evaluation_page() -> str:
         "# Scores of the models\n\nThe output of `collwise evaluate --platforms "
         + ",".join(EVALUATED)
         + "` ([models.md](models.md) explains the columns): one process per node, P from 3 to all nodes, "
-        "message sizes from 8 B by factors of 4, broadcast and reduce with whole messages, 1 KiB and 8 KiB segments. "
+        "message sizes from 8 B by factors of 4, algorithms that cut messages with whole ones and segments "
+        "of 1 KiB and 8 KiB. "
         "Parameters are estimated in simulation as well. The least mean slowdown of each collective is bold.\n",
     ]
     for collective in dict.fromkeys(score["collective"] for score in scores):
@@ -104,6 +138,38 @@ def evaluation_page() -> str:
     rows = [(*key, f"{error * 100:.4f} %") for key, error in worst.items()]
     parts.append(markdown_table(["platform", "model", "procedure", "worst error"], rows))
     return "".join(parts)
+
+
+def coefficients_block() -> str:
+    """The coefficients of critical paths beside those of the formulas: equal ones as a list, others as a table."""
+    equal: dict[str, None] = {}
+    rows: list[tuple[str, ...]] = []
+    for collective, algorithm, shape in algorithms_with_both():
+        found = {one.procs: one for one in counted(collective, algorithm, shape, COUNTED_PROCS)}
+        name = f"{collective} {algorithm}"
+        if all(one.equal for one in found.values()):
+            equal.setdefault(name)
+            continue
+        shown = found[SHOWN_PROCS]
+        latencies, messages = zip(*(one.differences for one in found.values()), strict=True)
+        rows.append(
+            (
+                name, str(shape),
+                f"{shown.formula_latencies:g} alpha + {shown.formula_messages:.3g} m beta",
+                f"{shown.path_latencies:g} alpha + {shown.path_messages:.3g} m beta",
+                f"{min(latencies):+.3g} to {max(latencies):+.3g}", f"{min(messages):+.2g} to {max(messages):+.2g}",
+            )
+        )  # fmt: skip
+    differ = {row[0] for row in rows}
+    same = f"Equal in every shape: {', '.join(name for name in equal if name not in differ)}."
+    columns = [
+        "algorithm", "messages", f"formula, P = {SHOWN_PROCS}", f"path, P = {SHOWN_PROCS}",
+        "more latencies", "more multiples of m",
+    ]  # fmt: skip
+    reasons = [f"- **{' '.join(name)}**: {why}" for name, why in REASONS.items()]
+    filled = [textwrap.fill(line, 120, subsequent_indent="  ", break_on_hyphens=False) for line in reasons]
+    parts = [textwrap.fill(same, 120, break_on_hyphens=False), markdown_table(columns, rows).strip(), "\n".join(filled)]
+    return "\n" + "\n\n".join(parts) + "\n\n"
 
 
 def validation() -> tuple[str, dict[str, Any]]:
@@ -246,6 +312,11 @@ def draw_figures(tuning: Tuning) -> None:
         title = f"{collective} on {tuning.platform.title}, simulated"
         stem = f"{tuning.platform.name}-{collective}"
         save(picks_by_size(result.rows, title), DOCS / "figures" / f"{stem}.png")
+    procs = SHOWN[tuning.platform.name]
+    for collective in BY_ENGINE:
+        title = f"{collective} on {tuning.platform.title}, P = {procs}"
+        picture = algorithms_by_engine(tuning.by_engine[collective], procs, title)
+        save(picture, DOCS / "figures" / f"{tuning.platform.name}-{collective}.png")
 
 
 def results_page(tunings: Sequence[Tuning]) -> str:
@@ -261,9 +332,22 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         for collective, result in tuning.comparisons.items():
             parts.append(f"\n## {collective} on {tuning.platform.title}\n\n")
             parts.append(markdown_table(table_columns(result.rows), [table_row(row) for row in result.rows]))
-            parts.append(f"\n{summary_line(result)}.\n")
+            parts.append(f"\n{summary_line(result)}.\n\n{agreement_line(tuning.by_engine[collective])}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each pick over message size]({picture})\n")
+    parts.append(
+        "\n## By the schedule engine\n\n`./collwise demo` prints the same for one process count a cluster. SMPI timed "
+        "every algorithm at a few points, as a check. The clusters have no overheads, so that small segments look too "
+        "cheap, and messages below 8 KiB are not decided ([limits.md](limits.md)).\n"
+    )
+    for tuning in tunings:
+        for collective in BY_ENGINE:
+            choices = tuning.by_engine[collective]
+            parts.append(f"\n### {collective} on {tuning.platform.title}\n\n")
+            parts.append(markdown_table(ENGINE_COLUMNS, engine_rows(choices)))
+            parts.append(f"\n{agreement_line(choices)}.\n")
+            picture = f"figures/{tuning.platform.name}-{collective}.png"
+            parts.append(f"\n![time of each algorithm over message size]({picture})\n")
     parts.append("\n## How well the calibration meets the published figures\n\n")
     parts.append("`collwise calibrate --published --platform NAME`. Gather times in seconds.\n")
     for name in CLUSTERS:
@@ -294,6 +378,10 @@ def readme_block(tunings: Sequence[Tuning]) -> str:
         counts = sorted({row.procs for row in result.rows})
         for collective, compared in tuning.comparisons.items():
             parts.append(f"\n{collective}, P = {', '.join(map(str, counts))}: {summary_line(compared)}.\n")
+        for collective in BY_ENGINE:
+            choices = tuning.by_engine[collective]
+            picks = dict.fromkeys(row[2].partition(",")[0] for row in engine_rows(choices) if row[0] == str(procs))
+            parts.append(f"\n{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}.\n")
     return "".join(parts)
 
 

@@ -1,10 +1,9 @@
-"""Models from parameters, fitted or read from a parameter file of either kind."""
+"""Models with formulas from parameters, fitted or read from a parameter file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from collwise.common.errors import unknown_name
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
@@ -15,7 +14,7 @@ from collwise.models.registry import IMPLEMENTATION_AWARE, models_of_family
 
 
 def load_models(path: str | Path) -> dict[str, CollectiveModel]:
-    """Every model that a parameter file holds, by name; the one it was made for is first.
+    """Every model with formulas that a parameter file holds, by name; the one it was made for is first.
 
     Raises UsageError, naming the file and what is wrong.
     """
@@ -28,16 +27,6 @@ def load_models(path: str | Path) -> dict[str, CollectiveModel]:
 def implementation_aware_models(parameters: ModelParameters) -> dict[str, CollectiveModel]:
     """The models that one fit of implementation-aware parameters serves, by name."""
     return {str(kind): ImplementationAware(parameters, str(kind)) for kind in models_of_family(IMPLEMENTATION_AWARE)}
-
-
-def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
-    """The model of that name, or the one that the file was made for. Raises UsageError where it is not in the file."""
-    models = load_models(path)
-    if name is None:
-        return next(iter(models.values()))
-    if name not in models:
-        raise unknown_name("model", name, models, f"those in {path}")
-    return models[name]
 
 
 def models_of(fitted: FittedParameters) -> dict[str, CollectiveModel]:

@@ -27,15 +27,17 @@ implementation-aware one takes points and gamma and gives parts."""
 IMPLEMENTATION_AWARE = "implementation-aware"
 """The family whose models are fitted together: one fit serves its three sets of formulas."""
 BY_PARTS, AS_PRINTED, TRADITIONAL = "by_parts", "as_printed", "traditional"
+CRITICAL_PATH = "critical_path"
+"""The model that has schedules in place of formulas, and so covers every algorithm of the catalogue."""
 
 
 @dataclass(frozen=True)
 class ModelKind:
     """A model of collectives, whatever the platform. Its name on the command line is `str(kind)`.
 
-    `family` is what `collwise fit --model` fits, `variant` the set of formulas of an implementation-aware model.
-    A `heterogeneous` model has parameters of each pair; a `printed` one has the formulas of its family as the paper
-    prints them.
+    `family` is what `collwise fit --model` fits, `variant` the set of formulas of an implementation-aware model. One
+    `by_schedule` has no formulas, but plays the schedule of every algorithm. A `heterogeneous` model has parameters of
+    each pair; a `printed` one has the formulas of its family as the paper prints them.
     """
 
     family: str
@@ -45,6 +47,7 @@ class ModelKind:
     variant: str = ""
     heterogeneous: bool = False
     printed: bool = False
+    by_schedule: bool = False
 
     def __str__(self) -> str:
         words = (self.variant or self.family, "heterogeneous" * self.heterogeneous, AS_PRINTED * self.printed)
@@ -60,14 +63,20 @@ class ModelKind:
     @property
     def procedures(self) -> tuple[str, ...]:
         """The procedures of 'collwise fit' that estimate the parameters, the default first."""
-        if self.family == IMPLEMENTATION_AWARE:
-            return (IMPLEMENTATION_AWARE,)
+        if self.family in (IMPLEMENTATION_AWARE, CRITICAL_PATH):
+            return (self.family,)
         known = PROCEDURES[self.family].items()
         return tuple(name for name, procedure in known if not (procedure.means_only and self.heterogeneous))
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """The algorithms with a formula; none for a collective without any."""
+        if self.by_schedule:
+            return tuple(Catalogue.load().collective(collective).algorithms)
         return tuple(self.formulas.get(collective, {}))
+
+    def covers(self, collective: str) -> bool:
+        """Whether there is an algorithm of the collective that the model can predict."""
+        return self.by_schedule or collective in self.formulas
 
 
 def _with_steps(formula: Callable[[Points, Steps], Array], points: Points, parameters: Any) -> Array:
@@ -165,6 +174,8 @@ def _kinds() -> Iterable[ModelKind]:
         _TRADITIONAL,
         TRADITIONAL,
     )
+    own = "one alpha and beta per algorithm, counted along the critical path of its schedule"
+    yield ModelKind(CRITICAL_PATH, own, f"{_NURIYEV}, with schedules for formulas", {}, by_schedule=True)
     homogeneous = [
         (ModelKind("hockney", "alpha + m beta", _PJESIVAC, _STEPS), _PRINTED_HOCKNEY),
         (ModelKind("hockney_by_size", "alpha and beta as functions of m", _PJESIVAC, _STEPS), _PRINTED_HOCKNEY),
@@ -184,6 +195,8 @@ def _kinds() -> Iterable[ModelKind]:
 MODELS: Mapping[str, ModelKind] = MappingProxyType({str(kind): kind for kind in _kinds()})
 """Every model of collectives by name, as on the command line."""
 MODEL_NAMES = tuple(MODELS)
+DEFAULT_MODEL = CRITICAL_PATH
+"""The model whose picks have the least slowdown in docs/evaluation.md, on average over each collective and platform."""
 
 
 class RegisteredModel:
@@ -235,14 +248,11 @@ def coverage(collectives: Sequence[str] = ()) -> list[Coverage]:
 
 def check_formulas(model: str, collectives: Sequence[str]) -> None:
     """Raises UsageError naming those of the collectives that the model has no formulas for."""
-    formulas = ModelKind.parse(model).formulas
-    missing = [name for name in collectives if name not in formulas]
+    kind = ModelKind.parse(model)
+    missing = [name for name in collectives if not kind.covers(name)]
     if missing:
-        others = [name for name, kind in MODELS.items() if not kind.printed and kind.formulas.keys() >= set(missing)]
-        any_model = any(collective in kind.formulas for kind in MODELS.values() for collective in missing)
-        none = "; no model has them for all of these (see 'collwise models --collective all')"
-        known = f"; these have: {', '.join(others)}" if others else none if any_model else "; no model has any"
+        others = [name for name, one in MODELS.items() if not one.printed and all(map(one.covers, missing))]
         raise UsageError(
-            f"model {model} has no formulas for {', '.join(missing)}{known}. "
+            f"model {model} has no formulas for {', '.join(missing)}; these have: {', '.join(others)}. "
             "Every collective can be chosen by simulated times: collwise select --by simulated"
         )

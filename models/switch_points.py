@@ -1,4 +1,4 @@
-"""Which of several candidates are the fastest, or nearly, and where that changes with the message size: to the byte.
+"""The candidates that are fastest, or nearly, and the message sizes, to the byte, at which that changes.
 
 The times of formulas are smooth between jumps and kinks. A range of sizes is settled when one candidate is the fastest
 at every probe, ahead of each other one by more than their difference bends between the probes, and each other one is
@@ -32,9 +32,10 @@ NOBODY = -1
 TIE = 1e-12
 
 _RANGES_A_DOUBLING = 16
-# Where ranges are probed; uneven, so that no regular pattern of jumps stays between the probes.
+# The places at which ranges are probed; uneven, so that no regular pattern of jumps stays between the probes.
 _PROBES = np.array([0.0, 0.23, 0.49, 0.74, 1.0])
-# How much further a difference may bend between the probes than at them: a kink or a jump shows at least half of it.
+# The factor by which a difference may bend further between the probes than at them: a kink or a jump shows at least
+# half of it.
 _BEND = 4.0
 # A candidate that is slower than this many times the fastest with its tolerance all over a step is left out there.
 _FAR = 1.5
@@ -51,7 +52,7 @@ def fastest(seconds: Array) -> Indices:
 
 
 def good_enough(seconds: Array, tolerance: float) -> NDArray[np.bool_]:
-    """Which candidates (first axis) take at most (1 + tolerance) times as long as the fastest, at every point.
+    """Whether each candidate (first axis) takes at most (1 + tolerance) times as long as the fastest, at every point.
 
     With a tolerance of 0 that is the one that `fastest` names, although others may be as fast.
     """
@@ -93,7 +94,7 @@ def _one_of(number: int, index: Indices) -> NDArray[np.bool_]:
 
 
 def _allowed(least: Array, tolerance: float) -> Array:
-    """How many seconds more than the least are within the tolerance; 0 where there is no least time."""
+    """The seconds above the least time that are within the tolerance; 0 where there is no least time."""
     return np.where(np.isfinite(least), np.abs(least), 0.0) * (tolerance + TIE)
 
 
@@ -111,9 +112,9 @@ def _from_to(starts: Indices, largest: int) -> Indices:
 def _near(
     candidates: Sequence[Times], counts: Indices, wide: Indices, narrow: Indices, far: float
 ) -> NDArray[np.bool_]:
-    """Which candidates may be the fastest or nearly somewhere in a wide range, shape (candidates, P, ranges).
+    """Whether each candidate may be the fastest or nearly somewhere in a wide range, shape (candidates, P, ranges).
 
-    Looked at are its probes, and both ends of the narrow ranges in it: where all segments are full, or one more has
+    Its probes and both ends of the narrow ranges in it decide: where all segments are full, or one more has
     made them short, times may leap for a single byte.
     """
     probes, bounds = _probes(*wide), narrow.T

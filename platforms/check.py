@@ -113,7 +113,8 @@ def _links_and_routes(platform: Description) -> tuple[list[tuple[str, float]], l
     """Links as (key, bytes per second) and routes between nodes as (key of the latency, latency, bandwidth)."""
     if isinstance(platform, Platform):
         link = ("network.link_bytes_per_second", platform.link_bytes_per_second)
-        return [link], [("network.link_latency_seconds", *platform.route)]
+        latency, bandwidth = platform.longest_latency_seconds, platform.route[1]
+        return [link], [("network.link_latency_seconds", latency, bandwidth)]
     assert isinstance(platform, HeterogeneousPlatform)
     kinds = {kind.name: kind for kind in platform.node_types}
     links, routes = [], []

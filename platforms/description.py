@@ -10,6 +10,7 @@ from typing import Any
 
 from collwise.platforms.hosts import HostPlatform, numbered_hosts
 from collwise.platforms.smpi import factor_list, overhead_list
+from collwise.platforms.topology import Topology
 from collwise.platforms.xml import heterogeneous_xml, platform_xml
 
 FactorRow = tuple[int, float]
@@ -141,7 +142,10 @@ class Platform(Description):
 
     The `links_per_node` links of a node act as one link of their summed bandwidth. If `backbone_bytes_per_second` is
     None, the switch never limits a flow; otherwise it limits each flow separately and adds `backbone_latency_seconds`.
-    Without `ports` the schedule engine takes the parameters of SMPI.
+    Without `ports` the schedule engine takes the parameters of SMPI. Without `topology` all nodes are at one switch.
+
+    A node's CPUs are its sockets; without `memory_domains_per_node` each has one memory domain. The messages between
+    the processes of a node have the loopback's rate each, and `memory_bytes_per_second` together, if that is given.
     """
 
     nodes: int
@@ -154,6 +158,9 @@ class Platform(Description):
     backbone_bytes_per_second: float | None = None
     backbone_latency_seconds: float = 0.0
     ports: Ports | None = None
+    memory_domains_per_node: int | None = None
+    memory_bytes_per_second: float | None = None
+    topology: Topology | None = None
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -167,10 +174,20 @@ class Platform(Description):
 
     @property
     def route(self) -> tuple[float, float]:
-        """Latency, seconds, and bandwidth, bytes per second, between two nodes."""
-        bandwidth = self.link_bytes_per_second * self.links_per_node
+        """Latency, seconds, and bandwidth, bytes per second, between two nodes of one switch."""
         latency = 2 * self.link_latency_seconds + self.backbone_latency_seconds
-        return latency, min(bandwidth, self.backbone_bytes_per_second or bandwidth)
+        return latency, min(self.node_bytes_per_second, self.backbone_bytes_per_second or self.node_bytes_per_second)
+
+    @property
+    def node_bytes_per_second(self) -> float:
+        """The rate of all links of a node, which its processes share."""
+        return self.link_bytes_per_second * self.links_per_node
+
+    @property
+    def longest_latency_seconds(self) -> float:
+        """The latency between the two nodes that are farthest apart."""
+        longest = self.topology.longest_seconds(self.nodes, self.node_bytes_per_second) if self.topology else 0.0
+        return self.route[0] + longest
 
     def smpi_options(self) -> dict[str, str]:
         """The calibration as SimGrid options, with names that SimGrid 3.32 to 4.1 understand."""

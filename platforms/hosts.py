@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from collwise.common.errors import UsageError
 
@@ -68,20 +69,24 @@ class HostPlatform(ABC):
         return len(self.hosts) * processes_per_node
 
     def hosts_for(self, procs: int, processes_per_node: int) -> tuple[str, ...]:
-        """The host of each rank with block mapping: rank r runs on node r // processes_per_node.
+        """The host of each rank. Raises the errors of `positions`."""
+        hosts = self.hosts
+        return tuple(hosts[position] for position in self.positions(procs, processes_per_node))
+
+    def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
+        """The position in `hosts` of each rank's host; by blocks: rank r runs on node r // processes_per_node.
 
         Raises UsageError if `procs` is below 1 or above `max_procs`.
         """
         if processes_per_node < 1:
             raise UsageError(f"{processes_per_node} processes per node on platform '{self.name}': the least is 1")
-        hosts = self.hosts
         largest = self.max_procs(processes_per_node)
         if not 1 <= procs <= largest:
             raise UsageError(
                 f"platform '{self.name}' cannot hold P = {procs} with {processes_per_node} per node;"
-                f" valid: 1 to {largest} ({len(hosts)} nodes)"
+                f" valid: 1 to {largest} ({len(self.hosts)} nodes)"
             )
-        return tuple(hosts[rank // processes_per_node] for rank in range(procs))
+        return tuple(rank // processes_per_node for rank in range(procs))
 
     def reordered(self, order: Sequence[int]) -> ReorderedPlatform:
         """The same platform with its hosts in another order: host r of the result is host order[r] of this one.
@@ -149,6 +154,7 @@ class ReorderedPlatform(HostPlatform):
         return hashlib.sha256("\n".join([self.base.digest(), *self.hosts]).encode()).hexdigest()
 
 
+@lru_cache(maxsize=64)
 def numbered_hosts(prefix: str, first: int, count: int, suffix: str) -> tuple[str, ...]:
     """The names of `count` hosts, numbered from `first`."""
     return tuple(f"{prefix}{number}{suffix}" for number in range(first, first + count))

@@ -24,11 +24,12 @@ from collwise.platforms.description import (
     needed_wires,
 )
 from collwise.platforms.smpi import MOST_ROWS
+from collwise.platforms.topology import TOPOLOGIES, Topology
 
 _HEADER = re.compile(r"""\s*(\[\[?)([\w."' -]+)\]\]?\s*(?:#.*)?$""")
 _ASSIGNMENT = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
 _ROW = re.compile(r"\s*\{")
-_TABLES = ("cluster", "network", "calibration", "ports", "published", "sources")
+_TABLES = ("cluster", "network", "topology", "calibration", "ports", "published", "sources")
 _TYPES = "node_types"
 _WIRES = "one for every two types, and one within each type of several nodes"
 
@@ -81,9 +82,12 @@ class _Reader:
         values["sources"] = self._sources(document, "")
         if heterogeneous:
             values |= self._types_and_wires(document)
-            if "ports" in document:
-                self._add("", "ports", "is given beside node types (valid: for clusters of equal nodes only)")
+            for name in ("ports", "topology"):
+                if name in document:
+                    self._add("", name, "is given beside node types (valid: for clusters of equal nodes only)")
         else:
+            if "topology" in document:
+                values["topology"] = self._topology(document, values)
             self._check_relations(values)
             ports = self._ports(document) if "ports" in document else None
             if ports is not None:
@@ -91,6 +95,28 @@ class _Reader:
         if self.problems:
             return None
         return HeterogeneousPlatform(**values) if heterogeneous else Platform(**values)
+
+    def _topology(self, document: Mapping[str, Any], values: Mapping[str, Any]) -> Topology | None:
+        table = document["topology"]
+        kind = table.get("kind") if isinstance(table, dict) else None
+        if not isinstance(kind, str) or kind not in schema.TOPOLOGY:
+            near = nearest_names(kind, schema.TOPOLOGY) if isinstance(kind, str) else ""
+            given = "missing" if kind is None else f"unknown topology '{kind}'"
+            self._add("topology", "kind", f"{given}{near} (valid: {', '.join(schema.TOPOLOGY)})")
+            return None
+        found = self._table(table, schema.TOPOLOGY[kind], "topology", extra=("kind",))
+        if self.problems or kind not in TOPOLOGIES:
+            return None
+        if "pod_oversubscription" in found and "switches_per_pod" not in found:
+            what = "is given without switches_per_pod (valid: both, or the latter alone, or neither)"
+            self._add("topology", "pod_oversubscription", what)
+        if "backbone_bytes_per_second" in values:
+            what = f"is given beside a {kind} (valid: for nodes at one switch only)"
+            self._add("network", "backbone_bytes_per_second", what)
+        made = TOPOLOGIES[kind](**{"nodes_per_switch": 1} | found)
+        if made.capacity is not None and values["nodes"] > made.capacity:
+            self._add("cluster", "nodes", f"{values['nodes']} do not fit on the {kind} (valid: up to {made.capacity})")
+        return made
 
     def _ports(self, document: Mapping[str, Any]) -> Ports | None:
         values = self._sub_table(document, "ports", schema.PORTS | schema.BUFFERS)
@@ -178,6 +204,9 @@ class _Reader:
         if "backbone_latency_seconds" in values and "backbone_bytes_per_second" not in values:
             what = "is given without backbone_bytes_per_second (valid: both, or the bandwidth alone, or neither)"
             self._add("network", "backbone_latency_seconds", what)
+        domains = values.get("memory_domains_per_node", 1)
+        if cores is not None and domains > cores:
+            self._add("cluster", "memory_domains_per_node", f"{domains} is more than the cores (valid: up to {cores})")
 
     def _table(
         self, table: Mapping[str, Any], keys: Mapping[str, schema.Key], where: str, extra: tuple[str, ...] = ()

@@ -43,6 +43,9 @@ def _text(pattern: str, valid: str) -> Key:
 MOST_DIFFERENT_NODES = 1000
 """Limit for heterogeneous clusters, whose platform XML has a route for every two nodes."""
 
+MOST_HOPS = 30
+"""The largest number of cables from switch to switch on a route, for which the schedule engine has room."""
+
 _TRUTH = Key("true or false", lambda v: isinstance(v, bool), bool)
 _POSITIVE = Key("a number above 0", lambda v: is_number(v) and v > 0, float)
 _AMOUNT = Key("a number of at least 0", lambda v: is_number(v) and v >= 0, float)
@@ -81,7 +84,8 @@ TOP = _keys(
     site=_text(r"[A-Za-z0-9._-]+", "letters, digits, dots, - and _"),
 )
 CLUSTER = _keys(
-    "nodes host_prefix host_suffix first_host? cpus_per_node cores_per_node core_flops processes_per_node?",
+    "nodes host_prefix host_suffix first_host? cpus_per_node cores_per_node memory_domains_per_node? core_flops "
+    "processes_per_node?",
     nodes=_whole(1, MOST_HOSTS),
     host_prefix=_HOST_PART,
     host_suffix=_HOST_PART,
@@ -89,8 +93,41 @@ CLUSTER = _keys(
 )
 NETWORK = _keys(
     "link_bytes_per_second link_latency_seconds links_per_node? loopback_bytes_per_second loopback_latency_seconds "
-    "backbone_bytes_per_second? backbone_latency_seconds?"
+    "memory_bytes_per_second? backbone_bytes_per_second? backbone_latency_seconds?"
 )
+_SHARE = Key("a number of at least 1", lambda v: is_number(v) and v >= 1, float)
+TOPOLOGY = {
+    "one-switch": {},
+    "fat-tree": _keys(
+        "nodes_per_switch oversubscription? switches_per_pod? pod_oversubscription? hop_latency_seconds?",
+        nodes_per_switch=_whole(1),
+        oversubscription=_SHARE,
+        switches_per_pod=_whole(1),
+        pod_oversubscription=_SHARE,
+    ),
+    "dragonfly": _keys(
+        "groups switches_per_group nodes_per_switch local_bytes_per_second global_bytes_per_second "
+        "hop_latency_seconds?",
+        groups=_whole(1, 1000),
+        switches_per_group=_whole(1),
+        nodes_per_switch=_whole(1),
+    ),
+    "torus": _keys(
+        "dimensions nodes_per_switch? cable_bytes_per_second? hop_latency_seconds?",
+        dimensions=Key(
+            f"a list of 1 to 6 whole numbers of at least 1, the halves of which add up to {MOST_HOPS} at most",
+            lambda v: (
+                isinstance(v, list)
+                and 1 <= len(v) <= 6
+                and all(isinstance(n, int) and not isinstance(n, bool) and n >= 1 for n in v)
+                and sum(n // 2 for n in v) <= MOST_HOPS
+            ),
+            tuple,
+        ),
+        nodes_per_switch=_whole(1),
+    ),
+}
+TOPOLOGY_KIND = Key(f"one of {', '.join(TOPOLOGY)}", lambda v: isinstance(v, str), str)
 NODE_TYPE = _keys(
     "name nodes cpus_per_node cores_per_node core_flops send_base_seconds send_seconds_per_byte receive_base_seconds "
     "receive_seconds_per_byte link_bytes_per_second link_latency_seconds",

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from collwise.common.errors import warn
+
+if TYPE_CHECKING:
+    from collwise.platforms.hosts import HostPlatform
 
 ENVELOPE_BYTES = 16
 """Bytes that SMPI adds to every message; its latency and bandwidth factors are looked up by the sum."""
+
+CROSS_TRAFFIC = 0.05
+"""The share of a flow's rate that acknowledgements take in the opposite direction, as SimGrid has it."""
 
 LARGEST_BYTES = 2**31 - 1 - ENVELOPE_BYTES
 """Largest message size in a list: SimGrid reads sizes as C ints."""
@@ -75,6 +84,15 @@ def list_problems(option: str, value: str) -> list[str]:
     if len(set(filter(None, sizes))) < len(list(filter(None, sizes))):
         return [f"{option}: a size is given twice (valid: each size once)"]
     return []
+
+
+def warn_of_free_messages(platform: HostPlatform) -> None:
+    """Warns, once, that the times that are about to choose something lack the time of processors, if they do."""
+    if not charges_overheads(platform.smpi_options()):
+        warn(
+            f"platform '{platform.name}' has no overheads (os, or, ois): messages cost processors nothing, so that "
+            "short messages and small segments seem too cheap, and are chosen too often (docs/platforms.md)"
+        )
 
 
 def charges_overheads(options: Mapping[str, str]) -> bool:

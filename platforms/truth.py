@@ -69,7 +69,8 @@ class PointToPoint:
 def point_to_point(platform: HostPlatform) -> PointToPoint:
     """The parameters of a described platform, for one process per node and one message at a time.
 
-    Raises UsageError for platform XML, and for factors or overheads that change with the message size.
+    Raises UsageError for platform XML, for several switches, and for factors or overheads that change with the message
+    size.
     """
     if isinstance(platform, ReorderedPlatform):
         return _reordered(point_to_point(platform.base), np.asarray(platform.order))
@@ -82,6 +83,11 @@ def point_to_point(platform: HostPlatform) -> PointToPoint:
 
 def _homogeneous(platform: Platform) -> PointToPoint:
     calibration, n = platform.calibration, platform.nodes
+    if platform.topology is not None:
+        raise UsageError(
+            f"platform '{platform.name}' is a {platform.topology.kind}, whose pairs of nodes differ by their switches "
+            "(valid: nodes at one switch, where parameters are to be exact)"
+        )
     if len(calibration.os) > 1 or len(calibration.or_) > 1:
         raise _not_linear(platform)
     (_, send, send_per_byte), (_, receive, receive_per_byte) = calibration.os[0], calibration.or_[0]

@@ -23,6 +23,11 @@ def write_description(platform: Description) -> str:
         cluster, network = schema.CLUSTER, schema.NETWORK
     document["cluster"], document["network"] = _values(platform, cluster), _values(platform, network)
     document["calibration"] = calibration
+    if isinstance(platform, Platform) and platform.topology is not None:
+        kind = platform.topology.kind
+        document["topology"] = {"kind": kind, **_values(platform.topology, schema.TOPOLOGY[kind])}
+        if "switches_per_pod" not in document["topology"]:
+            document["topology"].pop("pod_oversubscription", None)
     if isinstance(platform, Platform) and platform.ports is not None:
         document["ports"] = _values(platform.ports, schema.PORTS)
         if platform.ports.buffers is not None:

@@ -1,15 +1,19 @@
 """Platform XML for SimGrid, generated from descriptions.
 
-A homogeneous cluster has the shape of Grid'5000's own files: a site zone with a <cluster> of real host names. A
-heterogeneous cluster is a zone of hosts with a route for every two of them.
+A homogeneous cluster at one switch has the shape of Grid'5000's own files: a site zone with a <cluster> of real host
+names. With a topology, or a memory that the processes of a node share, it is a graph of hosts and routers: SimGrid's
+own topologies have one rate and one latency for all links, and loopbacks that are never shared. A heterogeneous cluster
+is a zone of hosts with a route for every two of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING
 
-from collwise.platforms.smpi import overhead_list
+from collwise.platforms.smpi import CROSS_TRAFFIC, overhead_list
+from collwise.platforms.topology import Torus, vertices
 
 if TYPE_CHECKING:
     from collwise.platforms.description import HeterogeneousPlatform, NodeType, Platform
@@ -17,6 +21,9 @@ if TYPE_CHECKING:
 _HEAD = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">"""
+
+# The rate of a link that limits nothing, bytes per second.
+_NO_LIMIT = 1e15
 
 # Reductions read this property of their host (algorithms/operation.c).
 _REDUCE = "collwise/reduce-seconds-per-byte"
@@ -27,7 +34,75 @@ def platform_xml(platform: Platform) -> str:
 
     It contains only what simulated times depend on, so that a new title or source does not change the digest.
     """
-    return _document(platform.site, platform.smpi_options(), _cluster_lines(platform))
+    if platform.topology is None and platform.memory_bytes_per_second is None:
+        return _document(platform.site, platform.smpi_options(), _cluster_lines(platform))
+    return _document(platform.site, platform.smpi_options(), _graph_lines(platform), "DijkstraCache")
+
+
+def _graph_lines(platform: Platform) -> list[str]:
+    """A zone of hosts, routers and the links between them, in which SimGrid takes the routes with the fewest links.
+
+    A router stands for each vertex of the topology, on a torus one for each dimension of a switch, so that routes
+    change the dimension in order only.
+    """
+    hosts, topology, rate = platform.hosts, platform.topology, platform.node_bytes_per_second
+    cables = topology.cables(len(hosts), rate) if topology else []
+    switches = topology.switches(len(hosts)) if topology else 1
+    levels = len(topology.dimensions) if isinstance(topology, Torus) else 1
+    routers = [
+        _router(platform, vertex, level) for vertex in range(vertices(cables, switches)) for level in range(levels)
+    ]
+    lines: list[str] = []
+    for host in hosts:
+        lines += _property_lines(
+            _tag("host", id=host, speed=f"{platform.core_flops!r}f", core=str(platform.cores_per_node)),
+            {_REDUCE: repr(platform.calibration.reduce_seconds_per_byte)},
+            "host",
+        )
+        lines.append(_link(f"{host}_link", rate, platform.link_latency_seconds, "SPLITDUPLEX"))
+        if platform.memory_bytes_per_second is not None:
+            # Within a node acknowledgements use the same memory, and SimGrid charges it for both.
+            share = 1 + CROSS_TRAFFIC if platform.calibration.crosstraffic else 1
+            lines.append(_link(f"{host}_memory", platform.memory_bytes_per_second * share, 0.0, "SHARED"))
+    lines += [_tag("router", id=router) for router in routers]
+    lines.append(_link("loopback", platform.loopback_bytes_per_second, platform.loopback_latency_seconds, "FATPIPE"))
+    backbone_rate = platform.backbone_bytes_per_second
+    if backbone_rate is not None:
+        lines.append(_link("backbone", backbone_rate, platform.backbone_latency_seconds, "FATPIPE"))
+    if levels > 1:
+        lines.append(_link("turn", _NO_LIMIT, 0.0, "FATPIPE"))
+    for number, cable in enumerate(cables):
+        lines.append(_link(f"cable_{number}", cable.bytes_per_second, cable.latency_seconds, "SPLITDUPLEX"))
+    # The order of routes decides which of two equally short ways SimGrid takes.
+    for vertex in range(switches if levels > 1 else 0):
+        for level in range(levels - 1):
+            pair = _router(platform, vertex, level), _router(platform, vertex, level + 1)
+            lines += _route(*pair, [("turn", "")], symmetrical=False)
+    for number, cable in enumerate(cables):
+        level = topology.dimension_of(number) if isinstance(topology, Torus) else 0
+        pair = _router(platform, cable.one, level), _router(platform, cable.other, level)
+        lines += _route(*pair, [(f"cable_{number}", "UP")])
+    backbone = [("backbone", "")] if backbone_rate is not None else []
+    memory = [] if platform.memory_bytes_per_second is None else ["memory"]
+    for number, host in enumerate(hosts):
+        switch = topology.switch_of(number) if topology else 0
+        lines += _route(host, _router(platform, switch, 0), [(f"{host}_link", "UP")], symmetrical=False)
+        down = [*backbone, (f"{host}_link", "DOWN")]
+        lines += _route(_router(platform, switch, levels - 1), host, down, symmetrical=False)
+        lines += _route(host, host, [("loopback", ""), *((f"{host}_{name}", "") for name in memory)], symmetrical=False)
+    return lines
+
+
+def _router(platform: Platform, vertex: int, level: int) -> str:
+    return f"{platform.host_prefix}router-{vertex}-{level}{platform.host_suffix}"
+
+
+def _route(one: str, other: str, links: Sequence[tuple[str, str]], symmetrical: bool = True) -> list[str]:
+    """A route over links, each with the direction of a split-duplex link, or ''."""
+    ways = {} if symmetrical else {"symmetrical": "NO"}
+    head = _tag("route", src=one, dst=other, **ways).replace("/>", ">")
+    parts = [_tag("link_ctn", id=link, **({"direction": way} if way else {})) for link, way in links]
+    return [head, *(f"  {part}" for part in parts), "</route>"]
 
 
 def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
@@ -43,20 +118,17 @@ def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
             wire = platform.wire(one, other)
             lines.append(_link(_wire_id(platform, one, other), wire.bytes_per_second, wire.latency_seconds, "FATPIPE"))
     for host in hosts:
-        lines.append(f'<route src={_quoted(host)} dst={_quoted(host)} symmetrical="NO">')
-        lines += [f"  {_tag('link_ctn', id='loopback')}", "</route>"]
+        lines += _route(host, host, [("loopback", "")], symmetrical=False)
     for (one_host, one), (other_host, other) in combinations(zip(hosts, kinds, strict=True), 2):
-        lines.append(f"<route src={_quoted(one_host)} dst={_quoted(other_host)}>")
-        lines.append(f"  {_tag('link_ctn', id=f'{one_host}_link', direction='UP')}")
-        lines.append(f"  {_tag('link_ctn', id=_wire_id(platform, one, other))}")
-        lines += [f"  {_tag('link_ctn', id=f'{other_host}_link', direction='DOWN')}", "</route>"]
+        between = (_wire_id(platform, one, other), "")
+        lines += _route(one_host, other_host, [(f"{one_host}_link", "UP"), between, (f"{other_host}_link", "DOWN")])
     return _document(platform.site, platform.smpi_options(), lines)
 
 
-def _document(site: str, options: dict[str, str], lines: list[str]) -> str:
+def _document(site: str, options: dict[str, str], lines: list[str], routing: str = "Full") -> str:
     written = [_HEAD, '  <config id="smpi">']
     written += [f"    {_tag('prop', id=name, value=value)}" for name, value in options.items()]
-    written += ["  </config>", f'  <zone id={_quoted(site)} routing="Full">']
+    written += ["  </config>", f'  <zone id={_quoted(site)} routing="{routing}">']
     written += [f"    {line}" for line in lines]
     written += ["  </zone>", "</platform>"]
     return "\n".join(written) + "\n"
@@ -70,8 +142,14 @@ def _host_lines(platform: HeterogeneousPlatform, host: str, kind: NodeType) -> l
         "smpi/ois": overhead_list(kind.non_blocking_send(calibration.eager_limit_bytes)),
         _REDUCE: repr(calibration.reduce_seconds_per_byte),
     }
-    head = _tag("host", id=host, speed=f"{kind.core_flops!r}f", core=str(kind.cores_per_node)).replace("/>", ">")
-    return [head, *(f"  {_tag('prop', id=name, value=value)}" for name, value in properties.items()), "</host>"]
+    tag = _tag("host", id=host, speed=f"{kind.core_flops!r}f", core=str(kind.cores_per_node))
+    return _property_lines(tag, properties, "host")
+
+
+def _property_lines(tag: str, properties: Mapping[str, str], name: str) -> list[str]:
+    """An element with properties in it."""
+    inner = [f"  {_tag('prop', id=key, value=value)}" for key, value in properties.items()]
+    return [tag.replace("/>", ">"), *inner, f"</{name}>"]
 
 
 def _link(name: str, bytes_per_second: float, latency_seconds: float, sharing: str) -> str:
@@ -93,7 +171,7 @@ def _cluster_lines(platform: Platform) -> list[str]:
         "radical": f"{platform.first_host}-{platform.first_host + platform.nodes - 1}",
         "speed": f"{platform.core_flops!r}f",
         "core": str(platform.cores_per_node),
-        "bw": f"{platform.link_bytes_per_second * platform.links_per_node!r}Bps",
+        "bw": f"{platform.node_bytes_per_second!r}Bps",
         "lat": f"{platform.link_latency_seconds!r}s",
         "sharing_policy": "SPLITDUPLEX",
         "loopback_bw": f"{platform.loopback_bytes_per_second!r}Bps",

@@ -45,7 +45,7 @@ def fit_hockney(message_bytes: Sequence[float], seconds: Sequence[float]) -> Hoc
     """alpha and beta of one message from one-way times (half a roundtrip), with relative residuals."""
     sizes, times = np.asarray(message_bytes, dtype=float), np.asarray(seconds, dtype=float)
     columns = np.column_stack([np.ones_like(sizes), sizes]) / times[:, None]
-    alpha, beta = _huber(columns)
+    alpha, beta = huber(columns)
     return Hockney(alpha, beta)
 
 
@@ -96,7 +96,7 @@ def _tells_about(one: Observation, segment_bytes: int) -> bool:
 def _solve(equations: Sequence[Mapping[str, tuple[float, float]]], seconds: Array) -> dict[str, Hockney]:
     names = sorted({name for equation in equations for name in equation})
     rows = [[value for name in names for value in equation.get(name, (0.0, 0.0))] for equation in equations]
-    solution = _huber(np.array(rows) / seconds[:, None])
+    solution = huber(np.array(rows) / seconds[:, None])
     return {name: Hockney(*solution[2 * i : 2 * i + 2]) for i, name in enumerate(names)}
 
 
@@ -124,19 +124,20 @@ def _equation(
     return {name: (float(count), float(total)) for name, (count, total) in sums.items()}
 
 
-def _huber(columns: Array) -> list[float]:
-    """Non-negative x with columns @ x near 1, by Huber's loss on the relative residuals."""
+def huber(columns: Array, wanted: Array | None = None) -> list[float]:
+    """Non-negative x with columns @ x near 1, or near what is wanted, by Huber's loss on the relative residuals."""
     # Prediction needs this module and never solves; SciPy takes most of a second to import.
     from scipy.optimize import least_squares
 
     scale = np.linalg.norm(columns, axis=0)
     scale[scale == 0] = 1.0
     scaled = columns / scale
+    near = np.ones(len(scaled)) if wanted is None else wanted
 
     def residuals(x: Array) -> Array:
-        return np.asarray(scaled @ x - 1.0)
+        return np.asarray(scaled @ x - near)
 
-    start = np.maximum(np.linalg.lstsq(scaled, np.ones(len(scaled)), rcond=None)[0], 1e-9)
+    start = np.maximum(np.linalg.lstsq(scaled, near, rcond=None)[0], 1e-9)
     solution = least_squares(
         residuals,
         start,

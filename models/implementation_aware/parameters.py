@@ -137,7 +137,7 @@ class ModelParameters(ParameterFile):
             eager_limit_bytes=keys.whole("eager_limit_bytes", 0),
             segment_bytes=keys.whole("segment_bytes", 0),
             gamma=Gamma(sizes, gamma.rows("values", len(sizes), 0)),
-            hockney=_hockney(keys.table("hockney")),
+            hockney=read_hockney(keys.table("hockney")),
             fits={
                 model: {
                     collective: {name: _fit(algorithms.table(name)) for name in algorithms.values}
@@ -146,7 +146,7 @@ class ModelParameters(ParameterFile):
                 for model in (BY_PARTS, AS_PRINTED)
             },
             observations={
-                collective: {name: _observations(by_algorithm, name) for name in by_algorithm.values}
+                collective: {name: read_observations(by_algorithm, name) for name in by_algorithm.values}
                 for collective, by_algorithm in keys.tables("observations").items()
             },
         )
@@ -179,14 +179,16 @@ def _fit(keys: Keys) -> AlgorithmFit:
 
 
 def _hockneys(parts: Keys) -> dict[str, Hockney]:
-    return {name: _hockney(parts.table(name)) for name in parts.values}
+    return {name: read_hockney(parts.table(name)) for name in parts.values}
 
 
-def _hockney(keys: Keys) -> Hockney:
+def read_hockney(keys: Keys) -> Hockney:
+    """alpha and beta in a table. Raises UsageError."""
     return Hockney(keys.number("alpha_seconds", 0), keys.number("beta_seconds_per_byte", 0))
 
 
-def _observations(keys: Keys, algorithm: str) -> tuple[Observation, ...]:
+def read_observations(keys: Keys, algorithm: str) -> tuple[Observation, ...]:
+    """The observations in the list of that name. Raises UsageError."""
     lines = keys.get(algorithm)
     try:
         return tuple(map(Observation.parse, lines))

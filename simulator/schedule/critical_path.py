@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,10 +76,19 @@ def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:
     one, other, size = network.class_of[source], network.class_of[destination], path["size"]
     local = source == destination
     waits = (network.protocol[size] != EAGER) & ~local
+    latency, handshake = network.latency_seconds[one, other, size], network.handshake_seconds[one, other, size]
+    if network.switch_of is not None:
+        assert network.route_seconds is not None
+        assert network.latency_factor is not None
+        assert network.handshake_factor is not None
+        switches = math.isqrt(len(network.route_seconds))
+        on_route = network.route_seconds[network.switch_of[source] * switches + network.switch_of[destination]]
+        latency = latency + on_route * network.latency_factor[size]
+        handshake = handshake + on_route * network.handshake_factor[size]
     return {
-        "latency": np.where(local, network.local_latency_seconds[one, size], network.latency_seconds[one, other, size]),
+        "latency": np.where(local, network.local_latency_seconds[one, size], latency),
         "transfer": np.where(
             local, network.local_transfer_seconds[one, size], network.transfer_seconds[one, other, size]
         ),
-        "handshake": np.where(waits, network.handshake_seconds[one, other, size], 0.0),
+        "handshake": np.where(waits, handshake, 0.0),
     }

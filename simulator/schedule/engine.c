@@ -90,14 +90,60 @@ static int32_t note(play *all, schedule_spent spent, int rank, int peer, uint32_
     return (int32_t)trace->count++;
 }
 
+/* --- Comparisons -------------------------------------------------------------------------------------------------- */
+
+void play_note_comparison(play *all, compared what, size_t number, uint32_t detail, double one, double other) {
+    size_t procs = (size_t)all->procs, connections = all->connection_count;
+    size_t before = 0;
+    if (what >= COMPARED_PORT) {
+        before = procs;
+    }
+    if (what >= COMPARED_RECEIVE) {
+        before = 2 * procs + (size_t)(what - COMPARED_RECEIVE) * connections;
+    }
+    if (what >= COMPARED_TURN) {
+        before = 2 * procs + 3 * connections + (size_t)(what - COMPARED_TURN) * COMPARED_STAGES * connections;
+    }
+    if (what >= COMPARED_EVENT) {
+        before = 2 * procs + (size_t)(3 + 2 * COMPARED_STAGES) * connections;
+    }
+    schedule_log *log = all->log;
+    log->items = play_grown(all, log->items, log->count, &log->room, sizeof *log->items);
+    log->items[log->count++] =
+        (schedule_comparison){one, other, (uint32_t)(before + number), (uint32_t)what << 28 ^ detail};
+}
+
+/* Brings the comparisons into the order of their entities, those of one in the order in which they were made. */
+static void sort_comparisons(play *all) {
+    schedule_log *log = all->log;
+    size_t entities = 0;
+    for (size_t i = 0; i < log->count; i++) {
+        entities = log->items[i].entity >= entities ? (size_t)log->items[i].entity + 1 : entities;
+    }
+    size_t *place = play_checked(all, calloc(entities + 1, sizeof *place));
+    schedule_comparison *sorted = malloc((log->count + 1) * sizeof *sorted);
+    for (size_t i = 0; i < log->count; i++) {
+        place[log->items[i].entity + 1]++;
+    }
+    for (size_t i = 1; i < entities; i++) {
+        place[i] += place[i - 1];
+    }
+    for (size_t i = 0; sorted != NULL && i < log->count; i++) {
+        sorted[place[log->items[i].entity]++] = log->items[i];
+    }
+    free(place);
+    schedule_comparison *unsorted = log->items;
+    log->items = sorted != NULL ? sorted : unsorted;
+    play_checked(all, sorted);
+    free(unsorted);
+}
+
 /* --- Connections -------------------------------------------------------------------------------------------------- */
 
-/* The number of the connection from a process to another, NONE if the latter never receives from the former. */
-static int32_t connection_between(const play *all, int source, int destination) {
+/* The number of the connection to a process from one that lies so far ahead of it, NONE if it receives none. */
+static int32_t connection_to(const play *all, int destination, uint32_t relative) {
     const process *to = &all->processes[destination];
-    int relative = source - destination;
-    const schedule_source *found =
-        schedule_find_source(to->program, (uint32_t)(relative < 0 ? relative + all->played->procs : relative));
+    const schedule_source *found = schedule_find_source(to->program, relative);
     return found->source_and_one == 0 ? NONE : to->first_connection + (int32_t)found->number;
 }
 
@@ -127,8 +173,8 @@ void play_message_left(play *all, int32_t index, double seconds) {
 
 /* The answer to a synchronous send sets out when the message is there and its receive posted, after that span. */
 static void answer(play *all, const message *one, double seconds, int32_t before) {
-    double latency = is_local(all, one) ? all->network->local_latency_seconds[class_index(all, one->source, one->size)]
-                                        : all->network->answer_seconds[pair_index(all, one)];
+    double latency = one->is_local ? all->network->local_latency_seconds[class_index(all, one->source, one->size)]
+                                   : between_nodes(all, one, all->network->answer_seconds, all->network->answer_factor);
     double answered = seconds + latency;
     int32_t after =
         note(all, SCHEDULE_SPENT_ANSWERING, one->destination, one->source, one->size, seconds, answered, before);
@@ -139,12 +185,17 @@ static void answer(play *all, const message *one, double seconds, int32_t before
 static void finish_if_done(play *all, int32_t index) {
     message *one = &all->messages[index];
     if (one->is_posted && one->arrival_seconds < INFINITY) {
+        play_compare(all, COMPARED_RECEIVE, (size_t)one->connection, one->size, one->arrival_seconds,
+                     one->receive_seconds);
         int is_late = one->arrival_seconds >= one->receive_seconds;
         double seconds = is_late ? one->arrival_seconds : one->receive_seconds;
         int32_t after = is_late ? spans_of(all, index)->arrived : spans_of(all, index)->posted;
         if (one->protocol == SCHEDULE_CONFIRMED) {
             answer(all, one, seconds, after);
         }
+        request *received = &all->processes[one->destination].requests[one->receive_slot];
+        received->is_free =
+            one->protocol == SCHEDULE_RENDEZVOUS && all->network->protocol[one->size] == SCHEDULE_DEFERRED;
         complete(all, one->destination, one->receive_slot, seconds, after);
         free_message(all, index);
     }
@@ -165,15 +216,18 @@ static void start_by_model(play *all, int32_t index, double seconds) {
     const schedule_network *network = all->network;
     message *one = &all->messages[index];
     double arrival;
-    if (is_local(all, one)) {
+    if (one->is_local) {
         size_t at = class_index(all, one->source, one->size);
         double *free_seconds = &all->local_free_seconds[one->connection];
+        play_compare(all, COMPARED_PATH, (size_t)one->connection, one->size, *free_seconds, seconds);
         *free_seconds = play_later(seconds, *free_seconds) + network->local_transfer_seconds[at];
         arrival = *free_seconds + network->local_latency_seconds[at];
     } else {
         size_t at = pair_index(all, one);
         process *from = &all->processes[one->source];
         double leaves = seconds;
+        play_compare(all, COMPARED_PORT, (size_t)one->source, (uint32_t)one->destination, from->port_free_seconds,
+                     seconds);
         if (from->port_free_seconds > seconds) {
             leaves = one->start_seconds = from->port_free_seconds;
             spans_of(all, index)->started = from->port_after;
@@ -181,7 +235,7 @@ static void start_by_model(play *all, int32_t index, double seconds) {
         from->port_free_seconds = leaves + network->gap_seconds[at];
         from->port_after = note(all, SCHEDULE_SPENT_IN_GAP, one->source, one->destination, one->size, leaves,
                                 from->port_free_seconds, spans_of(all, index)->started);
-        arrival = leaves + network->latency_seconds[at] + network->transfer_seconds[at];
+        arrival = leaves + between_nodes_latency(all, one) + network->transfer_seconds[at];
     }
     play_message_left(all, index, arrival);
     play_message_arrived(all, index, arrival);
@@ -201,14 +255,17 @@ static void start_if_possible(play *all, int32_t index) {
     double seconds = one->send_seconds;
     message_spans *spans = spans_of(all, index);
     spans->started = spans->sent;
+    if (waits) {
+        play_compare(all, COMPARED_SEND, (size_t)one->connection, one->size, seconds, one->receive_seconds);
+    }
     if (waits && one->receive_seconds > seconds) {
         seconds = one->receive_seconds;
         spans->started = spans->posted;
     }
     one->start_seconds = seconds;
     /* The latency within a node includes the handshake. */
-    if (waits && !is_local(all, one)) {
-        seconds += all->network->handshake_seconds[pair_index(all, one)];
+    if (waits && !one->is_local) {
+        seconds += between_nodes(all, one, all->network->handshake_seconds, all->network->handshake_factor);
     }
     if (all->ports == NULL) {
         start_by_model(all, index, seconds);
@@ -217,9 +274,17 @@ static void start_if_possible(play *all, int32_t index) {
     }
 }
 
+/* The two ends of a message, and where the sender lies from the receiver. */
+typedef struct {
+    int source, destination;
+    uint32_t relative;
+    int is_local;
+} message_ends;
+
 /* The first message of the connection that lacks this side, or a new one at its end. */
-static int32_t match(play *all, int source, int destination, uint32_t size, int is_send) {
-    int32_t number = connection_between(all, source, destination);
+static int32_t match(play *all, message_ends ends, uint32_t size, int is_send) {
+    int source = ends.source, destination = ends.destination;
+    int32_t number = connection_to(all, destination, ends.relative);
     if (number == NONE) {
         play_fail(all, "a send of process %d has no counterpart in process %d", source, destination);
     }
@@ -242,6 +307,7 @@ static int32_t match(play *all, int source, int destination, uint32_t size, int 
     one->destination = destination;
     one->size = size;
     one->connection = number;
+    one->is_local = (uint8_t)ends.is_local;
     if (over->first == NONE) {
         over->first = index;
     } else {
@@ -252,9 +318,10 @@ static int32_t match(play *all, int source, int destination, uint32_t size, int 
 }
 
 /* `slot` is completed when the buffer may be used again: at once, unless the protocol is rendezvous. */
-static void post_send(play *all, int source, int destination, uint32_t size, uint32_t slot, double seconds,
+static void post_send(play *all, message_ends ends, uint32_t size, uint32_t slot, double seconds,
                       schedule_protocol protocol) {
-    int32_t index = match(all, source, destination, size, 1);
+    int source = ends.source;
+    int32_t index = match(all, ends, size, 1);
     message *one = &all->messages[index];
     one->is_sent = 1;
     one->protocol = (uint8_t)protocol;
@@ -267,8 +334,9 @@ static void post_send(play *all, int source, int destination, uint32_t size, uin
     start_if_possible(all, index);
 }
 
-static void post_receive(play *all, int source, int destination, uint32_t size, uint32_t slot, double seconds) {
-    int32_t index = match(all, source, destination, size, 0);
+static void post_receive(play *all, message_ends ends, uint32_t size, uint32_t slot, double seconds) {
+    int destination = ends.destination;
+    int32_t index = match(all, ends, size, 0);
     message *one = &all->messages[index];
     one->is_posted = 1;
     one->receive_slot = slot;
@@ -298,6 +366,7 @@ static void take(play *all, int rank, const request *one) {
     int32_t after = one->after;
     if (one->is_receive && !one->is_local && all->ports == NULL) {
         double free = now->receive_free_seconds + all->network->receive_gap_seconds[class_index(all, rank, one->size)];
+        play_compare(all, COMPARED_INTAKE, (size_t)rank, one->size, free, seconds);
         if (free > seconds) {
             after = note(all, SCHEDULE_SPENT_TAKING_IN, rank, rank, one->size, now->receive_free_seconds, free,
                          now->receive_after);
@@ -306,11 +375,12 @@ static void take(play *all, int rank, const request *one) {
         now->receive_free_seconds = seconds;
         now->receive_after = after;
     }
+    play_compare(all, COMPARED_CLOCK, (size_t)rank, one->size, now->clock, seconds);
     if (seconds > now->clock) {
         now->clock = seconds;
         now->after = after;
     }
-    if (one->is_receive) {
+    if (one->is_receive && !one->is_free) {
         spend(all, rank, SCHEDULE_SPENT_RECEIVING, rank, one->size,
               all->network->receive_seconds[class_index(all, rank, one->size)]);
     }
@@ -350,8 +420,11 @@ static void take_all(play *all, int rank, uint64_t first, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         all->sorted[i] = now->requests[(first + i) & now->mask];
     }
-    const request *sorted = sort(all->sorted, all->sorted + count, count);
+    const request *sorted = count > 1 ? sort(all->sorted, all->sorted + count, count) : all->sorted;
     for (uint32_t i = 0; i < count; i++) {
+        if (i > 0) {
+            play_compare(all, COMPARED_ORDER, (size_t)rank, sorted[i].size, sorted[i - 1].seconds, sorted[i].seconds);
+        }
         take(all, rank, &sorted[i]);
     }
 }
@@ -394,23 +467,23 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
         return 1;
     }
     int procs = all->played->procs, peer = (int)count + rank < procs ? (int)count + rank : (int)count + rank - procs;
+    int is_within = network->node_of[peer] == now->node;
+    peer = all->procs < procs ? peer % all->procs : peer;
     int is_blocking = kind == SCHEDULE_SEND || kind == SCHEDULE_RECEIVE;
     int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
     uint32_t slot = is_blocking ? now->mask + 1 : (uint32_t)now->made & now->mask;
     if (!is_resumed) {
-        now->requests[slot] = (request){.seconds = INFINITY,
-                                        .size = size,
-                                        .after = NONE,
-                                        .is_receive = is_receive,
-                                        .is_local = network->node_of[peer] == network->node_of[rank]};
+        now->requests[slot] = (request){
+            .seconds = INFINITY, .size = size, .after = NONE, .is_receive = is_receive, .is_local = is_within};
         now->made += (uint64_t)!is_blocking;
         if (is_receive) {
-            post_receive(all, peer, rank, size, slot, now->clock);
+            post_receive(all, (message_ends){peer, rank, count, is_within}, size, slot, now->clock);
         } else {
             size_t at = class_index(all, rank, size);
             spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size,
                   (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at]);
-            post_send(all, rank, peer, size, slot, now->clock, protocol_of(kind, network->protocol[size]));
+            message_ends ends = {rank, peer, count == 0 ? 0 : (uint32_t)procs - count, is_within};
+            post_send(all, ends, size, slot, now->clock, protocol_of(kind, network->protocol[size]));
         }
     }
     if (is_blocking) {
@@ -442,14 +515,65 @@ void play_processes(play *all) {
     }
 }
 
+/* --- Processes that do the same ----------------------------------------------------------------------------------- */
+
+/* Whether all processes do the same as those a period before them, on nodes that are as far apart and alike. */
+static int repeats_after(const schedule *played, const schedule_network *network, int period) {
+    const int32_t *node_of = network->node_of;
+    int nodes = (int)((int64_t)network->nodes * period / played->procs);
+    for (int rank = 0; rank < played->procs; rank++) {
+        int other = rank + period < played->procs ? rank + period : rank + period - played->procs;
+        int node =
+            node_of[rank] + nodes < network->nodes ? node_of[rank] + nodes : node_of[rank] + nodes - network->nodes;
+        int is_alike = played->program_of[rank] == played->program_of[other] && node_of[other] == node &&
+                       network->class_of[node_of[rank]] == network->class_of[node];
+        if (!is_alike || (rank < period && node_of[rank] >= nodes)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether the order in which equal processes are handled at one instant counts. Under point-to-point models a process
+ * starts messages that wait for their receives in the order in which the engine finds that they may start; over ports
+ * the first of several messages takes what is in a token bucket. */
+static int depends_on_order(const schedule *played, const schedule_network *network) {
+    if (network->out_rate != NULL) {
+        int kind = 0;
+        while (kind < network->classes && !(network->burst_bytes[kind] > 0)) {
+            kind++;
+        }
+        return kind < network->classes;
+    }
+    size_t size = 0;
+    while (size < played->size_count && !waits_for_receive(network->protocol[size])) {
+        size++;
+    }
+    return size < played->size_count;
+}
+
+/* The number of processes after which all repeats. */
+static int period_of(const schedule *played, const schedule_network *network) {
+    int is_alone = network->switches > 0 || network->buffer_bytes > 0 || depends_on_order(played, network);
+    int most = is_alone ? 0 : played->procs / 2;
+    for (int period = (int)played->program_count; period <= most; period++) {
+        if (played->procs % period == 0 && repeats_after(played, network, period)) {
+            return period;
+        }
+    }
+    return played->procs;
+}
+
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
 static void make_processes(play *all) {
-    size_t procs = (size_t)all->played->procs, requests = 0, most_requests = 0, connections = 0;
+    size_t procs = (size_t)all->procs, requests = 0, most_requests = 0, connections = 0;
     all->ready = play_checked(all, malloc(procs * sizeof *all->ready));
     all->processes = play_checked(all, calloc(procs, sizeof *all->processes));
     for (size_t rank = 0; rank < procs; rank++) {
         process *one = &all->processes[rank];
+        one->node = all->network->node_of[rank];
+        one->row = (size_t)all->network->class_of[one->node] * all->sizes;
         one->program = &all->played->programs[all->played->program_of[rank]];
         while (one->mask + 1 < one->program->requests) {
             one->mask = 2 * one->mask + 1;
@@ -477,13 +601,13 @@ static void make_processes(play *all) {
 }
 
 static void run(play *all) {
-    all->unfinished = all->played->procs;
+    all->unfinished = all->procs;
     make_room_for_spans(all, 0);
     make_processes(all);
     if (all->network->out_rate != NULL) {
         all->ports = ports_make(all);
     }
-    for (int rank = 0; rank < all->played->procs; rank++) {
+    for (int rank = 0; rank < all->procs; rank++) {
         go_on(all, rank, 0);
         play_processes(all);
     }
@@ -525,7 +649,7 @@ static void release(play *all) {
 }
 
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
-                              schedule_trace *trace) {
+                              schedule_trace *trace, schedule_log *log) {
     play *all = calloc(1, sizeof *all);
     if (all == NULL) {
         return (schedule_result){.failed = 1, .problem = "out of memory"};
@@ -533,23 +657,38 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
     if (trace != NULL) {
         *trace = (schedule_trace){.last = NONE};
     }
-    *all =
-        (play){.trace = trace, .played = played, .network = network, .sizes = played->size_count, .free_message = NONE};
+    if (log != NULL) {
+        *log = (schedule_log){0};
+    }
+    *all = (play){.trace = trace,
+                  .log = log,
+                  .played = played,
+                  .network = network,
+                  .sizes = played->size_count,
+                  .free_message = NONE};
+    all->procs = trace == NULL ? period_of(played, network) : played->procs;
     if (setjmp(all->give_up) == 0) {
+        if (log != NULL && network->switches > 0) {
+            play_fail(all, "links between switches are not compared");
+        }
         run(all);
         check_nothing_is_left(all);
+        if (log != NULL) {
+            sort_comparisons(all);
+        }
         for (int rank = 0; rank < played->procs; rank++) {
-            if (all->processes[rank].clock > all->result.seconds) {
-                all->result.seconds = all->processes[rank].clock;
+            const process *done = &all->processes[rank % all->procs];
+            if (done->clock > all->result.seconds) {
+                all->result.seconds = done->clock;
                 if (trace != NULL) {
-                    trace->last = all->processes[rank].after;
+                    trace->last = done->after;
                 }
             }
             if (ends != NULL) {
-                ends[rank] = all->processes[rank].clock;
+                ends[rank] = done->clock;
             }
         }
-        all->result.root_seconds = all->processes[root].clock;
+        all->result.root_seconds = all->processes[root % all->procs].clock;
     }
     schedule_result result = all->result;
     release(all);
@@ -560,4 +699,9 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
 void schedule_trace_free(schedule_trace *trace) {
     free(trace->spans);
     *trace = (schedule_trace){.last = NONE};
+}
+
+void schedule_log_free(schedule_log *log) {
+    free(log->items);
+    *log = (schedule_log){0};
 }

@@ -8,7 +8,8 @@
 typedef enum {
     SCHEDULE_EAGER,      /* a message leaves when it is sent */
     SCHEDULE_RENDEZVOUS, /* it waits for its receive, and its sender until it has left */
-    SCHEDULE_DEFERRED,   /* it waits for its receive, its sender does not: SMPI treats eager messages so */
+    SCHEDULE_DEFERRED,   /* it waits for its receive, its sender does not: SMPI treats eager messages so. A synchronous
+                            send then is a rendezvous that has no overhead at the receiver */
     SCHEDULE_CONFIRMED   /* a synchronous send of an eager message: leaves when sent, its sender waits for an answer */
 } schedule_protocol;
 
@@ -60,11 +61,18 @@ typedef struct {
     double send_buffer_bytes;         /* of a connection: a sender no longer waits for this last part of a message;
                                          with packets also the most that is not acknowledged, 0: no limit */
     double memory_rate;               /* which transfers within a node share; 0: they do not */
-    /* Switches: on each of `levels` levels every node belongs to a group, which has a link up and one down. */
-    int levels;
-    const int32_t *group_of; /* by level and node; groups are numbered through all levels */
-    int groups;
-    const double *uplink_rate; /* by group, in each direction */
+
+    /* Switches between the ports; `switches` is 0 if they never limit a message. Links 2 i and 2 i + 1 are the two
+     * directions of a cable. The route of a pair of switches = one * switches + other is the list of its links from
+     * route_first[pair] to before route_first[pair + 1]. It adds its seconds, times a factor by size, to each of the
+     * three times between nodes above. */
+    int switches, links;
+    const int32_t *switch_of; /* by node */
+    const double *link_rate;  /* by link */
+    const int64_t *route_first;
+    const int32_t *route_links;
+    const double *route_seconds;                                     /* by pair of switches */
+    const double *latency_factor, *handshake_factor, *answer_factor; /* by size */
 } schedule_network;
 
 /* The kinds of activity that time is spent on. */
@@ -97,6 +105,21 @@ typedef struct {
     int32_t last; /* of the critical path, NONE if that is empty */
 } schedule_trace;
 
+/* What a time was decided by: of two times the later one or the earlier one counts. An event at a port or link is
+ * compared with the one before it, and bytes of a token bucket as seconds at the port's rate. Comparisons of one
+ * entity, such as a process or one side of a connection, are made in an order that does not depend on those of others.
+ */
+typedef struct {
+    double one, other;
+    uint32_t entity, kind; /* which entity, and what was compared */
+} schedule_comparison;
+
+/* All comparisons of a play, by entity (pipelines.py). */
+typedef struct {
+    schedule_comparison *items;
+    size_t count, room;
+} schedule_log;
+
 typedef struct {
     double seconds;      /* until the last process is done */
     double root_seconds; /* until `root` is */
@@ -105,10 +128,11 @@ typedef struct {
     char problem[160];
 } schedule_result;
 
-/* Plays the schedule. Unless they are NULL, `ends` receives the time at which each process is done, and `trace` the
- * spans of all processes; schedule_trace_free frees it. */
+/* Plays the schedule. Unless they are NULL, `ends` receives the time at which each process is done, `trace` the spans
+ * of all processes, and `log` all comparisons; schedule_trace_free and schedule_log_free free them. */
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
-                              schedule_trace *trace);
+                              schedule_trace *trace, schedule_log *log);
 void schedule_trace_free(schedule_trace *trace);
+void schedule_log_free(schedule_log *log);
 
 #endif

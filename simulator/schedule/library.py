@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Mapping, Sequence
 from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import dataclass
@@ -72,6 +73,13 @@ class _Trace(ctypes.Structure):
     _fields_ = (("spans", ctypes.c_void_p), ("count", c_size_t), ("room", c_size_t), ("last", c_int32))
 
 
+class _Log(ctypes.Structure):
+    _fields_ = (("items", ctypes.c_void_p), ("count", c_size_t), ("room", c_size_t))
+
+
+COMPARISONS = np.dtype([("one", np.float64), ("other", np.float64), ("entity", np.uint32), ("kind", np.uint32)])
+"""A comparison of two times (`schedule_comparison` in simulator/schedule/engine.h)."""
+
 SPANS = np.dtype(
     [
         ("begin_seconds", np.float64),
@@ -110,8 +118,14 @@ _ARRAY_FIELDS: Mapping[str, type] = {
     "in_rate": np.float64,
     "burst_bytes": np.float64,
     "load_bytes": np.float64,
-    "group_of": np.int32,
-    "uplink_rate": np.float64,
+    "switch_of": np.int32,
+    "link_rate": np.float64,
+    "route_first": np.int64,
+    "route_links": np.int32,
+    "route_seconds": np.float64,
+    "latency_factor": np.float64,
+    "handshake_factor": np.float64,
+    "answer_factor": np.float64,
 }
 
 
@@ -142,10 +156,9 @@ class _Network(ctypes.Structure):
         ("acknowledgement_share", c_double),
         ("send_buffer_bytes", c_double),
         ("memory_rate", c_double),
-        ("levels", c_int),
-        *_pointers("group_of", "group_of"),
-        ("groups", c_int),
-        *_pointers("uplink_rate", "uplink_rate"),
+        ("switches", c_int),
+        ("links", c_int),
+        *_pointers("switch_of", "answer_factor"),
     )
 
 
@@ -154,8 +167,10 @@ class NetworkTables:
     """The costs of messages and computation for the sizes of one schedule; simulator/schedule/engine.h explains each.
 
     Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
-    (classes, classes, sizes), by class (classes,), `group_of` (levels, nodes), `uplink_rate` (groups,). Point-to-point
-    models have no `out_rate`. `buffers` divide messages between nodes into packets; without them buffers are unlimited.
+    (classes, classes, sizes), by class (classes,), `switch_of` (nodes,), `link_rate` (links,), `route_first`
+    (switches^2 + 1,), `route_seconds` (switches^2,). Point-to-point models have no `out_rate`, and networks whose
+    switches never limit a message no `switch_of`.
+    `buffers` divide messages between nodes into packets; without them buffers are unlimited.
     """
 
     node_of: npt.NDArray[np.integer]
@@ -182,8 +197,14 @@ class NetworkTables:
     acknowledgement_share: float = 0.0
     send_buffer_bytes: float = 0.0
     memory_rate: float = 0.0
-    group_of: npt.NDArray[np.integer] | None = None
-    uplink_rate: Doubles | None = None
+    switch_of: npt.NDArray[np.integer] | None = None
+    link_rate: Doubles | None = None
+    route_first: npt.NDArray[np.integer] | None = None
+    route_links: npt.NDArray[np.integer] | None = None
+    route_seconds: Doubles | None = None
+    latency_factor: Doubles | None = None
+    handshake_factor: Doubles | None = None
+    answer_factor: Doubles | None = None
     buffers: Buffers | None = None
 
     @classmethod
@@ -230,13 +251,13 @@ class NetworkTables:
             if value is not None:
                 array: npt.NDArray[Any] = np.ascontiguousarray(value, dtype=kind)
                 alive.append(array)
-                setattr(made, name, array.ctypes.data)
+                setattr(made, name, array.__array_interface__["data"][0])
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
         made.send_buffer_bytes = self.send_buffer_bytes
-        if self.group_of is not None and self.uplink_rate is not None:
-            made.levels, made.groups = len(self.group_of), len(self.uplink_rate)
+        if self.route_first is not None and self.link_rate is not None:
+            made.switches, made.links = math.isqrt(len(self.route_first) - 1), len(self.link_rate)
         if self.buffers is not None:
             for name in _PACKET_FIELDS:
                 setattr(made, name, getattr(self.buffers, name))
@@ -343,9 +364,23 @@ class Schedule:
         """The memory that the schedule takes."""
         return int(self._library.schedule_memory(self._made))
 
+    def equals(self, other: Schedule) -> bool:
+        """Whether all processes do the same in both, with the same sizes, so that their times are equal as well."""
+        return bool(self._library.schedule_equal(self._made, other._made))
+
     def play(self, network: NetworkTables) -> Played:
         """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
-        return self._play(network, None)
+        return self._play(network)
+
+    def play_compared(self, network: NetworkTables) -> tuple[Played, npt.NDArray[np.void]]:
+        """The times on a network, and all comparisons that decided them. Raises the errors of `play`."""
+        log = _Log()
+        try:
+            played = self._play(network, log=log)
+            text = ctypes.string_at(log.items, log.count * COMPARISONS.itemsize) if log.count else b""
+        finally:
+            self._library.schedule_log_free(ctypes.byref(log))
+        return played, np.frombuffer(text, dtype=COMPARISONS)
 
     def rounds(self, every_send_waits: bool = False) -> int:
         """The depth of the schedule: the largest number of messages that follow from one another.
@@ -373,7 +408,7 @@ class Schedule:
         critical = np.array(path[::-1], dtype=np.int64)
         return Trace(spans, critical, self.sizes, played.seconds, played.lost_packets, played.time_outs)
 
-    def _play(self, network: NetworkTables, trace: _Trace | None) -> Played:
+    def _play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
         structure, alive = network._structure()
         ends = np.zeros(self.procs)
         pointer = ends.ctypes.data_as(ctypes.POINTER(c_double))
@@ -383,6 +418,7 @@ class Schedule:
             self.root,
             pointer,
             None if trace is None else ctypes.byref(trace),
+            None if log is None else ctypes.byref(log),
         )
         del alive
         if result.failed:
@@ -402,6 +438,7 @@ def _library() -> ctypes.CDLL:
     library.schedule_free.restype = None
     library.schedule_memory.argtypes = [ctypes.POINTER(_Schedule)]
     library.schedule_memory.restype = c_uint64
+    library.schedule_equal.argtypes = [ctypes.POINTER(_Schedule), ctypes.POINTER(_Schedule)]
     library.schedule_play.restype = _Result
     library.schedule_play.argtypes = [
         ctypes.POINTER(_Schedule),
@@ -409,7 +446,10 @@ def _library() -> ctypes.CDLL:
         c_int,
         ctypes.POINTER(c_double),
         ctypes.POINTER(_Trace),
+        ctypes.POINTER(_Log),
     ]
     library.schedule_trace_free.argtypes = [ctypes.POINTER(_Trace)]
     library.schedule_trace_free.restype = None
+    library.schedule_log_free.argtypes = [ctypes.POINTER(_Log)]
+    library.schedule_log_free.restype = None
     return library

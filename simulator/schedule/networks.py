@@ -12,11 +12,10 @@ from collwise.common.errors import UsageError
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform, Ports
 from collwise.platforms.description import Calibration, FactorRow, OverheadRow
 from collwise.platforms.hosts import ReorderedPlatform
-from collwise.platforms.smpi import ENVELOPE_BYTES
+from collwise.platforms.placement import PlacedPlatform
+from collwise.platforms.smpi import CROSS_TRAFFIC, ENVELOPE_BYTES
+from collwise.platforms.topology import routes_among
 from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
-
-_CROSS_TRAFFIC = 0.05
-"""The share of a flow's rate that acknowledgements take in the opposite direction, as SimGrid has it."""
 
 
 def network_tables(
@@ -26,7 +25,7 @@ def network_tables(
     sizes: npt.NDArray[np.uint64],
     like_smpi: bool = False,
 ) -> NetworkTables:
-    """The tables for messages of those sizes among `procs` processes in block mapping.
+    """The tables for messages of those sizes among `procs` processes.
 
     If the platform describes its ports, messages between nodes pass as these say. Otherwise ports and links have their
     nominal rates, and the latencies and the rate of a single flow are those of SMPI's calibration. The overheads come
@@ -34,20 +33,25 @@ def network_tables(
     calibration's first row.
 
     `like_smpi` applies the rules in which SMPI differs, for comparisons: every message has an envelope, eager messages
-    leave when their receives are posted, and the sender of a rendezvous message waits until it has arrived, not only
-    for its handshake.
+    leave when their receives are posted, the sender of a rendezvous message waits until it has arrived, not only for
+    its handshake, and neither empty messages nor the receivers of synchronous ones of eager size have overheads.
 
     Raises UsageError for platform XML, which does not say which links share what, and if there are too few nodes.
     """
-    platform.hosts_for(procs, processes_per_node)
+    positions = platform.positions(procs, processes_per_node)
+    used = list(dict.fromkeys(positions))
+    number_of = {position: number for number, position in enumerate(used)}
     order, described = _described(platform)
-    nodes = -(-procs // processes_per_node)
+    nodes = [order[position] for position in used]
     calibration = described.calibration
     classes = _classes_of(described)
-    class_of = np.repeat(np.arange(len(classes)), [kind.nodes for kind in classes])[list(order[:nodes])]
+    class_of = np.repeat(np.arange(len(classes)), [kind.nodes for kind in classes])[nodes]
     m = sizes.astype(np.float64)
     sent = m + ENVELOPE_BYTES if like_smpi else m
     eager = m < calibration.eager_limit_bytes
+    # Schedules of empty messages only are barriers, whose messages have a byte in SMPI.
+    free = (m == 0) & (m.max(initial=0) > 0) & like_smpi
+    charged = eager & ~free
     latency_factor = _factors(calibration.latency_factor, m)
     # The extra latency of large messages is their handshake, which the sender takes part in.
     before = _factors(calibration.latency_factor, np.array([calibration.eager_limit_bytes - 1.0]))
@@ -60,11 +64,11 @@ def network_tables(
     alike = np.ones((len(classes), 1))
     rates = np.array([kind.rate for kind in classes])
     tables = NetworkTables(
-        node_of=np.arange(procs) // processes_per_node,
+        node_of=np.array([number_of[position] for position in positions]),
         class_of=class_of,
-        send_seconds=np.array([_overheads(kind.send, m) for kind in classes]) * eager,
-        start_seconds=np.array([_overheads(kind.start, m) for kind in classes]),
-        receive_seconds=np.array([_overheads(kind.receive, m) for kind in classes]) * eager,
+        send_seconds=np.array([_overheads(kind.send, m) for kind in classes]) * charged,
+        start_seconds=np.array([_overheads(kind.start, m) for kind in classes]) * ~free,
+        receive_seconds=np.array([_overheads(kind.receive, m) for kind in classes]) * charged,
         reduce_seconds=m * calibration.reduce_seconds_per_byte,
         copy_seconds=np.zeros(len(m)),
         protocol=np.where(eager, DEFERRED if like_smpi else EAGER, RENDEZVOUS),
@@ -81,10 +85,35 @@ def network_tables(
         burst_bytes=np.zeros(len(classes)),
         load_bytes=sent / bandwidth_factor,
         senders_wait_for_arrival=like_smpi,
-        acknowledgement_share=_CROSS_TRAFFIC if calibration.crosstraffic else 0.0,
+        acknowledgement_share=CROSS_TRAFFIC if calibration.crosstraffic else 0.0,
     )
+    if isinstance(described, Platform):
+        tables = _with_topology(tables, described, nodes, own_factor, handshake_factor)
     ports = ports_of(platform)
     return tables if ports is None or like_smpi else _with_ports(tables, ports, m)
+
+
+def _with_topology(
+    tables: NetworkTables, described: Platform, nodes: Sequence[int], own: Doubles, handshake: Doubles
+) -> NetworkTables:
+    """The tables with a node's memory and the routes between switches; `own` and `handshake` are latency factors."""
+    tables = replace(tables, memory_rate=described.memory_bytes_per_second or 0.0)
+    if described.topology is None:
+        return tables
+    at = [described.topology.switch_of(node) for node in nodes]
+    switches = tuple(sorted(set(at)))
+    routes = routes_among(described.topology, described.nodes, described.node_bytes_per_second, switches)
+    return replace(
+        tables,
+        switch_of=np.searchsorted(switches, at),
+        link_rate=routes.link_rate,
+        route_first=routes.first,
+        route_links=routes.links,
+        route_seconds=routes.seconds,
+        latency_factor=own,
+        handshake_factor=handshake,
+        answer_factor=np.maximum(own, handshake / 2),
+    )
 
 
 def ports_of(platform: HostPlatform) -> Ports | None:
@@ -107,6 +136,8 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTable
         burst_bytes=np.array([ports.burst_bytes]),
         load_bytes=m,
         acknowledgement_share=ports.acknowledgement_share,
+        latency_factor=np.ones(len(m)),
+        answer_factor=np.ones(len(m)),
         send_buffer_bytes=ports.send_buffer_bytes,
         buffers=ports.buffers,
     )
@@ -125,6 +156,8 @@ class _NodeClass:
 
 def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | HeterogeneousPlatform]:
     """The positions of the platform's hosts in the description, and the description."""
+    if isinstance(platform, PlacedPlatform):
+        platform = platform.base
     order: Sequence[int] = range(len(platform.hosts))
     if isinstance(platform, ReorderedPlatform):
         order, platform = platform.order, platform.base
@@ -139,8 +172,8 @@ def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | Hetero
 def _classes_of(platform: Platform | HeterogeneousPlatform) -> list[_NodeClass]:
     calibration: Calibration = platform.calibration
     if isinstance(platform, Platform):
-        rate = platform.link_bytes_per_second * platform.links_per_node
-        return [_NodeClass(platform.nodes, calibration.os, calibration.ois, calibration.or_, rate)]
+        overheads = calibration.os, calibration.ois, calibration.or_
+        return [_NodeClass(platform.nodes, *overheads, platform.node_bytes_per_second)]
     limit = calibration.eager_limit_bytes
     return [
         _NodeClass(kind.nodes, kind.send, kind.non_blocking_send(limit), kind.receive, kind.link_bytes_per_second)

@@ -6,7 +6,8 @@
 
 #include <setjmp.h>
 
-enum { NONE = -1, MOST_STAGES = 6 };
+/* A message that passes no link between switches has up to two stages; only such messages are compared. */
+enum { NONE = -1, MOST_STAGES = 32, COMPARED_STAGES = 2 };
 
 /* A message, from the first of send and receive that is posted until its receive is complete. */
 typedef struct {
@@ -18,7 +19,7 @@ typedef struct {
     int32_t next; /* in a list of unmatched or of free messages */
     uint32_t size;
     uint32_t send_slot, receive_slot; /* the requests to complete */
-    uint8_t is_sent, is_posted, protocol;
+    uint8_t is_sent, is_posted, is_local, protocol;
 } message;
 
 /* The spans that it had to wait for, on either side and until it started, and the one that ends with its arrival. */
@@ -39,12 +40,14 @@ typedef struct {
 typedef struct {
     double seconds; /* when it is complete; infinite until that is known */
     int32_t after;  /* the span that made it complete */
-    uint32_t size : 29, is_receive : 1, is_local : 1, is_awaited : 1;
+    uint32_t size : 28, is_receive : 1, is_local : 1, is_awaited : 1, is_free : 1; /* free: without an overhead */
 } request;
 
 typedef struct {
     const schedule_program *program;
-    size_t at; /* the next word */
+    size_t at;  /* the next word */
+    size_t row; /* of its node's class, in tables by class and size */
+    int32_t node;
     double clock;
     int32_t after;     /* the span whose end the clock shows */
     uint64_t made;     /* requests */
@@ -59,9 +62,27 @@ typedef struct {
 
 typedef struct ports ports;
 
+/* What is compared, and for which entity (schedule_comparison). Those of a connection have a number for each stage. */
+typedef enum {
+    COMPARED_CLOCK,   /* of a process: its clock and what it waited for */
+    COMPARED_ORDER,   /* of a process: what it waited for and what it takes next */
+    COMPARED_INTAKE,  /* of a process: when its port is free and what arrives */
+    COMPARED_PORT,    /* of a process: when its port is free and what leaves */
+    COMPARED_RECEIVE, /* of a connection: a message's arrival and its receive */
+    COMPARED_SEND,    /* of a connection: a message's send and its receive */
+    COMPARED_PATH,    /* of a connection: when its path within a node is free, and a message */
+    COMPARED_TURN,    /* of a connection at a stage: when the message before ends, and when the next one comes */
+    COMPARED_PASSED,  /* of a connection at a stage: when a message is served, and when the latency is over */
+    COMPARED_EVENT,   /* of a stage: the event before, and an event */
+    COMPARED_TOKENS   /* of a stage: what is in its token bucket, and what that has room for or a message takes */
+} compared;
+
 typedef struct {
     const schedule *played;
     const schedule_network *network;
+    /* The processes that are played: all, or if what they do repeats along the ranks and nodes, those of the first
+     * period, whose messages to others stand for those from others to them. */
+    int procs;
     size_t sizes;
     process *processes;
     message *messages;
@@ -80,6 +101,7 @@ typedef struct {
     size_t ready_count;
     int unfinished;
     schedule_trace *trace; /* NULL if none is wanted */
+    schedule_log *log;     /* NULL if none is wanted */
     ports *ports;          /* NULL for point-to-point models */
     double now;            /* the time that events have reached */
     jmp_buf give_up;
@@ -94,20 +116,32 @@ void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item
 static inline double play_later(double one, double other) { return one > other ? one : other; }
 static inline double play_earlier(double one, double other) { return one < other ? one : other; }
 
-static inline int class_of(const play *all, int rank) {
-    const schedule_network *network = all->network;
-    return network->class_of[network->node_of[rank]];
+/* Notes a comparison of the entity with that number among those that have such comparisons. */
+void play_note_comparison(play *all, compared what, size_t number, uint32_t detail, double one, double other);
+static inline void play_compare(play *all, compared what, size_t number, uint32_t detail, double one, double other) {
+    if (all->log != NULL) {
+        play_note_comparison(all, what, number, detail, one, other);
+    }
 }
-static inline size_t class_index(const play *all, int rank, uint32_t size) {
-    return (size_t)class_of(all, rank) * all->sizes + size;
-}
+
+static inline size_t class_index(const play *all, int rank, uint32_t size) { return all->processes[rank].row + size; }
 static inline size_t pair_index(const play *all, const message *one) {
     size_t classes = (size_t)all->network->classes;
-    size_t pair = (size_t)class_of(all, one->source) * classes + (size_t)class_of(all, one->destination);
-    return pair * all->sizes + one->size;
+    return all->processes[one->source].row * classes + all->processes[one->destination].row + one->size;
 }
-static inline int is_local(const play *all, const message *one) {
-    return all->network->node_of[one->source] == all->network->node_of[one->destination];
+/* The route between the switches of its nodes. */
+static inline size_t route_index(const play *all, const message *one) {
+    const schedule_network *network = all->network;
+    size_t from = (size_t)network->switch_of[all->processes[one->source].node];
+    return from * (size_t)network->switches + (size_t)network->switch_of[all->processes[one->destination].node];
+}
+/* A time between nodes: that of their classes, and what the route adds. */
+static inline double between_nodes(const play *all, const message *one, const double *seconds, const double *factor) {
+    double on_route = all->network->switches > 0 ? all->network->route_seconds[route_index(all, one)] : 0;
+    return on_route > 0 ? seconds[pair_index(all, one)] + on_route * factor[one->size] : seconds[pair_index(all, one)];
+}
+static inline double between_nodes_latency(const play *all, const message *one) {
+    return between_nodes(all, one, all->network->latency_seconds, all->network->latency_factor);
 }
 
 /* The sender's request is complete, or the message is at the receiver; both may lie in the future. */

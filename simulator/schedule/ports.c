@@ -28,10 +28,11 @@ struct transit {
     double most_speed;      /* bytes per second which its connection alone has */
     uint32_t order;         /* its number among all */
     int32_t follower;       /* the message that its connection started next, or NONE */
-    int32_t way[MOST_STAGES];
-    uint8_t stages, behind; /* how many there are on its way, and how many of them it has passed */
+    int32_t first, last;    /* stages: the sender's port or the memory, and the receiver's port */
+    const int32_t *links;   /* of the network, between them */
     /* Bits: which stages its first byte has reached, which have served the one before, which have served it. */
-    uint8_t reached, free, served;
+    uint32_t reached, free, served;
+    uint8_t stages, behind; /* how many there are on its way, and how many of them it has passed */
 };
 
 /* A time, or a virtual one, above a number: keys of heaps, in the order of times, and of numbers at the same time. */
@@ -61,10 +62,18 @@ typedef struct {
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
     double next_seconds;        /* when the next message ends */
     int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
-    size_t messages;            /* which it serves */
-    key *heap;                  /* what ends next, by virtual end and order: see served_message */
-    size_t count, room;
+    /* What ends next, by virtual end and order (served_message): those that came in the order of their
+     * ends, as messages of one size do, are from `first` to `end` of `queue`, the others in a heap. */
+    key *queue, *heap;
+    size_t first, end, queue_room, heap_count, heap_room;
+    size_t count; /* of messages */
 } stage;
+
+/* When the latest message at a stage began or ended there, and its connection. */
+typedef struct {
+    double seconds;
+    int32_t connection;
+} stage_event;
 
 struct ports {
     stage *stages;
@@ -75,6 +84,11 @@ struct ports {
     events events;
     packets *packets; /* NULL if buffers are unlimited */
     uint32_t started;
+    /* For comparisons only, NULL otherwise: each stage's latest event, when each message set out, and when each
+     * connection's last message ended, by stage on its way. */
+    stage_event *latest_events;
+    double *set_out_seconds, *ended_seconds;
+    size_t set_out_room;
 };
 
 /* --- The heap of busy stages -------------------------------------------------------------------------------------- */
@@ -121,7 +135,7 @@ static void settle(ports *to, int32_t number) {
 
 /* --- A stage's messages ------------------------------------------------------------------------------------------- */
 
-/* An entry of a stage's heap is the end of a message, or the time from which its sender no longer waits for it. */
+/* What ends at a stage is a message, or the time in which its sender waits for it. */
 enum { RELEASES_SENDER, ENDS_MESSAGE };
 
 static key make_served(double virtual_end, uint32_t order, int32_t message, uint32_t kind) {
@@ -131,20 +145,20 @@ static key make_served(double virtual_end, uint32_t order, int32_t message, uint
 static int32_t served_message(key served) { return (int32_t)((uint32_t)served >> 1); }
 static int releases_sender(key served) { return ((uint32_t)served & ENDS_MESSAGE) == 0; }
 
-static void push_message(play *all, stage *at, key added) {
-    at->heap = play_grown(all, at->heap, at->count, &at->room, sizeof *at->heap);
-    size_t place = at->count++;
+static void push_on_heap(play *all, stage *at, key added) {
+    at->heap = play_grown(all, at->heap, at->heap_count, &at->heap_room, sizeof *at->heap);
+    size_t place = at->heap_count++;
     for (; place > 0 && added < at->heap[(place - 1) / 2]; place = (place - 1) / 2) {
         at->heap[place] = at->heap[(place - 1) / 2];
     }
     at->heap[place] = added;
 }
 
-static key pop_message(stage *at) {
-    key first = at->heap[0], moved = at->heap[--at->count];
+static key pop_from_heap(stage *at) {
+    key first = at->heap[0], moved = at->heap[--at->heap_count];
     size_t place = 0;
-    for (size_t child = 1; child < at->count; child = 2 * place + 1) {
-        child += child + 1 < at->count && at->heap[child + 1] < at->heap[child];
+    for (size_t child = 1; child < at->heap_count; child = 2 * place + 1) {
+        child += child + 1 < at->heap_count && at->heap[child + 1] < at->heap[child];
         if (at->heap[child] > moved) {
             break;
         }
@@ -155,12 +169,72 @@ static key pop_message(stage *at) {
     return first;
 }
 
+static void push(play *all, stage *at, key added) {
+    if (at->first == at->end) {
+        at->first = at->end = 0;
+    } else if (added < at->queue[at->end - 1]) {
+        push_on_heap(all, at, added);
+        return;
+    } else if (at->end == at->queue_room && 2 * at->first >= at->end) {
+        at->end -= at->first;
+        memcpy(at->queue, at->queue + at->first, at->end * sizeof *at->queue);
+        at->first = 0;
+    }
+    at->queue = play_grown(all, at->queue, at->end, &at->queue_room, sizeof *at->queue);
+    at->queue[at->end++] = added;
+}
+
+static int queue_is_next(const stage *at) {
+    return at->heap_count == 0 || (at->first < at->end && at->queue[at->first] < at->heap[0]);
+}
+
+static key next_of(const stage *at) { return queue_is_next(at) ? at->queue[at->first] : at->heap[0]; }
+
+static key pop(stage *at) { return queue_is_next(at) ? at->queue[at->first++] : pop_from_heap(at); }
+
+/* --- Comparisons -------------------------------------------------------------------------------------------------- */
+
+static size_t number_of(const play *all, const stage *at) { return (size_t)(at - all->ports->stages); }
+
+static void compare_tokens(play *all, const stage *at, double one, double other) {
+    if (at->burst_bytes > 0) {
+        play_compare(all, COMPARED_TOKENS, number_of(all, at), 0, one / at->rate, other / at->rate);
+    }
+}
+
+/* A connection's number at a stage of its way. */
+static size_t turn_of(const play *all, int32_t index, int place) {
+    return (size_t)all->messages[index].connection * COMPARED_STAGES + (size_t)place;
+}
+
+/* When a message reaches a stage, and when its connection's message before it ended there. */
+static void compare_turn(play *all, int32_t index, int place) {
+    if (all->log != NULL) {
+        double reached = all->ports->set_out_seconds[index] + place * all->transits[index].latency_seconds;
+        size_t turn = turn_of(all, index, place);
+        play_compare(all, COMPARED_TURN, turn, all->messages[index].size, reached, all->ports->ended_seconds[turn]);
+    }
+}
+
+/* An event, unless it follows one of the same connection, whose comparisons of turns have the two. */
+static void compare_event(play *all, const stage *at, const message *one, int is_end, double seconds) {
+    if (all->log != NULL) {
+        stage_event *before = &all->ports->latest_events[number_of(all, at)];
+        if (before->connection != one->connection) {
+            uint32_t detail = ((uint32_t)(2 * one->connection + is_end) * 0x9e3779b1U ^ one->size) >> 4;
+            play_compare(all, COMPARED_EVENT, number_of(all, at), detail, before->seconds, seconds);
+        }
+        *before = (stage_event){seconds, one->connection};
+    }
+}
+
 /* --- The virtual clock -------------------------------------------------------------------------------------------- */
 
-static void advance(stage *at, double seconds) {
-    if (at->messages > 0) {
+static void advance(play *all, stage *at, double seconds) {
+    if (at->count > 0) {
         at->virtual_seconds += (seconds - at->seconds) * at->speed;
     } else {
+        compare_tokens(all, at, at->tokens + (seconds - at->seconds) * at->rate, at->burst_bytes);
         at->tokens = play_earlier(at->burst_bytes, at->tokens + (seconds - at->seconds) * at->rate);
     }
     at->seconds = seconds;
@@ -168,26 +242,25 @@ static void advance(stage *at, double seconds) {
 
 /* Adjusts the clock's speed to the messages there are. */
 static void adjust(play *all, stage *at) {
-    if (at->messages == 0) {
+    if (at->count == 0) {
         at->virtual_seconds = 0;
         return;
     }
-    int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].messages > 0;
+    int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
     double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
-    at->speed = play_earlier(rate / (double)at->messages, at->most_speed);
-    double left = time_of(at->heap[0]) - at->virtual_seconds;
+    at->speed = play_earlier(rate / (double)at->count, at->most_speed);
+    double left = time_of(next_of(at)) - at->virtual_seconds;
     at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
 }
 
 /* The same after a change of the number of messages, which may begin or end acknowledgements in the other direction.
  * The stage itself is not settled yet. */
-static void adjust_both(play *all, stage *at, size_t messages_before) {
+static void adjust_both(play *all, stage *at, size_t count_before) {
     adjust(all, at);
-    if (at->opposite != NONE && all->network->acknowledgement_share > 0 &&
-        (messages_before == 0) != (at->messages == 0)) {
+    if (at->opposite != NONE && all->network->acknowledgement_share > 0 && (count_before == 0) != (at->count == 0)) {
         stage *opposite = &all->ports->stages[at->opposite];
-        advance(opposite, at->seconds);
-        if (opposite->messages > 0) {
+        advance(all, opposite, at->seconds);
+        if (opposite->count > 0) {
             adjust(all, opposite);
             settle(all->ports, at->opposite);
         }
@@ -197,41 +270,67 @@ static void adjust_both(play *all, stage *at, size_t messages_before) {
 /* --- A message on its way ----------------------------------------------------------------------------------------- */
 
 static double latency_of(const play *all, const message *one) {
-    if (is_local(all, one)) {
+    if (one->is_local) {
         return all->network->local_latency_seconds[class_index(all, one->source, one->size)];
     }
-    return all->network->latency_seconds[pair_index(all, one)];
+    return between_nodes_latency(all, one);
 }
 
 static double transfer_of(const play *all, const message *one) {
-    if (is_local(all, one)) {
+    if (one->is_local) {
         return all->network->local_transfer_seconds[class_index(all, one->source, one->size)];
     }
     return all->network->transfer_seconds[pair_index(all, one)];
 }
 
-/* Whether its sender waits until what is left of it fits into the connection's buffer. */
-static int is_buffered(const play *all, const message *one) {
-    return one->protocol == SCHEDULE_RENDEZVOUS && all->network->send_buffer_bytes > 0 && !is_local(all, one);
+enum { OUT, IN, PORTS };
+
+static int32_t port(int node, int direction) { return node * PORTS + direction; }
+
+/* The memory that processes of a node share when they exchange messages. */
+static int32_t memory(const play *all, int node) { return port(all->network->nodes, 0) + node; }
+
+static int32_t link_stage(const play *all, int32_t link) { return memory(all, all->network->nodes) + link; }
+
+/* The stage at a place of a message's way. */
+static int32_t stage_at(const play *all, const transit *way, int place) {
+    if (place == 0) {
+        return way->first;
+    }
+    return place == way->stages - 1 ? way->last : link_stage(all, way->links[place - 1]);
 }
 
-/* A stage, which the caller then settles, begins to serve a message: it is its connection's turn. */
-static void serve(play *all, int32_t index, int place, double seconds) {
+/* Whether its sender waits until what is left of it fits into the connection's buffer. */
+static int is_buffered(const play *all, const message *one) {
+    return one->protocol == SCHEDULE_RENDEZVOUS && all->network->send_buffer_bytes > 0 && !one->is_local;
+}
+
+/* A stage, whose clock shows this time, gets a message: it is its connection's turn. */
+static void add_message(play *all, stage *at, int32_t index, int place) {
     const transit *way = &all->transits[index];
-    stage *at = &all->ports->stages[way->way[place]];
-    size_t messages = at->messages;
-    advance(at, seconds);
+    compare_event(all, at, &all->messages[index], 0, at->seconds);
+    compare_tokens(all, at, at->tokens, way->bytes);
     double free_bytes = play_earlier(at->tokens, way->bytes);
     at->tokens -= free_bytes;
     at->most_speed = way->most_speed;
-    at->messages++;
     double virtual_end = at->virtual_seconds + way->bytes - free_bytes;
-    push_message(all, at, make_served(virtual_end, way->order, index, ENDS_MESSAGE));
+    at->count++;
+    push(all, at, make_served(virtual_end, way->order, index, ENDS_MESSAGE));
     if (place == 0 && is_buffered(all, &all->messages[index])) {
         double released = play_later(at->virtual_seconds, virtual_end - all->network->send_buffer_bytes);
-        push_message(all, at, make_served(released, way->order, index, RELEASES_SENDER));
+        push(all, at, make_served(released, way->order, index, RELEASES_SENDER));
     }
-    adjust_both(all, at, messages);
+}
+
+/* A stage begins to serve a message, besides those that it serves already. */
+static void serve(play *all, int32_t index, int place, double seconds) {
+    int32_t number = stage_at(all, &all->transits[index], place);
+    stage *at = &all->ports->stages[number];
+    size_t count = at->count;
+    advance(all, at, seconds);
+    add_message(all, at, index, place);
+    adjust_both(all, at, count);
+    settle(all->ports, number);
 }
 
 /* Every stage that has served the message, and that comes next, has been passed. */
@@ -240,6 +339,7 @@ static void pass(play *all, int32_t index, double seconds) {
     double latency = way->latency_seconds;
     while (way->behind < way->stages && (way->served >> way->behind & 1)) {
         double after_previous = way->behind > 0 ? way->passed_seconds + latency : 0;
+        play_compare(all, COMPARED_PASSED, turn_of(all, index, way->behind), 0, seconds, after_previous);
         way->passed_seconds = play_later(seconds, after_previous);
         way->behind++;
         int left = way->behind == 1 && !is_buffered(all, &all->messages[index]);
@@ -262,10 +362,11 @@ static void pass(play *all, int32_t index, double seconds) {
 /* Handles what ends first at a stage. After a message the next one of its connection follows if it is here already. */
 static void end_first(play *all, int32_t number, double seconds) {
     stage *at = &all->ports->stages[number];
-    size_t messages = at->messages;
-    advance(at, seconds);
-    key ended = pop_message(at);
+    size_t count = at->count;
+    advance(all, at, seconds);
+    key ended = pop(at);
     int32_t index = served_message(ended);
+    compare_event(all, at, &all->messages[index], 1, seconds);
     at->virtual_seconds = play_later(at->virtual_seconds, time_of(ended));
     if (releases_sender(ended)) {
         adjust(all, at);
@@ -273,23 +374,29 @@ static void end_first(play *all, int32_t number, double seconds) {
         play_message_left(all, index, seconds);
         return;
     }
-    at->messages--;
-    adjust_both(all, at, messages);
+    at->count--;
+    at->virtual_seconds = at->count > 0 ? at->virtual_seconds : 0;
     transit *way = &all->transits[index];
     int place = 0;
-    while (way->way[place] != number) {
+    while (stage_at(all, way, place) != number) {
         place++;
     }
-    way->served |= (uint8_t)(1 << place);
+    way->served |= UINT32_C(1) << place;
+    if (all->log != NULL) {
+        all->ports->ended_seconds[turn_of(all, index, place)] = seconds;
+    }
     int32_t follower = way->follower;
     if (follower != NONE) {
-        all->transits[follower].free |= (uint8_t)(1 << place);
+        transit *next = &all->transits[follower];
+        next->free |= UINT32_C(1) << place;
+        if (next->reached >> place & 1) {
+            compare_turn(all, follower, place);
+            add_message(all, at, follower, place);
+        }
     }
-    pass(all, index, seconds);
-    if (follower != NONE && (all->transits[follower].reached >> place & 1)) {
-        serve(all, follower, place, seconds);
-    }
+    adjust_both(all, at, count);
     settle(all->ports, number);
+    pass(all, index, seconds);
 }
 
 static void schedule_event(play *all, double seconds, int32_t index, uint8_t stage) {
@@ -301,53 +408,44 @@ static void schedule_event(play *all, double seconds, int32_t index, uint8_t sta
 /* The first byte reaches a stage. */
 static void reach(play *all, int32_t index, int place, double seconds) {
     transit *way = &all->transits[index];
-    way->reached |= (uint8_t)(1 << place);
+    way->reached |= UINT32_C(1) << place;
     if (place + 1 < way->stages) {
         schedule_event(all, seconds + way->latency_seconds, index, (uint8_t)(place + 1));
     }
     if (way->free >> place & 1) {
+        compare_turn(all, index, place);
         serve(all, index, place, seconds);
-        settle(all->ports, way->way[place]);
     }
 }
 
-enum { OUT, IN, PORTS };
-
-static int32_t port(int node, int direction) { return node * PORTS + direction; }
-
-static int32_t uplink(const play *all, int group, int direction) {
-    return port(all->network->nodes + all->network->nodes, 0) + group * PORTS + direction;
-}
-
-/* The memory that processes of a node share when they exchange messages. */
-static int32_t memory(const play *all, int node) { return port(all->network->nodes, 0) + node; }
-
-/* Up to the lowest level where both nodes belong to one group, and down again. */
-static void find_way(const play *all, const message *one, transit *over) {
+static void find_way(play *all, const message *one, transit *over) {
     const schedule_network *network = all->network;
-    int from = network->node_of[one->source], to = network->node_of[one->destination], up = 0;
-    if (from == to) {
-        over->way[0] = memory(all, from);
+    int from = all->processes[one->source].node, to = all->processes[one->destination].node;
+    int64_t links = 0;
+    if (one->is_local) {
+        over->first = memory(all, from);
         over->stages = 1;
         return;
     }
-    while (up < network->levels &&
-           network->group_of[up * network->nodes + from] != network->group_of[up * network->nodes + to]) {
-        up++;
+    if (network->switches > 0) {
+        size_t route = route_index(all, one);
+        over->links = network->route_links + network->route_first[route];
+        links = network->route_first[route + 1] - network->route_first[route];
     }
-    over->way[0] = port(from, OUT);
-    for (int level = 0; level < up; level++) {
-        over->way[1 + level] = uplink(all, network->group_of[level * network->nodes + from], OUT);
-        over->way[2 * up - level] = uplink(all, network->group_of[level * network->nodes + to], IN);
+    if (links > MOST_STAGES - 2) {
+        play_fail(all, "a route has more than %d links", MOST_STAGES - 2);
     }
-    over->way[2 * up + 1] = port(to, IN);
-    over->stages = (uint8_t)(2 * up + 2);
+    over->first = port(from, OUT);
+    over->last = port(to, IN);
+    over->stages = (uint8_t)(links + 2);
 }
 
 int ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds) {
     transit over = {.follower = NONE};
     find_way(all, one, &over);
-    memcpy(way, over.way, sizeof over.way);
+    for (int place = 0; place < over.stages; place++) {
+        way[place] = stage_at(all, &over, place);
+    }
     *latency_seconds = latency_of(all, one);
     return over.stages;
 }
@@ -356,6 +454,7 @@ int ports_find_way(play *all, const message *one, int32_t *way, double *latency_
 static void start_on_own_path(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
     double *free_seconds = &all->local_free_seconds[one->connection];
+    play_compare(all, COMPARED_PATH, (size_t)one->connection, one->size, *free_seconds, seconds);
     *free_seconds = play_later(seconds, *free_seconds) + transfer_of(all, one);
     double arrival = *free_seconds + latency_of(all, one);
     play_message_left(all, index, all->network->senders_wait_for_arrival ? arrival : *free_seconds);
@@ -367,7 +466,10 @@ static void set_out(play *all, int32_t index, double seconds) {
     int32_t *latest = &all->connections[all->messages[index].connection].latest;
     transit *way = &all->transits[index];
     way->order = all->ports->started++;
-    way->free = UINT8_MAX;
+    if (all->log != NULL) {
+        all->ports->set_out_seconds[index] = seconds;
+    }
+    way->free = UINT32_MAX;
     if (*latest != NONE) {
         way->free = all->transits[*latest].served;
         all->transits[*latest].follower = index;
@@ -378,11 +480,11 @@ static void set_out(play *all, int32_t index, double seconds) {
 
 void ports_start(play *all, int32_t index, double seconds) {
     const message *one = &all->messages[index];
-    if (is_local(all, one) && !(all->network->memory_rate > 0)) {
+    if (one->is_local && !(all->network->memory_rate > 0)) {
         start_on_own_path(all, index, seconds);
         return;
     }
-    if (all->ports->packets != NULL && !is_local(all, one)) {
+    if (all->ports->packets != NULL && !one->is_local) {
         packets_start(all, all->ports->packets, index, seconds);
         return;
     }
@@ -429,6 +531,11 @@ void ports_run(play *all) {
 
 void ports_make_room(play *all, size_t count) {
     all->transits = play_grown(all, all->transits, count, &all->transit_room, sizeof *all->transits);
+    if (all->log != NULL) {
+        ports *of = all->ports;
+        of->set_out_seconds =
+            play_grown(all, of->set_out_seconds, count, &of->set_out_room, sizeof *of->set_out_seconds);
+    }
 }
 
 ports *ports_make(play *all) {
@@ -438,10 +545,15 @@ ports *ports_make(play *all) {
     }
     all->ports = play_checked(all, calloc(1, sizeof *all->ports));
     ports *to = all->ports;
-    to->stage_count = (size_t)uplink(all, network->groups, 0);
+    to->stage_count = (size_t)link_stage(all, network->switches > 0 ? network->links : 0);
     to->stages = play_checked(all, calloc(to->stage_count + 1, sizeof *to->stages));
     to->busy = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy));
     to->place_of = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->place_of));
+    if (all->log != NULL) {
+        size_t turns = all->connection_count * COMPARED_STAGES;
+        to->latest_events = play_checked(all, calloc(to->stage_count + 1, sizeof *to->latest_events));
+        to->ended_seconds = play_checked(all, calloc(turns + 1, sizeof *to->ended_seconds));
+    }
     for (size_t i = 0; i < to->stage_count; i++) {
         to->place_of[i] = NONE;
         to->stages[i] = (stage){.rate = network->memory_rate, .opposite = NONE};
@@ -455,12 +567,10 @@ ports *ports_make(play *all) {
             at->burst_bytes = at->tokens = network->burst_bytes[class];
         }
     }
-    for (int group = 0; group < network->groups; group++) {
-        for (int direction = OUT; direction < PORTS; direction++) {
-            stage *at = &to->stages[uplink(all, group, direction)];
-            at->rate = network->uplink_rate[group];
-            at->opposite = uplink(all, group, 1 - direction);
-        }
+    for (int link = 0; network->switches > 0 && link < network->links; link++) {
+        stage *at = &to->stages[link_stage(all, link)];
+        at->rate = network->link_rate[link];
+        at->opposite = link_stage(all, link ^ 1);
     }
     if (network->buffer_bytes > 0) {
         to->packets = packets_make(all, to->stage_count, &to->events);
@@ -477,11 +587,15 @@ void ports_free(ports *to) {
         return;
     }
     for (size_t i = 0; to->stages != NULL && i < to->stage_count; i++) {
+        free(to->stages[i].queue);
         free(to->stages[i].heap);
     }
     free(to->stages);
     free(to->busy);
     free(to->place_of);
+    free(to->latest_events);
+    free(to->set_out_seconds);
+    free(to->ended_seconds);
     events_free(&to->events);
     packets_free(to->packets);
     free(to);

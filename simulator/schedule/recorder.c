@@ -71,6 +71,7 @@ typedef struct {
     size_t program_places, program_room;
     uint32_t *size_table; /* sizes by hash, 1 more than their number */
     size_t size_places, size_room;
+    uint32_t latest_size;        /* 1 more than the number found last */
     uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
     own_data *in_transit;
     collwise_nodes *nodes;        /* of all processes, NULL before the first one asks */
@@ -164,9 +165,13 @@ static size_t size_place(const recording *to, uint64_t bytes) {
 
 static uint32_t size_number(recording *to, uint64_t bytes) {
     schedule *made = to->made;
+    if (to->latest_size != 0 && made->sizes[to->latest_size - 1] == bytes) {
+        return to->latest_size - 1;
+    }
     size_t place = size_place(to, bytes);
     if (to->size_table[place] != 0) {
-        return to->size_table[place] - 1;
+        to->latest_size = to->size_table[place];
+        return to->latest_size - 1;
     }
     made->sizes = grown(made->sizes, made->size_count, &to->size_room, sizeof *made->sizes);
     made->sizes[made->size_count++] = bytes;
@@ -906,6 +911,24 @@ void schedule_free(schedule *made) {
     free(made->program_of);
     free(made->sizes);
     free(made);
+}
+
+static int same_words(const schedule_program *one, const schedule_program *other) {
+    return one->length == other->length && memcmp(one->words, other->words, one->length * sizeof *one->words) == 0;
+}
+
+int schedule_equal(const schedule *one, const schedule *other) {
+    if (one->procs != other->procs || one->program_count != other->program_count ||
+        one->size_count != other->size_count || one->messages != other->messages ||
+        memcmp(one->program_of, other->program_of, (size_t)one->procs * sizeof *one->program_of) != 0 ||
+        memcmp(one->sizes, other->sizes, one->size_count * sizeof *one->sizes) != 0) {
+        return 0;
+    }
+    size_t same = 0;
+    while (same < one->program_count && same_words(&one->programs[same], &other->programs[same])) {
+        same++;
+    }
+    return same == one->program_count;
 }
 
 uint64_t schedule_memory(const schedule *made) {

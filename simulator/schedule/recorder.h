@@ -85,6 +85,10 @@ schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_
                                     size_t problem_bytes);
 void schedule_free(schedule *made);
 
+/* Whether the processes do the same in both, with messages and local work of the same sizes: their times are equal
+ * then. */
+int schedule_equal(const schedule *one, const schedule *other);
+
 /* The memory that a schedule takes, in bytes. */
 uint64_t schedule_memory(const schedule *made);
 

@@ -24,7 +24,7 @@ class Runner(Protocol):
     """Makes times: SMPI, or a real MPI library somewhere."""
 
     processes_started: int = 0
-    """How many simulations or executions of MPI `make` has started so far."""
+    """The number of simulations or executions of MPI that `make` has started so far."""
 
     @property
     def configuration(self) -> Configuration:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
-from collwise.common.errors import CollwiseError, warn
+from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
-from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.execution.installations import file_digest
-from collwise.simulator.schedule.library import LIBRARY, Schedule
+from collwise.simulator.schedule.library import LIBRARY
 from collwise.simulator.schedule.networks import network_tables, ports_of
+from collwise.simulator.schedule.pipelines import KnownPlay, play_case
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -46,22 +48,25 @@ class ScheduleRunner(Runner):
         """Times the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
-        if not charges_overheads(self.platform.smpi_options()):
-            warn(
-                f"platform '{self.platform.name}' has no overheads (os, or, ois): messages cost processors nothing, so "
-                "that short messages and small segments seem too cheap, and are chosen too often"
-            )
-        tasks = [partial(self._time, case, keep) for case in sorted(cases, key=cost_of)]
-        run_concurrently(tasks, self._jobs, self._stop)
+        alike = collections.defaultdict(list)
+        for case in sorted(cases, key=cost_of):
+            alike[replace(case, collective="", segment_bytes=0)].append(case)
+        run_concurrently([partial(self._time, group, keep) for group in alike.values()], self._jobs, self._stop)
 
-    def _time(self, case: Case, keep: Keep) -> None:
-        if self._stop.is_set():
-            return
-        try:
-            schedule = Schedule(case)
-            tables = network_tables(self.platform, case.procs, case.processes_per_node, schedule.sizes)
-            played = schedule.play(tables)
-        except CollwiseError as problem:
-            keep(Timing(case, float("nan"), error=str(problem)))
-        else:
-            keep(Timing(case, played.seconds, played.root_seconds))
+    def _time(self, cases: Sequence[Case], keep: Keep) -> None:
+        """Times cases that differ in the collective and segment size only; equal schedules are played once.
+
+        Messages without a second segment make schedules equal, and so do blocks of one size, as of alltoall and
+        alltoallv.
+        """
+        known: list[KnownPlay] = []
+        for case in cases:
+            if self._stop.is_set():
+                return
+            tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
+            try:
+                played = play_case(case, tables, known)
+            except CollwiseError as problem:
+                keep(Timing(case, float("nan"), error=str(problem)))
+            else:
+                keep(Timing(case, played.seconds, played.root_seconds))

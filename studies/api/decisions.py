@@ -16,8 +16,8 @@ from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, note, unknown_name, warn
 from collwise.common.files import write_text
 from collwise.models.interface import CollectiveModel
-from collwise.platforms import HostPlatform
-from collwise.platforms.smpi import charges_overheads
+from collwise.platforms import HostPlatform, known, load
+from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
 from collwise.predictions import ModelLike, model_from
 from collwise.simulator.timing import Timing
 from collwise.validation.openmpi.rules import openmpi_rules
@@ -145,6 +145,8 @@ def select(
         if model is None:
             raise UsageError("predicted times need a model: what fit returned, or a parameter file")
         fitted = model_from(model, name)
+        if where is not None or fitted.platform in known():
+            warn_of_free_messages(where or load(fitted.platform))
         chosen = _with_formulas(fitted, chosen)
         asked = grids(chosen, *_process_counts(fitted, Path(str(model)), where, counts, ppn))
         for grid in asked:

@@ -15,12 +15,13 @@ from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, note, unknown_name, warn
+from collwise.models.critical_path import PathParameters
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import implementation_aware_models, load_models, models_of
+from collwise.models.loading import implementation_aware_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
-from collwise.models.registry import IMPLEMENTATION_AWARE
+from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
 from collwise.validation.selection.defaults import sizes_of
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collwise.simulator.sweeps.method import Precision
     from collwise.validation.fitting.implementation_aware import FitPlan
 
-Parameters = ModelParameters | FittedParameters
+Parameters = ModelParameters | PathParameters | FittedParameters
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,6 +48,10 @@ class FittedModel:
         """The models that have these parameters, by name."""
         if isinstance(self.parameters, FittedParameters):
             return models_of(self.parameters)
+        if isinstance(self.parameters, PathParameters):
+            from collwise.validation.fitting.critical_path import CriticalPath
+
+            return {CRITICAL_PATH: CriticalPath(self.parameters)}
         return implementation_aware_models(self.parameters)
 
     @property
@@ -56,10 +61,12 @@ class FittedModel:
 
     def table(self) -> pd.DataFrame:
         """The parameters as people read them."""
-        from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
+        from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows, path_rows
 
         if isinstance(self.parameters, FittedParameters):
             return pd.DataFrame(parameter_rows(self.parameters), columns=["parameter", "value"])
+        if isinstance(self.parameters, PathParameters):
+            return pd.DataFrame(path_rows(self.parameters), columns=ALGORITHM_COLUMNS)
         return pd.DataFrame(algorithm_rows(self.parameters), columns=ALGORITHM_COLUMNS)
 
     def save(self, path: str | Path) -> None:
@@ -74,7 +81,7 @@ class FittedModel:
 
 
 ModelLike = FittedModel | CollectiveModel | str | Path
-"""What `fit` returned, a model, or the path of a parameter file."""
+"""A result of `fit`, a model, or the path of a parameter file."""
 
 
 def fit(
@@ -95,13 +102,13 @@ def fit(
     """Estimates a model's parameters from experiments, simulated on a platform or measured at an execution target.
 
     Parameters: `platform`, see `platform`, or an execution target; `model`, 'implementation-aware' (Nuriyev &
-    Lastovetsky 2021) or one of the point-to-point models 'hockney', 'hockney_by_size', 'logp', 'loggp', 'plogp', 'lmo';
-    `procs`, the process counts of the experiments, one number for point-to-point models; `context`, see `session`.
-    Implementation-aware models take `segments`, segment sizes in bytes, by default '8KiB:128KiB:x2', measured '0,8KiB',
-    `collectives`, those that are fitted, by default all that have formulas, `chains` of the K-chain tree, and `ppn`,
-    processes per node; point-to-point models take `procedure` and `heterogeneous` (parameters of each pair of
-    processes, by default where nodes differ). Measured experiments take `precision`, and `thorough` for as many sizes
-    as in simulation.
+    Lastovetsky 2021), 'critical_path' (the same with schedules for formulas) or one of the point-to-point models
+    'hockney', 'hockney_by_size', 'logp', 'loggp', 'plogp', 'lmo'; `procs`, the process counts of the experiments, one
+    number for point-to-point models; `context`, see `session`. The first two take `segments`, segment sizes in bytes,
+    by default '8KiB:128KiB:x2', measured '0,8KiB' (critical_path: '0,1KiB,8KiB,64KiB'), `collectives`, those that are
+    fitted, by default all that the model covers, and `ppn`, processes per node; the first takes `chains` of the K-chain
+    tree. Point-to-point models take `procedure` and `heterogeneous` (parameters of each pair of processes, by default
+    where nodes differ). Measured experiments take `precision`, and `thorough` for as many sizes as in simulation.
 
     Returns a FittedModel, for `predict`, `select` and its own `save`. Experiments that the store has are not made
     again. Raises UsageError for wrong arguments, CollwiseError when an experiment fails.
@@ -117,8 +124,9 @@ def fit(
     from collwise.validation.fitting.implementation_aware import fit as run_fit
     from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
 
-    if model not in (IMPLEMENTATION_AWARE, *FAMILIES):
-        raise unknown_name("model", model, (IMPLEMENTATION_AWARE, *FAMILIES))
+    known = (IMPLEMENTATION_AWARE, CRITICAL_PATH, *FAMILIES)
+    if model not in known:
+        raise unknown_name("model", model, known)
     where = platform if isinstance(platform, ExecutionTarget) else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
     precision = precision or MEASURED_PRECISION
@@ -128,6 +136,8 @@ def fit(
             if isinstance(where, HostPlatform):
                 return FittedModel(run_fit(where, plan, simulations))
             return FittedModel(fit_measured(where, plan, simulations.store, precision=precision))
+    if model == CRITICAL_PATH:
+        return _fit_critical_path(where, counts, segments, collectives, ppn, precision, context)
     if counts is not None and len(counts) != 1:
         raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
     count = counts[0] if counts else None
@@ -163,6 +173,33 @@ def _fit_plan(
     if segments is not None:
         plan = replace(plan, more_segments=tuple(more))
     return plan if collectives == "all" else replace(plan, collectives=arguments.collectives(collectives))
+
+
+def _fit_critical_path(
+    where: HostPlatform | ExecutionTarget,
+    procs: tuple[int, ...] | None,
+    segments: Numbers | None,
+    collectives: Names,
+    ppn: int | None,
+    precision: Precision,
+    context: SimulationContext | None,
+) -> FittedModel:
+    from collwise.validation.fitting import critical_path_fit
+    from collwise.validation.fitting.implementation_aware import measured_procs
+
+    if isinstance(where, HostPlatform):
+        plan = critical_path_fit.simulated_plan(where, ppn or where.default_processes_per_node)
+        plan = replace(plan, procs=procs or plan.procs)
+    else:
+        plan = critical_path_fit.measured_plan(where, procs or measured_procs(where.usual_procs))
+    if segments is not None:
+        plan = replace(plan, segment_bytes=arguments.sizes(segments))
+    if collectives != "all":
+        plan = replace(plan, collectives=arguments.collectives(collectives))
+    with arguments.opened(context) as simulations:
+        if isinstance(where, HostPlatform):
+            return FittedModel(critical_path_fit.fit(where, plan, simulations))
+        return FittedModel(critical_path_fit.fit_measured(where, plan, simulations.store, precision=precision))
 
 
 def predict(
@@ -224,6 +261,8 @@ def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
     if isinstance(model, FittedModel):
         found = model.models
     elif isinstance(model, (str, Path)):
+        from collwise.validation.fitting.models_by_name import load_models
+
         found = load_models(model)
     else:
         return model

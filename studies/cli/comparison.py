@@ -14,7 +14,7 @@ from collwise import arguments
 from collwise.common.errors import CollwiseError, note
 from collwise.common.files import writable_folder
 from collwise.common.units import format_size
-from collwise.models.registry import BY_PARTS, MODEL_NAMES, check_formulas
+from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import (
@@ -41,20 +41,24 @@ from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, OPENMPI
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
 
+TIMES = declare.NamedChoice("source of times", ("predicted", "simulated"))
 _MOST_ROWS = 200
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 
 @command("compare --platform gros --collective bcast --procs 16,64")
 def compare(
-    platform: HostPlatform = options.PLATFORM,
+    platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
     procs: tuple[int, ...] = option("Process counts: 50,80,90.", COUNTS, required=True),
     sizes: tuple[int, ...] | None = options.SIZES,
     algorithms: Sequence[str] | None = options.ALGORITHMS,
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
     parameters: Path | None = option("A file from 'collwise fit'. Default: parameters fitted now.", PATH),
-    model: str = option(None, declare.NamedChoice("model", MODEL_NAMES), "by_parts"),
+    model: str | None = option(
+        f"A model's name. Default: that of the file, {DEFAULT_MODEL} without one.",
+        declare.NamedChoice("model", MODEL_NAMES),
+    ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
@@ -68,7 +72,10 @@ def compare(
     """
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
-    check_formulas(model, [collective])
+    if model is None and parameters is None:
+        model = DEFAULT_MODEL
+    if model is not None:
+        check_formulas(model, [collective])
     grid = CaseGrid(collective, procs, sizes_of(collective, sizes), ppn, segments, names)
     for count in procs:
         platform.hosts_for(count, ppn)
@@ -124,12 +131,10 @@ def _row_record(row: Comparison) -> dict[str, object]:
 @command("select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json")
 def select(
     collectives: Sequence[str] = options.COLLECTIVES,
-    by: str = option(
-        "The times that decide.", declare.NamedChoice("source of times", ("predicted", "simulated")), "predicted"
-    ),
+    by: str = option("The times that decide.", TIMES, "predicted"),
     parameters: Path | None = option("A file from 'collwise fit', for --by predicted.", PATH),
-    platform: HostPlatform | None = option(
-        "The platform, needed for --by simulated. Default: that of the parameters.", PLATFORM
+    platform: HostPlatform | None = options.placed_platform(
+        option("The platform, needed for --by simulated. Default: that of the parameters.", PLATFORM)
     ),
     procs: tuple[int, ...] | None = option(
         "Process counts: 2:124:+1, needed for --by simulated. Default: 2 to all.", COUNTS
@@ -257,24 +262,35 @@ def export(
 
 @command("report --platform gros --procs 16,32,64")
 def report(
-    platform: HostPlatform = options.PLATFORM,
+    platform: HostPlatform = options.placed_platform(),
     procs: tuple[int, ...] = option("Process counts to compare: 50,80,90.", COUNTS, required=True),
     collectives: Sequence[str] = option("Names by commas, or all.", COLLECTIVES, "bcast,gather", names="--collective"),
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
+    model: str = option(
+        f"The model that decides the rules: {BY_PARTS}, or {CRITICAL_PATH}, at the usual sizes only.",
+        declare.NamedChoice("model", (BY_PARTS, CRITICAL_PATH)),
+        BY_PARTS,
+    ),
+    by: str = option("The times that decide the rules.", TIMES, "predicted"),
     output: Path | None = option("Folder. Default: results/PLATFORM-report", PATH, names="-o --output"),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:
-    """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it."""
-    from collwise.studies.reports.report import write_report, write_rules
-    from collwise.validation.selection.tuning import tune
+    """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it.
 
-    check_formulas(BY_PARTS, collectives)
+    By predicted times the rules hold for every P, to the byte; by simulated times they are made from those that the
+    report compares, and hold from each of --procs up to the next one.
+    """
+    from collwise.studies.reports.report import sections_of, write_report, write_rules
+    from collwise.validation.selection.tuning import decided, tune
+
+    check_formulas(model, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with simulation.context() as context:
-        tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments)
+        tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments, model=model)
+    tuning = decided(tuning, by)
     write_rules([tuning], output)
-    page = write_report([tuning], output)
+    page = write_report([tuning], output, [sections_of(tuning)])
     click.echo(f"report: {page}")
     if tuning.failures:
         raise CollwiseError(f"{tuning.failures} cases failed; their rows are left out")

@@ -33,14 +33,10 @@ def models(
         covered = {"coverage": [asdict(row) for row in coverage(collectives)]} if collectives else {}
         print_json({"models": known, **covered})
     elif collectives:
-        for collective, group in groupby(coverage(collectives), key=lambda row: row.collective):
-            rows = list(group)
-            if not any(any(row.formulas.values()) for row in rows):
-                click.echo(f"{collective}: no formula in any model for {', '.join(row.algorithm for row in rows)}")
-                continue
+        for collective, rows in groupby(coverage(collectives), key=lambda row: row.collective):
             cells = [(row.algorithm, _names(row, True), _names(row, False)) for row in rows]
-            columns = ["algorithm", "formula", "no formula"]
-            print_table(f"{collective}: which models have a formula", columns, cells, left=3, wrap=True)
+            columns = ["algorithm", "formula or schedule", "neither"]
+            print_table(f"{collective}: which models predict what", columns, cells, left=3, wrap=True)
         click.echo("Models that end in _as_printed have formulas where those without it have.")
     else:
         lines = [(name, kind.title, ", ".join(kind.procedures), kind.paper) for name, kind in MODELS.items()]

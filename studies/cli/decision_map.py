@@ -12,7 +12,7 @@ import numpy as np
 from collwise import arguments
 from collwise.common.errors import UsageError, note
 from collwise.common.units import format_size
-from collwise.models.registry import MODEL_NAMES, check_formulas
+from collwise.models.registry import DEFAULT_MODEL, MODEL_NAMES, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COUNTS, FOLDER, NAMES, SIZES, command, named_choices, option
@@ -25,13 +25,16 @@ from collwise.validation.selection.maps import DecisionMaps, decision_maps
 
 @command("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
 def decision_map(
-    platform: HostPlatform = options.PLATFORM,
+    platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
     procs: tuple[int, ...] = option("Process counts: 3:32:+1.", COUNTS, required=True),
     sizes: tuple[int, ...] | None = option("Message sizes: 1:8MiB:x2. Default: 12 by doubling, by collective.", SIZES),
     segments: tuple[int, ...] = options.segments("0,1KiB,8KiB"),
     algorithms: Sequence[str] | None = options.ALGORITHMS,
-    models: Sequence[str] = option(None, named_choices("model", MODEL_NAMES), "by_parts"),
+    models: Sequence[str] | None = option(
+        f"Models, names by commas. Default: that of each file, {DEFAULT_MODEL} without one.",
+        named_choices("model", MODEL_NAMES),
+    ),
     parameters: Sequence[str] | None = option(
         "Files from 'collwise fit': one for all models, or one for each. Default: parameters fitted now, in minutes.",
         NAMES,
@@ -49,9 +52,10 @@ def decision_map(
     """
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
-    files = _files(models, parameters)
-    for name in models:
-        check_formulas(name, [collective])
+    asked = _asked(models, parameters)
+    for name, _ in asked:
+        if name is not None:
+            check_formulas(name, [collective])
     sizes = sizes_of(collective, sizes)
     if sizes[0] < 1:
         why = "a barrier has no message sizes" if collective == "barrier" else "there is no place for m = 0 on its axis"
@@ -61,12 +65,9 @@ def decision_map(
     grid = CaseGrid(collective, procs, sizes, ppn, segments, names)
     with simulation.context() as context:
         loaded = (
-            [
-                model_of(name, file, platform, ppn, segments, context, [collective])
-                for name, file in zip(models, files, strict=True)
-            ]
-            if files
-            else models_on(platform, models, ppn, segments, context, [collective])
+            [model_of(name, file, platform, ppn, segments, context, [collective]) for name, file in asked]
+            if parameters
+            else models_on(platform, [name for name, _ in asked if name], ppn, segments, context, [collective])
         )
         made = decision_maps(platform, grid, loaded, context)
     for remark in (remark for found in made.models.values() for remark in found.remarks):
@@ -82,12 +83,19 @@ def decision_map(
     check_failed(made.sweep.failed)
 
 
-def _files(models: Sequence[str], parameters: Sequence[str] | None) -> list[Path]:
-    """A parameter file for each model, or none. Raises UsageError if their numbers do not match."""
+def _asked(models: Sequence[str] | None, parameters: Sequence[str] | None) -> list[tuple[str | None, Path | None]]:
+    """The models' names, None for that of the file, each with its parameter file or None.
+
+    Raises UsageError if the numbers of models and files do not match.
+    """
     files = [Path(name) for name in parameters or ()]
-    if len(files) not in (0, 1, len(models)):
+    if not files:
+        return [(name, None) for name in models or (DEFAULT_MODEL,)]
+    if models is None:
+        return [(None, file) for file in files]
+    if len(files) not in (1, len(models)):
         raise UsageError(f"--parameters: {len(files)} files for {len(models)} models; give one for all or one for each")
-    return files * len(models) if len(files) == 1 else files
+    return list(zip(models, files * len(models) if len(files) == 1 else files, strict=True))
 
 
 def _draw(made: DecisionMaps, platform: HostPlatform, folder: Path) -> None:

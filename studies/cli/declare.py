@@ -212,6 +212,18 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class Scaled(FiniteRange):
+    """A number above 0, or from `least` on, that is multiplied by `scale`: an option's unit in that of the code."""
+
+    def __init__(self, scale: float, least: float | None = None) -> None:
+        super().__init__(0 if least is None else least, min_open=least is None)
+        self._scale = scale
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the number in the code's unit."""
+        return float(f"{super().convert(value, param, ctx) * self._scale:.12g}")
+
+
 PATH = click.Path(path_type=Path)
 SIZE = Parsed("size", parse_size)
 SIZES = Parsed("sizes", arguments.sizes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import click
@@ -15,12 +17,15 @@ from collwise.studies.cli.declare import FOLDER, command, option
 from collwise.studies.cli.output import print_table, stdout_console
 from collwise.studies.cli.rules_check import check_all
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
 from collwise.validation.selection.defaults import PAPER_SIZES
-from collwise.validation.selection.tuning import Tuning, tune
+from collwise.validation.selection.tuning import Tuning, decided, tune, tune_by_engine
 
 # The process counts of the paper's figure 5, and those of its tables 2 and 3, which are shown.
 CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
 SHOWN = {"grisou": 90, "gros": 100}
+BY_MODEL, BY_ENGINE = ("bcast", "gather"), ("allreduce", "alltoall")
+"""The collectives of the paper, whose choices are made by its models, and those that the schedule engine decides."""
 
 
 @command("demo")
@@ -28,24 +33,32 @@ def demo(
     output: Path = option(None, FOLDER, Path("results/demo"), names="-o --output"),
     simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:
-    """Chooses broadcast and gather algorithms for Grisou and Gros, shows their slowdowns, and writes Open MPI rules.
+    """Chooses broadcast, gather, allreduce and alltoall algorithms for Grisou and Gros, and writes Open MPI rules.
 
-    The command simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, compares their choice and Open
-    MPI's with the best, and writes a report, figures and rules files.
+    For broadcast and gather the command simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, and
+    compares their choice and Open MPI's with the best. The schedule engine chooses for allreduce and alltoall. Its
+    times of all four are compared with SMPI's. A report, figures and rules files are written.
     """
-    from collwise.studies.reports.report import rules_path, write_report, write_rules
+    from collwise.studies.reports.report import rules_path, sections_of, write_report, write_rules
 
     console = stdout_console()
-    tunings = []
-    with simulation.context() as context:
-        for name, procs in CLUSTERS.items():
-            tuning = tune(load(name), ("bcast", "gather"), procs, context, sizes=PAPER_SIZES)
-            tunings.append(tuning)
-            _show(console, tuning, SHOWN[name])
-    write_rules(tunings, output)
-    # Open MPI runs in its own processes while the figures are drawn.
-    checks = check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values()))
-    page = write_report(tunings, output)
+    # Each platform's decisions and figures are made in a process of its own, beside what else there is to do.
+    with ProcessPoolExecutor(len(CLUSTERS), get_context("spawn")) as pool:
+        tables = []
+        with simulation.context() as context:
+            for name, procs in CLUSTERS.items():
+                tuning = tune(load(name), BY_MODEL, procs, context, sizes=PAPER_SIZES)
+                tuning = tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context)
+                tables.append(pool.submit(decided, tuning))
+                _show(console, tuning, SHOWN[name])
+        tunings, drawn = [], []
+        for made in tables:
+            tunings.append(made.result())
+            drawn.append(pool.submit(sections_of, tunings[-1]))
+        write_rules(tunings, output)
+        # Open MPI runs in its own processes while the figures are drawn.
+        checks = check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values()))
+        page = write_report(tunings, output, [sections.result() for sections in drawn])
     click.echo("Open MPI, run here with the rules of Grisou:")
     wrong = 0
     for line, ok in checks:
@@ -72,4 +85,11 @@ def _show(console: Console, tuning: Tuning, procs: int) -> None:
             f"largest gain over Open MPI: {format_size(gained.message_bytes)} on P = {gained.procs} takes "
             f"{format_seconds(gained.model.seconds)} with {gained.model.choice.algorithm} instead of "
             f"{format_seconds(gained.openmpi_shipped.seconds)} with {gained.openmpi_shipped.choice.algorithm}\n"
+            f"{agreement_line(tuning.by_engine[collective])}\n"
         )
+    for collective in BY_ENGINE:
+        choices = tuning.by_engine[collective]
+        title = f"{collective} on {tuning.platform.title}, P = {procs} (by the schedule engine)"
+        rows = [row[1:] for row in engine_rows(choices) if row[0] == str(procs)]
+        print_table(title, ENGINE_COLUMNS[1:], rows, left=0)
+        click.echo(f"{agreement_line(choices)}\n")

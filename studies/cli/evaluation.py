@@ -80,7 +80,7 @@ def _planned(
     ]
     for count in procs or ():
         platform.hosts_for(count, 1)
-    covered = [name for name in collectives or MODELLED if any(name in kind.formulas for kind in chosen)]
+    covered = [name for name in collectives or MODELLED if any(kind.covers(name) for kind in chosen)]
     for name in collectives or MODELLED:
         if name not in covered:
             why = f"none of the models {', '.join(map(str, chosen))} has a formula for {name}"

@@ -13,13 +13,24 @@ import collwise
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_file
 from collwise.common.units import format_seconds, format_size
+from collwise.models.critical_path import PathParameters
 from collwise.models.fitting.procedures import PROCEDURES
 from collwise.models.parameter_file import FAMILIES, FittedParameters
-from collwise.models.registry import IMPLEMENTATION_AWARE
+from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import COUNTS, NEW_FILE, PLATFORM, NamedChoice, command, flag, group, option
+from collwise.studies.cli.declare import (
+    COLLECTIVES,
+    COUNTS,
+    NEW_FILE,
+    PLATFORM,
+    NamedChoice,
+    command,
+    flag,
+    group,
+    option,
+)
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
@@ -31,7 +42,9 @@ _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PRO
 _SIMULATED = ("engine", "simgrid", "jobs")
 _MEASURED = (*PRECISION, "thorough")
 _POINT_TO_POINT = ("procedure", "heterogeneous", "thorough")
-_BY_ALGORITHM = ("segments", "chains")
+_OF_EACH_ALGORITHM = ("segments", "collectives")
+_WITH_FORMULAS = ("chains",)
+_FITTED_BY_ALGORITHM = (IMPLEMENTATION_AWARE, CRITICAL_PATH)
 
 
 @command("fit --platform mine.toml -o mine.parameters.toml")
@@ -39,7 +52,7 @@ def fit(
     platform: HostPlatform | None = option("A known platform (see 'collwise platforms list') or a file.", PLATFORM),
     where: TargetOptions = TARGET,
     model: str = option(
-        "The family to fit.", NamedChoice("model", [IMPLEMENTATION_AWARE, *FAMILIES]), IMPLEMENTATION_AWARE
+        "The family to fit.", NamedChoice("model", [*_FITTED_BY_ALGORITHM, *FAMILIES]), IMPLEMENTATION_AWARE
     ),
     how: dict[str, Any] = group(
         dict,
@@ -59,7 +72,13 @@ def fit(
         segments=options.segments(
             None,
             "The least one is the common one.",
-            default_text="8KiB:128KiB:x2, measured 0,8KiB; for implementation-aware",
+            default_text="8KiB:128KiB:x2, measured 0,8KiB; critical_path: 0,1KiB,8KiB,64KiB",
+        ),
+        collectives=option(
+            f"Names by commas, or all that the model covers; for {' and '.join(_FITTED_BY_ALGORITHM)}.",
+            COLLECTIVES,
+            "all",
+            names="--collective",
         ),
         chains=option(
             "The number of chains of the K-chain tree, for implementation-aware. Default: 4.", click.IntRange(1)
@@ -72,8 +91,8 @@ def fit(
     """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
 
     The model implementation-aware has gamma(p), and alpha and beta of every algorithm (Nuriyev & Lastovetsky 2021,
-    section IV). The others are point-to-point models, from experiments between two or three processes. The command
-    writes a TOML file.
+    section IV); critical_path has the same for all collectives, with schedules for formulas. The others are
+    point-to-point models, from experiments between two or three processes. The command writes a TOML file.
     """
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
@@ -81,12 +100,15 @@ def fit(
         declare.refuse_options(_MEASURED, f"an execution target: {TARGET_OPTIONS}")
     else:
         declare.refuse_options(_SIMULATED, "--platform")
-    if model == IMPLEMENTATION_AWARE:
+    if model in _FITTED_BY_ALGORITHM:
         declare.refuse_options(_POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
     else:
-        declare.refuse_options(_BY_ALGORITHM, f"--model {IMPLEMENTATION_AWARE}")
+        both = ", ".join(_FITTED_BY_ALGORITHM)
+        declare.refuse_options(_OF_EACH_ALGORITHM, f"--model {both}")
         if platform is not None and where.ppn is not None:
-            raise UsageError(f"--ppn is for --model {IMPLEMENTATION_AWARE}, and for a target: {TARGET_OPTIONS}")
+            raise UsageError(f"--ppn is for --model {both}, and for a target: {TARGET_OPTIONS}")
+    if model != IMPLEMENTATION_AWARE:
+        declare.refuse_options(_WITH_FORMULAS, f"--model {IMPLEMENTATION_AWARE}")
     started = time.perf_counter()
     place = platform or target_from(where)
     kind = "" if model == IMPLEMENTATION_AWARE else f".{model}"
@@ -112,9 +134,13 @@ def fit(
         title, usual = place.title, default_procs(place, parameters.processes_per_node)
     else:
         title, usual = place.name, measured_procs(place.usual_procs)
-    gamma = parameters.gamma(np.arange(2, 9), parameters.segment_bytes)
-    cut = format_size(parameters.segment_bytes)
-    click.echo(f"gamma(2..8) at {cut}: {', '.join(f'{value:.3f}' for value in gamma)}")
+    if isinstance(parameters, PathParameters):
+        waits = "is posted" if parameters.receives_first else "is not posted yet, too"
+        click.echo(f"eager messages leave when their receive {waits}")
+    else:
+        gamma = parameters.gamma(np.arange(2, 9), parameters.segment_bytes)
+        cut = format_size(parameters.segment_bytes)
+        click.echo(f"gamma(2..8) at {cut}: {', '.join(f'{value:.3f}' for value in gamma)}")
     title = f"{title}, P = {', '.join(map(str, how['procs'] or usual))}"
     print_table(title, list(shown.columns), shown.to_numpy(), left=4)
     click.echo(f"{file}: parameters and residuals; {parameters.made_by}")

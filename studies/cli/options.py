@@ -12,6 +12,7 @@ import click
 from collwise import arguments
 from collwise.common.errors import UsageError
 from collwise.models.registry import MODEL_NAMES
+from collwise.platforms import HostPlatform, placed
 from collwise.simulator.store import default_store_path
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
@@ -26,6 +27,22 @@ JSON = flag("Print JSON for scripts.", "--json")
 PLATFORM = option(
     "A known platform (see 'collwise platforms list') or a .toml or .xml file.", declare.PLATFORM, required=True
 )
+_PLACEMENT = option(
+    "Where ranks run: block, cyclic, or a file with each rank's host on a line.", default="block", metavar="HOW"
+)
+
+
+def _placed(platform: HostPlatform | None, placement: str) -> HostPlatform | None:
+    if platform is None and placement != "block":
+        raise UsageError("--placement needs --platform")
+    return None if platform is None else placed(platform, placement)
+
+
+def placed_platform(platform: Any = PLATFORM) -> Any:
+    """--placement beside --platform, which is the option given: a platform with ranks placed on its nodes."""
+    return group(_placed, platform=platform, placement=_PLACEMENT)
+
+
 COLLECTIVE = option("A name (see 'collwise algorithms').", required=True)
 COLLECTIVES = option(
     "Names by commas (see 'collwise algorithms'), or all.", declare.COLLECTIVES, names="--collective", required=True

@@ -9,10 +9,16 @@ from pathlib import Path
 from collwise.validation.openmpi.rules_check import check_rules
 from collwise.validation.selection.decision_table import DecisionTable
 
-# Few enough processes for one machine; one short and one long message.
+# Few enough processes for one machine; one short and one long message, or one where counting messages takes long.
 _PROCS = 8
 _CHECKS_AT_ONCE = 2
-_SIZES = {"bcast": (16384, 262144), "gather": (16384, 131072), "barrier": (0,)}
+_SIZES = {
+    "bcast": (16384, 262144),
+    "gather": (16384, 131072),
+    "allreduce": (65536,),
+    "alltoall": (65536,),
+    "barrier": (0,),
+}
 _OTHER_SIZES = (1024, 65536)
 
 

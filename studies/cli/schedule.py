@@ -26,7 +26,7 @@ _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for i
 
 @command("schedule --platform gros --collective bcast --algorithm binomial --procs 16 --size 8KiB")
 def schedule(
-    platform: HostPlatform = options.PLATFORM,
+    platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
     algorithm: str = option("The algorithm's name (see 'collwise algorithms').", required=True),
     procs: int = option("The process count.", click.IntRange(2), required=True),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @command("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2")
 def simulate(
-    platform: HostPlatform = options.PLATFORM,
+    platform: HostPlatform = options.placed_platform(),
     collectives: Sequence[str] = options.COLLECTIVES,
     algorithms: Sequence[str] | None = option(
         "Algorithms of one collective, names by commas. Default: all that can be chosen.", NAMES

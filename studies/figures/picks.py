@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
 from collwise.validation.selection.comparison import Comparison
+from collwise.validation.selection.engine_choices import EngineChoices
 
 
 def picks_by_size(rows: Sequence[Comparison], title: str) -> Figure:
@@ -65,16 +67,38 @@ def _draw_picks(axis: Axes, x: Array, rows: Sequence[Comparison]) -> None:
 
 def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
     """The simulated (markers) and predicted (lines) time of every algorithm over m, for one process count."""
-    figure, axis = plt.subplots(figsize=(6.4, 4.4))
-    sizes = np.array([row.message_bytes for row in rows])
     # A comma separates a segment size that is not the common one.
-    for number, name in enumerate(label for label in rows[0].simulated if "," not in label):
+    names = [label for label in rows[0].simulated if "," not in label]
+    simulated = {name: [row.simulated[name] for row in rows] for name in names}
+    predicted = {name: [row.predicted[name] for row in rows] for name in names if name in rows[0].predicted}
+    sizes = [row.message_bytes for row in rows]
+    return _markers_and_lines(sizes, simulated, predicted, title, "marker: simulated, line: model")
+
+
+def algorithms_by_engine(choices: EngineChoices, procs: int, title: str) -> Figure:
+    """The time of every algorithm over m by the schedule engine (lines) and, where there is one, by SMPI (markers)."""
+    grid, at = choices.grid, choices.grid.procs.index(procs)
+    labels = {name: list(grid.candidates).index(name) for name in grid.names}
+    played = {name: choices.seconds[index, at] for name, index in labels.items()}
+    checked = {name: choices.smpi_seconds[index, at] for name, index in labels.items()}
+    return _markers_and_lines(grid.message_bytes, checked, played, title, "marker: SMPI, line: schedule engine")
+
+
+def _markers_and_lines(
+    sizes: Sequence[int],
+    markers: Mapping[str, ArrayLike],
+    lines: Mapping[str, ArrayLike],
+    title: str,
+    legend: str,
+) -> Figure:
+    figure, axis = plt.subplots(figsize=(6.4, 4.4))
+    for number, (name, seconds) in enumerate(markers.items()):
         colour, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
-        axis.plot(sizes, [row.simulated[name] for row in rows], marker, color=colour, label=name, markersize=5.5)
-        if name in rows[0].predicted:
-            axis.plot(sizes, [row.predicted[name] for row in rows], "-", color=colour, linewidth=1)
-    size_axis(axis, list(sizes))
+        axis.plot(sizes, seconds, marker, color=colour, label=name, markersize=5.5)
+        if name in lines:
+            axis.plot(sizes, lines[name], "-", color=colour, linewidth=1)
+    size_axis(axis, sizes)
     seconds_axis(axis)
     axis.set_title(title, fontsize=11)
-    axis.legend(title="marker: simulated, line: model", fontsize=8.5, title_fontsize=8.5, alignment="left")
+    axis.legend(title=legend, fontsize=8.5, title_fontsize=8.5, alignment="left")
     return figure

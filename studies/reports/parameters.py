@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
+from collwise.models.critical_path import PathParameters
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.lmo import LMO
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP
+from collwise.models.registry import CRITICAL_PATH
 
 Rows = list[tuple[object, ...]]
 
@@ -29,6 +31,19 @@ def algorithm_rows(parameters: ModelParameters) -> Rows:
         )
         for model, collectives in parameters.fits.items()
         for collective, algorithms in collectives.items()
+        for name, fitted in algorithms.items()
+        for part, pair in fitted.parameters.items()
+    ]
+
+
+def path_rows(parameters: PathParameters) -> Rows:
+    """The same for the model by critical paths: a row for every class of messages of every algorithm."""
+    return [
+        (
+            *(CRITICAL_PATH, collective, name, part, f"{pair.alpha_seconds:.3e}", f"{pair.beta_seconds_per_byte:.3e}"),
+            *(f"{fitted.mean_residual * 100:.1f} %", f"{fitted.worst_residual * 100:.1f} %"),
+        )
+        for collective, algorithms in parameters.fits.items()
         for name, fitted in algorithms.items()
         for part, pair in fitted.parameters.items()
     ]

@@ -10,17 +10,26 @@ from matplotlib.figure import Figure
 
 from collwise.common.files import writable_folder, write_text
 from collwise.common.units import format_seconds, format_size
+from collwise.models.critical_path import PathParameters
+from collwise.models.hockney import Hockney
+from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.registry import BY_PARTS
+from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import charges_overheads
 from collwise.studies.figures.maps import method_map
-from collwise.studies.figures.picks import algorithms_by_size, picks_by_size
+from collwise.studies.figures.picks import algorithms_by_engine, algorithms_by_size, picks_by_size
 from collwise.studies.reports.comparison_table import chooses_segments, summary_line, table_columns, table_row
+from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.comparison import Comparison, ComparisonResult
+from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.defaults import DECISION_SIZES
+from collwise.validation.selection.engine_choices import EngineChoices
 from collwise.validation.selection.tuning import Tuning
 
 RULES_VERSIONS = ("4.1", "5.0")
-_TITLES = {"bcast": "Broadcast", "gather": "Gather"}
+_TITLES = {"bcast": "Broadcast", "gather": "Gather", "allreduce": "Allreduce", "alltoall": "Alltoall"}
 _SHADED_FROM = 0.1
 _INTRO = (
     "Times are simulated by {engine}. A choice is an algorithm and, for broadcast, a segment size. The number in "
@@ -29,6 +38,15 @@ _INTRO = (
     "that are not in this comparison. The slowdowns of its 1 KiB segments are upper bounds: the simulation charges "
     "each eager segment a latency that a real network hides in part."
 )
+_BY_ENGINE = (
+    "Times and choices are the schedule engine's, for messages of {least} and more: {overheads} Neither it nor SMPI "
+    "simulates switches that drop packets, so that algorithms in which all processes send to one at a time look better "
+    "than they may be. As a check, SMPI timed every algorithm with segments of {segment} on {procs} processes. The "
+    "last two columns have its time of the best algorithm, with the difference from the engine's in percent, and the "
+    "slowdown of this algorithm by SMPI's times."
+)
+_FREE = "this platform has no overheads, so that shorter ones cannot be decided, and small segments seem too cheap."
+_CHARGED = "shorter ones are not compared."
 _USE = (
     "The rules are used by: mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename FILE "
     "--mca coll ^han"
@@ -43,16 +61,14 @@ def write_rules(tunings: Sequence[Tuning], folder: Path) -> None:
             write_text(rules_path(folder, tuning, version), openmpi_rules(list(tuning.decisions.values()), version))
 
 
-def write_report(tunings: Sequence[Tuning], folder: Path) -> Path:
+def write_report(tunings: Sequence[Tuning], folder: Path, sections: Sequence[Sequence[Section]]) -> Path:
     """Writes report.html, report.md and figures (PNG) beside the rules files; returns the HTML page's path.
 
-    Raises UsageError when the folder cannot be written.
+    `sections` are those of each tuning. Raises UsageError when the folder cannot be written.
     """
     engine = next(iter(tunings[0].comparisons.values())).sweep.configuration.maker
-    sections = [section for tuning in tunings for section in _sections(tuning, folder)]
-    page, _ = write_sections(
-        "Which collective algorithm to use", _INTRO.format(engine=engine), sections, folder, "report"
-    )
+    every = [section for some in sections for section in some]
+    page, _ = write_sections("Which collective algorithm to use", _INTRO.format(engine=engine), every, folder, "report")
     return page
 
 
@@ -61,29 +77,45 @@ def rules_path(folder: Path, tuning: Tuning, openmpi_version: str) -> Path:
     return folder / f"{tuning.platform.name}-openmpi-{openmpi_version}.rules"
 
 
-def _sections(tuning: Tuning, folder: Path) -> Iterator[Section]:
-    parameters, pair = tuning.parameters, tuning.parameters.hockney
-    gamma = parameters.gamma(np.arange(3, 8), parameters.segment_bytes)
+def sections_of(tuning: Tuning) -> list[Section]:
+    """The sections of a tuning's platform, with all figures drawn."""
+    return list(_sections(tuning))
+
+
+def _sections(tuning: Tuning) -> Iterator[Section]:
+    parameters = tuning.parameters
     facts = [
         ("nodes", len(tuning.platform.hosts)),
         ("processes per node", parameters.processes_per_node),
         ("simulated by", parameters.made_by),
-        ("gamma(3..7)", ", ".join(f"{value:.3f}" for value in gamma)),
-        (
-            "point to point",
-            f"{format_seconds(float(pair.alpha_seconds))} + m x {pair.beta_seconds_per_byte:.3g} s/byte",
-        ),
+        *_facts_of(parameters),
     ]
     columns = ("collective", "algorithm", "part", "alpha (s)", "beta (s/byte)", "mean error (%)", "worst (%)")
     tables = [
         TextTable(("", tuning.platform.title), facts),
         TextTable(columns, _fit_rows(tuning), 3, "Fitted parameters and residuals", folded=True),
     ]
-    files = [rules_path(folder, tuning, version).name for version in RULES_VERSIONS]
+    files = [rules_path(Path(), tuning, version).name for version in RULES_VERSIONS]
     yield Section(tuning.platform.title, [_USE], tables, files=files)
     for collective, result in tuning.comparisons.items():
         if result.rows:
             yield _comparison(tuning, collective, result)
+    for collective, choices in tuning.by_engine.items():
+        if choices.decisions is not None:
+            yield _engine_section(tuning, collective, choices, choices.decisions)
+
+
+def _facts_of(parameters: ModelParameters | PathParameters) -> list[tuple[str, str]]:
+    """What the fit found besides the parameters of algorithms."""
+
+    def line(pair: Hockney) -> str:
+        return f"{format_seconds(float(pair.alpha_seconds))} + m x {pair.beta_seconds_per_byte:.3g} s/byte"
+
+    if isinstance(parameters, PathParameters):
+        return [(f"{name} messages", line(pair)) for name, pair in parameters.messages.items()]
+    gamma = parameters.gamma(np.arange(3, 8), parameters.segment_bytes)
+    shown = ", ".join(f"{value:.3f}" for value in gamma)
+    return [("gamma(3..7)", shown), ("point to point", line(parameters.hockney))]
 
 
 def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Section:
@@ -92,18 +124,22 @@ def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Se
     at_largest = [row for row in result.rows if row.procs == largest]
     stem = f"{tuning.platform.name}-{collective}"
     pictures = [
-        Picture(
+        Picture.of(
             f"{stem}-picks",
             picks_by_size(result.rows, f"{heading}, simulated"),
             "Time of each source's pick, as in figure 5 of Nuriyev & Lastovetsky 2021.",
         ),
-        Picture(
+        Picture.of(
             f"{stem}-algorithms",
             algorithms_by_size(at_largest, f"{heading}, simulated, P = {largest}"),
-            f"Every algorithm at {format_size(tuning.parameters.segment_bytes)} segments: "
+            f"Every algorithm at {format_size(tuning.segment_bytes)} segments: "
             "simulated times (markers) and the model's (lines).",
         ),
-        Picture(f"{stem}-map", _map(tuning, collective, heading), "What the rules choose for every P and m."),
+        Picture.of(
+            f"{stem}-map",
+            _map(tuning.platform, tuning.decisions[collective], DECISION_SIZES[collective], heading),
+            f"What the rules choose for every P and m, by {tuning.decisions[collective].made_by}.",
+        ),
     ]
     bad = {
         (number, len(table_row(row)) - picks + position)
@@ -111,7 +147,40 @@ def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Se
         for picks, position in _bad_picks(row)
     }
     table = TextTable(table_columns(result.rows), [table_row(row) for row in result.rows], bad=bad)
-    return Section(heading, [f"{summary_line(result)}."], [table], pictures)
+    lines = [f"{summary_line(result)}."]
+    if collective in tuning.by_engine:
+        lines.append(f"{agreement_line(tuning.by_engine[collective])}.")
+    return Section(heading, lines, [table], pictures)
+
+
+def _engine_section(tuning: Tuning, collective: str, choices: EngineChoices, decisions: DecisionTable) -> Section:
+    platform, grid = tuning.platform, choices.grid
+    heading = f"{_TITLES.get(collective, collective)} on {platform.title}"
+    stem = f"{platform.name}-{collective}"
+    checked = [p for i, p in enumerate(grid.procs) if not np.isnan(choices.smpi_seconds[:, i]).all()]
+    intro = _BY_ENGINE.format(
+        least=format_size(grid.message_bytes[0]),
+        overheads=_CHARGED if charges_overheads(platform.smpi_options()) else _FREE,
+        segment=format_size(min(grid.segments)),
+        procs=", ".join(map(str, checked)),
+    )
+    pictures = [
+        Picture.of(
+            f"{stem}-algorithms",
+            algorithms_by_engine(choices, checked[-1], f"{heading}, P = {checked[-1]}"),
+            f"Every algorithm at {format_size(min(grid.segments))} segments: the schedule engine's times (lines) and "
+            "SMPI's (markers).",
+        ),
+        Picture.of(
+            f"{stem}-map",
+            _map(platform, decisions, grid.message_bytes, heading),
+            "What the rules choose for every P and m by the schedule engine, among the algorithms that all versions of "
+            "Open MPI have; between the process counts of the table the lower one holds.",
+        ),
+    ]
+    return Section(
+        heading, [intro, f"{agreement_line(choices)}."], [TextTable(ENGINE_COLUMNS, engine_rows(choices))], pictures
+    )
 
 
 def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:
@@ -121,23 +190,23 @@ def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:
     return ((len(picks), position) for position, pick in enumerate(picks) if pick.slowdown > _SHADED_FROM)
 
 
-def _map(tuning: Tuning, collective: str, heading: str) -> Figure:
-    decisions = tuning.decisions[collective]
-    procs = range(2, tuning.platform.max_procs(tuning.parameters.processes_per_node) + 1)
-    sizes = DECISION_SIZES[collective]
+def _map(platform: HostPlatform, decisions: DecisionTable, sizes: Sequence[int], heading: str) -> Figure:
+    procs = range(min(decisions.rules), platform.max_procs(decisions.processes_per_node) + 1)
     chosen = [[decisions.choose(p, m) for m in sizes] for p in procs]
     methods = list(dict.fromkeys(choice for row in chosen for choice in row))
     winners = np.array([[methods.index(choice) for choice in row] for row in chosen])
-    return method_map({f"{heading}, chosen by the model": winners}, methods, procs, sizes)
+    return method_map({heading: winners}, methods, procs, sizes)
 
 
 def _fit_rows(tuning: Tuning) -> list[tuple[str, ...]]:
+    parameters = tuning.parameters
+    found = parameters.fits if isinstance(parameters, PathParameters) else parameters.fits[BY_PARTS]
     return [
         (
             *(collective, name, part, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}"),
             *(f"{fitted.mean_residual * 100:.1f}", f"{fitted.worst_residual * 100:.1f}"),
         )
-        for collective, fits in tuning.parameters.fits["by_parts"].items()
+        for collective, fits in found.items()
         for name, fitted in fits.items()
         for part, pair in fitted.parameters.items()
     ]

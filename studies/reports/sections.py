@@ -10,8 +10,8 @@ from pathlib import Path
 import jinja2
 from matplotlib.figure import Figure
 
-from collwise.common.files import writable_folder, write_text
-from collwise.studies.figures.style import save
+from collwise.common.files import writable_folder, write_bytes, write_text
+from collwise.studies.figures.style import png
 from collwise.studies.reports.markdown import markdown_table
 
 
@@ -42,11 +42,16 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, the name of its file without ending, and a sentence on what it shows."""
+    """A drawn figure (PNG), the name of its file without ending, and a sentence on what it shows."""
 
     name: str
-    figure: Figure
+    data: bytes
     caption: str
+
+    @classmethod
+    def of(cls, name: str, figure: Figure, caption: str) -> Picture:
+        """Draws the figure, which is then closed."""
+        return cls(name, png(figure), caption)
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,8 @@ def write_sections(title: str, intro: str, sections: Sequence[Section], folder: 
     writable_folder(folder)
     data = {}
     for picture in (one for section in sections for one in section.pictures):
-        path = save(picture.figure, folder / f"{stem}-{picture.name}.png")
-        data[picture.name] = base64.b64encode(path.read_bytes()).decode()
+        write_bytes(folder / f"{stem}-{picture.name}.png", picture.data)
+        data[picture.name] = base64.b64encode(picture.data).decode()
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )

@@ -113,11 +113,11 @@ def _errors(table: pd.DataFrame) -> Section:
         "and the worst."
     )
     testbed = _testbed_title(table.target.iloc[0])
-    pictures = [Picture("scatter", draw.scatter(table, testbed), "Simulated over measured times.")]
+    pictures = [Picture.of("scatter", draw.scatter(table, testbed), "Simulated over measured times.")]
     for name in measured.collective.unique():
         title = f"{name} on {testbed}"
         caption = f"{name}: measured (markers, 95 % intervals) and simulated (lines)."
-        pictures.append(Picture(f"times-{name}", draw.times(table, name, title), caption))
+        pictures.append(Picture.of(f"times-{name}", draw.times(table, name, title), caption))
     return Section("Relative errors", [text], tables, pictures)
 
 
@@ -154,7 +154,7 @@ def _ranks(table: pd.DataFrame) -> Section:
     )
     title = f"Rank agreement on {_testbed_title(table.target.iloc[0])}, distinguishable pairs"
     pictures = [
-        Picture(
+        Picture.of(
             "ranks",
             draw.rank_bars({name: _shown(sources) for name, sources in found.items()}, title),
             "Kendall's tau by collective and source, without formulas as printed.",
@@ -188,7 +188,7 @@ def _slowdowns(table: pd.DataFrame) -> Section:
     )
     title = f"Slowdown of picks on {_testbed_title(table.target.iloc[0])}, in measured time"
     pictures = [
-        Picture(
+        Picture.of(
             "slowdowns",
             draw.slowdown_maps(_shown(found), title),
             "Slowdown of each source's pick, in percent; white: not measured, or nothing picked.",

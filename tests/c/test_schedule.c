@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROCS = 24, GROUP = 4, MESSAGE_BYTES = 40000, PART_BYTES = 4096 };
+enum { MOST_PROCS = 24, GROUP = 4, MOST_GROUPS = MOST_PROCS / GROUP, MESSAGE_BYTES = 40000, PART_BYTES = 4096 };
 
 typedef enum { MODEL, OVER_PORTS, WITH_BUFFERS, KINDS } network_kind;
 
@@ -19,6 +19,28 @@ static double *filled(size_t count, double value) {
         table[i] = value;
     }
     return table;
+}
+
+/* Groups of nodes, each with a cable to a switch in the middle: its links up and down are 2 group and 2 group + 1. */
+typedef struct {
+    int64_t first[MOST_GROUPS * MOST_GROUPS + 1];
+    int32_t links[2 * MOST_GROUPS * MOST_GROUPS];
+    double seconds[MOST_GROUPS * MOST_GROUPS];
+} routes;
+
+static void fill_routes(routes *filled, int groups) {
+    int64_t count = 0;
+    for (int one = 0; one < groups; one++) {
+        for (int other = 0; other < groups; other++) {
+            filled->first[one * groups + other] = count;
+            filled->seconds[one * groups + other] = one != other ? 1e-6 : 0;
+            if (one != other) {
+                filled->links[count++] = 2 * one;
+                filled->links[count++] = 2 * other + 1;
+            }
+        }
+    }
+    filled->first[groups * groups] = count;
 }
 
 /* Plays a schedule where nodes have `per_node` processes; the buffers hold two packets. Returns the time, or nan if
@@ -33,7 +55,10 @@ static double play(const schedule *made, int per_node, network_kind kind, schedu
     }
     uint8_t *protocols = malloc(sizes + 1);
     double *nothing = filled(sizes, 0), *overhead = filled(sizes, 1e-6), *latency = filled(sizes, 1e-5);
-    double *transfer = filled(sizes, 0), *load = filled(sizes, 0), *uplinks = filled((size_t)groups, 2e8);
+    double *transfer = filled(sizes, 0), *load = filled(sizes, 0), *links = filled(2 * (size_t)groups, 2e8);
+    double *factor = filled(sizes, 1);
+    routes between;
+    fill_routes(&between, groups);
     double rate = 1e8, burst = 1000;
     for (size_t i = 0; i < sizes; i++) {
         protocols[i] = (uint8_t)protocol;
@@ -65,10 +90,14 @@ static double play(const schedule *made, int per_node, network_kind kind, schedu
         network.acknowledgement_share = 0.05;
         network.send_buffer_bytes = per_node > 1 ? 5000 : 0;
         network.memory_rate = per_node > 2 ? 1e9 : 0;
-        network.levels = 1;
-        network.group_of = group_of;
-        network.groups = groups;
-        network.uplink_rate = uplinks;
+        network.switches = groups;
+        network.links = 2 * groups;
+        network.switch_of = group_of;
+        network.link_rate = links;
+        network.route_first = between.first;
+        network.route_links = between.links;
+        network.route_seconds = between.seconds;
+        network.latency_factor = network.handshake_factor = network.answer_factor = factor;
     }
     if (kind == WITH_BUFFERS) {
         network.packet_bytes = 1000;
@@ -76,7 +105,7 @@ static double play(const schedule *made, int per_node, network_kind kind, schedu
         network.retransmission_seconds = 0.01;
         network.initial_window_packets = 4;
     }
-    schedule_result result = schedule_play(made, &network, 0, NULL, NULL);
+    schedule_result result = schedule_play(made, &network, 0, NULL, NULL, NULL);
     if (result.failed) {
         fprintf(stderr, "%s\n", result.problem);
     }
@@ -86,7 +115,8 @@ static double play(const schedule *made, int per_node, network_kind kind, schedu
     free(latency);
     free(transfer);
     free(load);
-    free(uplinks);
+    free(links);
+    free(factor);
     return result.failed ? NAN : result.seconds;
 }
 

@@ -208,7 +208,7 @@ static void check_play(const schedule *made) {
                                     .receive_gap_seconds = nothing,
                                     .local_latency_seconds = nothing,
                                     .local_transfer_seconds = nothing};
-        schedule_result result = schedule_play(made, &network, 0, NULL, NULL);
+        schedule_result result = schedule_play(made, &network, 0, NULL, NULL, NULL);
         expect(!result.failed, result.problem);
     }
 }

@@ -18,10 +18,12 @@ def test_a_probe_leaves_nothing_and_does_not_touch_the_file(tmp_path: Path) -> N
     kept = tmp_path / "kept"
     kept.write_text("old")
     assert writable_file(kept) == kept
-    assert writable_folder(tmp_path / "made") == tmp_path / "made"
+    (tmp_path / "full").mkdir()
+    assert writable_folder(tmp_path / "full") == tmp_path / "full"
+    assert writable_folder(tmp_path / "new" / "deep") == tmp_path / "new" / "deep"
+    assert writable_file(tmp_path / "new" / "file") == tmp_path / "new" / "file"
     assert kept.read_text() == "old"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "made"]
-    assert list((tmp_path / "made").iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "kept"]
 
 
 def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.models.parameter_file import FAMILIES
 from collwise.models.registry import (
+    CRITICAL_PATH,
     IMPLEMENTATION_AWARE,
     MODEL_NAMES,
     MODELS,
@@ -34,8 +35,8 @@ def test_an_unknown_name() -> None:
 
 
 def test_every_family_serves_a_model_that_says_what_it_is() -> None:
-    assert {kind.family for kind in MODELS.values()} == {IMPLEMENTATION_AWARE, *FAMILIES}
-    assert all(kind.title and kind.paper and kind.formulas for kind in MODELS.values())
+    assert {kind.family for kind in MODELS.values()} == {IMPLEMENTATION_AWARE, CRITICAL_PATH, *FAMILIES}
+    assert all(kind.title and kind.paper and (kind.formulas or kind.by_schedule) for kind in MODELS.values())
     assert [str(kind) for kind in models_of_family("lmo")] == ["lmo_heterogeneous", "lmo"]
     assert [str(kind) for kind in models_of_family("hockney")] == [
         "hockney_heterogeneous", "hockney", "hockney_as_printed",
@@ -73,16 +74,19 @@ def test_what_models_cover() -> None:
     assert not covers("by_parts", "alltoall")
     assert covers("traditional", "bcast")
     assert not covers("traditional", "gather")
-    assert [name for name in MODEL_NAMES if covers(name, "allgather")] == []
+    assert [name for name in MODEL_NAMES if covers(name, "allgather")] == ["critical_path"]
+    assert all(row.formulas["critical_path"] for row in coverage())
 
 
 def test_collectives_without_formulas_are_named() -> None:
     with pytest.raises(
-        UsageError, match=r"model lmo has no formulas for bcast, reduce; these have: by_parts, hockney, hockney_b"
+        UsageError,
+        match=r"model lmo has no formulas for bcast, reduce; these have: by_parts, critical_path, hockney, hockney_b",
     ):
         check_formulas("lmo", ["scatter", "bcast", "reduce"])
     with pytest.raises(
-        UsageError, match=r"hockney has no formulas for scan; no model has any\. Every collective can be"
+        UsageError, match=r"hockney has no formulas for scan; these have: critical_path\. Every collective can be"
     ):
         check_formulas("hockney", ["scan"])
     check_formulas("hockney", ["barrier", "gather"])
+    check_formulas("critical_path", list(Catalogue.load().collectives))

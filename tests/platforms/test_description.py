@@ -13,11 +13,15 @@ from hypothesis import strategies as st
 
 from collwise.platforms import (
     Calibration,
+    Dragonfly,
+    FatTree,
     HeterogeneousPlatform,
     HostPlatform,
     NodeType,
     Platform,
     Source,
+    Topology,
+    Torus,
     Wire,
     check_file,
     known,
@@ -54,6 +58,12 @@ _CALIBRATIONS = st.builds(
     note=st.text(st.characters(codec="utf-8"), max_size=60),
     sources=_SOURCES,
 )
+_TOPOLOGIES = st.one_of(
+    st.builds(FatTree, st.integers(1, 50), _AMOUNT, st.floats(1, 100)),
+    st.builds(FatTree, st.integers(1, 50), _AMOUNT, st.floats(1, 100), st.integers(1, 9), st.floats(1, 100)),
+    st.builds(Dragonfly, st.integers(1, 4), _AMOUNT, st.integers(50, 60), st.integers(20, 30), _POSITIVE, _POSITIVE),
+    st.builds(Torus, st.integers(2, 4), _AMOUNT, st.sampled_from(((30, 30), (12, 10, 10))), st.none() | _POSITIVE),
+)
 _PLATFORMS = st.builds(
     Platform,
     name=st.from_regex(r"[a-z0-9][a-z0-9_-]{0,10}", fullmatch=True),
@@ -74,6 +84,8 @@ _PLATFORMS = st.builds(
     links_per_node=st.integers(1, 4),
     backbone_bytes_per_second=_POSITIVE,
     backbone_latency_seconds=_AMOUNT,
+    memory_domains_per_node=st.none() | st.integers(1, 4),
+    memory_bytes_per_second=st.none() | _POSITIVE,
     calibration=_CALIBRATIONS,
     published=st.dictionaries(_WORDS, _AMOUNT | st.dictionaries(_WORDS, _AMOUNT, max_size=3), max_size=3),
     sources=_SOURCES,
@@ -138,6 +150,12 @@ def test_round_trip(platform: Platform, has_backbone: bool) -> None:
     assert write_description(platform) == text
 
 
+@given(_PLATFORMS, _TOPOLOGIES)
+def test_topologies_are_written_and_read_back(platform: Platform, topology: Topology) -> None:
+    bare = replace(platform, backbone_bytes_per_second=None, backbone_latency_seconds=0.0, topology=topology)
+    assert read_description(write_description(bare)) == (bare, [])
+
+
 @given(_PLATFORMS | _different_nodes())
 def test_the_written_xml_is_a_good_platform_file(
     tmp_path_factory: pytest.TempPathFactory, platform: HostPlatform
@@ -157,14 +175,22 @@ def test_known_platforms() -> None:
         "exact-heterogeneous",
         "exact-sender",
         "exact-symmetric",
+        "fat-tree-1024",
         "frodo",
         "grisou",
         "gros",
         "hcl16",
+        "shaheen-ii",
+        "slingshot-2048",
+        "stampede2",
     ]
     assert {name: (len(load(name).hosts), load(name).default_processes_per_node) for name in known()} == {
         "boba": (32, 1),
         "dahu": (32, 2),
+        "fat-tree-1024": (1024, 32),
+        "shaheen-ii": (6174, 32),
+        "slingshot-2048": (2048, 128),
+        "stampede2": (1736, 48),
         "exact": (8, 1),
         "exact-heterogeneous": (16, 1),
         "exact-sender": (8, 1),

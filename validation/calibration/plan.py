@@ -54,7 +54,7 @@ class CalibrationGrid:
             raise UsageError(f"sizes from {self.least_bytes} B to {self.most_bytes} B; valid: ascending, 1 B to 1 GiB")
 
 
-QUICK = CalibrationGrid(40, 28, 16, 20, most_bytes=2**20, seconds_each=0.02, most_repetitions=15)
+QUICK = CalibrationGrid(72, 28, 16, 20, most_bytes=2**20, most_repetitions=15)
 USUAL = CalibrationGrid()
 
 
@@ -126,7 +126,7 @@ def _sizes(chance: random.Random, least: int, most: int, count: int) -> list[int
 
 
 def _expected_seconds(nominal: Platform, message_bytes: int) -> float:
-    speed = nominal.link_bytes_per_second * nominal.links_per_node
+    speed = nominal.node_bytes_per_second
     return 2 * nominal.link_latency_seconds + message_bytes / speed
 
 

@@ -34,8 +34,8 @@ def fit_ports(
     A message without the processors' overheads takes latency + max(0, m - burst) / rate, and a handshake more if it
     waits for its receiver. The roundtrip takes at least m / rate, since a token bucket passes no more than its rate
     over that time, so half of it takes at least half of that. The rate is that of the largest messages, at most the
-    nominal one of the link. Latency and burst minimise Huber's loss of the relative errors over eager messages, each
-    weighted by its standard error; the handshake is the additional time of rendezvous messages.
+    nominal one of the link. Latency and burst are fitted to eager messages; the handshake is the additional time of
+    rendezvous messages. The fits minimise Huber's loss of relative errors over the standard errors of the times.
 
     `sends` are the times of MPI_Send. A send of a rendezvous message ends when what is left of it fits into the
     connection's send buffer. `exchange_ratios` are times of both directions at once over those of one.
@@ -45,13 +45,10 @@ def fit_ports(
     if len(eager) < _LEAST_POINTS:
         return None
     largest = waiting if len(waiting) >= _LEAST_POINTS else eager
-    m, seconds = _without_overheads(largest, overhead_seconds)
-    # The base is negative where the burst saves more than the latency takes.
-    columns = np.stack([np.ones_like(m), m], axis=1) / seconds[:, None]
-    base, per_byte = np.linalg.lstsq(columns, np.ones_like(m), rcond=None)[0]
-    rate = min(1 / max(float(per_byte), 1e-15), link_bytes_per_second)
+    base, per_byte = _base_and_slope(largest, overhead_seconds)
+    rate = min(1 / max(per_byte, 1e-15), link_bytes_per_second)
     latency, burst = _latency_and_burst(eager, overhead_seconds, rate)
-    handshake = max(0.0, float(base) + burst / rate - latency) if largest is waiting else 0.0
+    handshake = max(0.0, base + burst / rate - latency) if largest is waiting else 0.0
     share = statistics.median(exchange_ratios) - 1 if exchange_ratios else 0.0
     blocking = [one for one in sends if one.message_bytes >= eager_limit_bytes]
     left = [
@@ -69,13 +66,27 @@ def fit_ports(
     )
 
 
+def _base_and_slope(largest: Sequence[MessageTime], overhead_seconds: Callable[[float], float]) -> tuple[float, float]:
+    """Seconds and seconds per byte of a line. The base is negative where a burst saves more than the latency takes."""
+    m, seconds = _without_overheads(largest, overhead_seconds)
+    weights, longest = _weights(largest), float(np.max(m))
+    scales = np.array([float(np.min(seconds)), float(np.max(seconds)) / longest])
+
+    def errors(scaled: Doubles) -> Doubles:
+        base, per_byte = scaled * scales
+        return np.asarray(((base + m * per_byte) / seconds - 1) * weights)
+
+    base, per_byte = least_squares(errors, (0.0, 1.0), loss="huber").x * scales
+    return float(base), float(per_byte)
+
+
 def _latency_and_burst(
     eager: Sequence[MessageTime], overhead_seconds: Callable[[float], float], rate: float
 ) -> tuple[float, float]:
     """The latency in seconds and the burst in bytes, neither negative."""
     m, seconds = _without_overheads(eager, overhead_seconds)
     least = m / rate / 2 - np.array([overhead_seconds(one.message_bytes) for one in eager])
-    weights = 1 / np.array([max(one.relative_error, _LEAST_ERROR) for one in eager])
+    weights = _weights(eager)
 
     def errors(scaled: Doubles) -> Doubles:
         latency, burst = scaled * scales
@@ -90,6 +101,10 @@ def _latency_and_burst(
     ]
     latency, burst = min(fits, key=lambda fit: float(fit.cost)).x * scales
     return float(latency), float(burst)
+
+
+def _weights(times: Sequence[MessageTime]) -> Doubles:
+    return 1 / np.array([max(one.relative_error, _LEAST_ERROR) for one in times])
 
 
 def _without_overheads(

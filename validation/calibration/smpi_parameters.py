@@ -99,7 +99,7 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     alone, rows = times(Kind.PING_PONG), times(Kind.ROW)
     overheads = _fit_overheads(alone, times(Kind.SEND), times(Kind.ISEND), times(Kind.RECEIVE), limit)
     exchanges = [point for point in of_kind(points, Kind.EXCHANGE) if limit / 4 <= point.message_bytes < limit]
-    link_bytes_per_second = nominal.link_bytes_per_second * nominal.links_per_node
+    link_bytes_per_second = nominal.node_bytes_per_second
     network = fit_network(alone, rows, overheads.blocking, limit, link_bytes_per_second)
     ratios = _exchange_ratios(exchanges, alone, overheads)
     crosstraffic = bool(ratios) and statistics.median(ratios) > 1 + CROSSTRAFFIC / 2

@@ -7,25 +7,52 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.units import format_size
+from collwise.models import loading
+from collwise.models.critical_path import FORMAT as CRITICAL_PATH_FORMAT
+from collwise.models.critical_path import PathParameters
 from collwise.models.fitting.procedures import QUICK, Detail, FitRequest, fit, most_useful_procs, request
 from collwise.models.hockney import HockneyBySize
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import implementation_aware_models, load_model, models_of
+from collwise.models.loading import implementation_aware_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
+from collwise.models.parameter_reading import read_document
 from collwise.models.plogp import PLogP
-from collwise.models.registry import IMPLEMENTATION_AWARE, ModelKind
+from collwise.models.registry import CRITICAL_PATH, DEFAULT_MODEL, IMPLEMENTATION_AWARE, ModelKind
 from collwise.platforms import HostPlatform, load
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
+from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting import implementation_aware as by_algorithm
+from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.defaults import SEGMENT_BYTES
+
+
+def load_models(path: str | Path) -> dict[str, CollectiveModel]:
+    """Every model that a parameter file of any kind holds, by name; the one it was made for is first.
+
+    Raises UsageError, naming the file and what is wrong.
+    """
+    document = read_document(path)
+    if document.get("format") == CRITICAL_PATH_FORMAT:
+        return {CRITICAL_PATH: CriticalPath(PathParameters.from_document(document, path))}
+    return loading.load_models(path)
+
+
+def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
+    """The model of that name, or the one that the file was made for. Raises UsageError where it is not in the file."""
+    models = load_models(path)
+    if name is None:
+        return next(iter(models.values()))
+    if name not in models:
+        raise unknown_name("model", name, models, f"those in {path}")
+    return models[name]
 
 
 def simulated_parameters(
@@ -130,8 +157,8 @@ def models_on(
 ) -> list[CollectiveModel]:
     """Models fitted on the platform, in the order of their names; a fit that serves several is made once.
 
-    `segments` are the sizes and `collectives` the collectives for which implementation-aware models are fitted (see
-    `fitted_segments`); an empty `collectives` means all.
+    `collectives` are those for which models with parameters of each algorithm are fitted, all if it is empty, and
+    `segments` the sizes for which implementation-aware models are (see `fitted_segments`).
     If nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
     Raises UsageError for an unknown name.
     """
@@ -142,6 +169,10 @@ def models_on(
         kind = ModelKind.parse(name)
         if kind.family == IMPLEMENTATION_AWARE:
             found |= implementation_aware_models(implementation_aware(platform, ppn, segments, context, collectives))
+        elif kind.family == CRITICAL_PATH:
+            plan = critical_path_fit.simulated_plan(platform, ppn)
+            plan = replace(plan, collectives=tuple(collectives))
+            found[name] = CriticalPath(critical_path_fit.fit(platform, plan, context))
         else:
             where_possible = None if platform.heterogeneous else False
             wanted = request(kind.family, heterogeneous=kind.heterogeneous or where_possible)
@@ -150,7 +181,7 @@ def models_on(
 
 
 def model_of(
-    name: str,
+    name: str | None,
     file: Path | None,
     platform: HostPlatform,
     ppn: int,
@@ -160,10 +191,12 @@ def model_of(
 ) -> CollectiveModel:
     """The model in a parameter file, or one that is fitted now (experiments that the store has are not run again).
 
+    The name may be None for the model that a file was made for.
+
     Raises UsageError for a file that is of another platform or does not hold the model.
     """
     if file is None:
-        return models_on(platform, [name], ppn, segments, context, collectives)[0]
+        return models_on(platform, [name or DEFAULT_MODEL], ppn, segments, context, collectives)[0]
     model = load_model(file, name)
     check_fits_platform(model, file, platform, ppn)
     return model
@@ -171,7 +204,7 @@ def model_of(
 
 def fitted_per_node(model: CollectiveModel) -> int | None:
     """The processes per node for which the model's parameters hold; None if they hold for any number."""
-    return model.parameters.processes_per_node if isinstance(model, ImplementationAware) else None
+    return model.parameters.processes_per_node if isinstance(model, (ImplementationAware, CriticalPath)) else None
 
 
 def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatform, ppn: int) -> None:
@@ -221,7 +254,7 @@ def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, me
 
 def _reach(model: CollectiveModel, collective: str) -> tuple[int, float]:
     """The largest P and m that the model was fitted to; 0 if its parameters do not say."""
-    if isinstance(model, ImplementationAware):
+    if isinstance(model, (ImplementationAware, CriticalPath)):
         by_algorithm = model.parameters.observations.get(collective, {})
         points = [(one.procs, one.message_bytes) for observations in by_algorithm.values() for one in observations]
         return max((p for p, _ in points), default=0), max((m for _, m in points), default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
@@ -16,28 +17,31 @@ from collwise.models.loggp import LogGP
 from collwise.models.parameter_file import Parameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
-from collwise.simulator.schedule.library import NetworkTables, Schedule
+from collwise.simulator.schedule.library import NetworkTables
+from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.timing import Case
 
 
-def model_tables(parameters: Parameters, schedule: Schedule, reduce_seconds_per_byte: float = 0.0) -> NetworkTables:
-    """The costs of a schedule's messages under a point-to-point model; process i is processor i of the parameters.
+def model_tables(
+    parameters: Parameters, procs: int, sizes: npt.NDArray[np.uint64], reduce_seconds_per_byte: float = 0.0
+) -> NetworkTables:
+    """The costs of messages of those sizes under a point-to-point model; process i is processor i of the parameters.
 
     Hockney's bytes occupy the ports of sender and receiver, one message after the other; LogGP adds overheads and the
     gap between messages. PLogP's overheads are part of L + g(m). LMO's processors are busy for C + t m, and its network
     serves messages to different receivers at one time. Heterogeneous PLogP counts by its means.
     """
-    m = schedule.sizes.astype(np.float64)
+    m = sizes.astype(np.float64)
     different = isinstance(parameters, PairParameters) and parameters.heterogeneous
-    classes = schedule.procs if different else 1
+    classes = procs if different else 1
     send, receive, latency, transfer, gap = _costs(parameters, m, classes)
     each, pairs = (classes, len(m)), (classes, classes, len(m))
     latency, gap = np.broadcast_to(latency, pairs), np.broadcast_to(gap, pairs)
     # A receiver's gap is the mean over its senders.
     others = np.where(np.eye(classes, dtype=bool)[:, :, None], 0.0, gap)
     return replace(
-        NetworkTables.of_model(schedule.procs, schedule.sizes),
-        class_of=np.arange(schedule.procs) % classes,
+        NetworkTables.of_model(procs, sizes),
+        class_of=np.arange(procs) % classes,
         send_seconds=np.broadcast_to(send, each),
         start_seconds=np.broadcast_to(send, each),
         receive_seconds=np.broadcast_to(receive, each),
@@ -139,6 +143,7 @@ class ScheduledModel:
         beyond = self.base.parameters.heterogeneous and case.procs > self.base.most_procs
         if beyond or Catalogue.load().algorithm(case.collective, case.algorithm).objection(case.procs):
             return float("nan")
-        schedule = Schedule(case)
-        tables = model_tables(self.base.parameters, schedule, self.base.reduce_seconds_per_byte)
-        return schedule.play(tables).seconds
+        base = self.base
+        return play_case(
+            case, lambda sizes: model_tables(base.parameters, case.procs, sizes, base.reduce_seconds_per_byte)
+        ).seconds

@@ -1,4 +1,4 @@
-"""What can be chosen for a call of a collective: an algorithm with its parameters."""
+"""A choice for a call of a collective: an algorithm with its parameters."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import fastest
 from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.openmpi.builtin_decisions import decide, decide_as_listed
@@ -28,7 +29,7 @@ from collwise.validation.selection.slowdown import slowdown
 
 @dataclass(frozen=True)
 class Pick:
-    """What a source chooses at a point, its simulated seconds and its slowdown against the best."""
+    """The choice of a source at a point, its simulated seconds and its slowdown against the best."""
 
     choice: Choice
     seconds: float
@@ -56,11 +57,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """All rows, and the sweep with the cases that failed, whose rows are left out.
+    """All rows of a grid, and the sweep with the cases that failed, whose rows are left out.
 
     `left_out` are lines for the user that name algorithms without a formula or, at some points, without a prediction.
     """
 
+    grid: CaseGrid
     rows: tuple[Comparison, ...]
     sweep: RunResult
     left_out: str = ""
@@ -85,6 +87,7 @@ def compare(
 
     cases = list(dict.fromkeys([*grid.cases(), *grid.cases_of(openmpi)]))
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
+    warn_of_free_messages(platform)
     simulated, predicted = simulated_seconds(grid, sweep), predicted_seconds(model, grid)
     labels, choices = list(grid.candidates), list(grid.candidates.values())
     rows = []
@@ -100,4 +103,4 @@ def compare(
             of_simulation, of_model = (dict(zip(labels, map(float, each), strict=True)) for each in (times, foreseen))
             rows.append(Comparison(grid.collective, procs, message_bytes, of_simulation, of_model, *picks))
     lines = [line for line in (left_out, without_prediction(model, grid)) if line]
-    return ComparisonResult(tuple(rows), sweep, "\n".join(lines))
+    return ComparisonResult(grid, tuple(rows), sweep, "\n".join(lines))

@@ -22,7 +22,7 @@ _MAKE_ONE = "make one with: collwise select -o FILE"
 
 @dataclass(frozen=True)
 class DecisionTable:
-    """What to run: for each process count, ascending, its row. `made_by` is a model or what simulated.
+    """The choices to run: for each process count, ascending, its row. `made_by` is a model or what simulated.
 
     A point between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where
     a row is empty.

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
+from collwise.models.registry import MODELS
 from collwise.models.switch_points import Standings, Times, good_enough, switch_points
 from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.selection.cases import CaseGrid
@@ -36,14 +38,15 @@ def select_by_model(
     """Predicted choices for every P of the grid, from its least to its largest m, in the fewest rows.
 
     No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at any size; with 0 each is the
-    fastest one. With `sampled` that holds only at the sizes of the grid. With `one_choice` each P has one choice for
-    all m (see `consumers.needs_one_choice`): one whose worst time over the grid's sizes, relative to the best one, is
-    within the tolerance of the least. A choice that does not run on every P holds only where it was decided: at P + 1
-    one without such a requirement follows it. Algorithms that the model does not cover are no choice. Raises UsageError
-    if it covers none.
+    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid. With
+    `one_choice` each P has one choice for all m (see `consumers.needs_one_choice`): one whose worst time over the
+    grid's sizes, relative to the best one, is within the tolerance of the least. A choice that does not run on every P
+    holds only where it was decided: at P + 1 one without such a requirement follows it. Algorithms that the model does
+    not cover are no choice. Raises UsageError if it covers none.
     """
     grid, _ = covered_by_model(model, grid)
-    if sampled or one_choice:
+    kind = MODELS.get(model.name)
+    if sampled or one_choice or (kind is not None and kind.by_schedule):
         standings = _sampled(grid, predicted_seconds(model, grid), one_choice, tolerance)
     else:
         standings = _exact(model, grid, tolerance)
@@ -77,6 +80,7 @@ def simulate_and_select(
     names = ", ".join(grid.collective for grid in grids) if len(grids) <= 3 else f"{len(grids)} collectives"
     cases = [case for grid in grids for case in grid.cases()]
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {names}")
+    warn_of_free_messages(platform)
     tables = [select_by_simulation(platform, grid, sweep, one_choice(grid.collective), tolerance) for grid in grids]
     return tables, sweep
 
@@ -124,7 +128,7 @@ def _set(marks: NDArray[np.bool_]) -> frozenset[int]:
 
 
 def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
-    """Which candidates (first axis), of those with most times, have about the least worst slowdown over the sizes.
+    """Whether each candidate (first axis), of those with most times, has about the least worst slowdown over the sizes.
 
     Worst times relative to the best one are compared, and may be above the least one by the tolerance.
     """

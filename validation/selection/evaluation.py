@@ -1,8 +1,8 @@
-"""How good models are: predicted against simulated times, and the slowdown of a model's picks, over (P, m)."""
+"""Scores of models: predicted against simulated times, and the slowdown of a model's picks, over (P, m)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +37,7 @@ class Score:
     predictions: int
     mean_error: float
     worst_error: float
+    worst_error_at: str
     picks: int
     best_picks: int
     mean_slowdown: float
@@ -67,10 +68,17 @@ class Evaluation:
 PAPERS_SEGMENTS = (0, 1024, 8192)
 """Pješivac-Grbović et al. 2007, section 6.3: unsegmented, 1 KiB and 8 KiB."""
 
-COLLECTIVES = ("barrier", "bcast", "reduce", "alltoall", "scatter", "gather")
-"""The collectives that the point-to-point models have formulas for."""
+COLLECTIVES = (
+    *("barrier", "bcast", "reduce", "alltoall", "scatter", "gather"),
+    *("allreduce", "reduce_scatter", "allgather"),
+)
+"""Those that the point-to-point models have formulas for, and others that programs call most."""
 
-_LARGEST_BYTES = {"bcast": 2**20, "reduce": 2**20, "alltoall": 2**16, "scatter": 2**18, "gather": 2**18}
+_LARGEST_BYTES = {
+    **dict.fromkeys(("bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan"), 2**20),
+    **dict.fromkeys(("scatter", "scatterv", "gather", "gatherv"), 2**18),
+    **dict.fromkeys(("alltoall", "alltoallv", "allgather", "allgatherv", "reduce_scatter_block"), 2**16),
+}
 
 
 def usual_grid(platform: HostPlatform, collective: str, procs: Sequence[int] = ()) -> CaseGrid:
@@ -79,8 +87,7 @@ def usual_grid(platform: HostPlatform, collective: str, procs: Sequence[int] = (
     counts = tuple(procs) or tuple(sorted({p for p in (3, 5, 8, 12, 16, 24, nodes) if p <= nodes}))
     largest = _LARGEST_BYTES.get(collective)
     sizes = (0,) if largest is None else tuple(4**k * 8 for k in range(20) if 4**k * 8 <= largest)
-    segments = PAPERS_SEGMENTS if collective in ("bcast", "reduce") else (0,)
-    return CaseGrid(collective, counts, sizes, segments=segments)
+    return CaseGrid(collective, counts, sizes, segments=PAPERS_SEGMENTS)
 
 
 def evaluate(
@@ -98,7 +105,10 @@ def evaluate(
     scores = []
     for grid in covered:
         simulated = simulated_seconds(grid, sweep)
-        scores += [_score(platform.name, model, grid, simulated) for model in models]
+        scores += [
+            score_of(platform.name, model.name, grid, predicted_seconds(model, grid), simulated, model.algorithms)
+            for model in models
+        ]
     none = {
         wide.collective: tuple(name for name in wide.names if name not in grid.names)
         for wide, grid in zip(grids, covered, strict=True)
@@ -114,36 +124,48 @@ def _covered(grid: CaseGrid, models: Sequence[CollectiveModel]) -> CaseGrid:
     return replace(grid, algorithms=names)
 
 
-def _score(platform: str, model: CollectiveModel, grid: CaseGrid, simulated: Array) -> Score:
+def score_of(
+    platform: str,
+    maker: str,
+    grid: CaseGrid,
+    predicted: Array,
+    simulated: Array,
+    algorithms: Callable[[str], Sequence[str]] | None = None,
+) -> Score:
+    """The score of what a model, or an engine, says of the grid's candidates; arrays of shape (candidates, P, m).
+
+    Where one of the two is nan, a candidate counts as neither a pick nor an error. `algorithms` are those that a model
+    covers, by collective; by default all.
+    """
     choices = list(grid.candidates.values())
-    # Of equal predictions the first is picked: algorithm by algorithm, each by ascending segment size.
+    # The first of equal predictions is picked: algorithm by algorithm, each by ascending segment size.
     order = sorted(range(len(choices)), key=lambda index: grid.names.index(choices[index].algorithm))
-    choices, simulated, predicted = (
-        [choices[index] for index in order], simulated[order], predicted_seconds(model, grid)[order]
-    )  # fmt: skip
-    covered = model.algorithms(grid.collective)
+    choices, simulated, predicted = [choices[index] for index in order], simulated[order], predicted[order]
+    covered = grid.names if algorithms is None else algorithms(grid.collective)
     runs = np.isfinite(simulated)
     known = runs & np.isfinite(predicted)
     wanted = runs & np.array([choice.algorithm in covered for choice in choices])[:, None, None]
     errors = np.abs(predicted[known] / simulated[known] - 1)
     picked = fastest(np.where(known, predicted, np.nan))
     summary = summary_of(slowdown_of_picks(simulated, picked, np.argmin(np.where(runs, simulated, np.inf), 0)), TIE)
-    worst_at = ""
-    if summary.points:
-        i, j = summary.worst_at
-        worst_at = f"P = {grid.procs[i]}, {format_size(grid.message_bytes[j])}: {choices[picked[i, j]].label}"
+
+    def at(choice: int, i: int, j: int) -> str:
+        return f"P = {grid.procs[i]}, {format_size(grid.message_bytes[j])}: {choices[choice].label}"
+
+    largest = np.argwhere(known)[int(np.argmax(errors))] if errors.size else ()
     return Score(
         platform=platform,
         collective=grid.collective,
-        model=model.name,
+        model=maker,
         predictions=int(known.sum()),
         mean_error=float(np.mean(errors)) if errors.size else float("nan"),
         worst_error=float(np.max(errors)) if errors.size else float("nan"),
+        worst_error_at=at(*largest) if errors.size else "",
         picks=summary.points,
         best_picks=summary.best_chosen,
         mean_slowdown=summary.mean,
         worst_slowdown=summary.worst,
-        worst_at=worst_at,
+        worst_at=at(picked[summary.worst_at], *summary.worst_at) if summary.points else "",
         left_out=tuple(dict.fromkeys(choice.algorithm for choice in choices if choice.algorithm not in covered)),
         unpredicted=int((wanted & ~known).sum()),
     )

@@ -15,6 +15,7 @@ from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices, fastest
 from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.selection.cases import CaseGrid
@@ -33,7 +34,7 @@ _CLOCK = 1e-6
 
 @dataclass(frozen=True)
 class ModelMap:
-    """What a model picks: indices of methods, or NOBODY, and the picks' slowdowns, both of shape (P, m).
+    """The picks of a model: indices of methods, or NOBODY, and the picks' slowdowns, both of shape (P, m).
 
     The slowdown is nan where the model picks nothing or no simulated time is there. `remarks` are lines for the user.
     """
@@ -45,7 +46,7 @@ class ModelMap:
 
 @dataclass(frozen=True)
 class MapSummary:
-    """How good a model's map is. `best_share` is the share of the points at which it picks a best method.
+    """The score of a model's map. `best_share` is the share of the points at which it picks a best method.
 
     The worst slowdown is at (`worst_procs`, `worst_bytes`), where the model picks `worst_pick`.
     """
@@ -103,6 +104,7 @@ def decision_maps(
     """
     left_out = [covered_by_model(model, grid)[1] for model in models]
     sweep = context.simulate(platform, grid.cases(), f"{platform.name}: simulating {grid.collective}")
+    warn_of_free_messages(platform)
     seconds = simulated_seconds(grid, sweep)
     best = fastest(seconds)
     made = {}

@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from collwise.common.errors import UsageError
+from collwise.models.critical_path import PathParameters
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
-from collwise.models.registry import BY_PARTS
+from collwise.models.interface import CollectiveModel
+from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.validation.fitting.models_by_name import implementation_aware
+from collwise.validation.fitting.critical_path import CriticalPath
+from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import ComparisonResult, compare
 from collwise.validation.selection.consumers import CONSUMERS, algorithms_for, needs_one_choice
 from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.decisions import select_by_model
+from collwise.validation.selection.decisions import select_by_model, select_by_simulation
 from collwise.validation.selection.defaults import DECISION_SIZES, SEGMENTS, SIZES, TOLERANCE_PERCENT
+from collwise.validation.selection.engine_choices import EngineChoices, choices_by_engine, decided_grid
+
+TUNING_MODELS = (BY_PARTS, CRITICAL_PATH)
+"""The models with parameters of each algorithm."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Fitted parameters of one platform, and by collective the comparison and the decisions."""
+    """Fitted parameters of one platform, and by collective the comparison and the decisions.
+
+    `segment_bytes` is the size of segments that is common to all algorithms that cut messages; `by_engine` has
+    what the schedule engine says of these collectives, and of others for which it decides.
+    """
 
     platform: HostPlatform
-    parameters: ModelParameters
-    comparisons: dict[str, ComparisonResult]
-    decisions: dict[str, DecisionTable]
+    parameters: ModelParameters | PathParameters
+    segment_bytes: int
+    comparisons: Mapping[str, ComparisonResult]
+    by_engine: Mapping[str, EngineChoices] = field(default_factory=dict)
+    decisions: Mapping[str, DecisionTable] = field(default_factory=dict)
 
     @property
     def failures(self) -> int:
         """The number of simulated cases that failed."""
-        return sum(len(result.sweep.failed) for result in self.comparisons.values())
+        compared = sum(len(result.sweep.failed) for result in self.comparisons.values())
+        return compared + sum(choices.failures for choices in self.by_engine.values())
 
 
 def tune(
@@ -43,25 +58,73 @@ def tune(
     processes_per_node: int | None = None,
     segments: Sequence[int] = SEGMENTS,
     sizes: Mapping[str, tuple[int, ...]] = SIZES,
+    model: str = BY_PARTS,
 ) -> Tuning:
-    """Fits the models on the platform, compares picks at `sizes`, and selects for every P up to the largest.
+    """Fits the model on the platform and compares picks at `sizes`; `decided` then makes the decisions.
 
-    A choice is an algorithm and one of the `segments` (bytes), the least of which is the common one. Decisions, with
-    the usual tolerance, hold only what every consumer can be asked for, so that all kinds of rules can be written from
-    them. Raises UsageError when P does not fit on the platform.
+    The model is one of TUNING_MODELS. A choice is an algorithm and one of the `segments` (bytes), the least of which is
+    the common one. Raises UsageError when P does not fit on the platform.
     """
     ppn = processes_per_node or platform.default_processes_per_node
     segments = tuple(sorted(segments))
     for count in procs:
         platform.hosts_for(count, ppn)
-    parameters = implementation_aware(platform, ppn, segments, context, collectives)
-    model = ImplementationAware(parameters, BY_PARTS)
-    every_count = tuple(range(2, platform.max_procs(ppn) + 1))
-    comparisons, decisions = {}, {}
+    (fitted,) = models_on(platform, [model], ppn, segments, context, collectives)
+    if not isinstance(fitted, (ImplementationAware, CriticalPath)):
+        raise UsageError(f"model {model} has no parameters of each algorithm; valid: {', '.join(TUNING_MODELS)}")
+    grids = [CaseGrid(name, tuple(procs), sizes[name], ppn, segments) for name in collectives]
+    comparisons = {grid.collective: compare(platform, grid, fitted, context) for grid in grids}
+    return Tuning(platform, fitted.parameters, segments[0], comparisons)
+
+
+def decided(tuning: Tuning, by: str = "predicted") -> Tuning:
+    """The tuning with decisions for every P of the platform, by 'predicted' times, or for those compared, 'simulated'.
+
+    They have the usual tolerance, and hold only what every consumer can be asked for, so that all kinds of rules can be
+    written from them. What the engine decides is among them.
+    """
+    platform, parameters = tuning.platform, tuning.parameters
+    model: CollectiveModel = (
+        CriticalPath(parameters)
+        if isinstance(parameters, PathParameters)
+        else ImplementationAware(parameters, BY_PARTS)
+    )
+    tables = {name: one.decisions for name, one in tuning.by_engine.items() if one.decisions is not None}
+    for name, result in tuning.comparisons.items():
+        grid, single, tolerance = result.grid, needs_one_choice(name), TOLERANCE_PERCENT / 100
+        expressible = algorithms_for(name, *CONSUMERS)
+        if by == "simulated":
+            known = tuple(one for one in expressible if one in grid.names)
+            # Shorter messages are not decided, as by the model, unless nothing else is compared.
+            sizes = tuple(size for size in grid.message_bytes if size >= DECISION_SIZES[name][0])
+            grid = replace(grid, algorithms=known, message_bytes=sizes or grid.message_bytes)
+            tables[name] = select_by_simulation(platform, grid, result.sweep, single, tolerance)
+        else:
+            procs = tuple(range(2, platform.max_procs(grid.processes_per_node) + 1))
+            grid = replace(grid, procs=procs, message_bytes=DECISION_SIZES[name], algorithms=expressible)
+            tables[name] = select_by_model(model, grid, single, tolerance=tolerance)
+    order = [*tuning.comparisons, *tables]
+    return replace(tuning, decisions={name: tables[name] for name in order})
+
+
+def tune_by_engine(
+    tuning: Tuning, collectives: Sequence[str], checked_procs: int, context: SimulationContext
+) -> Tuning:
+    """The tuning with what the schedule engine says of its collectives, and with its decisions for further ones.
+
+    Of these, SMPI times every algorithm at the common segment size on `checked_procs` processes, at the least, a middle
+    and the largest size, as a check.
+    """
+    platform = tuning.platform
+    compared = [result.grid for result in tuning.comparisons.values()]
+    smpi = {name: result.sweep for name, result in tuning.comparisons.items()}
+    tables = {}
     for name in collectives:
-        compared = CaseGrid(name, tuple(procs), sizes[name], ppn, segments)
-        comparisons[name] = compare(platform, compared, model, context)
-        decided = CaseGrid(name, every_count, DECISION_SIZES[name], ppn, segments, algorithms_for(name, *CONSUMERS))
-        single, tolerance = needs_one_choice(name), TOLERANCE_PERCENT / 100
-        decisions[name] = select_by_model(model, decided, single, tolerance=tolerance)
-    return Tuning(platform, parameters, comparisons, decisions)
+        sizes = DECISION_SIZES[name]
+        grid = replace(compared[0], collective=name, message_bytes=sizes, algorithms=())
+        compared.append(grid)
+        few = (sizes[0], sizes[len(sizes) // 2], sizes[-1])
+        checked = replace(grid, procs=(checked_procs,), message_bytes=few, segments=grid.segments[:1])
+        smpi[name] = context.simulate(platform, checked.cases(), f"{platform.name}: simulating {name}")
+        tables[name] = decided_grid(grid, platform.max_procs(grid.processes_per_node))
+    return replace(tuning, by_engine=choices_by_engine(platform, compared, smpi, tables, context))

@@ -72,7 +72,7 @@ static int broadcast_continue(const part *mine, int more) {
         return more;
     }
     for (int i = 1; i < mine->procs; i++) {
-        /* Of a collective kind the file names only the root. */
+        /* For a collective kind the file names only the root. */
         int rank = mine->algorithm == NULL ? mine->ranks[i] : (mine->ranks[0] + i) % mine->procs;
         MPI_Send(&more, 1, MPI_INT, rank, TAG_VERDICT, MPI_COMM_WORLD);
     }

@@ -213,7 +213,7 @@ static char *reference(const verify_call *call, int from, int end, unsigned firs
 
 /* --- Calls ------------------------------------------------------------------------------------------------------- */
 
-/* Of ranks `from` up to before `end`: one rank's contribution, or the result. */
+/* One rank's contribution, or the result, of ranks `from` up to before `end`. */
 static void put_block(verify_buffer *buffer, verify_time when, int block, const verify_call *call, int from, int end,
                       unsigned first) {
     char *packed = reference(call, from, end, first, buffer->counts[block]);

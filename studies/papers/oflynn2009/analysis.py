@@ -38,7 +38,7 @@ SERIES = {
                                    ("gather", ("linear", "binomial")))
     for algorithm in algorithms
 }  # fmt: skip
-"""What is simulated at all SIZES, by collective and algorithm."""
+"""The cases that are simulated at all SIZES, by collective and algorithm."""
 SCATTER_BINOMIAL = ("scatter", "binomial")
 
 Key = TypeVar("Key", bound=Hashable)

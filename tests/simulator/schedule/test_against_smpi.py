@@ -59,3 +59,23 @@ def test_times_are_those_of_smpi_where_nothing_but_latency_and_rate_matters(tmp_
                 )
             )
     assert differences == []
+
+
+@needs("smpi")
+@pytest.mark.parametrize(
+    # SMPI charges no overheads for receivers of synchronous messages of eager size, and for empty ones, but a barrier's
+    # messages have a byte there.
+    ("collective", "algorithm"),
+    [("bcast", "two_tree"), ("reduce", "two_tree"), ("gather", "linear_sync"), ("barrier", "linear")],
+)
+def test_overheads_are_those_of_smpi(tmp_path: Path, collective: str, algorithm: str) -> None:
+    boba = load_description("boba")
+    cases = [Case(collective, algorithm, 8, size, 8192 if algorithm == "two_tree" else 0) for size in (1024, 100_000)]
+    if collective == "barrier":
+        cases = [Case(collective, algorithm, 8, 0)]
+    with Store(tmp_path / "timings.sqlite") as store:
+        simulated = SimulationContext(store).simulate(boba, cases).complete()
+    for case, timing in simulated.timings.items():
+        schedule = Schedule(case)
+        played = schedule.play(network_tables(boba, case.procs, 1, schedule.sizes, like_smpi=True))
+        assert played.seconds == pytest.approx(timing.seconds, rel=0.01)

@@ -67,7 +67,13 @@ def test_the_time_out_doubles() -> None:
 
 def test_three_later_packets_replace_the_time_out() -> None:
     """A link of half the rate behind the port: packets in the middle of a long message are lost, not its end."""
-    slow = {"group_of": np.array([[0, 1]]), "uplink_rate": np.array([0.5, 0.5]) / BETA}
+    slow = {
+        "switch_of": np.array([0, 1]),
+        "link_rate": np.full(4, 0.5 / BETA),
+        "route_first": np.array([0, 0, 2, 4, 4]),
+        "route_links": np.array([0, 3, 2, 1]),
+        "route_seconds": np.zeros(4),
+    }
     sent = Case("bcast", "linear", 2, 100 * PACKET)
     found = played(sent, Buffers(4 * PACKET, TIME_OUT, PACKET), **slow)
     assert found.lost_packets > 0
@@ -91,14 +97,18 @@ def test_a_window_passes_in_each_round_trip_and_doubles() -> None:
 
 @given(st.sampled_from(ALGORITHMS), st.integers(2, 24), st.integers(0, 100_000), st.booleans())
 def test_without_losses_times_are_those_of_ports(algorithm: object, procs: int, size: int, waits: bool) -> None:
-    """Of packets so small that taking turns is hardly different from sharing; along a chain of packets of any size."""
+    """Of packets so small that taking turns is nearly sharing; along a chain of packets of any size.
+
+    Messages that share a port end at the same time, those that take turns a packet apart: what follows from the first
+    of them starts earlier, which saves up to a latency in each step.
+    """
     if algorithm.objection(procs):  # type: ignore[attr-defined]
         return
     case, protocol = case_of(algorithm, procs, size), RENDEZVOUS if waits else EAGER  # type: ignore[arg-type]
     small = replace(NOTHING_IS_LOST, packet_bytes=max(1, size // 100))
     found, expected = played(case, small, protocol), played(case, None, protocol)
     assert (found.lost_packets, found.time_outs) == (0, 0)
-    assert found.seconds == pytest.approx(expected.seconds, rel=0.1)
+    assert found.seconds == pytest.approx(expected.seconds, rel=0.2)
     chain = Case("bcast", "chain", procs, size, PACKET)
     assert played(chain, NOTHING_IS_LOST).seconds == pytest.approx(played(chain, None).seconds)
 

@@ -84,10 +84,16 @@ def test_acknowledgements_take_a_share_of_the_opposite_direction() -> None:
 def test_uplinks_of_a_fat_tree_are_shared() -> None:
     """Two groups of four nodes whose uplink has the rate of one port: a message from each node crosses it."""
     case = Case("alltoall", "linear", 8, 1000)
-    groups = {"group_of": np.repeat([[0, 1]], 4, axis=1).reshape(1, 8), "uplink_rate": np.array([1.0, 1.0]) / BETA}
+    groups = {
+        "switch_of": np.repeat([0, 1], 4),
+        "link_rate": np.full(4, 1 / BETA),
+        "route_first": np.array([0, 0, 2, 4, 4]),
+        "route_links": np.array([0, 3, 2, 1]),
+        "route_seconds": np.zeros(4),
+    }
     assert seconds(case) == pytest.approx(ALPHA + 7 * 1000 * BETA)
     assert seconds(case, **groups) == pytest.approx(ALPHA + 16 * 1000 * BETA, rel=0.02)
-    fast = groups | {"uplink_rate": np.array([100.0, 100.0]) / BETA}
+    fast = groups | {"link_rate": np.full(4, 100 / BETA)}
     assert seconds(case, **fast) == pytest.approx(ALPHA + 7 * 1000 * BETA, rel=0.001)
 
 

@@ -123,8 +123,8 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
         (("report", "--platform", "grisou", "--procs", "4", "-o", "/proc/none"), r"cannot write into /proc/none"),
         (("select", "--collective", "bcast", "--procs", "4"), r"--by predicted needs --parameters"),
         (
-            ("compare", "--platform", "grisou", "--collective", "scan", "--procs", "4"),
-            r"model by_parts has no formulas for scan; no model has any\. .*by simulated$",
+            ("compare", "--platform", "grisou", "--collective", "scan", "--procs", "4", "--model", "by_parts"),
+            r"model by_parts has no formulas for scan; these have: critical_path\. .*by simulated$",
         ),
         (
             ("select", "--collective", "bcast", "--by", "simulated", "--platform", "grisou"),
@@ -161,12 +161,15 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
             r"no map of bcast: there is no place for m = 0 on its axis; the least",
         ),
         ((*MAP, "--procs", "4", "--segments", "0,1Kb2"), r"--segments: malformed size '1Kb2'"),
-        ((*MAP, "--procs", "4", "--parameters", "a.toml,b.toml"), r"--parameters: 2 files for 1 models"),
+        (
+            (*MAP, "--procs", "4", "--parameters", "a.toml,b.toml", "--models", "by_parts,as_printed,loggp"),
+            r"--parameters: 2 files for 3 models",
+        ),
         ((*MAP, "--procs", "4", "--parameters", "not-parameters.toml"), r"not-parameters\.toml: not a parameter file"),
         (("select", "--collective", "all,bcast", "--procs", "4"), r"--collective: unknown collective 'all'"),
         (
-            ("compare", "--platform", "grisou", "--collective", "barrier", "--procs", "4"),
-            r"model by_parts has no formulas for barrier; these have: hockney",
+            ("compare", "--platform", "grisou", "--collective", "barrier", "--procs", "4", "--model", "by_parts"),
+            r"model by_parts has no formulas for barrier; these have: critical_path, hockney",
         ),
         (("select", "--collective", "bcast", "--procs", "4", "--for", "mpich"), r"--for.*'mpich'.*openmpi-4\.1"),
         ((*SIMULATE[:4], "bcast,gather", *SIMULATE[5:], "--algorithms", "linear"), r"names belong to one collective"),
@@ -375,6 +378,25 @@ def test_report_is_one_page_with_its_figures(here: Path) -> None:
     assert (here / "report" / "toy-openmpi-4.1.rules").exists()
 
 
+def test_rules_of_a_report_by_simulated_times_are_those_of_its_process_counts(here: Path) -> None:
+    options = ("--procs", "4,8", "--collective", "gather", "--segments", "8KiB", "-o", "report")
+    done = collwise("report", "--platform", "toy.toml", "--by", "simulated", *options, cwd=here)
+    assert done.returncode == 0, done.stderr
+    rules = parse_rules((here / "report" / "toy-openmpi-4.1.rules").read_text())
+    gather = Catalogue.load().collective("gather").openmpi_collective
+    assert set(rules.collectives[gather]) <= {1, 4, 8}
+    assert rules.lookup(gather, 3, 65536) is None
+    assert rules.lookup(gather, 4, 65536) is not None
+    assert rules.lookup(gather, 8, 65536) is not None
+
+
+def test_a_refused_report_leaves_no_folder(here: Path) -> None:
+    done = collwise("report", "--platform", "toy.toml", "--procs", "4,9", "-o", "deep/report", cwd=here)
+    assert done.returncode == 2
+    assert "cannot hold P = 9" in done.stderr
+    assert not (here / "deep").exists()
+
+
 @pytest.mark.slow
 def test_demo_tells_what_to_use_and_what_it_costs(tmp_path: Path) -> None:
     done = collwise("demo", cwd=tmp_path, timeout=1500)
@@ -382,7 +404,8 @@ def test_demo_tells_what_to_use_and_what_it_costs(tmp_path: Path) -> None:
     costs = re.findall(r"model ([\d.]+) % on average, ([\d.]+) % at worst", done.stdout)
     assert len(costs) == 4
     assert all(float(mean) <= 3 and float(worst) <= 10 for mean, worst in costs)
-    assert done.stdout.count("accepted the rules and ran") == 4
+    assert done.stdout.count("accepted the rules and ran") == 6
+    assert done.stdout.count("Schedule engine against SMPI") == 8
     assert (tmp_path / "results" / "demo" / "report.html").exists()
 
 

@@ -99,7 +99,7 @@ BAD = [
     ("evaluate --platforms exat", "unknown platform 'exat'; did you mean exact"),
     ("evaluate --platforms ,", "--platforms: names by commas"),
     ("evaluate --platforms exact --models hockny", "unknown model 'hockny'; did you mean hockney"),
-    ("evaluate --platforms exact --collective scan", "none of the models .* has a formula for scan"),
+    ("evaluate --platforms exact --collective scan --models loggp", "none of the models .* has a formula for scan"),
     ("evaluate --platforms exact --collective bcast --models lmo", "none of the models lmo has a formula for bcast"),
     ("evaluate --platforms exact --procs 9", "platform 'exact' cannot hold P = 9"),
     ("evaluate --platforms exact --models hockney --procs 1,4 --collective bcast", "models are scored from P = 2 on"),

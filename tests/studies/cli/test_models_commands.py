@@ -230,8 +230,8 @@ def test_coverage_names_every_model_and_algorithm(here: Path, capsys: Capture) -
     assert [(row["collective"], row["algorithm"]) for row in rows] == known
     formulas = {(row["collective"], row["algorithm"]): row["formulas"] for row in rows}
     assert all(tuple(row) == MODEL_NAMES for row in formulas.values())
-    assert formulas["bcast", "knomial"] == {name: name == "by_parts" for name in MODEL_NAMES}
-    assert not any(formulas["allreduce", "ring"].values())
+    assert formulas["bcast", "knomial"] == {name: name in ("by_parts", "critical_path") for name in MODEL_NAMES}
+    assert [name for name, has in formulas["allreduce", "ring"].items() if has] == ["critical_path"]
     assert {name for name, has in formulas["scatter", "binomial"].items() if not has} == {"as_printed", "traditional"}
     assert formulas["alltoall", "linear"]["hockney_as_printed"]
     assert not formulas["barrier", "tree"]["loggp"]
@@ -240,9 +240,9 @@ def test_coverage_names_every_model_and_algorithm(here: Path, capsys: Capture) -
 def test_coverage_in_words(here: Path, capsys: Capture) -> None:
     code, output, _ = run("models --collective bcast,scan", capsys)
     assert code == 0
-    assert "bcast: which models have a formula" in output
-    assert re.search("scan: no formula in any model for linear, ", output)
-    assert re.search(r"knomial +│ by_parts +│ as_printed, traditional, hockney,", output)
+    assert "bcast: which models predict what" in output
+    assert re.search(r"segmented_linear +│ critical_path +│ by_parts", output)
+    assert re.search(r"knomial +│ by_parts, critical_path +│ as_printed, traditional, hockney,", output)
 
 
 def test_select_goes_by_the_file_and_names_what_its_model_does_not_cover(here: Path, capsys: Capture) -> None:
@@ -268,4 +268,4 @@ def test_select_says_how_many_rows_a_tolerance_leaves(here: Path, capsys: Captur
 def test_only_collectives_without_formulas(here: Path, capsys: Capture) -> None:
     code, _, errors = run("select --collective scan,exscan --parameters loggp.toml --procs 4", capsys)
     assert code == 2
-    assert errors.startswith("collwise: model loggp has no formulas for scan, exscan; no model has any.")
+    assert errors.startswith("collwise: model loggp has no formulas for scan, exscan; these have: critical_path.")

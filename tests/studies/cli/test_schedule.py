@@ -76,3 +76,19 @@ def test_a_selection_by_the_schedule_engine_needs_no_simulator(capsys: Capture) 
     code, shown, error = run(f"select {swept} --by simulated --json", capsys)
     assert code == 0, error
     assert best[1] in shown
+
+
+def test_ranks_are_placed_as_asked(tmp_path: Path, capsys: Capture) -> None:
+    """Of a ring over two nodes, blocks send most messages within a node, cyclic placement none."""
+    asked = "schedule --platform stampede2 --collective allgather --algorithm ring --procs 96 --size 64KiB --json"
+    block, cyclic = (json.loads(run(f"{asked} --placement {how}", capsys)[1])["seconds"] for how in ("block", "cyclic"))
+    assert cyclic > 2 * block
+    file = tmp_path / "ranks.txt"
+    file.write_text("".join(f"stampede2-{1 + rank // 48}\n" for rank in range(96)))
+    assert json.loads(run(f"{asked} --placement {file}", capsys)[1])["seconds"] == block
+    code, _, error = run(f"{asked} --placement cycles", capsys)
+    assert code == 2
+    assert error.count("\n") == 1
+    assert "unknown placement 'cycles'; did you mean cyclic?" in error
+    code, _, error = run("select --collective bcast --by predicted --parameters x --placement cyclic", capsys)
+    assert (code, error) == (2, "collwise: --placement needs --platform\n")

@@ -70,7 +70,7 @@ def test_simulate(tmp_path: Path) -> None:
         "[thresholds]\ngather_irregular_from_bytes = 5120\ngather_regular_from_bytes = 65536"
     )
     found, said = simulated(tmp_path, "--thresholds", "t.toml")
-    assert said == ""
+    assert "thresholds" not in said
     assert {(r["segment_bytes"], r["limit_bytes"]) for (name, _), r in found.items() if name == "lmo"} == {
         (5120, 65535)
     }
@@ -80,6 +80,6 @@ def test_simulate(tmp_path: Path) -> None:
     assert found["lmo", 6144]["seconds"] > 2 * found["linear", 4096]["seconds"]
 
     found, said = simulated(tmp_path)
-    assert said.count("\n") == 1
+    assert said.count("lmo runs as linear") == 1
     assert "gather lmo runs as linear" in said
     assert all(found["lmo", size]["seconds"] == found["linear", size]["seconds"] for size in (4096, 6144, 131072))

@@ -24,6 +24,7 @@ from collwise.studies.papers.nuriyev2021.simulated import (
     agreement_counts,
     agreement_with_measured_best,
 )
+from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
 from collwise.validation.selection.defaults import SEGMENT_BYTES
@@ -244,7 +245,7 @@ def test_agreement_with_a_simulation_in_which_binary_is_always_the_best() -> Non
             for size in table.message_bytes
         )
         sweep = RunResult({}, 0, 0, Configuration("simulated", cluster.name, "none"))
-        by_model = {BY_PARTS: ComparisonResult(rows, sweep)}
+        by_model = {BY_PARTS: ComparisonResult(CaseGrid(table.collective[0], (2,), (1,)), rows, sweep)}
         return FittedTable(cluster, table.collective[0], cast(ModelParameters, None), by_model)
 
     found = agreement_with_measured_best([simulated(table) for table in tables.TABLES[:4]])

@@ -197,7 +197,10 @@ def test_usual_grids() -> None:
     assert usual_grid(load("hcl16"), "scatter").procs == (3, 5, 8, 12, 16)
     assert usual_grid(load("boba"), "bcast", (4,)).procs == (4,)
     assert usual_grid(load("boba"), "reduce").segments == (0, 1024, 8192)
-    assert usual_grid(load("boba"), "gather").segments == (0,)
+    # Algorithms that cut no messages compete once.
+    assert len(usual_grid(load("boba"), "gather").candidates) == len(Catalogue.load().collective("gather").selectable)
+    assert "segmented_ring, 8 KiB" in usual_grid(load("boba"), "allreduce").candidates
+    assert all(usual_grid(load("gros"), name).cases() for name in Catalogue.load().collectives)
     assert usual_grid(load("boba"), "alltoall").message_bytes[-1] == 32768
 
 
@@ -216,7 +219,7 @@ def test_labels() -> None:
 
 def test_the_best_model_is_the_one_whose_selection_costs_least() -> None:
     def score(model: str, mean: float, worst: float, picks: int = 3) -> Score:
-        return Score("p", "bcast", model, 5, 0.1, 0.2, picks, 1, mean, worst, "", (), 0)
+        return Score("p", "bcast", model, 5, 0.1, 0.2, "", picks, 1, mean, worst, "", (), 0)
 
     result = Evaluation("p", (score("a", 0.1, 0.5), score("b", 0.1, 0.2), score("c", math.nan, math.nan, 0)), {})
     best = result.best("bcast")

@@ -1,0 +1,165 @@
+"""New descriptions from a few figures, with an interconnect's calibration if one is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from collwise.common.errors import UsageError
+from collwise.platforms import schema
+from collwise.platforms.description import Calibration, Platform, Source
+from collwise.platforms.interconnects import interconnect
+from collwise.platforms.reader import read_description
+from collwise.platforms.smpi import charges_overheads
+from collwise.platforms.topology import TOPOLOGIES, Topology
+from collwise.platforms.writer import write_description
+
+_GIVEN = "the figures given to: collwise platforms new"
+
+
+@dataclass(frozen=True)
+class Node:
+    """What is in a node: CPUs (sockets), cores, memory domains, and the path between its processes.
+
+    What is None gets the default of descriptions, or of the interconnect.
+    """
+
+    cpus: int = 1
+    cores: int | None = None
+    memory_domains: int | None = None
+    processes: int | None = None
+    loopback_bytes_per_second: float | None = None
+    loopback_latency_seconds: float | None = None
+    memory_bytes_per_second: float | None = None
+
+
+def new_platform(
+    name: str,
+    nodes: int,
+    node: Node,
+    link_bytes_per_second: float | None = None,
+    latency_seconds: float | None = None,
+    interconnect_name: str | None = None,
+    topology: str = "one-switch",
+    hop_latency_seconds: float | None = None,
+    **figures: Any,
+) -> Platform:
+    """A description of a cluster of equal nodes.
+
+    `latency_seconds` is the one-way latency between two nodes of a switch, besides the overheads of processors. Link,
+    latencies and calibration are those of the interconnect unless they are given. `figures` are the keys of the
+    topology in a description. Raises UsageError for what is missing, does not belong to the topology, or does not fit.
+    """
+    picked = interconnect(interconnect_name) if interconnect_name else None
+    if picked is not None:
+        link_bytes_per_second = link_bytes_per_second or picked.link_bytes_per_second
+        latency_seconds = picked.route[0] if latency_seconds is None else latency_seconds
+        if hop_latency_seconds is None and topology != "one-switch" and picked.topology is not None:
+            hop_latency_seconds = picked.topology.hop_latency_seconds
+    if link_bytes_per_second is None or latency_seconds is None:
+        raise UsageError("--gbits and --latency-us are needed, or --interconnect NAME, which has both")
+    loopback = (picked.loopback_bytes_per_second, picked.loopback_latency_seconds) if picked else (5e9, 5e-7)
+    loopback_latency = node.loopback_latency_seconds
+    made = Platform(
+        name=name,
+        title=name,
+        site="site",
+        nodes=nodes,
+        host_prefix=f"{name}-",
+        host_suffix="",
+        cpus_per_node=node.cpus,
+        cores_per_node=node.cores or node.cpus,
+        memory_domains_per_node=node.memory_domains,
+        processes_per_node=node.processes,
+        core_flops=1e9,
+        link_bytes_per_second=link_bytes_per_second,
+        link_latency_seconds=float(f"{latency_seconds / 2:.6g}"),
+        loopback_bytes_per_second=node.loopback_bytes_per_second or loopback[0],
+        loopback_latency_seconds=loopback[1] if loopback_latency is None else loopback_latency,
+        memory_bytes_per_second=node.memory_bytes_per_second,
+        topology=_topology(topology, hop_latency_seconds, figures),
+        calibration=picked.calibration if picked else Calibration(note="none: nominal bandwidth, no overheads"),
+        sources=_sources(picked),
+    )
+    _check(made)
+    return made
+
+
+def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
+    """The platform with the overheads of an interconnect, taken off its latency, so that a short message takes as long.
+
+    Long messages, for which SMPI charges neither `os` nor `or`, keep their latency. Only processors that send or
+    receive many messages are slower. Raises UsageError for a platform that has overheads, or a latency below them, and
+    for an unknown interconnect.
+    """
+    picked, own = interconnect(interconnect_name), platform.calibration
+    if charges_overheads(platform.smpi_options()):
+        raise UsageError(f"--overheads: platform '{platform.name}' has overheads already (valid: one without)")
+    taken, before = picked.calibration, platform.route[0]
+    both = taken.os[0][1] + taken.or_[0][1]
+    limit = own.eager_limit_bytes
+    starts = sorted({start for start, _ in own.latency_factor} | {limit})
+    factors = {start: [factor for low, factor in own.latency_factor if low <= start][-1] for start in starts}
+    least = before * min(factor for start, factor in factors.items() if start < max(limit, 1))
+    if least <= both:
+        raise UsageError(
+            f"--overheads: those of {interconnect_name} ({both * 1e6:g} us) are more than the latency of platform "
+            f"'{platform.name}' ({least * 1e6:g} us)"
+        )
+    after = before - both / factors[0]
+    rows = [(start, (before * factor - (both if start < limit else 0)) / after) for start, factor in factors.items()]
+    what = f"os, or, ois: those of {interconnect_name}, whose file has their sources; the latency is less by them"
+    return replace(
+        platform,
+        link_latency_seconds=platform.link_latency_seconds - (before - after) / 2,
+        calibration=replace(
+            own,
+            latency_factor=tuple(rows),
+            os=taken.os,
+            or_=taken.or_,
+            ois=taken.ois,
+            note=f"{own.note}; overheads of {interconnect_name}, taken off the latency of short messages",
+        ),
+        sources=(*platform.sources, Source(what, "collwise platforms show --overheads")),
+    )
+
+
+def _topology(kind: str, hop_latency_seconds: float | None, figures: Mapping[str, Any]) -> Topology | None:
+    keys = schema.TOPOLOGY[kind]
+    given = {key: value for key, value in figures.items() if value is not None}
+    if hop_latency_seconds is not None:
+        given["hop_latency_seconds"] = hop_latency_seconds
+    for key in given:
+        if key not in keys:
+            fitting = ", ".join(name for name, others in schema.TOPOLOGY.items() if key in others)
+            raise UsageError(f"{_option(key)} is not for --topology {kind} (valid: for {fitting})")
+    needed = [key for key, value in keys.items() if value.required]
+    for key in needed:
+        if key not in given:
+            raise UsageError(f"--topology {kind} needs {', '.join(map(_option, needed))}; {_option(key)} is missing")
+    if "pod_oversubscription" in given and "switches_per_pod" not in given:
+        raise UsageError("--pod-oversubscription is for a fat tree with --switches-per-pod")
+    return TOPOLOGIES[kind](**{"nodes_per_switch": 1} | given) if kind in TOPOLOGIES else None
+
+
+def _option(key: str) -> str:
+    """The option of `collwise platforms new` for a key."""
+    for end, short in (("_bytes_per_second", "_gbits"), ("_seconds", "_us")):
+        key = key.removesuffix(end) + short if key.endswith(end) else key
+    return f"--{key.replace('_', '-')}"
+
+
+def _sources(picked: Platform | None) -> tuple[Source, ...]:
+    if picked is None:
+        return Source("nodes, link and CPUs", _GIVEN), Source("loopback and core_flops", "assumed")
+    own = [source for source in picked.sources if not source.what.startswith("nodes,")]
+    given = Source("nodes and CPUs, and what differs from the interconnect", _GIVEN)
+    return given, Source(f"interconnect {picked.name}: {picked.title}", "collwise platforms new --interconnect"), *own
+
+
+def _check(made: Platform) -> None:
+    """Raises UsageError with the first problem that the description would have as a file."""
+    problems = read_description(write_description(made))[1]
+    if problems:
+        raise UsageError(problems[0].what)

@@ -1,0 +1,121 @@
+"""Placements: which node each rank runs on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from collwise.common.errors import UsageError, nearest_names, unknown_name
+from collwise.platforms.hosts import HostPlatform, ReorderedPlatform
+
+BLOCK, CYCLIC = "block", "cyclic"
+
+
+@dataclass(frozen=True, repr=False)
+class PlacedPlatform(HostPlatform):
+    """`base` with ranks placed otherwise than by blocks.
+
+    Cyclic: rank r runs on node r modulo the number of nodes that P processes need. By file: rank r runs on the host at
+    position `ranks[r]` of the base platform; `source` is the file's name.
+    """
+
+    base: HostPlatform
+    ranks: tuple[int, ...] = ()
+    source: str = CYCLIC
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.base.name)
+        object.__setattr__(self, "title", f"{self.base.title}, placement {self.source}")
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The same as for the base platform."""
+        return self.base.hosts
+
+    @property
+    def default_processes_per_node(self) -> int:
+        """The same as for the base platform."""
+        return self.base.default_processes_per_node
+
+    @property
+    def heterogeneous(self) -> bool:
+        """Whether the nodes of the base platform differ."""
+        return self.base.heterogeneous
+
+    @property
+    def reduce_seconds_per_byte(self) -> float:
+        """The same as for the base platform."""
+        return self.base.reduce_seconds_per_byte
+
+    def smpi_options(self) -> dict[str, str]:
+        """The same as for the base platform."""
+        return self.base.smpi_options()
+
+    def xml_text(self) -> str:
+        """The platform XML of the base platform: only the host file depends on the placement."""
+        return self.base.xml_text()
+
+    def digest(self) -> str:
+        """A digest of the base platform and the placement."""
+        placed = ",".join(map(str, self.ranks)) or CYCLIC
+        return hashlib.sha256(f"{self.base.digest()}\n{placed}".encode()).hexdigest()
+
+    def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
+        """The position among the hosts of each rank. Raises UsageError also if a file does not place them all."""
+        blocks = self.base.positions(procs, processes_per_node)
+        if not self.ranks:
+            used = tuple(dict.fromkeys(blocks))
+            return tuple(used[rank % len(used)] for rank in range(procs))
+        if procs > len(self.ranks):
+            raise UsageError(
+                f"--placement: {self.source} places {len(self.ranks)} ranks, not P = {procs} "
+                "(valid: a line for each rank)"
+            )
+        placed = self.ranks[:procs]
+        host, most = Counter(placed).most_common(1)[0]
+        if most > processes_per_node:
+            raise UsageError(
+                f"--placement: {self.source} has {most} of the first {procs} ranks on {self.hosts[host]} "
+                f"(valid: up to {processes_per_node}, or --ppn {most})"
+            )
+        return placed
+
+    def reordered(self, order: object) -> ReorderedPlatform:
+        """Not defined: raises UsageError."""
+        raise UsageError(f"platform '{self.name}' has a placement already (valid: placement by blocks)")
+
+
+def placed(platform: HostPlatform, placement: str) -> HostPlatform:
+    """The platform with ranks placed as `placement` says: 'block', 'cyclic', or the path of a file.
+
+    A file names the host of each rank, one on a line, by its name or number on the platform (from 0). Raises UsageError
+    for an unreadable file and for a host that does not exist, with its line.
+    """
+    if placement == BLOCK:
+        return platform
+    if placement == CYCLIC:
+        return PlacedPlatform(platform)
+    path = Path(placement)
+    if not path.exists() and path.name == placement and not path.suffix:
+        raise unknown_name("placement", placement, (BLOCK, CYCLIC), "or the path of a file")
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"--placement: {path} cannot be read ({problem}); valid: block, cyclic or a file") from None
+    names = {name: position for position, name in enumerate(platform.hosts)}
+    names |= {str(position): position for position in range(len(platform.hosts)) if str(position) not in names}
+    found = []
+    for number, line in enumerate(lines, start=1):
+        name = line.partition("#")[0].strip()
+        if not name:
+            continue
+        if name not in names:
+            near = nearest_names(name, platform.hosts)
+            hosts = f"{platform.hosts[0]} to {platform.hosts[-1]}, or 0 to {len(platform.hosts) - 1}"
+            raise UsageError(f"{path}:{number}: no host '{name}' on '{platform.name}'{near} (valid: {hosts})")
+        found.append(names[name])
+    if not found:
+        raise UsageError(f"{path}: places no rank (valid: the name of a host on each line)")
+    return PlacedPlatform(platform, tuple(found), path.name)

@@ -1,0 +1,295 @@
+"""Topologies of networks: switches, the cables between them, and the route of a message from switch to switch.
+
+Nodes fill the switches in order: node i is at switch i // nodes_per_switch. Cables have two links, one for each
+direction: link 2 i leads from `one` to `other` of cable i, link 2 i + 1 back. Routes are fixed. Where real networks
+spread messages over parallel cables, those cables are one here, with the sum of their rates.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A cable between two vertices: bytes per second in each direction, and the seconds that it adds to a route."""
+
+    one: int
+    other: int
+    bytes_per_second: float
+    latency_seconds: float
+
+
+@dataclass(frozen=True)
+class Topology(ABC):
+    """A network of switches with `nodes_per_switch` nodes at each.
+
+    A message takes `hop_latency_seconds` for each cable from switch to switch, besides the links of its nodes.
+    `vertices` are the switches, numbered from 0, and behind them what else cables end at.
+    """
+
+    nodes_per_switch: int
+    hop_latency_seconds: float = 0.0
+
+    kind = ""
+
+    @property
+    def capacity(self) -> int | None:
+        """The largest number of nodes; None if there is no limit."""
+        return None
+
+    def switches(self, nodes: int) -> int:
+        """The number of switches for so many nodes."""
+        return -(-(self.capacity or nodes) // self.nodes_per_switch)
+
+    def switch_of(self, node: int) -> int:
+        """The switch of a node."""
+        return node // self.nodes_per_switch
+
+    @abstractmethod
+    def cables(self, nodes: int, node_rate: float) -> list[Cable]:
+        """All cables, for nodes whose links have `node_rate` bytes per second."""
+
+    @abstractmethod
+    def route(self, nodes: int, one: int, other: int) -> list[int]:
+        """The links from one switch to another one, in order."""
+
+    @abstractmethod
+    def vertex_name(self, nodes: int, vertex: int) -> str:
+        """What a vertex is: 'switch 3', 'core'."""
+
+    def longest_seconds(self, nodes: int, node_rate: float) -> float:
+        """The largest latency of a route between switches."""
+        switches = self.switches(nodes)
+        cables = self.cables(nodes, node_rate)
+        # The last switch is the farthest from the first, except on rings, where it is the one halfway around.
+        far = [switches - 1] if not isinstance(self, Torus) else [self.halfway]
+        return max(sum(cables[link // 2].latency_seconds for link in self.route(nodes, 0, end)) for end in far)
+
+
+@dataclass(frozen=True)
+class FatTree(Topology):
+    """A fat tree of two levels, or of three with `switches_per_pod`.
+
+    The cables up from a switch have together the rate of its nodes' links divided by `oversubscription`, those up from
+    a pod the rate of its switches' cables divided by `pod_oversubscription`. The switches of the highest level together
+    are one vertex, as are those of a pod's second level.
+    """
+
+    oversubscription: float = 1.0
+    switches_per_pod: int | None = None
+    pod_oversubscription: float = 1.0
+
+    kind = "fat-tree"
+
+    def pods(self, nodes: int) -> int:
+        """The number of pods; 0 in a tree of two levels."""
+        return -(-self.switches(nodes) // self.switches_per_pod) if self.switches_per_pod else 0
+
+    def cables(self, nodes: int, node_rate: float) -> list[Cable]:
+        """A cable up from each switch, then one from each pod."""
+        switches, pods = self.switches(nodes), self.pods(nodes)
+        rate, hop = self.nodes_per_switch * node_rate / self.oversubscription, self.hop_latency_seconds
+        if not self.switches_per_pod:
+            return [Cable(one, switches, rate, hop) for one in range(switches)]
+        pod_rate = self.switches_per_pod * rate / self.pod_oversubscription
+        found = [Cable(one, switches + one // self.switches_per_pod, rate, hop) for one in range(switches)]
+        return found + [Cable(switches + pod, switches + pods, pod_rate, hop) for pod in range(pods)]
+
+    def route(self, nodes: int, one: int, other: int) -> list[int]:
+        """Up as far as needed, and down again."""
+        if one == other:
+            return []
+        between: list[int] = []
+        if self.switches_per_pod:
+            up, down = one // self.switches_per_pod, other // self.switches_per_pod
+            switches = self.switches(nodes)
+            between = [2 * (switches + up), 2 * (switches + down) + 1] if up != down else []
+        return [2 * one, *between, 2 * other + 1]
+
+    def vertex_name(self, nodes: int, vertex: int) -> str:
+        """A switch, a pod or the core."""
+        beyond = vertex - self.switches(nodes)
+        if beyond < 0:
+            return f"switch {vertex}"
+        return f"pod {beyond}" if beyond < self.pods(nodes) else "core"
+
+
+@dataclass(frozen=True)
+class Dragonfly(Topology):
+    """Groups of switches, with a cable between every two groups.
+
+    The cables of a switch to the others of its group have `local_bytes_per_second` together, as messages spread over
+    them; those between two groups `global_bytes_per_second`. A message to another group takes three hops: to the switch
+    with the cable, to the other group, and to the switch of its receiver.
+    """
+
+    groups: int = 1
+    switches_per_group: int = 1
+    local_bytes_per_second: float = 0.0
+    global_bytes_per_second: float = 0.0
+
+    kind = "dragonfly"
+
+    @property
+    def capacity(self) -> int:
+        """The nodes of all groups."""
+        return self.groups * self.switches_per_group * self.nodes_per_switch
+
+    def cables(self, nodes: int, node_rate: float) -> list[Cable]:
+        """A cable from each switch to its group's middle, then one between every two groups."""
+        switches, hop = self.groups * self.switches_per_group, self.hop_latency_seconds
+        found = [
+            Cable(one, switches + one // self.switches_per_group, self.local_bytes_per_second, hop / 2)
+            for one in range(switches)
+        ]
+        pairs = combinations(range(switches, switches + self.groups), 2)
+        return found + [Cable(one, other, self.global_bytes_per_second, 2 * hop) for one, other in pairs]
+
+    def route(self, nodes: int, one: int, other: int) -> list[int]:
+        """Over the cable between the two groups."""
+        if one == other:
+            return []
+        from_group, to_group = one // self.switches_per_group, other // self.switches_per_group
+        between: list[int] = []
+        if from_group != to_group:
+            low, high = sorted((from_group, to_group))
+            # Pairs are counted by their lower group.
+            pair = low * (2 * self.groups - low - 1) // 2 + high - low - 1
+            between = [2 * (self.groups * self.switches_per_group + pair) + (from_group > to_group)]
+        return [2 * one, *between, 2 * other + 1]
+
+    def vertex_name(self, nodes: int, vertex: int) -> str:
+        """A switch or the middle of a group."""
+        beyond = vertex - self.groups * self.switches_per_group
+        return f"switch {vertex}" if beyond < 0 else f"group {beyond}"
+
+
+@dataclass(frozen=True)
+class Torus(Topology):
+    """Switches on a grid, each with a cable to the next one in every dimension, in rings.
+
+    Cables have `cable_bytes_per_second`, by default the rate of a node's links. Switches are numbered along the first
+    dimension first. Messages go the shorter way around in the first dimension, then in the
+    second, and so on.
+    """
+
+    dimensions: tuple[int, ...] = ()
+    cable_bytes_per_second: float | None = None
+
+    kind = "torus"
+
+    @property
+    def capacity(self) -> int:
+        """The nodes of the whole grid."""
+        return math.prod(self.dimensions) * self.nodes_per_switch
+
+    @property
+    def halfway(self) -> int:
+        """The switch that is farthest from switch 0."""
+        return sum(length // 2 * stride for length, stride in zip(self.dimensions, self.strides, strict=True))
+
+    @property
+    def strides(self) -> list[int]:
+        """The distance in numbers of neighbours in each dimension."""
+        return [math.prod(self.dimensions[:number]) for number in range(len(self.dimensions))]
+
+    @cached_property
+    def _cable_of(self) -> dict[tuple[int, int], int]:
+        """The cable from a switch to the next in a dimension. A ring of two switches has one cable, not two."""
+        found: dict[tuple[int, int], int] = {}
+        for one in range(math.prod(self.dimensions)):
+            for number, (length, stride) in enumerate(zip(self.dimensions, self.strides, strict=True)):
+                if length > 2 or (length == 2 and one // stride % 2 == 0):
+                    found[one, number] = len(found)
+        return found
+
+    def dimension_of(self, cable: int) -> int:
+        """The dimension that a cable leads along."""
+        return list(self._cable_of)[cable][1]
+
+    def next_switch(self, one: int, number: int, step: int = 1) -> int:
+        """The neighbour in a dimension, upwards or downwards (-1)."""
+        length, stride = self.dimensions[number], self.strides[number]
+        at = one // stride % length
+        return one + ((at + step) % length - at) * stride
+
+    def cables(self, nodes: int, node_rate: float) -> list[Cable]:
+        """The cables in all dimensions of each switch in turn."""
+        rate, hop = self.cable_bytes_per_second or node_rate, self.hop_latency_seconds
+        return [Cable(one, self.next_switch(one, number), rate, hop) for one, number in self._cable_of]
+
+    def route(self, nodes: int, one: int, other: int) -> list[int]:
+        """Dimension by dimension, the shorter way around."""
+        links, at = [], one
+        for number, (length, stride) in enumerate(zip(self.dimensions, self.strides, strict=True)):
+            to = other // stride % length
+            up = (to - at // stride) % length
+            # Halfway around both ways are equally long. Messages then arrive from the neighbour with the lower number,
+            # as in SimGrid, where that is the one whose distance is known first.
+            step = 1 if 2 * up < length or (2 * up == length and 0 < to < length - 1) else -1
+            for _ in range(min(up, length - up)):
+                following = self.next_switch(at, number, step)
+                if length == 2:
+                    low = min(at, following)
+                    links.append(2 * self._cable_of[low, number] + (at != low))
+                elif step == 1:
+                    links.append(2 * self._cable_of[at, number])
+                else:
+                    links.append(2 * self._cable_of[following, number] + 1)
+                at = following
+        return links
+
+    def vertex_name(self, nodes: int, vertex: int) -> str:
+        """A switch with its position on the grid."""
+        at = ", ".join(
+            str(vertex // stride % length) for length, stride in zip(self.dimensions, self.strides, strict=True)
+        )
+        return f"switch {vertex} ({at})"
+
+
+@dataclass(frozen=True)
+class Routes:
+    """The routes among some switches, as simulator/schedule/engine.h has them.
+
+    `link_rate` by link; the route of a pair = one * switches + other has the links from `first[pair]` to before
+    `first[pair + 1]` and takes `seconds[pair]`.
+    """
+
+    link_rate: npt.NDArray[np.float64]
+    first: npt.NDArray[np.int64]
+    links: npt.NDArray[np.int32]
+    seconds: npt.NDArray[np.float64]
+
+
+@lru_cache(maxsize=8)
+def routes_among(topology: Topology, nodes: int, node_rate: float, switches: tuple[int, ...]) -> Routes:
+    """The routes among these switches of a topology with so many nodes."""
+    cables = topology.cables(nodes, node_rate)
+    latency = [cable.latency_seconds for cable in cables]
+    first, links, seconds = [0], [], []
+    for one in switches:
+        for other in switches:
+            route = topology.route(nodes, one, other)
+            links += route
+            first.append(len(links))
+            seconds.append(math.fsum(latency[link // 2] for link in route))
+    rates = np.repeat([cable.bytes_per_second for cable in cables], 2)
+    return Routes(rates, np.array(first, np.int64), np.array(links, np.int32), np.array(seconds))
+
+
+TOPOLOGIES: dict[str, type[Topology]] = {kind.kind: kind for kind in (FatTree, Dragonfly, Torus)}
+"""The topologies besides one switch, by the names that descriptions use."""
+
+
+def vertices(cables: Sequence[Cable], switches: int) -> int:
+    """The number of vertices that cables end at, at least that of the switches."""
+    return max([switches, *(1 + max(cable.one, cable.other) for cable in cables)])

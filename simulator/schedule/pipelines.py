@@ -1,0 +1,207 @@
+"""Times of long pipelines: after its first segments a segmented schedule repeats, and its times grow evenly.
+
+Three short pipelines are played that have the same last segment as the whole one, each longer than the one before by a
+number of segments, the period. Each time in a play is the later one or the earlier one of two others, plus a cost, and
+events at a port or link have an order. These comparisons are compared between the three plays, for each process,
+connection and port, counted from the end. If
+
+- every time grows by as much from the second play to the third as from the first to the second, and
+- no comparison has another result in any play, or in the whole pipeline, if its times go on growing so,
+
+at the end and in two periods before it, then each further period adds the same again: a segment depends on no earlier
+ones than those of these two periods. The times of the whole pipeline follow exactly, apart from rounding. Over ports
+the share of acknowledgements, which depends on how the two directions overlap, is compared only by the times that it
+leads to. Where nothing repeats a longer period is tried, and at last the whole pipeline is played.
+
+Sizes that depend on the number of segments, such as those of the halves that split-binary exchanges at its end, are
+those of the whole pipeline in all three plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.simulator.schedule.library import Doubles, NetworkTables, Played, Schedule
+from collwise.simulator.schedule.shared import recorded, segmented_bytes
+from collwise.simulator.timing import Case
+
+Sizes = npt.NDArray[np.uint64]
+
+KnownPlay = tuple[Schedule, Sizes, Played]
+"""A schedule, the sizes with which it was played, and its times."""
+
+PERIODS = (8, 48, 240, 960, 3840)
+"""The periods that are tried, in segments: multiples of many small numbers, and of 8, which keeps whether a message
+is a whole number of doubles."""
+
+PERIODS_BEFORE = 3
+"""The least number of periods in the shortest of the three plays."""
+
+_LONGER = 90
+"""The least number of periods in the whole pipeline: the three short ones, of at most 15 periods together, and their
+comparisons then take a third of its time or less."""
+
+_MOST_MESSAGES = 300_000
+"""Of the longest of the three plays, whose comparisons are in memory."""
+
+_KIND_BITS, _EVENT = 28, 9
+"""The kind of a comparison is in its upper bits (`compared` in simulator/schedule/play.h); that of an event."""
+
+_EXACT = 1e-12
+"""Relative to the whole time: differences by rounding."""
+
+
+def play_case(case: Case, tables_of: Callable[[Sizes], NetworkTables], known: list[KnownPlay] | None = None) -> Played:
+    """The times of a case on a network, with the tables for given sizes; those of a long pipeline by extrapolation.
+
+    A schedule that equals one in `known`, all played on the same network, is not played again; others are added.
+    Raises UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
+    """
+    for period_bytes in (period * _bytes_a_step(case) for period in PERIODS):
+        if 0 < _LONGER * period_bytes <= case.message_bytes:
+            found = _extrapolated(case, period_bytes, tables_of)
+            if found is not None:
+                return found
+    schedule, sizes = recorded(case)
+    for other, other_sizes, played in known or ():
+        if np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
+            return played
+    played = schedule.play(tables_of(sizes))
+    if known is not None:
+        known.append((schedule, sizes, played))
+    return played
+
+
+def _bytes_a_step(case: Case) -> int:
+    """The bytes by which a message is longer that has one more segment, or one more in every block; 0: unsegmented."""
+    if case.segment_bytes == 0 or case.limit_bytes > 0 or not case.algorithm:
+        return 0
+    if not Catalogue.load().algorithm(case.collective, case.algorithm).pipelined:
+        return 0
+    if case.collective != "bcast" and case.message_bytes % 8 == 0:
+        case = replace(case, segment_bytes=max(case.segment_bytes // 8, 1) * 8)  # doubles are reduced
+    return segmented_bytes(case)
+
+
+def _extrapolated(case: Case, period_bytes: int, tables_of: Callable[[Sizes], NetworkTables]) -> Played | None:
+    """The times if three short pipelines show that they grow evenly."""
+    periods = case.message_bytes // period_bytes - PERIODS_BEFORE
+    shortest = case.message_bytes - periods * period_bytes
+    schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes)) for i in range(3)]
+    sizes = _sizes(schedules, periods)
+    if sizes is None or schedules[-1].messages > _MOST_MESSAGES:
+        return None
+    tables = tables_of(sizes)
+    if tables.buffers is not None or tables.switch_of is not None:
+        return None  # packets and their losses are not logged, nor are links between switches
+    first, second = (_Comparisons(*schedule.play_compared(tables)) for schedule in schedules[:2])
+    begin = first.begin_of_end(second)
+    if begin is None:
+        return None
+    third = _Comparisons(*schedules[2].play_compared(tables))
+    further = periods - 2
+    last = third.ends + further * (third.ends - second.ends)
+    if not _repeats((first, second, third), begin, further, _EXACT * float(last.max())):
+        return None
+    return Played(float(last.max()), float(last[case.root]), last)
+
+
+def _sizes(schedules: list[Schedule], periods: int) -> Sizes | None:
+    """The sizes after so many periods, if sizes and messages of the three schedules grow evenly."""
+    found = [schedule.sizes.astype(np.int64) for schedule in schedules]
+    if len({len(one) for one in found}) > 1 or (found[2] - found[1] != found[1] - found[0]).any():
+        return None
+    first, second, third = (schedule.messages for schedule in schedules)
+    if second - first != third - second or second == first:
+        return None
+    whole = found[0] + periods * (found[1] - found[0])
+    return whole.astype(np.uint64) if (whole >= 0).all() else None
+
+
+class _Comparisons:
+    """The ends of processes in a play, and all comparisons, by entity."""
+
+    def __init__(self, played: Played, comparisons: npt.NDArray[np.void]) -> None:
+        self.ends = played.ends
+        self._found = comparisons
+        self.entity, self.kind = comparisons["entity"], comparisons["kind"]
+        self.sides = (comparisons["one"], comparisons["other"])
+
+    def counts(self, entities: int) -> npt.NDArray[np.int64]:
+        """The number of comparisons of each entity."""
+        return np.bincount(self.entity, minlength=entities)
+
+    def begin_of_end(self, longer: _Comparisons) -> npt.NDArray[np.int64] | None:
+        """The first comparison of each entity that belongs to the end or to two periods before it; None without these.
+
+        Until an entity notices that the pipeline ends, its comparisons are those of the one that is a period longer.
+        """
+        entities = 1 + int(max(self.entity.max(initial=0), longer.entity.max(initial=0)))
+        own, others = self.counts(entities), longer.counts(entities)
+        if (others < own).any():
+            return None
+        at = np.arange(len(self.entity)) - (np.cumsum(own) - own)[self.entity]
+        there = at + (np.cumsum(others) - others)[self.entity]
+        other = np.flatnonzero(
+            (self.kind != longer.kind[there])
+            | (self.sides[0] != longer.sides[0][there])
+            | (self.sides[1] != longer.sides[1][there])
+        )
+        noticed = own.copy()
+        np.minimum.at(noticed, self.entity[other], at[other])
+        begin = np.where(others > own, noticed - 2 * (others - own), 0)
+        return begin if (begin >= 0).all() else None
+
+    def end_of(self, begin: npt.NDArray[np.int64], tolerance: float) -> npt.NDArray[np.void]:
+        """The comparisons from the end on of which the others begin; events of the same time by their kinds."""
+        counts = self.counts(len(begin))
+        at = np.arange(len(self.entity)) - (np.cumsum(counts) - counts)[self.entity]
+        found = self._found[at >= begin[self.entity]]
+        follows = np.zeros(len(found), dtype=bool)
+        is_event = found["kind"] >> _KIND_BITS == _EVENT
+        follows[1:] = (
+            is_event[1:]
+            & is_event[:-1]
+            & (found["entity"][1:] == found["entity"][:-1])
+            & (found["other"][1:] - found["other"][:-1] <= tolerance)
+        )
+        return found[np.lexsort((found["kind"], np.cumsum(~follows)))] if follows.any() else found
+
+
+def _repeats(
+    plays: tuple[_Comparisons, _Comparisons, _Comparisons],
+    begin: npt.NDArray[np.int64],
+    further: int,
+    tolerance: float,
+) -> bool:
+    """Whether the ends, and all comparisons shortly before, grow evenly and have the same results throughout."""
+    if _differ([one.ends for one in plays], tolerance / further).any():
+        return False
+    entities = len(begin)
+    if int(plays[2].entity.max(initial=0)) >= entities:
+        return False
+    counts = [one.counts(entities) for one in plays]
+    added = counts[1] - counts[0]
+    if (counts[2] - counts[1] != added).any():
+        return False
+    ends = [one.end_of(begin + i * added, tolerance) for i, one in enumerate(plays)]
+    if any((one["kind"] != ends[0]["kind"]).any() for one in ends[1:]):
+        return False
+    if any(_differ([one[side] for one in ends], tolerance / further).any() for side in ("one", "other")):
+        return False
+    leads = [one["one"] - one["other"] for one in ends]
+    leads.append(leads[2] + further * (leads[2] - leads[1]))
+    never_later = np.all([lead <= tolerance for lead in leads], axis=0)
+    never_earlier = np.all([lead >= -tolerance for lead in leads], axis=0)
+    return bool((never_later | never_earlier).all())
+
+
+def _differ(of_plays: list[Doubles], tolerance: float) -> npt.NDArray[np.bool_]:
+    """Where the third value is not as much larger than the second as this is larger than the first."""
+    first, second, third = of_plays
+    return np.abs((third - second) - (second - first)) > tolerance

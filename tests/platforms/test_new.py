@@ -1,0 +1,182 @@
+"""collwise platforms new and draw: options for nodes and topologies, interconnects, and wrong combinations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from collwise.common.errors import UsageError
+from collwise.platforms import (
+    Dragonfly,
+    FatTree,
+    Node,
+    Torus,
+    check_file,
+    interconnect,
+    interconnects,
+    load_description,
+    new_platform,
+    with_overheads,
+    write_description,
+)
+from collwise.platforms.smpi import charges_overheads
+from collwise.studies.cli.platforms import platforms
+
+_FOLDER = Path(__file__).parents[2] / "platforms" / "interconnects"
+
+
+def make(tmp_path: Path, *options: str) -> tuple[str, Path]:
+    file = tmp_path / "mine.toml"
+    result = CliRunner().invoke(platforms, ["new", "mine", "-o", str(file), *options])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output, file
+
+
+NODE = "--nodes 64 --interconnect infiniband-hdr --cpus 2 --cores 64 --ppn 32 --memory-gbytes 80"
+FAT_TREE = "--topology fat-tree --nodes-per-switch 16 --oversubscription 2"
+
+
+def test_a_cluster_with_a_2_to_1_fat_tree_in_one_command(tmp_path: Path) -> None:
+    output, file = make(tmp_path, *NODE.split(), *FAT_TREE.split())
+    assert "interconnect infiniband-hdr: " in output
+    made, preset = load_description(file), interconnect("infiniband-hdr")
+    assert made.topology == FatTree(16, preset.topology.hop_latency_seconds if preset.topology else 0.0, 2.0)
+    assert (made.default_processes_per_node, made.cores_per_node, made.cpus_per_node) == (32, 64, 2)
+    assert made.memory_bytes_per_second == 80e9
+    assert made.calibration == preset.calibration
+    assert made.route == preset.route
+    assert "estimated" in file.read_text()
+    assert check_file(file).ok
+
+
+def test_the_other_topologies(tmp_path: Path) -> None:
+    base = ["--nodes", "24", "--gbits", "10", "--latency-us", "5", "--hop-latency-us", "0.5"]
+    fly = "--topology dragonfly --groups 3 --switches-per-group 4 --nodes-per-switch 2"
+    output, file = make(tmp_path, *base, *fly.split(), "--local-gbits", "40", "--global-gbits", "80")
+    assert "--interconnect NAME" in output
+    assert load_description(file).topology == Dragonfly(2, 5e-7, 3, 4, 5e9, 1e10)
+    file.unlink()
+    make(tmp_path, *base, *["--topology", "torus", "--dimensions", "2x3x4"])
+    assert load_description(file).topology == Torus(1, 5e-7, (2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--nodes 4", "--gbits and --latency-us are needed, or --interconnect"),
+        ("--nodes 4 --interconnect infiniband", "unknown interconnect 'infiniband'; did you mean infiniband-hdr"),
+        ("--nodes 4 --interconnect tcp-1g --topology torrus", "unknown topology 'torrus'; did you mean torus"),
+        ("--nodes 4 --interconnect tcp-1g --topology torus", "needs --dimensions; --dimensions is missing"),
+        (
+            "--nodes 9 --interconnect tcp-1g --topology torus --dimensions 2x4",
+            "do not fit on the torus",
+        ),
+        ("--nodes 4 --interconnect tcp-1g --topology torus --dimensions 2-4", "--dimensions: malformed '2-4'"),
+        ("--nodes 4 --interconnect tcp-1g --topology torus --dimensions 80", "the halves of which add up to 30"),
+        (
+            "--nodes 4 --interconnect tcp-1g --groups 2",
+            "--groups is not for --topology one-switch",
+        ),
+        ("--nodes 4 --interconnect tcp-1g --hop-latency-us 2", "--hop-latency-us is not for --topology one-switch"),
+        (
+            "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --global-gbits 3",
+            "--global-gbits is not for --topology fat-tree .valid: for dragonfly",
+        ),
+        (
+            "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --pod-oversubscription 3",
+            "is for a fat tree with --switches-per-pod",
+        ),
+        ("--nodes 4 --interconnect tcp-1g --cpus 2 --cores 1", "is fewer than the CPUs"),
+    ],
+)
+def test_what_does_not_go_together(tmp_path: Path, options: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
+        make(tmp_path, *options.split())
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "mine.toml").exists()
+
+
+@pytest.mark.parametrize("name", interconnects())
+def test_every_interconnect_charges_overheads_and_names_its_sources(name: str) -> None:
+    preset = interconnect(name)
+    assert charges_overheads(preset.smpi_options())
+    assert check_file(_FOLDER / f"{name}.toml").ok
+    for figure in ("os", "or", "ois", "latency", "eager_limit_bytes", "reduce_seconds_per_byte", "hop_latency_seconds"):
+        assert any(figure in source.what for source in preset.sources), figure
+    assert preset.topology is not None
+    assert preset.topology.hop_latency_seconds > 0
+
+
+@pytest.mark.parametrize(("name", "preset"), [("grisou", "tcp-10g"), ("gros", "tcp-25g")])
+def test_overheads_are_taken_off_the_latency(name: str, preset: str) -> None:
+    before, after = load_description(name), with_overheads(load_description(name), preset)
+    overheads = after.calibration.os[0][1] + after.calibration.or_[0][1]
+    assert after.route[0] + overheads == pytest.approx(before.route[0])
+    factors = dict(after.calibration.latency_factor)
+    assert factors[0] == pytest.approx(1.0)
+    # Long messages have no os and or, and keep their latency.
+    long = before.route[0] * dict(before.calibration.latency_factor)[65536]
+    assert after.route[0] * factors[65536] == pytest.approx(long)
+    assert after.digest() != before.digest()
+    assert load_description(name).digest() == before.digest()
+    shown = CliRunner().invoke(platforms, ["show", name, "--overheads", preset])
+    assert shown.output == write_description(after)
+    with pytest.raises(UsageError, match="has overheads already"):
+        with_overheads(after, preset)
+    with pytest.raises(UsageError, match="more than the latency"):
+        with_overheads(replace(before, link_latency_seconds=1e-6), preset)
+
+
+def _problem(tmp_path: Path, old: str, new: str) -> str:
+    made = new_platform("mine", 8, Node(), 1e9, 1e-5, topology="fat-tree", nodes_per_switch=2, switches_per_pod=2)
+    file = tmp_path / "bad.toml"
+    text = write_description(made)
+    assert old in text
+    file.write_text(text.replace(old, new))
+    (first,) = check_file(file).problems[:1]
+    return first.removeprefix(f"{file}:")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"fat-tree"', '"fatt-tree"', "topology.kind: unknown topology 'fatt-tree'; did you mean fat-tree?"),
+        ('kind = "fat-tree"', "", "topology.kind: missing (valid: one-switch, fat-tree, dragonfly, torus)"),
+        ("hop_latency_seconds", "hop_latency", "unknown key; did you mean hop_latency_seconds"),
+        (
+            "pod_oversubscription = 1.0",
+            "pod_oversubscription = 0.5",
+            "0.5 does not fit (valid: a number of at least 1)",
+        ),
+        ("switches_per_pod = 2\n", "", "topology.pod_oversubscription: is given without switches_per_pod"),
+        ("links_per_node", "backbone_bytes_per_second = 1e9\nlinks_per_node", "is given beside a fat-tree"),
+        ("cores_per_node = 1", "cores_per_node = 1\nmemory_domains_per_node = 2", "2 is more than the cores"),
+    ],
+)
+def test_wrong_keys_of_topologies(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert message in _problem(tmp_path, old, new)
+
+
+@pytest.mark.parametrize("name", ["gros", "stampede2", "shaheen-ii", "fat-tree-1024"])
+def test_pictures(tmp_path: Path, name: str) -> None:
+    file = tmp_path / f"{name}.svg"
+    result = CliRunner().invoke(platforms, ["draw", name, "-o", str(file)])
+    assert result.exit_code == 0, result.output
+    assert "<svg" in file.read_text()[:500]
+
+
+def test_pictures_of_a_torus_and_of_the_rest(tmp_path: Path) -> None:
+    from collwise.studies.figures.platform import platform_figure
+
+    torus = replace(load_description("gros"), nodes=24, topology=Torus(1, 1e-6, (2, 3, 4)))
+    text = [words.get_text() for axes in platform_figure(torus).axes for words in axes.texts]
+    assert {"0", "5"} <= set(text)
+    foreign = str(tmp_path / "a.pdf")
+    for wrong, message in ((["hcl16"], "has no picture"), (["gros", "-o", foreign], "neither in .png")):
+        result = CliRunner().invoke(platforms, ["draw", *wrong])
+        assert message in str(result.exception)

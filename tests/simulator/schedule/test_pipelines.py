@@ -1,0 +1,146 @@
+"""Times of long pipelines by extrapolation, against those of whole schedules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collwise.algorithms.catalogue import Algorithm
+from collwise.simulator.schedule import pipelines
+from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
+from collwise.simulator.schedule.pipelines import play_case
+from collwise.simulator.timing import Case
+from tests.simulator.schedule.test_recording import ALGORITHMS
+
+SEGMENTED = [algorithm for algorithm in ALGORITHMS if algorithm.pipelined]
+SEGMENT_BYTES = 1024
+RATE = 1e9
+
+
+def network(
+    procs: int,
+    sizes: np.ndarray,
+    *,
+    over_ports: bool,
+    protocol: int,
+    overhead: float,
+    latency: float,
+    burst: float = 0.0,
+) -> NetworkTables:
+    """Two processes on each node, and reductions that take time."""
+    tables = NetworkTables.of_model(procs, sizes, latency, 1 / RATE, overhead, protocol)
+    tables = replace(
+        tables,
+        node_of=np.arange(procs) // 2,
+        class_of=np.zeros(-(-procs // 2), dtype=np.int32),
+        reduce_seconds=sizes * 2e-10,
+        handshake_seconds=np.full((1, 1, len(sizes)), 3e-6),
+        answer_seconds=np.full((1, 1, len(sizes)), 2e-6),
+        local_latency_seconds=np.full((1, len(sizes)), 3e-7),
+        local_transfer_seconds=sizes[None] * 1.5e-10,
+    )
+    if not over_ports:
+        return tables
+    rate = np.array([RATE])
+    return replace(
+        tables,
+        out_rate=rate,
+        in_rate=rate,
+        burst_bytes=np.array([burst]),
+        load_bytes=sizes.astype(np.float64),
+        acknowledgement_share=0.05,
+        send_buffer_bytes=300.0,
+    )
+
+
+def whole(case: Case, **kind: object) -> np.ndarray:
+    schedule = Schedule(case)
+    return schedule.play(network(case.procs, schedule.sizes, **kind)).ends  # type: ignore[arg-type]
+
+
+def steps_bytes(algorithm: Algorithm, procs: int) -> int:
+    """The bytes that one more segment, or one in each block, takes."""
+    return SEGMENT_BYTES * (procs if algorithm.name == "segmented_ring" else 1)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(SEGMENTED),
+    st.integers(2, 24),
+    st.integers(720, 1000),
+    st.integers(0, SEGMENT_BYTES - 1),
+    st.booleans(),
+    st.sampled_from((EAGER, RENDEZVOUS)),
+    st.sampled_from((0.0, 1e-7, 2.5e-6)),
+    st.sampled_from((1e-6, 2e-5)),
+    st.sampled_from((0.0, 4e4)),
+    st.randoms(use_true_random=False),
+)
+def test_extrapolated_times_are_those_of_the_whole_schedule(
+    algorithm: Algorithm,
+    procs: int,
+    segments: int,
+    remainder: int,
+    over_ports: bool,
+    protocol: int,
+    overhead: float,
+    latency: float,
+    burst: float,
+    chance: object,
+) -> None:
+    procs = min(procs, 5) if algorithm.name == "segmented_ring" else procs
+    root = chance.randrange(procs) if algorithm.collective in ("bcast", "reduce") else 0  # type: ignore[attr-defined]
+    message_bytes = segments * steps_bytes(algorithm, procs) + remainder
+    case = Case(algorithm.collective, algorithm.name, procs, message_bytes, SEGMENT_BYTES, root=root)
+    kind = {"over_ports": over_ports, "protocol": protocol, "overhead": overhead, "latency": latency, "burst": burst}
+    found = play_case(case, lambda sizes: network(procs, sizes, **kind))  # type: ignore[arg-type]
+    expected = whole(case, **kind)
+    assert found.ends == pytest.approx(expected, rel=1e-9)
+    assert (found.seconds, found.root_seconds) == (found.ends.max(), found.ends[root])
+
+
+@pytest.mark.parametrize("protocol", [EAGER, RENDEZVOUS])
+@pytest.mark.parametrize("over_ports", [False, True])
+@pytest.mark.parametrize("remainder", [0, 500])
+def test_a_chain_is_played_in_short(
+    monkeypatch: pytest.MonkeyPatch, protocol: int, over_ports: bool, remainder: int
+) -> None:
+    """64 MiB in segments of 1 KiB: the schedules that are recorded have less than a fiftieth of the messages."""
+    recorded = []
+
+    class Counted(Schedule):
+        def __init__(self, case: Case) -> None:
+            super().__init__(case)
+            recorded.append(self.messages)
+
+    monkeypatch.setattr(pipelines, "Schedule", Counted)
+    kind = {"over_ports": over_ports, "protocol": protocol, "overhead": 1e-7, "latency": 1e-6}
+    case = Case("bcast", "chain", 16, 2**26 + remainder, SEGMENT_BYTES)
+    found = play_case(case, lambda sizes: network(16, sizes, **kind))  # type: ignore[arg-type]
+    assert 0 < 50 * sum(recorded) < 15 * 65536
+    assert found.ends == pytest.approx(whole(case, **kind), rel=1e-9)
+
+
+@pytest.mark.parametrize("algorithm", SEGMENTED, ids=lambda one: f"{one.collective} {one.name}")
+def test_the_algorithm_has_a_repetition_under_a_model(monkeypatch: pytest.MonkeyPatch, algorithm: Algorithm) -> None:
+    """For all segmented algorithms without synchronous sends, whose repetitions may be longer than the message."""
+    played = []
+    monkeypatch.setattr(Schedule, "play", lambda self, network: played.append(network))
+    procs = 6
+    message_bytes = 1000 * steps_bytes(algorithm, procs) + 504
+    case = Case(algorithm.collective, algorithm.name, procs, message_bytes, SEGMENT_BYTES)
+    play_case(case, lambda sizes: NetworkTables.of_model(procs, sizes, 1e-5, 1 / RATE, overhead_seconds=1e-7))
+    assert not played or algorithm.name == "two_tree"
+
+
+def test_a_slower_path_that_overtakes_later_is_seen() -> None:
+    """A token bucket lets more segments pass at once than the short pipelines have; then a port slows all down."""
+    kind = {"over_ports": True, "protocol": EAGER, "overhead": 2e-6, "latency": 1e-6}
+    case = Case("bcast", "linear_nonblocking", 8, 2000 * SEGMENT_BYTES, SEGMENT_BYTES)
+    for burst in (0.0, 3e5, 1e6):
+        found = play_case(case, lambda sizes, burst=burst: network(8, sizes, burst=burst, **kind))  # type: ignore[misc]
+        assert found.ends == pytest.approx(whole(case, burst=burst, **kind), rel=1e-9)

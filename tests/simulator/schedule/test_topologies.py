@@ -1,0 +1,166 @@
+"""Both engines on every topology: latencies and rates of far nodes, the memory of a node, and times of collectives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.common.experiments import ROUNDTRIP, Experiment
+from collwise.platforms import (
+    Calibration,
+    Dragonfly,
+    FatTree,
+    HostPlatform,
+    PlacedPlatform,
+    Platform,
+    Topology,
+    Torus,
+    load_description,
+    placed,
+)
+from collwise.simulator.schedule.critical_path import path_parts
+from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.simulator.timing import Case
+from tests.needs import needs
+
+RATE, LATENCY, HOP, ENVELOPE = 1e8, 1e-5, 2e-6, 16
+
+# Topology, and the hops and the least rate on the way from node 0 to the last of 16 nodes, which is the farthest.
+TOPOLOGIES: dict[str, tuple[Topology, int, float]] = {
+    "fat tree": (FatTree(4, HOP), 2, RATE),
+    "fat tree, oversubscribed": (FatTree(4, HOP, 8.0), 2, RATE / 2),
+    "fat tree of three levels": (FatTree(2, HOP, 1.0, 2, 1.0), 4, RATE),
+    "dragonfly": (Dragonfly(2, HOP, 4, 2, 4e8, 5e7), 3, 5e7),
+    "ring": (Torus(1, HOP, (16,)), 1, RATE),
+    "torus": (Torus(1, HOP, (4, 4), 8e7), 2, 8e7),
+    "torus of three dimensions": (Torus(2, HOP, (2, 2, 2), 1e9), 3, RATE),
+}
+
+
+def platform_with(topology: Topology | None, **others: object) -> Platform:
+    plain: dict[str, object] = {"calibration": Calibration(crosstraffic=False, tcp_window=False), "nodes": 16}
+    described = replace(
+        load_description("exact"),
+        link_bytes_per_second=RATE,
+        link_latency_seconds=LATENCY / 2,
+        loopback_bytes_per_second=4 * RATE,
+        topology=topology,
+    )
+    return replace(described, **(plain | others))
+
+
+def played(platform: HostPlatform, case: Case, like_smpi: bool = True) -> float:
+    schedule = Schedule(case)
+    tables = network_tables(platform, case.procs, case.processes_per_node, schedule.sizes, like_smpi)
+    return schedule.play(tables).seconds
+
+
+@needs("smpi")
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_a_message_between_far_nodes_takes_its_hops_and_the_least_rate_on_its_way(name: str, tmp_path: Path) -> None:
+    topology, hops, rate = TOPOLOGIES[name]
+    # Two processes: on node 0 and on the last.
+    far = PlacedPlatform(platform_with(topology), (0, 15), "far")
+    with Store(tmp_path / "timings.sqlite") as store:
+        lab = SimulationContext(store).laboratory(far, 2)
+        for size in (1, 1_000_000):
+            expected = LATENCY + hops * HOP + (size + ENVELOPE) / rate
+            (both_ways,) = lab.run([Experiment(ROUNDTRIP, (0, 1), size, size)])
+            assert both_ways.seconds / 2 == pytest.approx(expected, rel=1e-4)
+            assert played(far, Case("bcast", "linear", 2, size)) == pytest.approx(expected, rel=1e-9)
+
+
+# What sends one message at a time, or only to nodes that are equally far: nothing is shared by routes of unlike length.
+STEADY = [("allgather", "ring"), ("alltoall", "pairwise"), ("allreduce", "recursive_doubling"), ("allreduce", "ring")]
+SHARED = [("bcast", "binomial"), ("bcast", "linear"), ("alltoall", "linear"), ("alltoall", "bruck")]
+
+
+def differences(platform: HostPlatform, algorithms: list[tuple[str, str]], per_node: int, store: Path) -> list[float]:
+    cases = [
+        Case(collective, algorithm, 16, size, processes_per_node=per_node)
+        for collective, algorithm in algorithms
+        for size in (800, 100_000)
+    ]
+    with Store(store) as opened:
+        timings = SimulationContext(opened).simulate(platform, cases).complete().timings
+    return [played(platform, case) / timing.seconds - 1 for case, timing in timings.items()]
+
+
+@needs("smpi")
+@pytest.mark.parametrize("name", ["fat tree", "fat tree of three levels", "torus of three dimensions"])
+def test_times_are_those_of_smpi_where_no_link_is_contended(name: str, tmp_path: Path) -> None:
+    platform = platform_with(TOPOLOGIES[name][0])
+    assert max(map(abs, differences(platform, STEADY, 1, tmp_path / "timings.sqlite"))) < 0.01
+
+
+@needs("smpi")
+@pytest.mark.parametrize("name", ["fat tree, oversubscribed", "dragonfly", "torus"])
+def test_times_are_near_those_of_smpi_where_routes_of_unlike_length_share_links(name: str, tmp_path: Path) -> None:
+    """SMPI gives the shorter route the larger share of a link, the schedule engine gives all the same."""
+    platform = platform_with(TOPOLOGIES[name][0])
+    found = differences(platform, STEADY + SHARED, 1, tmp_path / "timings.sqlite")
+    assert max(map(abs, found)) < 0.25
+
+
+@needs("smpi")
+@pytest.mark.parametrize("placement", ["block", "cyclic"])
+@pytest.mark.parametrize("crosstraffic", [True, False])
+def test_processes_of_a_node_share_its_memory_in_both_engines(
+    placement: str, crosstraffic: bool, tmp_path: Path
+) -> None:
+    calibration = Calibration(crosstraffic=crosstraffic, tcp_window=False)
+    memory = platform_with(None, memory_bytes_per_second=5 * RATE, calibration=calibration)
+    platform = placed(memory, placement)
+    found = differences(platform, [("alltoall", "linear"), ("allgather", "ring")], 8, tmp_path / "timings.sqlite")
+    assert max(map(abs, found)) < (0.04 if crosstraffic else 0.01)
+    within = Case("alltoall", "linear", 8, 100_000, processes_per_node=8)
+    assert played(memory, within) == pytest.approx(56 * (100_000 + ENVELOPE) / (5 * RATE), rel=1e-3)
+
+
+@given(st.permutations(range(16)), st.sampled_from(sorted(TOPOLOGIES)))
+def test_a_barrier_takes_as_long_as_its_farthest_pairs_whatever_the_placement(order: list[int], name: str) -> None:
+    platform = PlacedPlatform(platform_with(TOPOLOGIES[name][0]), tuple(order), "any")
+    seconds = played(platform, Case("barrier", "bruck", 16, 0), like_smpi=False)
+    longest = platform_with(TOPOLOGIES[name][0]).longest_latency_seconds
+    assert 4 * LATENCY * (1 - 1e-9) <= seconds <= 4 * longest * (1 + 1e-9)
+
+
+def test_cyclic_placement_sends_what_blocks_keep_within_nodes() -> None:
+    """Of a ring over 8 nodes with 2 processes each, blocks send every other message within a node, cyclic none."""
+    platform = platform_with(None, nodes=8, loopback_bytes_per_second=1e12, loopback_latency_seconds=0.0)
+    ring = Case("allgather", "ring", 16, 100_000, processes_per_node=2)
+    block, cyclic = played(platform, ring), played(placed(platform, "cyclic"), ring)
+    assert cyclic == pytest.approx(2 * block, rel=0.03)
+
+
+def test_the_parts_of_a_critical_path_have_the_latency_of_the_route() -> None:
+    platform = PlacedPlatform(platform_with(FatTree(4, HOP)), (0, 15), "far")
+    schedule = Schedule(Case("bcast", "linear", 2, 1000))
+    parts = path_parts(schedule, network_tables(platform, 2, 1, schedule.sizes))[1]
+    assert parts.seconds["latency"] == pytest.approx(LATENCY + 2 * HOP)
+    assert parts.seconds["waiting for ports"] == 0
+
+
+def test_long_pipelines_are_played_whole(tmp_path: Path) -> None:
+    """Links between switches are not extrapolated from short pipelines."""
+    platform = platform_with(FatTree(4, HOP, 2.0))
+    case = Case("bcast", "chain", 16, 4_000_000, 1000)
+    with Store(tmp_path / "timings.sqlite") as store:
+        (timing,) = SimulationContext(store, SCHEDULE).simulate(platform, [case]).complete().timings.values()
+    assert timing.seconds == played(platform, case, like_smpi=False)
+
+
+def test_results_are_stored_by_placement(tmp_path: Path) -> None:
+    platform, case = platform_with(FatTree(4, HOP)), Case("allgather", "ring", 16, 1000)
+    with Store(tmp_path / "timings.sqlite") as store:
+        context = SimulationContext(store, SCHEDULE)
+        assert context.simulate(platform, [case]).reused == 0
+        assert context.simulate(placed(platform, "cyclic"), [case]).reused == 0
+        assert context.simulate(placed(platform, "block"), [case]).reused == 1

@@ -1,0 +1,68 @@
+"""The schedule engine's runner: which cases it plays, and that it says the same as each case alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collwise.platforms import load
+from collwise.simulator.schedule.library import NetworkTables, Played, Schedule
+from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.simulator.timing import Case
+
+SEGMENTS = (8192, 16384, 65536)
+
+
+@pytest.mark.parametrize(
+    ("names", "procs", "message_bytes", "distinct"),
+    [
+        # What is not longer than a segment is not cut, and the ring cuts blocks, of an eighth of the message here.
+        ("bcast chain", 6, 8192, 1),
+        ("bcast chain", 6, 8193, 2),
+        ("bcast chain", 6, 100_000, 3),
+        ("allreduce segmented_ring", 8, 65536, 1),
+        ("allreduce segmented_ring", 8, 100_000, 2),
+        ("alltoall pairwise, alltoallv pairwise", 6, 1000, 1),
+        ("bcast linear, gather linear", 6, 1000, 2),
+    ],
+)
+def test_cases_in_which_the_same_is_sent_are_played_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str, procs: int, message_bytes: int, distinct: int
+) -> None:
+    platform = load("boba")
+    cases = [Case(*name.split(), procs, message_bytes, segment) for name in names.split(", ") for segment in SEGMENTS]
+    alone = {}
+    for case in cases:
+        schedule = Schedule(case)
+        alone[case] = schedule.play(network_tables(platform, procs, 1, schedule.sizes)).seconds
+    played = []
+    play = Schedule.play
+
+    def counted(self: Schedule, network: NetworkTables) -> Played:
+        played.append(self)
+        return play(self, network)
+
+    monkeypatch.setattr(Schedule, "play", counted)
+    with Store(tmp_path / "timings.sqlite") as store:
+        timings = SimulationContext(store, engine=SCHEDULE).simulate(platform, cases).complete().timings
+    assert {case: timing.seconds for case, timing in timings.items()} == alone
+    assert len(played) == distinct
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Case("bcast", "binomial", 8, 100_001, 8192),
+        Case("bcast", "binomial", 8, 100_000, 4096),
+        Case("bcast", "binomial", 7, 100_000, 8192),
+        Case("bcast", "binomial", 8, 100_000, 8192, root=1),
+        Case("bcast", "knomial", 8, 100_000, 8192),
+    ],
+)
+def test_schedules_that_differ_in_anything_are_not_equal(other: Case) -> None:
+    case = Case("bcast", "binomial", 8, 100_000, 8192)
+    assert Schedule(case).equals(Schedule(case))
+    assert not Schedule(case).equals(Schedule(other))

@@ -1,0 +1,114 @@
+"""The model by critical paths on the command line: fitted once, it serves every command that takes a model."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.needs import needs
+from tests.studies.cli.model_commands import Capture, run
+
+pytestmark = needs("smpi")
+
+FILE = "path.toml"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store") / "timings.sqlite"
+
+
+@pytest.fixture
+def here(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> Path:
+    """A folder with a parameter file of two collectives."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLLWISE_STORE", str(store))
+    fit = "fit --platform boba --model critical_path --procs 4,9 --collective allgather,gather --segments 0,8KiB"
+    code, output, errors = run(f"{fit} -o {FILE}", capsys)
+    assert code == 0, errors
+    assert "eager messages leave when their receive is posted" in output
+    assert re.search(r"critical_path +│ allgather +│ ring +│ eager", output)
+    return tmp_path
+
+
+def test_predict_select_compare_and_map_read_the_file(here: Path, capsys: Capture) -> None:
+    code, output, errors = run(f"predict --parameters {FILE} --collective allgather --procs 4,32 --json", capsys)
+    assert code == 0, errors
+    predicted = json.loads(output)
+    assert predicted["model"] == "critical_path"
+    assert set(predicted["seconds"]) >= {"ring", "bruck", "linear"}
+    asked = f"--collective allgather --parameters {FILE}"
+    code, output, errors = run(f"select {asked} --procs 4,8,16 --sizes 64,64KiB -o t.json", capsys)
+    assert code == 0, errors
+    assert "allgather on boba by model critical_path" in output
+    code, output, errors = run(
+        f"compare --collective gather --parameters {FILE} --platform boba --procs 8 --sizes 64,64KiB --json", capsys
+    )
+    assert code == 0, errors
+    for row in json.loads(output):
+        for name, seconds in row["simulated_seconds"].items():
+            assert row["predicted_seconds"][name] == pytest.approx(seconds, rel=0.05), name
+    code, output, errors = run(f"decision-map {asked} --platform boba --procs 8 --sizes 64,64KiB", capsys)
+    assert code == 0, errors
+    assert re.search(r"critical_path +│ .*100 %", output)
+
+
+def test_without_a_file_compare_fits_the_model_itself(here: Path, capsys: Capture) -> None:
+    code, output, errors = run("compare --platform boba --collective gather --procs 8 --sizes 64KiB --json", capsys)
+    assert code == 0, errors
+    (row,) = json.loads(output)
+    assert row["predicted_seconds"]["binomial"] == pytest.approx(row["simulated_seconds"]["binomial"], rel=0.01)
+
+
+def test_evaluate_scores_it_where_no_formula_is(here: Path, capsys: Capture) -> None:
+    asked = "evaluate --platforms boba --collective reduce_scatter --models critical_path,loggp --procs 4,9"
+    code, output, errors = run(f"{asked} --sizes 1KiB,64KiB --json", capsys)
+    assert code == 0, errors
+    mine, other = json.loads(output)
+    assert mine["model"] == "critical_path"
+    assert mine["mean_error"] < 0.05
+    assert not mine["left_out"]
+    assert other["predictions"] == 0
+
+
+def test_report_decides_by_it(here: Path, capsys: Capture) -> None:
+    asked = "report --platform exact --collective gather --model critical_path --procs 4 --segments 8KiB -o r"
+    code, _, errors = run(asked, capsys)
+    assert code == 0, errors
+    page = (here / "r" / "report.md").read_text()
+    assert "eager messages" in page
+    assert (here / "r" / "exact-openmpi-4.1.rules").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("fit --platform boba --model critical_path --chains 2", "--chains is for --model implementation-aware"),
+        ("fit --platform boba --model critical_path --procedure culler", "--procedure is for --model hockney"),
+        ("fit --platform boba --model loggp --collective bcast", "--collective is for --model implementation-aware"),
+        ("fit --platform boba --model critical_paths", "unknown model 'critical_paths'; did you mean critical_path"),
+        (
+            "fit --platform boba --model critical_path --collective bcst",
+            "unknown collective 'bcst'; did you mean bcast",
+        ),
+        (f"predict --parameters {FILE} --collective scan --procs 4", "model critical_path has no formula for scan"),
+        (f"compare --platform gros --collective gather --procs 4 --parameters {FILE}", "parameters of platform 'boba'"),
+        (
+            f"compare --platform boba --ppn 2 --collective gather --procs 4 --parameters {FILE}",
+            "parameters of platform 'boba' with 1 per node, not of 'boba' with 2",
+        ),
+        (
+            f"predict --parameters {FILE} --by-schedule --collective gather --procs 4",
+            "no parameters of single messages",
+        ),
+        ("report --platform boba --procs 4 --model loggp", "unknown model 'loggp'"),
+    ],
+)
+def test_wrong_input_is_one_line(arguments: str, message: str, here: Path, capsys: Capture) -> None:
+    code, _, errors = run(arguments, capsys)
+    assert code == 2
+    (line,) = errors.splitlines()
+    assert message in line

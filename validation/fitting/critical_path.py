@@ -1,0 +1,280 @@
+"""The model by critical paths: the schedule of each algorithm, played with alpha and beta of the algorithm's own.
+
+The network is the least that tells algorithms apart: every node has a port in each direction, which takes beta for a
+byte and divides itself among the messages that pass it, and a message takes alpha besides. Along the critical path the
+time is a sum of known multiples of alpha and beta, which the estimation counts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import CollwiseError
+from collwise.models.critical_path import CLASSES, EAGER, LOCAL, RENDEZVOUS, PathFit, PathParameters, solve
+from collwise.models.hockney import Hockney
+from collwise.models.implementation_aware.fitting import HUBER_RELATIVE
+from collwise.models.implementation_aware.parameters import Observation
+from collwise.models.piecewise import Array
+from collwise.models.registry import CRITICAL_PATH, RegisteredModel
+from collwise.simulator.schedule.library import (
+    ANSWERING,
+    DEFERRED,
+    LEAVING,
+    ON_WAY,
+    NetworkTables,
+    Schedule,
+)
+from collwise.simulator.schedule.library import EAGER as LEAVES_WHEN_SENT
+from collwise.simulator.schedule.library import RENDEZVOUS as WAITS_FOR_RECEIVER
+from collwise.simulator.schedule.pipelines import play_case
+from collwise.simulator.timing import Case
+
+_Item = TypeVar("_Item")
+_Found = TypeVar("_Found")
+
+Pairs = Mapping[str, Hockney]
+"""alpha and beta by class of messages."""
+
+# Parameters have settled when they make no experiment longer or shorter by more than this share.
+_SETTLED = 1e-4
+_WHOLE_STEPS, _MOST_STEPS = 3, 12
+_WITH_TOKENS = ("barrier",)
+# Times are on a straight line if they are off it by no more than this share.
+_STRAIGHT = 1e-4
+# A parameter is at least this share of that of single messages, so that times on the path can be divided by it.
+_LEAST_SHARE = 1e-3
+
+
+@dataclass(frozen=True)
+class PathCounts:
+    """The parts of a schedule's critical path: the time is `counts` @ (alpha, beta, ...) + `known_seconds`.
+
+    `counts` has for each class of messages, in the order of CLASSES, how many latencies are on the path, and how many
+    bytes pass the ports while it waits for them: those of its messages and of others that share a port with them.
+    """
+
+    counts: Array
+    known_seconds: float
+    seconds: float
+
+
+def path_tables(
+    known: PathParameters, pairs: Pairs, procs: int, sizes: npt.NDArray[np.uint64], tokens: bool = False
+) -> NetworkTables:
+    """The network on which the model plays schedules of P processes, with alpha and beta by class of messages.
+
+    Empty messages that are `tokens`, as those of barriers, have a byte in simulation, where really empty ones have no
+    overheads.
+    """
+    m = np.maximum(sizes.astype(np.float64), 1.0 if tokens else 0.0)
+    eager = m < known.eager_limit_bytes
+    alpha = np.where(eager, pairs[EAGER].alpha_seconds, pairs[RENDEZVOUS].alpha_seconds)
+    on_port = m * np.where(eager, pairs[EAGER].beta_seconds_per_byte, pairs[RENDEZVOUS].beta_seconds_per_byte)
+    nodes = -(-procs // known.processes_per_node)
+    # A port serves seconds of occupation, one in each second.
+    full = np.ones(1)
+    return replace(
+        NetworkTables.of_model(procs, sizes),
+        node_of=np.arange(procs) // known.processes_per_node,
+        class_of=np.zeros(nodes, dtype=np.int32),
+        send_seconds=np.where(eager, _not_negative(known.overheads.send(m)), 0.0)[None],
+        start_seconds=_not_negative(known.overheads.start(m))[None],
+        receive_seconds=np.where(eager, _not_negative(known.overheads.receive(m)), 0.0)[None],
+        reduce_seconds=m * known.reduce_seconds_per_byte,
+        protocol=np.where(eager, DEFERRED if known.receives_first else LEAVES_WHEN_SENT, WAITS_FOR_RECEIVER),
+        answer_seconds=alpha[None, None],
+        latency_seconds=alpha[None, None],
+        transfer_seconds=on_port[None, None],
+        local_latency_seconds=np.full((1, len(m)), pairs[LOCAL].alpha_seconds),
+        local_transfer_seconds=m[None] * pairs[LOCAL].beta_seconds_per_byte,
+        out_rate=full,
+        in_rate=full,
+        burst_bytes=np.zeros(1),
+        load_bytes=on_port,
+        senders_wait_for_arrival=known.receives_first,
+    )
+
+
+def _not_negative(seconds: Array) -> Array:
+    return np.maximum(seconds, 0.0)
+
+
+def path_counts(known: PathParameters, pairs: Pairs, tokens: bool, schedule: Schedule) -> PathCounts:
+    """Counts the critical path that a schedule has with alpha and beta by class of messages; see `path_tables`."""
+    tables = path_tables(known, pairs, schedule.procs, schedule.sizes, tokens)
+    trace = schedule.trace(tables)
+    path = trace.path
+    spent, seconds = path["spent"], path["end_seconds"] - path["begin_seconds"]
+    is_message = np.isin(spent, (ON_WAY, LEAVING, ANSWERING))
+    # A sender that waits until its message has arrived waits for the latency, too.
+    has_latency = is_message if known.receives_first else is_message & (spent != LEAVING)
+    local = tables.node_of[path["process"]] == tables.node_of[path["peer"]]
+    eager = trace.sizes[path["size"]] < known.eager_limit_bytes
+    counts = []
+    for name, here in ((EAGER, eager & ~local), (RENDEZVOUS, ~eager & ~local), (LOCAL, local)):
+        alpha, beta = pairs[name].alpha_seconds, pairs[name].beta_seconds_per_byte
+        latencies = int(np.sum(here & has_latency))
+        counts += [latencies, max(0.0, (float(np.sum(seconds[here & is_message])) - latencies * alpha) / beta)]
+    return PathCounts(np.array(counts), float(np.sum(seconds[~is_message])), trace.seconds)
+
+
+def case_of(observation: Observation, collective: str, algorithm: str, processes_per_node: int) -> Case:
+    """The case that an observation is of."""
+    return Case(
+        collective, algorithm, observation.procs, observation.message_bytes, observation.segment_bytes,
+        observation.fanout, processes_per_node,
+    )  # fmt: skip
+
+
+def fit_path(known: PathParameters, collective: str, algorithm: str, observations: Sequence[Observation]) -> PathFit:
+    """alpha and beta of an algorithm from times of its own, by turns of counting the critical paths and fitting.
+
+    The path depends on the parameters, which depend on the counts: both are repeated until no time changes any more,
+    or twelve times; the parameters with the least residuals are kept. Raises CollwiseError without observations.
+    """
+    if not observations:
+        raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
+    schedules = [Schedule(case_of(one, collective, algorithm, known.processes_per_node)) for one in observations]
+    seconds = np.array([one.seconds for one in observations])
+    usual = _vector(known.messages)
+    parameters, before = usual, np.zeros_like(seconds)
+    best, steps, settled = (np.inf, usual, seconds, np.zeros_like(usual)), 0, False
+    while True:
+        found = _each(partial(path_counts, known, _pairs(parameters), collective in _WITH_TOKENS), schedules)
+        played = np.array([one.seconds for one in found])
+        counts = np.array([one.counts for one in found])
+        loss = _loss(played / seconds - 1)
+        if loss < best[0]:
+            best = (loss, parameters, played, counts.sum(axis=0))
+        settled = bool(np.all(np.abs(played - before) <= _SETTLED * seconds))
+        if settled or steps == _MOST_STEPS:
+            break
+        rest = np.array([one.known_seconds for one in found])
+        solution = np.maximum(solve(counts, rest, seconds, usual), _LEAST_SHARE * usual)
+        # Where two paths take turns, the parameters are between those that each of them gives.
+        parameters = solution if steps < _WHOLE_STEPS else (parameters + solution) / 2
+        before, steps = played, steps + 1
+    _, parameters, played, touched = best
+    had = [bool(row.any()) for row in touched.reshape(len(CLASSES), 2)]
+    own = {name: pair for (name, pair), here in zip(_pairs(parameters).items(), had, strict=True) if here}
+    return PathFit(own, tuple(map(float, played / seconds - 1)), steps, settled)
+
+
+def _each(function: Callable[[_Item], _Found], items: Sequence[_Item]) -> list[_Found]:
+    """The function of each item, in threads, since playing releases the interpreter."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, items))
+
+
+def _loss(residuals: Array) -> float:
+    """Huber's loss, which the regression makes least."""
+    size = np.abs(residuals)
+    return float(np.sum(np.where(size <= HUBER_RELATIVE, size**2 / 2, HUBER_RELATIVE * (size - HUBER_RELATIVE / 2))))
+
+
+def _vector(pairs: Pairs) -> Array:
+    return np.array([value for name in CLASSES for value in vars(pairs[name]).values()], dtype=float)
+
+
+def _pairs(vector: Array) -> dict[str, Hockney]:
+    return {name: Hockney(*vector[2 * i : 2 * i + 2].tolist()) for i, name in enumerate(CLASSES)}
+
+
+@dataclass(frozen=True)
+class CriticalPath(RegisteredModel):
+    """The model with the parameters of a platform. Is a CollectiveModel."""
+
+    parameters: PathParameters
+    name: str = CRITICAL_PATH
+    _known: dict[Case, float] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def platform(self) -> str:
+        """The platform that the parameters were fitted on."""
+        return self.parameters.platform
+
+    def algorithms(self, collective: str) -> tuple[str, ...]:
+        """The algorithms with parameters of their own; none for a collective without any."""
+        return tuple(self.parameters.fits.get(collective, {}))
+
+    def predict(
+        self,
+        collective: str,
+        algorithm: str,
+        procs: ArrayLike,
+        message_bytes: ArrayLike,
+        segment_bytes: ArrayLike = 0,
+        fanout: int = 0,
+    ) -> Array:
+        """Seconds at every (P, m), as `CollectiveModel.predict`; nan where the algorithm does not run on P processes.
+
+        Of many sizes for one P not all are played: see `_between`.
+        """
+        entry = Catalogue.load().algorithm(collective, algorithm)
+        points = [np.ravel(one).astype(int) for one in np.broadcast_arrays(procs, message_bytes, segment_bytes)]
+        shape = np.broadcast_shapes(*map(np.shape, (procs, message_bytes, segment_bytes)))
+        rows: dict[tuple[int, int], set[int]] = {}
+        for p, m, cut in zip(*map(np.ndarray.tolist, points), strict=True):
+            rows.setdefault((p, cut if entry.part_parameter else 0), set()).add(m)
+        runnable = {row: sizes for row, sizes in rows.items() if not entry.objection(row[0])}
+
+        def at_sizes(row: tuple[int, int]) -> dict[int, float]:
+            def seconds(m: int) -> float:
+                return self._seconds(Case(collective, algorithm, row[0], m, row[1], fanout, self._per_node))
+
+            return _between(seconds, sorted(runnable[row]))
+
+        found = dict(zip(runnable, _each(at_sizes, list(runnable)), strict=True))
+        missing: dict[int, float] = {}
+        return np.array(
+            [
+                found.get((p, cut if entry.part_parameter else 0), missing).get(m, np.nan)
+                for p, m, cut in zip(*map(np.ndarray.tolist, points), strict=True)
+            ]
+        ).reshape(shape)
+
+    @property
+    def _per_node(self) -> int:
+        return self.parameters.processes_per_node
+
+    def _seconds(self, case: Case) -> float:
+        if case not in self._known:
+            pairs = self.parameters.parameters_of(case.collective, case.algorithm)
+            tokens = case.collective in _WITH_TOKENS
+            tables_of = partial(path_tables, self.parameters, pairs, case.procs, tokens=tokens)
+            self._known[case] = play_case(case, tables_of).seconds
+        return self._known[case]
+
+
+def _between(seconds: Callable[[int], float], sizes: Sequence[int]) -> dict[int, float]:
+    """Seconds at ascending sizes; where they are on a straight line at four sizes, the others between are as well."""
+    found: dict[int, float] = {}
+
+    def fill(first: int, last: int) -> None:
+        inner = range(first + 1, last)
+        thirds = sorted({first + (last - first) // 3, last - (last - first) // 3})
+        ends = [sizes[first], sizes[last]]
+        for place in (first, last, *(thirds if len(inner) > 2 else inner)):
+            found[sizes[place]] = seconds(sizes[place])
+        if len(inner) <= 2:
+            return
+        line = np.interp([sizes[place] for place in inner], ends, [found[size] for size in ends])
+        if all(abs(found[sizes[k]] - line[k - first - 1]) <= _STRAIGHT * found[sizes[k]] for k in thirds):
+            found.update((sizes[k], float(line[k - first - 1])) for k in inner if k not in thirds)
+            return
+        for one, other in pairwise([first, *thirds, last]):
+            fill(one, other)
+
+    fill(0, len(sizes) - 1)
+    return found

@@ -1,0 +1,280 @@
+"""Fits the model by critical paths: alpha and beta of each algorithm by experiments with that algorithm.
+
+As in Nuriyev & Lastovetsky 2021, section IV, what algorithms have in common is estimated first, apart from them. There
+it is gamma(p); here it is the processor's time for a message, alpha and beta of single messages, from which the
+regressions start, and whether a message waits for its receive.
+
+The paper's experiment ends with a gather, since the root's clock does not see when the others are done. Simulated
+times, and measured ones by the slowest process, do, so that the collective is alone here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.experiments import ISEND, RECEIVE, REDUCE, ROUNDTRIP, SEND, Experiment, Laboratory
+from collwise.models.critical_path import EAGER, LOCAL, RENDEZVOUS, Overheads, PathFit, PathParameters
+from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS
+from collwise.models.hockney import Hockney
+from collwise.models.implementation_aware.fitting import fit_hockney
+from collwise.models.implementation_aware.parameters import Observation
+from collwise.models.piecewise import PiecewiseLinear
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.timing import Case, Timing
+from collwise.validation.fitting.critical_path import fit_path, path_tables
+from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, default_procs
+from collwise.validation.selection.defaults import SIZES
+
+# More segments take time and say nothing more.
+_MOST_SEGMENTS = 512
+# A line through times of messages has at least this share of the least time as alpha, of the slope as beta: overheads
+# may be all that a message takes.
+_LEAST_SHARE = 0.01
+_REDUCED_BYTES = 65536
+# Times that differ by less than this share tell nothing.
+_SAME = 0.02
+# Segments of an eager message down a chain, which take a latency each where messages wait for their receives.
+_CHAIN_PROCS, _CHAIN_BYTES, _CHAIN_SEGMENT = 5, 16384, 512
+
+
+@dataclass(frozen=True)
+class PathPlan:
+    """The extent of a fit: process counts and sizes of the experiments. No `collectives` are all.
+
+    `message_bytes` are those of a collective that has them among its usual sizes; `segment_bytes` may have 0, for whole
+    messages. `single_bytes` are the sizes of single messages, to which those around the eager limit come.
+    """
+
+    procs: tuple[int, ...]
+    processes_per_node: int
+    collectives: tuple[str, ...] = ()
+    segment_bytes: tuple[int, ...] = (0, 1024, 8192, 65536)
+    message_bytes: tuple[int, ...] = tuple(64 * 4**k for k in range(9))
+    single_bytes: tuple[int, ...] = tuple(2**k for k in range(23))
+
+
+MEASURED_SEGMENTS = (0, 8192)
+MEASURED_BYTES = (64, 1024, 8192, 32768, 131072, 262144)
+MEASURED_SINGLE = (64, 512, 4096, 16384, 65536, 262144)
+"""The sizes for measured fits, few since a real network is slow."""
+
+
+def simulated_plan(platform: HostPlatform, processes_per_node: int) -> PathPlan:
+    """The plan of a simulated fit, with the process counts of the implementation-aware models."""
+    return PathPlan(default_procs(platform, processes_per_node), processes_per_node)
+
+
+def measured_plan(target: ExecutionTarget, procs: Sequence[int]) -> PathPlan:
+    """A small plan. Raises UsageError for more processes than fit."""
+    per_node = target.processes_per_node(max(procs))
+    return PathPlan(
+        tuple(procs), per_node, segment_bytes=MEASURED_SEGMENTS, message_bytes=MEASURED_BYTES,
+        single_bytes=MEASURED_SINGLE,
+    )  # fmt: skip
+
+
+def fit(platform: HostPlatform, plan: PathPlan, context: SimulationContext) -> PathParameters:
+    """Fits the model to simulated times.
+
+    Raises UsageError when the plan does not fit on the platform and CollwiseError when an experiment fails.
+    """
+    _check(plan, len(platform.hosts))
+    cases = plan_cases(plan)
+    sweep = context.simulate(
+        platform, [*cases, chain_case(plan)], f"{platform.name}: fitting alpha and beta by algorithm"
+    )
+    lab = context.laboratory(platform, _processes_of_singles(plan), plan.processes_per_node)
+    known = single_messages(lab, plan, platform.reduce_seconds_per_byte)
+    known = replace(known, platform=platform.name, made_by=sweep.configuration.maker)
+    return fit_algorithms(known, plan, sweep.timings)
+
+
+def fit_measured(
+    target: ExecutionTarget,
+    plan: PathPlan,
+    store: Store,
+    *,
+    precision: Precision = MEASURED_PRECISION,
+    limit_seconds: float = 3600.0,
+) -> PathParameters:
+    """Fits the model to times measured on an execution target. Raises the errors of `fit`."""
+    _check(plan, -(-max(plan.procs) // plan.processes_per_node))
+    cases = [*plan_cases(plan), chain_case(plan)]
+    method = Method(timing="maximum", precision=precision)
+    timings = measure(target, cases, store, method=method, timeout_seconds=limit_seconds)
+    count = min(_processes_of_singles(plan), max(plan.procs))
+    lab = ExperimentLaboratory.measured(target, count, store, precision=precision, limit_seconds=limit_seconds)
+    (reduction,) = lab.run([Experiment(REDUCE, (0, 1), _REDUCED_BYTES)])
+    known = single_messages(lab, plan, reduction.seconds / _REDUCED_BYTES)
+    known = replace(known, platform=target.name, made_by=f"measured, {target.installation.label}")
+    return fit_algorithms(known, plan, {timing.case: timing for timing in timings})
+
+
+def _check(plan: PathPlan, nodes: int) -> None:
+    if min(plan.procs) < 2 or (nodes < 2 and plan.processes_per_node < 2):
+        raise UsageError(f"{nodes} nodes, P = {min(plan.procs)}: a fit needs two processes at least")
+
+
+def plan_cases(plan: PathPlan) -> list[Case]:
+    """The experiments with the algorithms: each at sizes from short to long, whole and in segments."""
+    catalogue = Catalogue.load()
+    found = []
+    for collective in plan.collectives or tuple(catalogue.collectives):
+        usual = SIZES[collective]
+        sizes = [size for size in plan.message_bytes if size <= usual[-1]] if usual[-1] else [0]
+        for entry in catalogue.algorithms(collective):
+            for procs in dict.fromkeys(_runnable(entry, count) for count in plan.procs):
+                found += [
+                    Case(collective, entry.name, procs, size, segment, 0, plan.processes_per_node)
+                    for segment in (plan.segment_bytes if entry.pipelined else (0,))
+                    for size in sizes
+                    if segment == 0 or segment < size <= _MOST_SEGMENTS * segment
+                ]
+    return found
+
+
+def _runnable(entry: Algorithm, procs: int) -> int:
+    """The largest number of processes up to P that an algorithm runs on; all run on two."""
+    return next(count for count in range(procs, 1, -1) if not entry.objection(count))
+
+
+def chain_case(plan: PathPlan) -> Case:
+    """The chain of short segments that tells whether eager messages wait for their receives."""
+    procs = min(_CHAIN_PROCS * plan.processes_per_node, max(plan.procs))
+    return Case("bcast", "chain", procs, _CHAIN_BYTES, _CHAIN_SEGMENT, 0, plan.processes_per_node)
+
+
+def _processes_of_singles(plan: PathPlan) -> int:
+    """Those of one node, and one of another."""
+    return plan.processes_per_node + 1
+
+
+def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: float) -> PathParameters:
+    """Overheads, alpha and beta of messages between the first process and one on another node, and one on its own.
+
+    alpha and beta are those of half a roundtrip without the overheads, by protocol. Where there is no process on
+    another node, or none on the same, the messages of the other pair stand for these, too.
+    """
+    limit = lab.eager_limit_bytes
+    pairs = {
+        "far": (0, plan.processes_per_node) if plan.processes_per_node < lab.procs else (0, 1),
+        "near": (0, 1),
+    }
+    least = max(lab.least_bytes, 1)
+    largest = max(plan.single_bytes)
+    eager = sorted({size for size in (*plan.single_bytes, limit - 1) if least <= size < limit and size <= largest})
+    long = sorted({size for size in (*plan.single_bytes, limit, 4 * limit) if limit <= size <= 4 * largest})
+
+    def run(kind: str, sizes: Sequence[int], pair: str = "far", reply: bool = False) -> list[float]:
+        """Seconds of an experiment at each size, with a reply of the same or the least size."""
+        return [
+            one.seconds
+            for one in lab.run([Experiment(kind, pairs[pair], size, size if reply else least) for size in sizes])
+        ]
+
+    roundtrips = {pair: run(ROUNDTRIP, [*eager, *long], pair, reply=True) for pair in pairs}
+    # An empty message may have no overheads.
+    short, every = [0, *eager], [0, *eager, *long]
+    delays = [DELAY_ROUNDTRIPS * seconds for seconds in (roundtrips["far"][0], *roundtrips["far"])]
+    receives = lab.run(
+        [
+            Experiment(RECEIVE, pairs["far"], size, least, delay_seconds=delay)
+            for size, delay in zip(short, delays, strict=False)
+        ]
+    )
+    one_way = {pair: np.array(seconds) / 2 for pair, seconds in roundtrips.items()}
+    sends, starts = np.array(run(SEND, short)), np.array(run(ISEND, every))
+    takes = np.array([one.seconds for one in receives])
+    # Alone, as here, overheads may be longer than within a roundtrip; there they are no longer than a message.
+    whole = np.minimum(one_way["far"], one_way["near"])[[0, *range(len(eager))]] if eager else takes[:1]
+    share = np.minimum(1.0, (1 - _LEAST_SHARE) * whole / np.maximum(sends + takes, 1e-12))
+    overheads = Overheads(
+        _function(short, (share * sends).tolist()),
+        _function(every, [*np.minimum(starts[: len(short)], whole), *starts[len(short) :]]),
+        _function(short, (share * takes).tolist()),
+    )
+    processor = overheads.send(eager) + overheads.receive(eager)
+    cut = len(eager)
+    for pair in one_way:
+        one_way[pair][:cut] = np.maximum(one_way[pair][:cut] - processor, _LEAST_SHARE * one_way[pair][:cut])
+    both = {EAGER: (eager, one_way["far"][:cut]), RENDEZVOUS: (long, one_way["far"][cut:])}
+    lines = {name: _line(sizes, seconds) for name, (sizes, seconds) in both.items() if len(sizes) > 1}
+    # Where all messages of a plan use one protocol, it stands for both.
+    messages = dict.fromkeys(both, next(iter(lines.values()))) | lines
+    messages[LOCAL] = _line([*eager, *long], one_way["near"])
+    return PathParameters(
+        platform="",
+        made_by="",
+        processes_per_node=plan.processes_per_node,
+        eager_limit_bytes=limit,
+        reduce_seconds_per_byte=reduce_seconds_per_byte,
+        receives_first=False,
+        overheads=overheads,
+        messages=messages,
+    )
+
+
+def _function(sizes: Sequence[int], seconds: Sequence[float]) -> PiecewiseLinear:
+    return PiecewiseLinear(tuple(map(float, sizes)), tuple(seconds))
+
+
+def _line(sizes: Sequence[int], seconds: np.ndarray) -> Hockney:
+    """alpha and beta of one-way times, neither of them 0."""
+    line = fit_hockney(sizes, seconds.tolist())
+    least, slowest = float(np.min(seconds)), float(np.max(seconds)) / max(sizes)
+    return Hockney(
+        max(float(line.alpha_seconds), _LEAST_SHARE * least),
+        max(float(line.beta_seconds_per_byte), _LEAST_SHARE * slowest),
+    )
+
+
+def fit_algorithms(known: PathParameters, plan: PathPlan, timings: Mapping[Case, Timing]) -> PathParameters:
+    """Adds the parameters of every algorithm of the plan. Raises CollwiseError when an experiment failed."""
+    chain = chain_case(plan)
+    known = replace(known, receives_first=receives_first(known, chain, _seconds(chain, timings)))
+    observations: dict[str, dict[str, list[Observation]]] = {}
+    for case in plan_cases(plan):
+        one = Observation(
+            "collective", case.procs, case.message_bytes, case.segment_bytes, _seconds(case, timings), case.fanout
+        )
+        observations.setdefault(case.collective, {}).setdefault(case.algorithm, []).append(one)
+    fits: dict[str, dict[str, PathFit]] = {
+        collective: {name: fit_path(known, collective, name, found) for name, found in by_algorithm.items()}
+        for collective, by_algorithm in observations.items()
+    }
+    return replace(known, fits=fits, observations=observations)
+
+
+def receives_first(known: PathParameters, chain: Case, seconds: float) -> bool:
+    """Whether an eager message waits for its receive, as the time of segments down a chain tells.
+
+    They take a latency each if it does; otherwise all of them together take that of the way. Where latencies are too
+    short to tell, it does.
+    """
+    schedule = Schedule(chain)
+
+    def away(first: bool) -> float:
+        tables = path_tables(replace(known, receives_first=first), known.messages, schedule.procs, schedule.sizes)
+        return abs(float(np.log(schedule.play(tables).seconds / seconds)))
+
+    return away(True) <= away(False) + _SAME
+
+
+def _seconds(case: Case, timings: Mapping[Case, Timing]) -> float:
+    timing = timings[case]
+    if not timing.ok or not 0 < timing.seconds < np.inf:
+        why = timing.error or f"it took {timing.seconds:g} s"
+        raise CollwiseError(f"an experiment of the fit failed: {case}: {why}")
+    return timing.seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.platforms import load
+from collwise.platforms.placement import placed
 from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Schedule
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import case_of, flat_network
 
@@ -133,6 +138,20 @@ def test_an_allreduce_overlaps_its_reduction_and_its_broadcast(name: str, most: 
         schedule = Schedule(Case(collective, name, 32, 400 * 8192, 8192), node_of)
         times[collective] = seconds(schedule, node_of, 2e-5, 1e-9, 2e-10, protocol, over_ports=True)
     assert times["allreduce"] < most * (times["reduce"] + times["bcast"])
+
+
+def test_simulations_place_processes_as_the_platform_says(tmp_path: Path) -> None:
+    """Cyclic placement makes a chain over nodes of a flat one, and changes nothing for a hierarchical one."""
+    times = {}
+    for platform in (load("gros"), placed(load("gros"), "cyclic")):
+        for name in ("chain", "hierarchical_chain"):
+            case = Case("bcast", name, 32, 2**20, 8192, processes_per_node=8)
+            with Store(tmp_path / "timings.sqlite") as store:
+                done = SimulationContext(store, ENGINES["schedule"]).simulate(platform, [case]).complete()
+            times[platform.title, name] = done.timings[case].seconds
+    flat, by_node, flat_cyclic, by_node_cyclic = times.values()
+    assert by_node_cyclic == pytest.approx(by_node)
+    assert flat_cyclic > 2 * flat
 
 
 def test_communicators_of_many_nodes_are_recorded() -> None:

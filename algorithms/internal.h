@@ -218,6 +218,7 @@ void collwise_reduce_then_bcast(char *data, size_t elements, const collwise_oper
                                 collwise_reduce_function *reduce, collwise_bcast_function *bcast, MPI_Comm comm);
 collwise_reduce_function collwise_reduce_linear, collwise_reduce_binomial;
 collwise_bcast_function collwise_bcast_linear;
+collwise_allreduce_function collwise_allreduce_recursive_doubling;
 
 /* A reduce-scatter and an allgather around a ring; the reduce-scatter in segments unless their size is 0. */
 void collwise_ring_allreduce(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,

@@ -69,8 +69,7 @@ def test_messages_cross_between_nodes_as_often_as_the_leaders_algorithm_needs(
     rounds = (nodes - 1).bit_length()
     # Bruck's allgather and the dissemination barrier send a message in each round; each way within a node is a tree.
     inside = procs - nodes
-    steps = nodes.bit_length() - 1
-    extra = nodes - 2**steps  # leaders that leave recursive doubling to others
+    leaders = Schedule(Case("allreduce", "recursive_doubling", nodes, 8))
     expected = {
         ("bcast", "hierarchical"): (nodes.bit_length() - 1, tree),
         ("bcast", "hierarchical_chain"): (nodes - 1, tree),
@@ -79,8 +78,8 @@ def test_messages_cross_between_nodes_as_often_as_the_leaders_algorithm_needs(
         ("allreduce", "hierarchical"): (2 * deepest, 2 * tree),
         ("allreduce", "hierarchical_chain"): (2 * (nodes - 1), 2 * tree),
         ("allreduce", "hierarchical_doubling"): (
-            steps + min(extra, 2),
-            2 * inside + steps * 2**steps + 2 * extra,
+            seconds(leaders, list(range(nodes)), 1.0),
+            2 * inside + leaders.messages,
         ),
         ("barrier", "hierarchical"): (rounds, 2 * inside + nodes * rounds),
         ("gather", "hierarchical"): (deepest if equal else int(nodes > 1), tree),

@@ -64,13 +64,11 @@ static void sender_finish(sender *to) {
 
 /* Receives and combines the children's segments, those of the same node first. */
 typedef struct {
-    const two_levels *tree;
     collwise_contributions between, within;
 } receiver;
 
 static receiver receiver_make(const two_levels *tree, collwise_segment first, const collwise_operation *op) {
-    return (receiver){.tree = tree,
-                      .between = collwise_contributions_make(&tree->between, first, op, tree->levels.between),
+    return (receiver){.between = collwise_contributions_make(&tree->between, first, op, tree->levels.between),
                       .within = collwise_contributions_make(&tree->within, first, op, tree->levels.node)};
 }
 

@@ -41,6 +41,7 @@ class Algorithm:
     defaults: Mapping[str, int] = field(default_factory=dict)
     smpi: str = ""
     smpi_segment_bytes: int = 0
+    by_node: bool = False
 
     @property
     def part_parameter(self) -> str:
@@ -98,6 +99,11 @@ class Collective:
     def selectable(self) -> tuple[str, ...]:
         """Names of the algorithms that can be chosen."""
         return tuple(name for name, algorithm in self.algorithms.items() if algorithm.selectable)
+
+    @property
+    def by_node(self) -> tuple[str, ...]:
+        """Names of the algorithms that treat the processes of one node differently from others."""
+        return tuple(name for name, algorithm in self.algorithms.items() if algorithm.by_node)
 
 
 @dataclass(frozen=True)

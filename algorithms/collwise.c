@@ -15,6 +15,15 @@ const char *collwise_objection(const collwise_algorithm *algorithm, const collwi
     return collwise_procs_objection(algorithm, procs);
 }
 
+/* Roots and process 0 are the roots of trees. */
+void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call) {
+    MPI_Comm private = collwise_private(call->comm);
+    if (algorithm->by_node) {
+        collwise_levels_of(0, private);
+        collwise_levels_of(call->root, private);
+    }
+}
+
 void collwise_barrier(MPI_Comm comm) { collwise_barrier_bruck(collwise_private(comm), (collwise_parameters){0}); }
 
 static void run_bcast(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {

@@ -137,6 +137,7 @@ typedef struct {
     int default_count;
     int has_limit;
     unsigned needs;
+    int by_node; /* whether it treats processes of one node differently from others */
     union {
         collwise_bcast_function *bcast;
         collwise_gather_function *gather;
@@ -171,6 +172,14 @@ const char *collwise_procs_objection(const collwise_algorithm *algorithm, int pr
 
 /* Runs an algorithm that applies. */
 void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);
+
+/* Makes the communicators that the algorithm needs for the call, which the first run would otherwise make. A collective
+ * call, like those. */
+void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call);
+
+/* Tells on which node the process is to be taken to be by the algorithms that look at nodes: processes with equal
+ * numbers share one. Without it they ask MPI which processes share memory. Collective, like these algorithms. */
+void collwise_place(MPI_Comm comm, int node);
 
 /* A dissemination barrier: ceil(log2 P) rounds, against the linear ones that some engines have. */
 void collwise_barrier(MPI_Comm comm);

@@ -1,4 +1,5 @@
-/* The private duplicate of a communicator, kept as an attribute; a process's rank and place in a tree.
+/* The private duplicate of a communicator, kept as an attribute, and with it, as an attribute of its own, which
+ * processes share a node; a process's rank and place in a tree.
  *
  * The only static here holds the attributes' keys. They are written once and never change, so simulated processes may
  * share them, too: all of them use the same keys. */
@@ -7,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { OF_WORLD, OF_OTHERS, KEYS };
+enum { OF_WORLD, OF_OTHERS, HIERARCHY, KEYS };
 
 static int free_private(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm;
@@ -19,14 +20,25 @@ static int free_private(MPI_Comm comm, int key, void *value, void *extra) {
     return status;
 }
 
+static int free_hierarchy(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm;
+    (void)key;
+    (void)extra;
+    collwise_hierarchy *made = value;
+    collwise_nodes *nodes = made->nodes;
+    collwise_hierarchy_free(made);
+    free(nodes);
+    return MPI_SUCCESS;
+}
+
 static int attribute_key(int which) {
-    static atomic_int keys[KEYS] = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
+    static atomic_int keys[KEYS] = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
     int known = atomic_load(&keys[which]);
     if (known != MPI_KEYVAL_INVALID) {
         return known;
     }
     int made;
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_private, &made, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, which == HIERARCHY ? free_hierarchy : free_private, &made, NULL);
     int expected = MPI_KEYVAL_INVALID;
     if (atomic_compare_exchange_strong(&keys[which], &expected, made)) {
         return made;
@@ -53,6 +65,35 @@ MPI_Comm collwise_private(MPI_Comm comm) {
     }
     return *private;
 }
+
+/* A number that only the processes of this one's node have: their lowest rank. */
+static int node_label(MPI_Comm comm) {
+    int label = collwise_rank_in(comm);
+    MPI_Comm node;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, label, MPI_INFO_NULL, &node);
+    PMPI_Bcast(&label, 1, MPI_INT, 0, node); /* MPI_Bcast may be libcollwise's */
+    MPI_Comm_free(&node);
+    return label;
+}
+
+static collwise_hierarchy *keep_hierarchy(MPI_Comm private, int label) {
+    int procs = collwise_size_of(private);
+    int *labels = collwise_allocate((size_t)procs * sizeof *labels, private);
+    PMPI_Allgather(&label, 1, MPI_INT, labels, 1, MPI_INT, private);
+    collwise_hierarchy *made = collwise_hierarchy_make(collwise_nodes_make(labels, procs, private), private);
+    free(labels);
+    MPI_Comm_set_attr(private, attribute_key(HIERARCHY), made);
+    return made;
+}
+
+collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
+    collwise_hierarchy *made;
+    int found;
+    MPI_Comm_get_attr(comm, attribute_key(HIERARCHY), &made, &found);
+    return found ? made : keep_hierarchy(comm, node_label(comm));
+}
+
+void collwise_place(MPI_Comm comm, int node) { keep_hierarchy(collwise_private(comm), node); }
 
 int collwise_rank_in(MPI_Comm comm) {
     int rank;

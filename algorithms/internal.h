@@ -194,15 +194,108 @@ void collwise_combine_received(const collwise_operation *op, char *data, char *r
 void collwise_tree_reduce(const char *data, char *result, size_t elements, const collwise_operation *op,
                           const collwise_tree *tree, int root, size_t segment_bytes, MPI_Comm comm);
 
+/* The segments that a tree's children send to a process: the first ones of all, then the second ones, and so on. `sum`
+ * is the process's own contribution to a segment first; that of no elements changes nothing. */
+typedef struct {
+    const collwise_tree *tree;
+    int rank;
+    size_t element_bytes;
+    collwise_segment next_segment; /* of the next receive to be started */
+    int next_child;
+    int current; /* which of the two buffers the receive started last uses */
+    char *buffers[2];
+    collwise_requests requests[2];
+} collwise_contributions;
+
+collwise_contributions collwise_contributions_make(const collwise_tree *tree, collwise_segment first,
+                                                   const collwise_operation *op, MPI_Comm comm);
+void collwise_contributions_combine(collwise_contributions *in, char *sum, size_t elements,
+                                    const collwise_operation *op);
+void collwise_contributions_free(collwise_contributions *in);
+
 /* An unsegmented reduction to process 0, then an unsegmented broadcast. */
 void collwise_reduce_then_bcast(char *data, size_t elements, const collwise_operation *op,
                                 collwise_reduce_function *reduce, collwise_bcast_function *bcast, MPI_Comm comm);
 collwise_reduce_function collwise_reduce_linear, collwise_reduce_binomial;
 collwise_bcast_function collwise_bcast_linear;
+collwise_allreduce_function collwise_allreduce_recursive_doubling;
 
 /* A reduce-scatter and an allgather around a ring; the reduce-scatter in segments unless their size is 0. */
 void collwise_ring_allreduce(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,
                              MPI_Comm comm);
+
+/* --- Two levels: within nodes, and between them (hierarchy.c) ----------------------------------------------------- */
+
+/* The processes of a communicator by node. Nodes have numbers in the order of their lowest ranks, and the processes of
+ * a node have places in the order of their ranks. */
+typedef struct {
+    int nodes;
+    int largest;  /* the number of processes on the largest node */
+    int in_order; /* whether the ranks of every node are consecutive */
+    int *node_of, *place_of;
+    int *first, *ranks; /* those of node i are `ranks` from first[i] to first[i + 1] - 1 */
+    int memory[];
+} collwise_nodes;
+
+/* Ranks with equal labels share a node. Freed with free(). */
+collwise_nodes *collwise_nodes_make(const int *labels, int procs, MPI_Comm comm);
+int collwise_node_size(const collwise_nodes *nodes, int node);
+
+/* The leaders of all nodes; MPI_COMM_NULL for the other processes. */
+typedef struct {
+    int are_known;
+    MPI_Comm comm;
+} collwise_leaders;
+
+/* What is kept with a private communicator, and the communicators made of it so far. */
+typedef struct {
+    collwise_nodes *nodes;
+    MPI_Comm node;
+    collwise_leaders leaders[]; /* for each place of a root */
+} collwise_hierarchy;
+
+collwise_hierarchy *collwise_hierarchy_make(collwise_nodes *nodes, MPI_Comm comm);
+/* Without its nodes. */
+void collwise_hierarchy_free(collwise_hierarchy *made);
+/* That of a private communicator, made on first use (communicator.c). */
+collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm);
+
+/* The levels of a collective: the leader of the root's node is the root. */
+typedef struct {
+    const collwise_nodes *nodes;
+    MPI_Comm node, between; /* of the own node's processes, and of the leaders, ranked by place and by node */
+    int own_node;
+    int leader, is_leader; /* its rank in `node`, and whether it is the calling process */
+    int top;               /* the root's node */
+} collwise_levels;
+
+collwise_levels collwise_levels_of(int root, MPI_Comm comm);
+
+collwise_gather_function collwise_gather_binomial;
+collwise_scatter_function collwise_scatter_binomial;
+collwise_scatterv_function collwise_scatterv_linear;
+
+/* Whether all nodes have equally many processes. */
+int collwise_are_equal(const collwise_nodes *nodes);
+/* The offsets of the nodes' blocks, one block a process, in the order of nodes; one more for the end. Freed with
+ * free(). */
+size_t *collwise_node_offsets(const collwise_nodes *nodes, size_t block_bytes, MPI_Comm comm);
+/* One block a process, from the order of ranks to that of nodes and places, and back. */
+void collwise_put_by_node(char *by_node, const char *by_rank, size_t block_bytes, const collwise_nodes *nodes);
+void collwise_put_by_rank(char *by_rank, const char *by_node, size_t block_bytes, const collwise_nodes *nodes);
+
+/* --- Trees over both levels (two_levels.c) ------------------------------------------------------------------------ */
+
+/* Collectives over trees of one form, one of the leaders and one on each node. Segments are under way on one level
+ * while others are on the other. */
+void collwise_two_level_bcast(collwise_topology topology, char *data, size_t bytes, int root, MPI_Comm comm,
+                              collwise_parameters with);
+/* Reductions keep rank order if subtrees hold consecutive ranks. If the operation does not commute, process 0 is the
+ * root of the trees; where nodes do not have consecutive ranks either, there is one binomial tree. */
+void collwise_two_level_reduce(collwise_topology topology, const char *data, char *result, size_t elements,
+                               const collwise_operation *op, int root, MPI_Comm comm, collwise_parameters with);
+void collwise_two_level_allreduce(collwise_topology topology, char *data, size_t elements, const collwise_operation *op,
+                                  MPI_Comm comm, collwise_parameters with);
 
 /* --- Two trees (two_tree_edges.c) --------------------------------------------------------------------------------- */
 

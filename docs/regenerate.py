@@ -241,6 +241,10 @@ def algorithms_page() -> str:
         NOTE,
         "# Algorithms\n\nThis page shows `algorithms/catalogue.toml`; `collwise algorithms --json` prints the same.\n\n"
         "Requirements: `power_of_two` and `even` concern the number of processes, `commutative` the operation. "
+        "Algorithms marked 'by node' treat the processes of one node differently from others. They run where they are "
+        "named (`simulate --algorithms`, `run --algorithms`, `schedule --algorithm`), and `select --by simulated "
+        "--by-node` chooses among them too. Without that they are no choices: models have no formulas for them, and "
+        "with one process on each node they are the flat algorithms over again. "
         f"Open MPI ids: a single number is the id in {versions}.\n\n",
         markdown_table(
             ["collective", "algorithms", "message bytes"],

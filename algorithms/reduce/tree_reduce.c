@@ -10,18 +10,7 @@
  * nearest child is received from first. */
 #include "internal.h"
 
-/* The receives from the children: the first segments of all, then the second ones, and so on. */
-typedef struct {
-    const collwise_tree *tree;
-    size_t element_bytes;
-    collwise_segment next_segment; /* of the next receive to be started */
-    int next_child;
-    int current; /* which of the two buffers the receive started last uses */
-    char *buffers[2];
-    collwise_requests requests[2];
-} receives;
-
-static void start_next(receives *in) {
+static void start_next(collwise_contributions *in) {
     in->current = 1 - in->current;
     if (in->next_segment.count > 0) {
         collwise_start_receive(&in->requests[in->current], in->buffers[in->current],
@@ -35,19 +24,22 @@ static void start_next(receives *in) {
     }
 }
 
-static receives receives_make(const collwise_tree *tree, collwise_segment first, const collwise_operation *op,
-                              MPI_Comm comm) {
-    receives in = {.tree = tree, .element_bytes = op->element_bytes, .next_segment = first};
-    for (int i = 0; i < 2; i++) {
-        in.buffers[i] = collwise_scratch(first.count * op->element_bytes, comm);
-        in.requests[i] = collwise_requests_make(1, comm);
+collwise_contributions collwise_contributions_make(const collwise_tree *tree, collwise_segment first,
+                                                   const collwise_operation *op, MPI_Comm comm) {
+    collwise_contributions in = {.tree = tree, .element_bytes = op->element_bytes, .next_segment = first};
+    if (tree->child_count > 0) {
+        in.rank = collwise_rank_in(comm);
+        for (int i = 0; i < 2; i++) {
+            in.buffers[i] = collwise_scratch(first.count * op->element_bytes, comm);
+            in.requests[i] = collwise_requests_make(1, comm);
+        }
+        start_next(&in);
     }
-    start_next(&in);
     return in;
 }
 
 /* Waits for the oldest receive and returns its buffer, which is valid until the next call. */
-static char *wait_for_oldest(receives *in) {
+static char *wait_for_oldest(collwise_contributions *in) {
     int oldest = in->current, next_is_of_another_child = in->tree->child_count > 1;
     if (next_is_of_another_child) {
         start_next(in);
@@ -59,7 +51,15 @@ static char *wait_for_oldest(receives *in) {
     return in->buffers[oldest];
 }
 
-static void receives_free(receives *in) {
+void collwise_contributions_combine(collwise_contributions *in, char *sum, size_t elements,
+                                    const collwise_operation *op) {
+    for (int child = 0; elements > 0 && child < in->tree->child_count; child++) {
+        char *received = wait_for_oldest(in);
+        collwise_combine_received(op, sum, received, elements, collwise_tree_source(in->tree, child) < in->rank);
+    }
+}
+
+void collwise_contributions_free(collwise_contributions *in) {
     for (int i = 0; i < 2; i++) {
         collwise_scratch_free(in->buffers[i]);
         collwise_requests_free(&in->requests[i]);
@@ -76,21 +76,17 @@ static void send_own_segments(const char *data, collwise_segment segment, size_t
 /* `sum` has room for all elements at the tree's root, and for one segment elsewhere. */
 static void combine_and_send(const char *data, char *sum, collwise_segment segment, const collwise_operation *op,
                              const collwise_tree *tree, MPI_Comm comm) {
-    int rank = collwise_rank_in(comm);
     size_t unit = op->element_bytes;
-    receives in = receives_make(tree, segment, op, comm);
+    collwise_contributions in = collwise_contributions_make(tree, segment, op, comm);
     for (; segment.count > 0; collwise_next_segment(&segment)) {
         char *part = tree->parent < 0 ? sum + segment.first * unit : sum;
         collwise_copy(part, data + segment.first * unit, segment.count * unit);
-        for (int child = 0; child < tree->child_count; child++) {
-            char *received = wait_for_oldest(&in);
-            collwise_combine_received(op, part, received, segment.count, collwise_tree_source(tree, child) < rank);
-        }
+        collwise_contributions_combine(&in, part, segment.count, op);
         if (tree->parent >= 0) {
             collwise_send(part, segment.count * unit, tree->parent, comm);
         }
     }
-    receives_free(&in);
+    collwise_contributions_free(&in);
 }
 
 void collwise_tree_reduce(const char *data, char *result, size_t elements, const collwise_operation *op,

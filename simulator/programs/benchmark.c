@@ -122,6 +122,8 @@ static preparation prepare(const bench_case *one, MPI_Comm comm) {
     collwise_private(comm);
     if (is(one, "builtin")) {
         workload_call_mpi(&ready.work);
+    } else if (ready.algorithm != NULL) {
+        collwise_prepare(ready.algorithm, &ready.work.call);
     }
     return ready;
 }

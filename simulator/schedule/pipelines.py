@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.schedule.library import Doubles, NetworkTables, Played, Schedule
-from collwise.simulator.schedule.shared import recorded, segmented_bytes
+from collwise.simulator.schedule.shared import NodeOf, recorded, segmented_bytes
 from collwise.simulator.timing import Case
 
 Sizes = npt.NDArray[np.uint64]
@@ -56,18 +56,24 @@ _EXACT = 1e-12
 """Relative to the whole time: differences by rounding."""
 
 
-def play_case(case: Case, tables_of: Callable[[Sizes], NetworkTables], known: list[KnownPlay] | None = None) -> Played:
+def play_case(
+    case: Case,
+    tables_of: Callable[[Sizes], NetworkTables],
+    known: list[KnownPlay] | None = None,
+    node_of: NodeOf = None,
+) -> Played:
     """The times of a case on a network, with the tables for given sizes; those of a long pipeline by extrapolation.
 
     A schedule that equals one in `known`, all played on the same network, is not played again; others are added.
+    `node_of` is the node of each process, by default placed by blocks.
     Raises UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
     """
     for period_bytes in (period * _bytes_a_step(case) for period in PERIODS):
         if 0 < _LONGER * period_bytes <= case.message_bytes:
-            found = _extrapolated(case, period_bytes, tables_of)
+            found = _extrapolated(case, period_bytes, tables_of, node_of)
             if found is not None:
                 return found
-    schedule, sizes = recorded(case)
+    schedule, sizes = recorded(case, node_of)
     for other, other_sizes, played in known or ():
         if np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
             return played
@@ -88,11 +94,13 @@ def _bytes_a_step(case: Case) -> int:
     return segmented_bytes(case)
 
 
-def _extrapolated(case: Case, period_bytes: int, tables_of: Callable[[Sizes], NetworkTables]) -> Played | None:
+def _extrapolated(
+    case: Case, period_bytes: int, tables_of: Callable[[Sizes], NetworkTables], node_of: NodeOf
+) -> Played | None:
     """The times if three short pipelines show that they grow evenly."""
     periods = case.message_bytes // period_bytes - PERIODS_BEFORE
     shortest = case.message_bytes - periods * period_bytes
-    schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes)) for i in range(3)]
+    schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of) for i in range(3)]
     sizes = _sizes(schedules, periods)
     if sizes is None or schedules[-1].messages > _MOST_MESSAGES:
         return None

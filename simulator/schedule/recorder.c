@@ -44,6 +44,7 @@ typedef struct process {
     uint64_t copied;  /* bytes of copies since the last word */
     int64_t requests; /* made so far */
     uint32_t most_requests;
+    collwise_hierarchy *hierarchy; /* NULL unless its algorithm asks for it */
 } process;
 
 typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
@@ -73,6 +74,7 @@ typedef struct {
     uint32_t latest_size;        /* 1 more than the number found last */
     uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
     own_data *in_transit;
+    collwise_nodes *nodes;        /* of all processes, NULL before the first one asks */
     communicators *communicators; /* NULL before the first split */
     fiber *fibers;                /* NULL before the first split */
     size_t fiber_count;
@@ -589,6 +591,27 @@ collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm co
     return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), fanout);
 }
 
+static collwise_nodes *nodes_of_all(const recording *to) {
+    int procs = to->made->procs, *labels = checked(malloc((size_t)procs * sizeof *labels));
+    for (int rank = 0; rank < procs; rank++) {
+        labels[rank] = to->wanted->node_of == NULL ? rank : to->wanted->node_of[rank];
+    }
+    collwise_nodes *made = collwise_nodes_make(labels, procs, MPI_COMM_WORLD);
+    free(labels);
+    return made;
+}
+
+collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
+    recording *to = current;
+    if (to->nodes == NULL) {
+        to->nodes = nodes_of_all(to);
+    }
+    if (to->now->hierarchy == NULL) {
+        to->now->hierarchy = collwise_hierarchy_make(to->nodes, comm);
+    }
+    return to->now->hierarchy;
+}
+
 /* --- The collective of one process -------------------------------------------------------------------------------- */
 
 /* Calls the algorithm as algorithms/collwise.c does for contiguous data, whose own blocks it copies. */
@@ -715,6 +738,8 @@ static void end_process(recording *to, process *one) {
     keep(to, one);
     to->progress_of[one->rank] = RECORDED;
     to->changes++;
+    free(one->hierarchy); /* the communicators live as long as the recording */
+    one->hierarchy = NULL;
     one->next_spare = to->spare;
     to->spare = one;
 }
@@ -800,6 +825,7 @@ static void release(recording *to) {
         free(to->in_transit);
         to->in_transit = next;
     }
+    free(to->nodes);
     communicators_free(to->communicators);
     if (to->stacks != NULL) {
         munmap(to->stacks, (to->fiber_count + 1) * STACK_BYTES);
@@ -808,6 +834,7 @@ static void release(recording *to) {
     while (to->processes != NULL) {
         process *next = to->processes->next_made;
         free(to->processes->words);
+        free(to->processes->hierarchy);
         free(to->processes);
         to->processes = next;
     }

@@ -65,7 +65,8 @@ class ScheduleRunner(Runner):
                 return
             tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
             try:
-                played = play_case(case, tables, known)
+                node_of = self.platform.positions(case.procs, case.processes_per_node)
+                played = play_case(case, tables, known, node_of)
             except CollwiseError as problem:
                 keep(Timing(case, float("nan"), error=str(problem)))
             else:

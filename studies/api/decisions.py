@@ -91,6 +91,7 @@ def select(
     tolerance: float = TOLERANCE_PERCENT,
     sampled: bool = False,
     name: str | None = None,
+    by_node: bool = False,
     ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> Decisions:
@@ -102,8 +103,9 @@ def select(
     message sizes in bytes; `segments`, segment sizes that a choice may have; `consumer`, 'openmpi-4.0', '4.1', '5.0' or
     'collwise', to use only what its rules can express; `one_choice`, one algorithm per process count, by default where
     the consumer needs that; `tolerance`, by how many percent a choice may be slower than the best one, so that fewer
-    rules suffice, 0 for the fastest one everywhere; `sampled`, decide predicted times at `sizes` only; `ppn`, processes
-    per node; `context`, see `session`.
+    rules suffice, 0 for the fastest one everywhere; `sampled`, decide predicted times at `sizes` only; `by_node`,
+    choose by simulated times also among the algorithms that treat the processes of one node differently from others;
+    `ppn`, processes per node; `context`, see `session`.
 
     Returns Decisions, with the fewest rules that keep to the tolerance. By predicted times they keep to it, to the
     byte, at every size between the least and the largest of `sizes`; by simulated times at `sizes`.
@@ -122,7 +124,9 @@ def select(
         raise unknown_name("decision consumer", consumer, CONSUMERS)
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"the tolerance must be a number of percent from 0 on, not {tolerance}")
-    chosen = _candidates(arguments.collectives(collective), consumer)
+    if by_node and by == "predicted":
+        raise UsageError("by_node is for simulated times; no model has formulas for algorithms by node")
+    chosen = _candidates(arguments.collectives(collective), consumer, by_node)
     where = None if platform is None else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
@@ -196,12 +200,12 @@ def export(
     return text
 
 
-def _candidates(collectives: Sequence[str], consumer: str | None) -> dict[str, tuple[str, ...]]:
+def _candidates(collectives: Sequence[str], consumer: str | None, by_node: bool) -> dict[str, tuple[str, ...]]:
     """Algorithms to choose from by collective; those without any are left out, and an error if all are."""
     found, missing = {}, []
     for name in collectives:
         try:
-            found[name] = algorithms_for(name, *([consumer] if consumer else []))
+            found[name] = algorithms_for(name, *([consumer] if consumer else []), by_node=by_node)
         except UsageError as problem:
             missing.append(problem)
     if not found:

@@ -41,6 +41,8 @@ def reservation_text(algorithm: Algorithm) -> str:
     """The reason why an algorithm is never offered as a choice, in brackets; empty for the others."""
     if algorithm.selectable:
         return ""
+    if algorithm.by_node:
+        return " (by node)"
     return " (needs bounds)" if algorithm.bounded else " (building block)"
 
 

@@ -161,6 +161,10 @@ def select(
         ),
         segments=options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
         name=options.MODEL,
+        by_node=flag(
+            "Choose also among the algorithms that treat the processes of one node differently from others; for --by "
+            "simulated."
+        ),
     ),
     output: Path | None = option("Write the decision tables (JSON) here.", NEW_FILE, names="-o --output"),
     ppn: int | None = options.PPN,
@@ -183,6 +187,8 @@ def select(
         raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
     if by == "simulated" and how["sampled"]:
         raise click.UsageError("--sampled is for --by predicted; simulated times are always sampled")
+    if by == "predicted" and how["by_node"]:
+        raise click.UsageError("--by-node is for --by simulated; no model has formulas for algorithms by node")
     with simulation.context() if by == "simulated" else nullcontext() as context:
         decisions = collwise.select(
             collectives, parameters, platform=platform, by=by, procs=procs, ppn=ppn, context=context, **how

@@ -60,7 +60,7 @@ def schedule(
     cut = (segment[0] if segment else SEGMENT_BYTES) if entry.part_parameter == "segment_bytes" else 0
     per_node = ppn or platform.default_processes_per_node
     case = Case(collective, algorithm, procs, size[0], cut, processes_per_node=per_node, root=root)
-    recorded = Schedule(case)
+    recorded = Schedule(case, platform.positions(procs, per_node))
     network = network_tables(platform, procs, per_node, recorded.sizes)
     trace, parts = path_parts(recorded, network)
     rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)

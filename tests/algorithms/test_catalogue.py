@@ -77,6 +77,8 @@ def test_entry_is_complete(collective: str, entry: dict) -> None:
     assert "limit_bytes" not in entry["parameters"] or "bound_bytes" in entry["parameters"]
     assert set(entry.get("defaults", {})) == parameters & set(COUNT_PARAMETERS)
     assert isinstance(entry["selectable"], bool)
+    assert entry.get("by_node", False) == entry["name"].startswith("hierarchical")
+    assert not (entry["selectable"] and entry.get("by_node", False))
     assert entry["title"]
     assert entry["reference"]
     assert set(entry["requires"]) <= {"power_of_two", "even", "commutative"}

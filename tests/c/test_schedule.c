@@ -120,15 +120,21 @@ static double play(const schedule *made, int per_node, network_kind kind, schedu
     return result.failed ? NAN : result.seconds;
 }
 
+/* Algorithms by node are recorded on nodes of 4 processes, by turns. */
 static int check(const collwise_algorithm *algorithm, int procs) {
     int cuts = algorithm->part_parameter != NULL;
+    int32_t nodes[MOST_PROCS];
+    for (int rank = 0; rank < procs; rank++) {
+        nodes[rank] = rank % ((procs + GROUP - 1) / GROUP);
+    }
     schedule_case wanted = {.experiment = "collective",
                             .collective = algorithm->collective,
                             .algorithm = algorithm->name,
                             .procs = procs,
                             .root = procs - 1,
                             .message_bytes = MESSAGE_BYTES,
-                            .part_bytes = cuts ? PART_BYTES : 0};
+                            .part_bytes = cuts ? PART_BYTES : 0,
+                            .node_of = nodes};
     char problem[200];
     schedule *made = schedule_record(&wanted, problem, sizeof problem);
     if (made == NULL) {

@@ -58,10 +58,14 @@ def can_run(consumer: str, algorithm: Algorithm) -> bool:
     return version in algorithm.openmpi and (algorithm.collective, algorithm.name) not in _PARAMETER_NOT_IN_RULES
 
 
-def algorithms_for(collective: str, *consumers: str) -> tuple[str, ...]:
-    """Names of the algorithms that a decision can ask each consumer for. Raises UsageError if there are none."""
+def algorithms_for(collective: str, *consumers: str, by_node: bool = False) -> tuple[str, ...]:
+    """Names of the algorithms that a decision can ask each consumer for, those by node only if wanted.
+
+    Raises UsageError if there are none.
+    """
     entry = Catalogue.load().collective(collective)
-    names = tuple(name for name in entry.selectable if all(can_run(each, entry.algorithms[name]) for each in consumers))
+    offered = entry.selectable + entry.by_node if by_node else entry.selectable
+    names = tuple(name for name in offered if all(can_run(each, entry.algorithms[name]) for each in consumers))
     if not names:
         raise UsageError(f"{', '.join(consumers)} has no {collective} algorithm that could be chosen")
     return names

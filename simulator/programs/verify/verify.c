@@ -32,6 +32,11 @@ typedef struct {
 typedef enum { PLAIN, REVERSED, DUPLICATE, COMMUNICATORS } communicator;
 static const char *const communicator_names[] = {"ranks as started", "ranks reversed", "duplicated communicator"};
 
+/* Which processes share a node, for the algorithms that look at this: as MPI says, on nodes of 1, 2, 3 and so on, by
+ * turns on nodes of about 3, and each on a node of its own. */
+typedef enum { AS_STARTED, UNEVEN, CYCLIC, APART, PLACEMENTS } placement;
+static const char *const placement_names[] = {"", ", uneven nodes", ", cyclic placement", ", nodes of one process"};
+
 /* The elements of a case. The lengths of these lists (3, 7, 8, 11, 17, 19, and 5 by twos for in place) have no common
  * factor: case i takes entry i modulo the length of each, and any two lists are combined in full by as many cases in a
  * row as their product. */
@@ -110,10 +115,10 @@ static verify_call call_of(const collwise_algorithm *algorithm, unsigned index, 
     return call;
 }
 
-static void describe(const verify_call *call, int procs, communicator kind, char text[VERIFY_TEXT]) {
+static void describe(const verify_call *call, int procs, const char *where, char text[VERIFY_TEXT]) {
     char data[VERIFY_TEXT / 2];
     if (call->algorithm->kind == COLLWISE_BARRIER) {
-        snprintf(text, VERIFY_TEXT, "P = %d (%s), case %u", procs, communicator_names[kind], call->serial);
+        snprintf(text, VERIFY_TEXT, "P = %d (%s), case %u", procs, where, call->serial);
         return;
     }
     if (verify_is_reduction(call->algorithm->kind)) {
@@ -123,9 +128,9 @@ static void describe(const verify_call *call, int procs, communicator kind, char
         snprintf(data, sizeof data, "%s and %s", verify_kind_name(call->kinds[0]), verify_kind_name(call->kinds[1]));
     }
     snprintf(text, VERIFY_TEXT,
-             "P = %d (%s), case %u, root %d, %d items, %s, parts of %zu bytes, limit %zu, count %d%s", procs,
-             communicator_names[kind], call->serial, call->root, call->ints, data, call->with.part_bytes,
-             call->with.limit_bytes, call->with.count, call->in_place ? ", in place" : "");
+             "P = %d (%s), case %u, root %d, %d items, %s, parts of %zu bytes, limit %zu, count %d%s", procs, where,
+             call->serial, call->root, call->ints, data, call->with.part_bytes, call->with.limit_bytes,
+             call->with.count, call->in_place ? ", in place" : "");
 }
 
 /* A duplicate outlives its original, which has a private duplicate already. */
@@ -140,17 +145,42 @@ static MPI_Comm make_communicator(int procs, communicator kind) {
     return comm;
 }
 
-static void run_cases(const collwise_algorithm *algorithm, MPI_Comm comm, communicator kind, unsigned first,
+/* A process's node. */
+static int node_of(placement placed, int rank, int procs) {
+    int node = 0;
+    switch (placed) {
+    case UNEVEN:
+        for (int first = 0; first + node < rank; first += node) {
+            node++;
+        }
+        return node;
+    case CYCLIC:
+        return rank % ((procs + 2) / 3);
+    default:
+        return rank;
+    }
+}
+
+static void place(MPI_Comm comm, placement placed) {
+    int rank, procs;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &procs);
+    if (placed != AS_STARTED) {
+        collwise_place(comm, node_of(placed, rank, procs));
+    }
+}
+
+static void run_cases(const collwise_algorithm *algorithm, MPI_Comm comm, const char *where, unsigned first,
                       unsigned cases, verify_tally *tally) {
     char what[VERIFY_TEXT], complaint[VERIFY_TEXT];
     int procs;
     MPI_Comm_size(comm, &procs);
     for (unsigned i = 0; i < cases; i++) {
         verify_call call = call_of(algorithm, first + i, procs);
-        describe(&call, procs, kind, what);
+        describe(&call, procs, where, what);
         verify_count(tally, what, verify_call_run(&call, comm, complaint), complaint);
     }
-    snprintf(what, VERIFY_TEXT, "P = %d (%s), after all cases", procs, communicator_names[kind]);
+    snprintf(what, VERIFY_TEXT, "P = %d (%s), after all cases", procs, where);
     verify_outcome outcome = collwise_procs_objection(algorithm, procs) != NULL ? VERIFY_NOT_APPLICABLE
                              : verify_has_leftovers(comm)                       ? VERIFY_WRONG
                                                                                 : VERIFY_RIGHT;
@@ -161,23 +191,36 @@ static unsigned cases_on(int procs, const options *options) {
     return options->quick ? QUICK_CASES : procs >= LARGE_PROCS ? CASES_OF_LARGE : CASES;
 }
 
+/* All cases on one communicator. */
+static void run_on(const collwise_algorithm *algorithm, const options *options, int procs, communicator kind,
+                   placement placed, unsigned first, verify_tally *tally) {
+    char where[VERIFY_TEXT / 4];
+    unsigned cases = cases_on(procs, options);
+    snprintf(where, sizeof where, "%s%s", communicator_names[kind], placement_names[placed]);
+    verify_say_started(algorithm->collective, algorithm->name, procs, where);
+    MPI_Comm comm = make_communicator(procs, kind);
+    if (comm == MPI_COMM_NULL) {
+        verify_skip(tally, (int)cases + 1);
+    } else {
+        place(comm, placed);
+        run_cases(algorithm, comm, where, first, cases, tally);
+        MPI_Comm_free(&comm);
+    }
+}
+
 /* Quick runs see one kind of communicator of each size, the kinds by turns. */
 static void run_algorithm(const collwise_algorithm *algorithm, const options *options) {
     verify_tally tally;
     unsigned first = 0;
+    placement placements = algorithm->by_node ? PLACEMENTS : AS_STARTED + 1;
     verify_start(&tally);
     for (int i = 0; i < options->listed; i++) {
-        unsigned cases = cases_on(options->procs[i], options);
         communicator kind = options->quick ? (communicator)(i % COMMUNICATORS) : PLAIN;
         communicator end = options->quick ? kind + 1 : COMMUNICATORS;
-        for (; kind < end; kind++, first += cases) {
-            verify_say_started(algorithm->collective, algorithm->name, options->procs[i], communicator_names[kind]);
-            MPI_Comm comm = make_communicator(options->procs[i], kind);
-            if (comm == MPI_COMM_NULL) {
-                verify_skip(&tally, (int)cases + 1);
-            } else {
-                run_cases(algorithm, comm, kind, first, cases, &tally);
-                MPI_Comm_free(&comm);
+        for (; kind < end; kind++) {
+            for (placement placed = AS_STARTED; placed < placements; placed++) {
+                run_on(algorithm, options, options->procs[i], kind, placed, first, &tally);
+                first += cases_on(options->procs[i], options);
             }
         }
     }

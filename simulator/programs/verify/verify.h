@@ -85,7 +85,7 @@ uint32_t verify_mix(unsigned serial, int message, unsigned index);
 
 /* --- Counting (tally.c) ------------------------------------------------------------------------------------------ */
 
-enum { VERIFY_MOST_CASES = 4096, VERIFY_TEXT = 320 };
+enum { VERIFY_MOST_CASES = 8192, VERIFY_TEXT = 320 };
 
 typedef enum { VERIFY_RIGHT, VERIFY_WRONG, VERIFY_NOT_APPLICABLE } verify_outcome;
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import combinations
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,3 +50,22 @@ def test_sizes_of_one_algorithm_share_a_recording() -> None:
     assert all(other is first for other in others)
     assert recorded(Case("allreduce", "ring", 16, 1000))[0] is not first
     assert recorded(Case("allreduce", "ring", 16, 1024, processes_per_node=2))[0] is first
+
+
+def test_algorithms_by_node_are_recorded_for_each_placement() -> None:
+    placements = [tuple(rank // 4 for rank in range(16)), tuple(rank % 4 for rank in range(16)), None]
+    case = Case("allreduce", "hierarchical", 16, 1024, processes_per_node=2)
+    for node_of in placements:
+        schedule, sizes = recorded(case, node_of)
+        own = Schedule(case, node_of)
+        tables, own_tables = (NetworkTables.of_model(16, found, 1e-5, 1e-9, 3e-7) for found in (sizes, own.sizes))
+        assert np.array_equal(schedule.play(tables).ends, own.play(own_tables).ends)
+        assert recorded(replace(case, message_bytes=2048), node_of)[0] is schedule
+    found = [recorded(case, node_of)[0] for node_of in placements]
+    assert not any(one.equals(other) for one, other in combinations(found, 2))
+
+
+@pytest.mark.parametrize("segment_bytes", [0, 128 * 16 - 8, 128 * 16, 200])
+def test_the_hierarchical_allgather_cuts_all_blocks_together(segment_bytes: int) -> None:
+    case = Case("allgather", "hierarchical", 16, 128, segment_bytes, processes_per_node=4)
+    assert recorded(case)[0].messages == Schedule(case).messages

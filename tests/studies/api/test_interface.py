@@ -153,6 +153,24 @@ def test_decisions_are_saved_read_and_exported(tmp_path: Path) -> None:
     assert "<table" in model._repr_html_()
 
 
+def test_algorithms_by_node_are_chosen_only_where_they_are_asked_for(tmp_path: Path) -> None:
+    with collwise.session(store=tmp_path / "timings.sqlite", engine="schedule") as context:
+        tables = [
+            collwise.select(
+                *("bcast", None),
+                **{"platform": "gros", "by": "simulated", "procs": 32, "sizes": "256KiB", "ppn": 8, "by_node": wanted},
+                segments="8KiB",
+                consumer=consumer,
+                context=context,
+            )
+            for wanted, consumer in ((True, "collwise"), (False, "collwise"), (True, "openmpi-4.1"))
+        ]
+    by_node = [table.choose("bcast", 32, "256KiB").algorithm.startswith("hierarchical") for table in tables]
+    assert by_node == [True, False, False]  # Open MPI's tuned component has none
+    with pytest.raises(collwise.UsageError, match="by_node is for simulated times"):
+        collwise.select("bcast", collwise.FittedModel(fitted("hockney")), by_node=True)
+
+
 def test_decisions_need_what_their_times_come_from() -> None:
     with pytest.raises(collwise.UsageError, match="need a model"):
         collwise.select("bcast")

@@ -145,6 +145,10 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
             ),
             r"--sampled is for --by predicted",
         ),
+        (
+            ("select", "--collective", "bcast", "--parameters", "pyproject.toml", "--by-node"),
+            r"--by-node is for --by simulated; no model has formulas",
+        ),
         ((*MAP, "--procs", "4", "--models", "by_prts"), r"unknown model 'by_prts'; did you mean by_parts"),
         (
             (*MAP, "--procs", "4", "--models", "by_parts,by_parts"),

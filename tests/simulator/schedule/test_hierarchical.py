@@ -1,0 +1,164 @@
+"""Algorithms that treat the processes of one node differently from others, as the schedule engine records them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.platforms import load
+from collwise.platforms.placement import placed
+from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Schedule
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import ENGINES, SimulationContext
+from collwise.simulator.timing import Case
+from tests.simulator.schedule.test_recording import case_of, flat_network
+
+BY_NODE = [
+    one for collective in Catalogue.load().collectives.values() for one in collective.algorithms.values() if one.by_node
+]
+PLACEMENTS = st.lists(st.integers(0, 6), min_size=1, max_size=40)
+
+
+def seconds(
+    schedule: Schedule,
+    node_of: list[int],
+    latency_seconds: float,
+    seconds_per_byte: float = 0.0,
+    local_seconds_per_byte: float = 0.0,
+    protocol: int = EAGER,
+    over_ports: bool = False,
+) -> float:
+    """The time where only messages between nodes have a latency."""
+    tables = flat_network(schedule, latency_seconds, seconds_per_byte, protocol=protocol, over_ports=over_ports)
+    local = schedule.sizes.astype(np.float64)[None] * local_seconds_per_byte
+    placed = np.unique(node_of, return_inverse=True)[1]
+    return schedule.play(replace(tables, node_of=placed, local_transfer_seconds=local)).seconds
+
+
+@given(st.sampled_from(BY_NODE), PLACEMENTS, st.integers(1, 5000), st.data())
+def test_every_send_meets_its_receive_for_any_placement_and_root(
+    algorithm: object, node_of: list[int], message_bytes: int, data: st.DataObject
+) -> None:
+    root = data.draw(st.integers(0, len(node_of) - 1))
+    part_bytes = data.draw(st.integers(1, 600))
+    case = replace(
+        case_of(algorithm, len(node_of), message_bytes, root),  # type: ignore[arg-type]
+        segment_bytes=part_bytes if algorithm.pipelined else 0,  # type: ignore[attr-defined]
+    )
+    schedule = Schedule(case, node_of)
+    for protocol in (EAGER, RENDEZVOUS, DEFERRED):
+        assert schedule.play(flat_network(schedule, 1e-5, 1e-9, protocol=protocol)).seconds >= 0
+
+
+@given(PLACEMENTS, st.data())
+def test_messages_cross_between_nodes_as_often_as_the_leaders_algorithm_needs(
+    node_of: list[int], data: st.DataObject
+) -> None:
+    """Latencies on the longest path, and messages altogether."""
+    procs, nodes = len(node_of), len(set(node_of))
+    root = data.draw(st.integers(0, procs - 1))
+    deepest = max(bin(node).count("1") for node in range(nodes))  # of an in-order binomial tree
+    equal = len({node_of.count(node) for node in node_of}) == 1
+    tree = procs - 1
+    rounds = (nodes - 1).bit_length()
+    # Bruck's allgather and the dissemination barrier send a message in each round; each way within a node is a tree.
+    inside = procs - nodes
+    leaders = Schedule(Case("allreduce", "recursive_doubling", nodes, 8))
+    expected = {
+        ("bcast", "hierarchical"): (nodes.bit_length() - 1, tree),
+        ("bcast", "hierarchical_chain"): (nodes - 1, tree),
+        ("reduce", "hierarchical"): (deepest, tree),
+        ("reduce", "hierarchical_chain"): (nodes - 1, tree),
+        ("allreduce", "hierarchical"): (2 * deepest, 2 * tree),
+        ("allreduce", "hierarchical_chain"): (2 * (nodes - 1), 2 * tree),
+        ("allreduce", "hierarchical_doubling"): (
+            seconds(leaders, list(range(nodes)), 1.0),
+            2 * inside + leaders.messages,
+        ),
+        ("barrier", "hierarchical"): (rounds, 2 * inside + nodes * rounds),
+        ("gather", "hierarchical"): (deepest if equal else int(nodes > 1), tree),
+        ("scatter", "hierarchical"): (deepest if equal else int(nodes > 1), tree),
+        ("allgather", "hierarchical"): (rounds, 2 * inside + nodes * rounds),
+        ("alltoall", "hierarchical"): (nodes - 1, 2 * inside + nodes * (nodes - 1)),
+    }
+    assert set(expected) == {(one.collective, one.name) for one in BY_NODE}
+    for (collective, name), (latencies, messages) in expected.items():
+        message_bytes = 0 if collective == "barrier" else 8
+        schedule = Schedule(Case(collective, name, procs, message_bytes, root=root), node_of)
+        assert seconds(schedule, node_of, 1.0) == pytest.approx(latencies), (collective, name)
+        assert schedule.messages == messages, (collective, name)
+
+
+@pytest.mark.parametrize("node_of", [[0] * 13, list(range(13))], ids=["one node", "one process a node"])
+@pytest.mark.parametrize(
+    ("collective", "name", "flat"),
+    [
+        ("bcast", "hierarchical", "binomial"),
+        ("bcast", "hierarchical_chain", "chain"),
+        ("reduce", "hierarchical", "binomial"),
+        ("reduce", "hierarchical_chain", "pipeline"),
+        ("gather", "hierarchical", "binomial"),
+        ("scatter", "hierarchical", "binomial"),
+    ],
+)
+def test_on_one_level_it_is_the_flat_algorithm(collective: str, name: str, flat: str, node_of: list[int]) -> None:
+    times = []
+    for algorithm in (name, flat):
+        cut = 800 if Catalogue.load().algorithm(collective, algorithm).pipelined else 0
+        schedule = Schedule(Case(collective, algorithm, 13, 8000, cut), node_of)
+        times.append(schedule.play(flat_network(schedule, 1e-5, 1e-9)).seconds)
+    assert times[0] == pytest.approx(times[1])
+
+
+@pytest.mark.parametrize("protocol", [EAGER, RENDEZVOUS])
+def test_broadcasts_within_nodes_go_on_while_segments_arrive_from_others(protocol: int) -> None:
+    """As the task sbib: a segment takes as long on both levels, and the whole little longer than on one."""
+    node_of, segments = [0, 0, 1, 1], 100
+    schedule = Schedule(Case("bcast", "hierarchical", 4, 1000 * segments, 1000), node_of)
+    took = seconds(schedule, node_of, 0.0, 1e-3, 1e-3, protocol)
+    assert segments <= took <= segments + 2
+
+
+@pytest.mark.parametrize("protocol", [EAGER, RENDEZVOUS])
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        # The root receives from several while it sends to them.
+        ("hierarchical", 0.75),
+        # Every process of a chain sends and receives at once already, in the reduction as in the broadcast.
+        ("hierarchical_chain", 1.02),
+    ],
+)
+def test_an_allreduce_overlaps_its_reduction_and_its_broadcast(name: str, most: float, protocol: int) -> None:
+    """Many segments are under way in both directions, although each one's way up and down takes many latencies."""
+    node_of = [rank // 4 for rank in range(32)]
+    times = {}
+    for collective in ("reduce", "bcast", "allreduce"):
+        schedule = Schedule(Case(collective, name, 32, 400 * 8192, 8192), node_of)
+        times[collective] = seconds(schedule, node_of, 2e-5, 1e-9, 2e-10, protocol, over_ports=True)
+    assert times["allreduce"] < most * (times["reduce"] + times["bcast"])
+
+
+def test_simulations_place_processes_as_the_platform_says(tmp_path: Path) -> None:
+    """Cyclic placement makes a chain over nodes of a flat one, and changes nothing for a hierarchical one."""
+    times = {}
+    for platform in (load("gros"), placed(load("gros"), "cyclic")):
+        for name in ("chain", "hierarchical_chain"):
+            case = Case("bcast", name, 32, 2**20, 8192, processes_per_node=8)
+            with Store(tmp_path / "timings.sqlite") as store:
+                done = SimulationContext(store, ENGINES["schedule"]).simulate(platform, [case]).complete()
+            times[platform.title, name] = done.timings[case].seconds
+    flat, by_node, flat_cyclic, by_node_cyclic = times.values()
+    assert by_node_cyclic == pytest.approx(by_node)
+    assert flat_cyclic > 2 * flat
+
+
+def test_communicators_of_many_nodes_are_recorded() -> None:
+    schedule = Schedule(Case("allreduce", "hierarchical", 4096, 8, processes_per_node=32))
+    assert schedule.messages == 2 * 4095

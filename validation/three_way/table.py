@@ -35,8 +35,8 @@ def table_of(
 ) -> pd.DataFrame:
     """The comparison on a target; `simulated` has the timings of each engine, by the name of the source.
 
-    A measured time is the median of the launches' medians, so that launches which other work disturbed do not count; its
-    interval is that of the mean. Timings that failed, in measurement or simulation, are left out.
+    A measured time is the median of the launches' medians, so that launches disturbed by other work do not count, and
+    its interval is that of the mean. Timings that failed, in measurement or simulation, are left out.
     """
     timings = [timing for timing in (*measured, *builtin) if timing.ok]
     table = pd.DataFrame(

@@ -44,7 +44,7 @@ from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune, tune_by_engine
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED
-from collwise.validation.three_way.verdict import ALL, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
+from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
@@ -81,7 +81,11 @@ def write_models() -> None:
 
 
 def write_validation() -> None:
-    report, found = validation()
+    write_blocks(*validation())
+
+
+def write_blocks(report: str, found: dict[str, Any]) -> None:
+    """Writes the tables of a run into the page, and their summary into the README."""
     for page, name, block in (
         (DOCS / "validation.md", "validation", report),
         (README, "measured", measured_block(found)),
@@ -177,11 +181,16 @@ def validation() -> tuple[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["validate", "--testbed", "--output", folder, "--store", str(Path(folder, "t.sqlite")), "--json"]
         found = printed_by(arguments)
-        text = Path(folder, "validation.md").read_text(encoding="utf-8")
-        for picture in Path(folder).glob("validation-*.png"):
-            shutil.copy(picture, DOCS / "figures" / picture.name)
+        return report_of(Path(folder)), found
+
+
+def report_of(folder: Path) -> str:
+    """The tables of a run in that folder; its figures are copied to docs/figures."""
+    text = (folder / "validation.md").read_text(encoding="utf-8")
+    for picture in folder.glob("validation-*.png"):
+        shutil.copy(picture, DOCS / "figures" / picture.name)
     _, _, body = text.partition("\n\n")
-    return f"\n{body.replace('](validation-', '](figures/validation-')}\n", found
+    return f"\n{body.replace('](validation-', '](figures/validation-')}\n"
 
 
 def measured_block(found: dict[str, Any]) -> str:
@@ -191,15 +200,16 @@ def measured_block(found: dict[str, Any]) -> str:
     cases = sum(row["point"]["target"] == main for row in found["rows"])
     own = [one["slowdown"] for one in found["slowdowns"] if one["source"] == OWN and one["point"]["target"] == main]
 
-    def of_engine(source: str, name: str) -> str:
-        mean, worst = (of[source, ALL, quantity] for quantity in (MEAN_SLOWDOWN, WORST_SLOWDOWN))
-        return f"{name} {of[source, ALL, MEDIAN_ERROR]}, {mean} and {worst}"
+    def of_engine(source: str, name: str, sizes: str = ALL) -> str:
+        mean, worst = (of[source, sizes, quantity] for quantity in (MEAN_SLOWDOWN, WORST_SLOWDOWN))
+        return f"{name} {of[source, sizes, MEDIAN_ERROR]}, {mean} and {worst}"
 
     rate = main.partition("x")[2].removesuffix("M")
     text = (
         f"On 8 nodes at {rate} Mbit/s, calibrated by messages between two nodes alone: the median error of {cases} "
         f"measured times, and the slowdown of the choices against the best measured ones, on average and at worst, "
-        f"were {of_engine(SIMULATED, 'with SMPI')}, {of_engine(SCHEDULED, 'with the schedule engine')}; "
+        f"were {of_engine(SIMULATED, 'with SMPI')}, {of_engine(SCHEDULED, 'with the schedule engine')}, from 8 KiB on "
+        f"{of_engine(SIMULATED, 'with SMPI', LARGE)}, {of_engine(SCHEDULED, 'with the engine', LARGE)}; "
         f"{found['maker']}'s own choices were {percent_text(sum(own) / len(own))} slower on average: "
         "[docs/validation.md](docs/validation.md)."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,8 +114,8 @@ def test_a_chain_is_played_in_short(
     recorded = []
 
     class Counted(Schedule):
-        def __init__(self, case: Case) -> None:
-            super().__init__(case)
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
             recorded.append(self.messages)
 
     monkeypatch.setattr(pipelines, "Schedule", Counted)
@@ -127,14 +128,19 @@ def test_a_chain_is_played_in_short(
 
 @pytest.mark.parametrize("algorithm", SEGMENTED, ids=lambda one: f"{one.collective} {one.name}")
 def test_the_algorithm_has_a_repetition_under_a_model(monkeypatch: pytest.MonkeyPatch, algorithm: Algorithm) -> None:
-    """For all segmented algorithms without synchronous sends, whose repetitions may be longer than the message."""
+    """For all segmented algorithms but a few.
+
+    The repetitions of synchronous sends may be longer than the message. The allreduces by node wait for all their sends
+    at the end, and the allgather by node broadcasts what it gathered: their ends grow with the message.
+    """
     played = []
     monkeypatch.setattr(Schedule, "play", lambda self, network: played.append(network))
     procs = 6
     message_bytes = 1000 * steps_bytes(algorithm, procs) + 504
     case = Case(algorithm.collective, algorithm.name, procs, message_bytes, SEGMENT_BYTES)
     play_case(case, lambda sizes: NetworkTables.of_model(procs, sizes, 1e-5, 1 / RATE, overhead_seconds=1e-7))
-    assert not played or algorithm.name == "two_tree"
+    exempt = algorithm.name == "two_tree" or (algorithm.by_node and algorithm.collective in ("allreduce", "allgather"))
+    assert not played or exempt
 
 
 def test_a_slower_path_that_overtakes_later_is_seen() -> None:

@@ -103,7 +103,8 @@ def placed(platform: HostPlatform, placement: str) -> HostPlatform:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"--placement: {path} cannot be read ({problem}); valid: block, cyclic or a file") from None
+        why = getattr(problem, "strerror", None) or "not text"
+        raise UsageError(f"--placement: {path} cannot be read ({why}); valid: block, cyclic or a file") from None
     names = {name: position for position, name in enumerate(platform.hosts)}
     names |= {str(position): position for position in range(len(platform.hosts)) if str(position) not in names}
     found = []

@@ -125,7 +125,7 @@ def select(
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"the tolerance must be a number of percent from 0 on, not {tolerance}")
     if by_node and by == "predicted":
-        raise UsageError("by_node is for simulated times; no model has formulas for algorithms by node")
+        raise UsageError("by_node is for simulated times, by which alone algorithms by node are chosen")
     chosen = _candidates(arguments.collectives(collective), consumer, by_node)
     where = None if platform is None else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
@@ -222,6 +222,11 @@ def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -
     if not any(model.algorithms(name) for name in chosen):
         check_formulas(model.name, list(chosen))
     covered = {name: names for name, names in chosen.items() if model.algorithms(name)}
+    if not covered:  # parameters by collective, none of them for these
+        raise UsageError(
+            f"the parameters of model {model.name} have none for {', '.join(chosen)}; fit them: collwise fit --model "
+            f"{model.name} --collective {','.join(chosen)}"
+        )
     if without := [name for name in chosen if name not in covered]:
         note(f"{', '.join(without)}: model {model.name} has no formulas; left out")
     return covered

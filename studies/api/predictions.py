@@ -280,6 +280,11 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
         asked = tuple(dict.fromkeys((*asked, *covered)))
     missing = [name for name in asked if name not in covered]
     if len(missing) == len(asked):
+        if not covered and model.name == CRITICAL_PATH:
+            raise UsageError(
+                f"the parameters of model {model.name} have none for {collective}; fit them: collwise fit --model "
+                f"{model.name} --collective {collective}"
+            )
         known = f"; valid: {', '.join(covered)}" if covered else ""
         raise UsageError(f"model {model.name} has no formula for {collective} {', '.join(missing)}{known}")
     if missing:

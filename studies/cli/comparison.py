@@ -188,7 +188,7 @@ def select(
     if by == "simulated" and how["sampled"]:
         raise click.UsageError("--sampled is for --by predicted; simulated times are always sampled")
     if by == "predicted" and how["by_node"]:
-        raise click.UsageError("--by-node is for --by simulated; no model has formulas for algorithms by node")
+        raise click.UsageError("--by-node is for --by simulated: algorithms by node are chosen by simulated times only")
     with simulation.context() if by == "simulated" else nullcontext() as context:
         decisions = collwise.select(
             collectives, parameters, platform=platform, by=by, procs=procs, ppn=ppn, context=context, **how

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import CollwiseError, UsageError, unknown_name, warn
 from collwise.common.units import format_size
 from collwise.models import loading
 from collwise.models.critical_path import FORMAT as CRITICAL_PATH_FORMAT
@@ -23,6 +23,7 @@ from collwise.models.parameter_reading import read_document
 from collwise.models.plogp import PLogP
 from collwise.models.registry import CRITICAL_PATH, DEFAULT_MODEL, IMPLEMENTATION_AWARE, ModelKind
 from collwise.platforms import HostPlatform, load
+from collwise.platforms.placement import PlacedPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
@@ -208,7 +209,12 @@ def fitted_per_node(model: CollectiveModel) -> int | None:
 
 
 def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatform, ppn: int) -> None:
-    """Raises UsageError, naming the file, for a model of another platform or number of processes per node."""
+    """Raises UsageError, naming the file, for a model of another platform or number of processes per node.
+
+    Warns if ranks are placed otherwise than by blocks, with which parameters are fitted.
+    """
+    if isinstance(platform, PlacedPlatform):
+        warn(f"{file}: predictions are for ranks placed by blocks; --placement changes simulated times only")
     per_node = fitted_per_node(model)
     if model.platform != platform.name or per_node not in (None, ppn):
         fitted_with = "" if per_node is None else f" with {per_node} per node"

@@ -147,7 +147,7 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
         ),
         (
             ("select", "--collective", "bcast", "--parameters", "pyproject.toml", "--by-node"),
-            r"--by-node is for --by simulated; no model has formulas",
+            r"--by-node is for --by simulated: algorithms by node are chosen by simulated times",
         ),
         ((*MAP, "--procs", "4", "--models", "by_prts"), r"unknown model 'by_prts'; did you mean by_parts"),
         (

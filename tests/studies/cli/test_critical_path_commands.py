@@ -94,7 +94,10 @@ def test_report_decides_by_it(here: Path, capsys: Capture) -> None:
             "fit --platform boba --model critical_path --collective bcst",
             "unknown collective 'bcst'; did you mean bcast",
         ),
-        (f"predict --parameters {FILE} --collective scan --procs 4", "have none for scan; fit them: collwise fit --model"),
+        (
+            f"predict --parameters {FILE} --collective scan --procs 4",
+            "have none for scan; fit them: collwise fit --model",
+        ),
         (f"compare --platform gros --collective gather --procs 4 --parameters {FILE}", "parameters of platform 'boba'"),
         (
             f"compare --platform boba --ppn 2 --collective gather --procs 4 --parameters {FILE}",

@@ -103,11 +103,10 @@ class HostPlatform(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class ReorderedPlatform(HostPlatform):
-    """`base` with its hosts in another order: `order[r]` is the position in `base` of host r."""
+class DerivedPlatform(HostPlatform):
+    """A platform that is `base` with its ranks on other hosts; everything else is that of the base platform."""
 
     base: HostPlatform
-    order: tuple[int, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.base.name)
@@ -115,19 +114,13 @@ class ReorderedPlatform(HostPlatform):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Host names of the base platform in the new order."""
-        hosts = self.base.hosts
-        return tuple(hosts[position] for position in self.order)
+        """The same as for the base platform."""
+        return self.base.hosts
 
     @property
     def default_processes_per_node(self) -> int:
         """The same as for the base platform."""
         return self.base.default_processes_per_node
-
-    def reordered(self, order: Sequence[int]) -> ReorderedPlatform:
-        """The platform with another order of hosts, whose positions count in this platform's order."""
-        picked = super().reordered(order).order
-        return self.base.reordered([self.order[position] for position in picked])
 
     @property
     def heterogeneous(self) -> bool:
@@ -144,8 +137,26 @@ class ReorderedPlatform(HostPlatform):
         return self.base.smpi_options()
 
     def xml_text(self) -> str:
-        """The platform XML of the base platform: only the host file depends on the order."""
+        """The platform XML of the base platform: only the host file depends on where ranks are."""
         return self.base.xml_text()
+
+
+@dataclass(frozen=True, repr=False)
+class ReorderedPlatform(DerivedPlatform):
+    """`base` with its hosts in another order: `order[r]` is the position in `base` of host r."""
+
+    order: tuple[int, ...]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Host names of the base platform in the new order."""
+        hosts = self.base.hosts
+        return tuple(hosts[position] for position in self.order)
+
+    def reordered(self, order: Sequence[int]) -> ReorderedPlatform:
+        """The platform with another order of hosts, whose positions count in this platform's order."""
+        picked = super().reordered(order).order
+        return self.base.reordered([self.order[position] for position in picked])
 
     def digest(self) -> str:
         """The digest of the base platform if the order is unchanged; otherwise a digest of that and the order."""

@@ -20,7 +20,7 @@ _GIVEN = "the figures given to: collwise platforms new"
 
 @dataclass(frozen=True)
 class Node:
-    """What is in a node: CPUs (sockets), cores, memory domains, and the path between its processes.
+    """The contents of a node: CPUs (sockets), cores, memory domains, and the path between its processes.
 
     What is None gets the default of descriptions, or of the interconnect.
     """

@@ -8,54 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import UsageError, nearest_names, unknown_name
-from collwise.platforms.hosts import HostPlatform, ReorderedPlatform
+from collwise.platforms.hosts import DerivedPlatform, HostPlatform, ReorderedPlatform
 
 BLOCK, CYCLIC = "block", "cyclic"
 
 
 @dataclass(frozen=True, repr=False)
-class PlacedPlatform(HostPlatform):
+class PlacedPlatform(DerivedPlatform):
     """`base` with ranks placed otherwise than by blocks.
 
     Cyclic: rank r runs on node r modulo the number of nodes that P processes need. By file: rank r runs on the host at
     position `ranks[r]` of the base platform; `source` is the file's name.
     """
 
-    base: HostPlatform
     ranks: tuple[int, ...] = ()
     source: str = CYCLIC
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", self.base.name)
+        super().__post_init__()
         object.__setattr__(self, "title", f"{self.base.title}, placement {self.source}")
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The same as for the base platform."""
-        return self.base.hosts
-
-    @property
-    def default_processes_per_node(self) -> int:
-        """The same as for the base platform."""
-        return self.base.default_processes_per_node
-
-    @property
-    def heterogeneous(self) -> bool:
-        """Whether the nodes of the base platform differ."""
-        return self.base.heterogeneous
-
-    @property
-    def reduce_seconds_per_byte(self) -> float:
-        """The same as for the base platform."""
-        return self.base.reduce_seconds_per_byte
-
-    def smpi_options(self) -> dict[str, str]:
-        """The same as for the base platform."""
-        return self.base.smpi_options()
-
-    def xml_text(self) -> str:
-        """The platform XML of the base platform: only the host file depends on the placement."""
-        return self.base.xml_text()
 
     def digest(self) -> str:
         """A digest of the base platform and the placement."""

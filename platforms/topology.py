@@ -64,15 +64,16 @@ class Topology(ABC):
 
     @abstractmethod
     def vertex_name(self, nodes: int, vertex: int) -> str:
-        """What a vertex is: 'switch 3', 'core'."""
+        """The name of a vertex in pictures: 'switch 3', 'core'."""
 
     def longest_seconds(self, nodes: int, node_rate: float) -> float:
         """The largest latency of a route between switches."""
-        switches = self.switches(nodes)
         cables = self.cables(nodes, node_rate)
-        # The last switch is the farthest from the first, except on rings, where it is the one halfway around.
-        far = [switches - 1] if not isinstance(self, Torus) else [self.halfway]
-        return max(sum(cables[link // 2].latency_seconds for link in self.route(nodes, 0, end)) for end in far)
+        return sum(cables[link // 2].latency_seconds for link in self.route(nodes, 0, self.farthest(nodes)))
+
+    def farthest(self, nodes: int) -> int:
+        """The switch that is farthest from switch 0."""
+        return self.switches(nodes) - 1
 
 
 @dataclass(frozen=True)
@@ -192,9 +193,8 @@ class Torus(Topology):
         """The nodes of the whole grid."""
         return math.prod(self.dimensions) * self.nodes_per_switch
 
-    @property
-    def halfway(self) -> int:
-        """The switch that is farthest from switch 0."""
+    def farthest(self, nodes: int) -> int:
+        """The switch halfway around every ring."""
         return sum(length // 2 * stride for length, stride in zip(self.dimensions, self.strides, strict=True))
 
     @property

@@ -18,10 +18,8 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.models.piecewise import Array
 from collwise.platforms import HostPlatform, load
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
@@ -31,6 +29,7 @@ from collwise.simulator.timing import Case
 from collwise.studies.cli.output import print_table
 from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.validation.fitting.models_by_name import models_on
+from collwise.validation.fitting.scheduled_model import PlayedModel
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.evaluation import Evaluation, Score, evaluate
 
@@ -48,7 +47,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Engine:
+class Engine(PlayedModel):
     """The schedule engine on a platform, as a model that predicts every algorithm. Is a CollectiveModel."""
 
     on: HostPlatform
@@ -64,32 +63,13 @@ class Engine:
         """The platform's name."""
         return self.on.name
 
-    def algorithms(self, collective: str) -> tuple[str, ...]:
-        """All algorithms of the catalogue."""
-        return tuple(Catalogue.load().collective(collective).algorithms)
-
-    def predict(
-        self,
-        collective: str,
-        algorithm: str,
-        procs: ArrayLike,
-        message_bytes: ArrayLike,
-        segment_bytes: ArrayLike = 0,
-        fanout: int = 0,
-    ) -> Array:
-        """Seconds at every (P, m); nan where the algorithm does not run on P processes."""
-        points = np.broadcast_arrays(procs, message_bytes, segment_bytes)
-        found = [
-            seconds(self, Case(collective, algorithm, int(p), int(m), int(cut), fanout))
-            for p, m, cut in zip(*(np.ravel(one) for one in points), strict=True)
-        ]
-        return np.array(found).reshape(points[0].shape)
+    def seconds(self, case: Case) -> float:
+        """The seconds of a case, played once."""
+        return played(self, case)
 
 
 @cache
-def seconds(engine: Engine, case: Case) -> float:
-    if Catalogue.load().algorithm(case.collective, case.algorithm).objection(case.procs):
-        return float("nan")
+def played(engine: Engine, case: Case) -> float:
     schedule = Schedule(case)
     return schedule.play(network_tables(engine.on, case.procs, 1, schedule.sizes, engine.like_smpi)).seconds
 

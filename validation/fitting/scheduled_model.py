@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -91,8 +92,45 @@ def _costs(parameters: Parameters, m: Array, classes: int) -> _Costs:
     return send, receive, 0.0, np.maximum(plogp.latency_seconds + gap - send - receive, 0.0), gap
 
 
+class PlayedModel(ABC):
+    """A model that plays the schedule of each case, and so predicts every algorithm of the catalogue."""
+
+    @abstractmethod
+    def seconds(self, case: Case) -> float:
+        """The seconds of a case that its algorithm can run; nan if there is no prediction."""
+
+    def algorithms(self, collective: str) -> tuple[str, ...]:
+        """All algorithms of the catalogue."""
+        return tuple(Catalogue.load().collective(collective).algorithms)
+
+    def predict(
+        self,
+        collective: str,
+        algorithm: str,
+        procs: ArrayLike,
+        message_bytes: ArrayLike,
+        segment_bytes: ArrayLike = 0,
+        fanout: int = 0,
+    ) -> Array:
+        """Seconds at every (P, m), as `CollectiveModel.predict`.
+
+        nan where the algorithm does not run on P processes, or there is no prediction.
+        """
+        entry = Catalogue.load().algorithm(collective, algorithm)
+        points = np.broadcast_arrays(procs, message_bytes, segment_bytes)
+        found = [
+            np.nan
+            if entry.objection(int(p))
+            else self.seconds(
+                Case(collective, algorithm, int(p), int(m), int(cut) if entry.part_parameter else 0, fanout)
+            )
+            for p, m, cut in zip(*(np.ravel(one) for one in points), strict=True)
+        ]
+        return np.array(found).reshape(points[0].shape)
+
+
 @dataclass(frozen=True)
-class ScheduledModel:
+class ScheduledModel(PlayedModel):
     """A point-to-point model that predicts every algorithm of the catalogue from its schedule. Is a CollectiveModel."""
 
     base: PointToPointModel
@@ -114,36 +152,11 @@ class ScheduledModel:
         """The platform that the parameters were fitted on."""
         return self.base.platform
 
-    def algorithms(self, collective: str) -> tuple[str, ...]:
-        """All algorithms of the catalogue."""
-        return tuple(Catalogue.load().collective(collective).algorithms)
-
-    def predict(
-        self,
-        collective: str,
-        algorithm: str,
-        procs: ArrayLike,
-        message_bytes: ArrayLike,
-        segment_bytes: ArrayLike = 0,
-        fanout: int = 0,
-    ) -> Array:
-        """Seconds at every (P, m), as `CollectiveModel.predict`; nan where the algorithm does not run on P processes.
-
-        Also nan beyond the processors of a heterogeneous model.
-        """
-        entry = Catalogue.load().algorithm(collective, algorithm)
-        points = np.broadcast_arrays(procs, message_bytes, segment_bytes)
-        seconds = [
-            self._seconds(Case(collective, algorithm, int(p), int(m), int(cut) if entry.part_parameter else 0, fanout))
-            for p, m, cut in zip(*(np.ravel(one) for one in points), strict=True)
-        ]
-        return np.array(seconds).reshape(points[0].shape)
-
-    def _seconds(self, case: Case) -> float:
-        beyond = self.base.parameters.heterogeneous and case.procs > self.base.most_procs
-        if beyond or Catalogue.load().algorithm(case.collective, case.algorithm).objection(case.procs):
-            return float("nan")
+    def seconds(self, case: Case) -> float:
+        """The seconds of a case; nan beyond the processors of a heterogeneous model."""
         base = self.base
+        if base.parameters.heterogeneous and case.procs > base.most_procs:
+            return float("nan")
         return play_case(
             case, lambda sizes: model_tables(base.parameters, case.procs, sizes, base.reduce_seconds_per_byte)
         ).seconds

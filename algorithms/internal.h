@@ -247,7 +247,7 @@ typedef struct {
     MPI_Comm comm;
 } collwise_leaders;
 
-/* What is kept with a private communicator, and the communicators made of it so far. */
+/* The hierarchy of a private communicator: its nodes, and the communicators made of it so far. */
 typedef struct {
     collwise_nodes *nodes;
     MPI_Comm node;

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What a member of a communicator asks for. */
+/* The request of a member of a communicator. */
 typedef struct {
     int colour, key, rank;
 } wish;

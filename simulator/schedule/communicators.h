@@ -11,7 +11,7 @@ typedef struct communicators communicators;
 communicators *communicators_make(int procs);
 void communicators_free(communicators *of);
 
-/* How many members it has, 0 if there is no such communicator. */
+/* The number of its members, 0 if there is no such communicator. */
 int communicators_size(const communicators *of, int number);
 /* A member's rank in the world, and the rank of a process of the world, which is -1 if it is no member. */
 int communicators_member(const communicators *of, int number, int rank);

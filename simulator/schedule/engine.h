@@ -105,7 +105,7 @@ typedef struct {
     int32_t last; /* of the critical path, NONE if that is empty */
 } schedule_trace;
 
-/* What a time was decided by: of two times the later one or the earlier one counts. An event at a port or link is
+/* A comparison that decided a time: of two times the later one or the earlier one counts. An event at a port or link is
  * compared with the one before it, and bytes of a token bucket as seconds at the port's rate. Comparisons of one
  * entity, such as a process or one side of a connection, are made in an order that does not depend on those of others.
  */

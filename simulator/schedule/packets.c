@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the sender knows of a packet that it has sent. */
+/* The sender's knowledge of a packet that it has sent. */
 typedef enum { SENT, LOST, SENT_AGAIN, ACKNOWLEDGED } knowledge;
 
 typedef struct {

@@ -24,7 +24,7 @@ typedef struct packets packets;
 /* The kinds of events of packets, above those of ports. */
 enum { PACKETS_START = MOST_STAGES, PACKETS_PORT_FREE, PACKETS_REACH, PACKETS_ACKNOWLEDGED, PACKETS_TIME_OUT };
 
-/* For ports and links with those numbers, whose costs packets_set_link then gives. */
+/* Packets on so many ports and links, whose costs packets_set_link then gives. */
 packets *packets_make(play *all, size_t links, events *to);
 void packets_set_link(packets *of, size_t number, double rate, double burst_bytes, int32_t opposite);
 void packets_free(packets *of);

@@ -62,7 +62,8 @@ typedef struct {
 
 typedef struct ports ports;
 
-/* What is compared, and for which entity (schedule_comparison). Those of a connection have a number for each stage. */
+/* The kinds of comparisons, and the entity of each (schedule_comparison). Those of a connection have a number for each
+ * stage. */
 typedef enum {
     COMPARED_CLOCK,   /* of a process: its clock and what it waited for */
     COMPARED_ORDER,   /* of a process: what it waited for and what it takes next */

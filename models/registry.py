@@ -246,6 +246,14 @@ def coverage(collectives: Sequence[str] = ()) -> list[Coverage]:
     ]
 
 
+def no_parameters(model: str, collectives: Sequence[str]) -> UsageError:
+    """The error for a fitted model whose parameters, of each collective its own, have none for these."""
+    return UsageError(
+        f"the parameters of model {model} have none for {', '.join(collectives)}; fit them: collwise fit --model "
+        f"{model} --collective {','.join(collectives)}"
+    )
+
+
 def check_formulas(model: str, collectives: Sequence[str]) -> None:
     """Raises UsageError naming those of the collectives that the model has no formulas for."""
     kind = ModelKind.parse(model)

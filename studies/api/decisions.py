@@ -217,16 +217,13 @@ def _candidates(collectives: Sequence[str], consumer: str | None, by_node: bool)
 
 def _with_formulas(model: CollectiveModel, chosen: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """The collectives that the model has formulas for; the others are named, and an error if these are all."""
-    from collwise.models.registry import check_formulas
+    from collwise.models.registry import check_formulas, no_parameters
 
     if not any(model.algorithms(name) for name in chosen):
         check_formulas(model.name, list(chosen))
     covered = {name: names for name, names in chosen.items() if model.algorithms(name)}
     if not covered:  # parameters by collective, none of them for these
-        raise UsageError(
-            f"the parameters of model {model.name} have none for {', '.join(chosen)}; fit them: collwise fit --model "
-            f"{model.name} --collective {','.join(chosen)}"
-        )
+        raise no_parameters(model.name, list(chosen))
     if without := [name for name in chosen if name not in covered]:
         note(f"{', '.join(without)}: model {model.name} has no formulas; left out")
     return covered

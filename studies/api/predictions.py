@@ -21,7 +21,7 @@ from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.loading import implementation_aware_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
-from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE
+from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, no_parameters
 from collwise.platforms import HostPlatform
 from collwise.validation.selection.defaults import sizes_of
 
@@ -281,10 +281,7 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
     missing = [name for name in asked if name not in covered]
     if len(missing) == len(asked):
         if not covered and model.name == CRITICAL_PATH:
-            raise UsageError(
-                f"the parameters of model {model.name} have none for {collective}; fit them: collwise fit --model "
-                f"{model.name} --collective {collective}"
-            )
+            raise no_parameters(model.name, [collective])
         known = f"; valid: {', '.join(covered)}" if covered else ""
         raise UsageError(f"model {model.name} has no formula for {collective} {', '.join(missing)}{known}")
     if missing:

@@ -372,6 +372,10 @@ class Schedule:
         """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
         return self._play(network)
 
+    def play_many(self, networks: Sequence[NetworkTables]) -> list[Played]:
+        """The times on several networks, those of `play` on each, and its errors."""
+        return [self.play(network) for network in networks]
+
     def play_compared(self, network: NetworkTables) -> tuple[Played, npt.NDArray[np.void]]:
         """The times on a network, and all comparisons that decided them. Raises the errors of `play`."""
         log = _Log()

@@ -19,7 +19,7 @@ those of the whole pipeline in all three plays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +31,9 @@ from collwise.simulator.schedule.shared import NodeOf, recorded, segmented_bytes
 from collwise.simulator.timing import Case
 
 Sizes = npt.NDArray[np.uint64]
+
+TablesOf = Callable[[Sizes], NetworkTables]
+"""A network: its tables for messages of given sizes."""
 
 KnownPlay = tuple[Schedule, Sizes, Played]
 """A schedule, the sizes with which it was played, and its times."""
@@ -58,7 +61,7 @@ _EXACT = 1e-12
 
 def play_case(
     case: Case,
-    tables_of: Callable[[Sizes], NetworkTables],
+    tables_of: TablesOf,
     known: list[KnownPlay] | None = None,
     node_of: NodeOf = None,
 ) -> Played:
@@ -68,11 +71,9 @@ def play_case(
     `node_of` is the node of each process, by default placed by blocks.
     Raises UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
     """
-    for period_bytes in (period * _bytes_a_step(case) for period in PERIODS):
-        if 0 < _LONGER * period_bytes <= case.message_bytes:
-            found = _extrapolated(case, period_bytes, tables_of, node_of)
-            if found is not None:
-                return found
+    extrapolated = _by_periods(case, tables_of, node_of)
+    if extrapolated is not None:
+        return extrapolated
     schedule, sizes = recorded(case, node_of)
     for other, other_sizes, played in known or ():
         if np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
@@ -81,6 +82,32 @@ def play_case(
     if known is not None:
         known.append((schedule, sizes, played))
     return played
+
+
+def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf = None) -> list[Played]:
+    """The times of a case on several networks, such as a platform and changes of it, or sets of parameters.
+
+    They are those that `play_case` finds on each network. The case is recorded once, and its schedule played on all of
+    them by one call of `Schedule.play_many`, but for a long pipeline, which is extrapolated on each. The processes must
+    be on the same nodes in all networks. Raises the errors of `play_case`.
+    """
+    found = [_by_periods(case, tables_of, node_of) for tables_of in networks]
+    others = [position for position, played in enumerate(found) if played is None]
+    if others:
+        schedule, sizes = recorded(case, node_of)
+        for position, played in zip(others, schedule.play_many([networks[at](sizes) for at in others]), strict=True):
+            found[position] = played
+    return [played for played in found if played is not None]
+
+
+def _by_periods(case: Case, tables_of: TablesOf, node_of: NodeOf) -> Played | None:
+    """The times of a long pipeline from short ones; None if the case is none, or no repetition is found."""
+    for period_bytes in (period * _bytes_a_step(case) for period in PERIODS):
+        if 0 < _LONGER * period_bytes <= case.message_bytes:
+            found = _extrapolated(case, period_bytes, tables_of, node_of)
+            if found is not None:
+                return found
+    return None
 
 
 def _bytes_a_step(case: Case) -> int:
@@ -94,9 +121,7 @@ def _bytes_a_step(case: Case) -> int:
     return segmented_bytes(case)
 
 
-def _extrapolated(
-    case: Case, period_bytes: int, tables_of: Callable[[Sizes], NetworkTables], node_of: NodeOf
-) -> Played | None:
+def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: NodeOf) -> Played | None:
     """The times if three short pipelines show that they grow evenly."""
     periods = case.message_bytes // period_bytes - PERIODS_BEFORE
     shortest = case.message_bytes - periods * period_bytes

@@ -132,6 +132,11 @@ typedef struct {
  * of all processes, and `log` all comparisons; schedule_trace_free and schedule_log_free free them. */
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
                               schedule_trace *trace, schedule_log *log);
+/* The same, without trace and log, on several networks: `ends`, unless it is NULL, has the processes of one network
+ * after those of another. Point-to-point models in succession with the same nodes and protocols are played in one pass.
+ */
+void schedule_play_many(const schedule *played, const schedule_network *const *networks, size_t count, int root,
+                        double *ends, schedule_result *results);
 void schedule_trace_free(schedule_trace *trace);
 void schedule_log_free(schedule_log *log);
 

@@ -373,8 +373,18 @@ class Schedule:
         return self._play(network)
 
     def play_many(self, networks: Sequence[NetworkTables]) -> list[Played]:
-        """The times on several networks, those of `play` on each, and its errors."""
-        return [self.play(network) for network in networks]
+        """The times on several networks, those of `play` on each, and its errors.
+
+        Point-to-point models in succession whose nodes and protocols are the same are played in one pass.
+        """
+        made = [network._structure() for network in networks]
+        count = len(made)
+        pointers = (ctypes.POINTER(_Network) * count)(*(ctypes.pointer(structure) for structure, _ in made))
+        ends, results = np.zeros((count, self.procs)), (_Result * count)()
+        self._library.schedule_play_many(
+            self._made, pointers, count, self.root, ends.ctypes.data_as(ctypes.POINTER(c_double)), results
+        )
+        return [_played(result, row) for result, row in zip(results, ends, strict=True)]
 
     def play_compared(self, network: NetworkTables) -> tuple[Played, npt.NDArray[np.void]]:
         """The times on a network, and all comparisons that decided them. Raises the errors of `play`."""
@@ -425,9 +435,14 @@ class Schedule:
             None if log is None else ctypes.byref(log),
         )
         del alive
-        if result.failed:
-            raise CollwiseError(result.problem.decode())
-        return Played(result.seconds, result.root_seconds, ends, result.lost_packets, result.time_outs)
+        return _played(result, ends)
+
+
+def _played(result: _Result, ends: Doubles) -> Played:
+    """The times that the engine found. Raises CollwiseError if it found a problem."""
+    if result.failed:
+        raise CollwiseError(result.problem.decode())
+    return Played(result.seconds, result.root_seconds, ends, result.lost_packets, result.time_outs)
 
 
 @cache
@@ -452,6 +467,15 @@ def _library() -> ctypes.CDLL:
         ctypes.POINTER(_Trace),
         ctypes.POINTER(_Log),
     ]
+    library.schedule_play_many.argtypes = [
+        ctypes.POINTER(_Schedule),
+        ctypes.POINTER(ctypes.POINTER(_Network)),
+        c_size_t,
+        c_int,
+        ctypes.POINTER(c_double),
+        ctypes.POINTER(_Result),
+    ]
+    library.schedule_play_many.restype = None
     library.schedule_trace_free.argtypes = [ctypes.POINTER(_Trace)]
     library.schedule_trace_free.restype = None
     library.schedule_log_free.argtypes = [ctypes.POINTER(_Log)]

@@ -659,12 +659,13 @@ static void set_result(schedule_result *result, double *ends, const double *seco
 
 /* Plays what waits for events, is traced or compared, or fails. */
 static schedule_result play_by_events(const schedule *played, const schedule_network *network, int root, double *ends,
-                                      schedule_trace *trace, schedule_log *log) {
+                                      double most_seconds, schedule_trace *trace, schedule_log *log) {
     play *all = calloc(1, sizeof *all);
     if (all == NULL) {
         return (schedule_result){.failed = 1, .problem = "out of memory"};
     }
-    *all = (play){.trace = trace,
+    *all = (play){.most_seconds = most_seconds,
+                  .trace = trace,
                   .log = log,
                   .played = played,
                   .network = network,
@@ -710,10 +711,18 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
         *log = (schedule_log){0};
     }
     if (trace != NULL || log != NULL || !models_can_play(network)) {
-        return play_by_events(played, network, root, ends, trace, log);
+        return play_by_events(played, network, root, ends, INFINITY, trace, log);
     }
     schedule_play_many(played, &network, 1, root, ends, &result);
     return result;
+}
+
+schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
+                                     double most_seconds) {
+    if (models_can_play(network)) {
+        return schedule_play(played, network, root, ends, NULL, NULL);
+    }
+    return play_by_events(played, network, root, ends, most_seconds, NULL, NULL);
 }
 
 void schedule_play_many(const schedule *played, const schedule_network *const *networks, size_t count, int root,
@@ -731,7 +740,7 @@ void schedule_play_many(const schedule *played, const schedule_network *const *n
             if (is_done) {
                 set_result(&results[first + set], own_ends, rows + set, sets, period, played->procs, root);
             } else {
-                results[first + set] = play_by_events(played, some[set], root, own_ends, NULL, NULL);
+                results[first + set] = play_by_events(played, some[set], root, own_ends, INFINITY, NULL, NULL);
             }
         }
         free(rows);

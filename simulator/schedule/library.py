@@ -64,6 +64,7 @@ class _Result(ctypes.Structure):
         ("root_seconds", c_double),
         ("lost_packets", c_uint64),
         ("time_outs", c_uint64),
+        ("is_longer", c_int),
         ("failed", c_int),
         ("problem", ctypes.c_char * 160),
     )
@@ -372,6 +373,21 @@ class Schedule:
         """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
         return self._play(network)
 
+    def play_within(self, network: NetworkTables, most_seconds: float) -> Played | None:
+        """The times on a network; None as soon as it is clear that they are more than `most_seconds`.
+
+        Only over ports with unlimited buffers that is clear before the end; elsewhere the times may be longer. Raises
+        the errors of `play`, unless they would come later.
+        """
+        structure, alive = network._structure()
+        ends = np.zeros(self.procs)
+        pointer = ends.ctypes.data_as(ctypes.POINTER(c_double))
+        result = self._library.schedule_play_within(
+            self._made, ctypes.byref(structure), self.root, pointer, most_seconds
+        )
+        del alive
+        return None if result.is_longer else _played(result, ends)
+
     def play_many(self, networks: Sequence[NetworkTables]) -> list[Played]:
         """The times on several networks, those of `play` on each, and its errors.
 
@@ -466,6 +482,14 @@ def _library() -> ctypes.CDLL:
         ctypes.POINTER(c_double),
         ctypes.POINTER(_Trace),
         ctypes.POINTER(_Log),
+    ]
+    library.schedule_play_within.restype = _Result
+    library.schedule_play_within.argtypes = [
+        ctypes.POINTER(_Schedule),
+        ctypes.POINTER(_Network),
+        c_int,
+        ctypes.POINTER(c_double),
+        c_double,
     ]
     library.schedule_play_many.argtypes = [
         ctypes.POINTER(_Schedule),

@@ -111,6 +111,7 @@ typedef struct {
     schedule_log *log;     /* NULL if none is wanted */
     ports *ports;          /* NULL for point-to-point models */
     double now;            /* the time that events have reached */
+    double most_seconds;   /* after which playing may stop */
     jmp_buf give_up;
     schedule_result result;
 } play;

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import tomli_w
 
@@ -51,7 +52,7 @@ class Changed:
 
 
 def parse_change(text: str) -> Change:
-    """The change that 'NAME=VALUE' says; its value is read later, by `changed`. Raises UsageError for an unknown name."""
+    """The change that 'NAME=VALUE' says; `changed` reads its value. Raises UsageError for an unknown name."""
     name, equals, value = (part.strip() for part in text.partition("="))
     if name not in CHANGES:
         raise unknown_name("change", name, CHANGES)
@@ -268,7 +269,7 @@ def _overheads(platform: Described, text: str) -> Described:
         return replace(platform, node_types=tuple(_slower(kind, factor) for kind in platform.node_types))
     if not _has_overheads(own):
         raise UsageError(f"platform '{platform.name}' has no overheads (os, or, ois) (valid: a time, overheads=1us)")
-    rows = {
+    rows: dict[str, Any] = {
         name: tuple((start, base * factor, per_byte * factor) for start, base, per_byte in getattr(own, name))
         for name in ("os", "or_", "ois")
     }
@@ -305,7 +306,7 @@ def _eager_limit(platform: Described, text: str) -> Described:
         raise UsageError(f"the threshold can be moved from {before} B to at least 1 B (valid: 128KiB)")
 
     names = ("latency_factor", "bandwidth_factor", "os", "or_", "ois")
-    moved = {}
+    moved: dict[str, Any] = {}
     for name in names:
         rows = getattr(own, name)
         starts = [row[0] for row in rows]
@@ -367,7 +368,8 @@ def _toml_value(text: str) -> object:
 
 
 def _oversubscription(platform: Described, text: str) -> Described:
-    topology = _homogeneous(platform, "topology").topology
+    single = _homogeneous(platform, "topology")
+    topology = single.topology
     if not isinstance(topology, FatTree):
         raise UsageError(
             f"platform '{platform.name}' is no fat tree (valid: first a change such as "
@@ -375,7 +377,7 @@ def _oversubscription(platform: Described, text: str) -> Described:
         )
     factor = _factor(text)
     return replace(
-        platform,
+        single,
         topology=replace(
             topology, oversubscription=_positive(text, text) if factor is None else topology.oversubscription * factor
         ),

@@ -134,10 +134,10 @@ def _count_ticks(procs: Sequence[int]) -> list[int]:
 
 def _edges(procs: Sequence[int], sizes: Sequence[int]) -> tuple[Array, Array]:
     """The borders of the cells: of sizes, and of process counts."""
-    return borders(sizes), borders(procs)
+    return _borders(sizes), _borders(procs)
 
 
-def borders(centres: Sequence[int]) -> Array:
+def _borders(centres: Sequence[int]) -> Array:
     """The borders of cells around centres, one more than these, midway in logarithms."""
     values = np.log(centres)
     if len(values) == 1:

@@ -12,11 +12,11 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import QuadMesh
 from matplotlib.colors import ListedColormap, LogNorm, Normalize, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from PIL import Image
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
@@ -116,24 +116,25 @@ def sweep_figure(
 def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure:
     """The best choice over the factor and P, for one message size."""
     best = sweep.best[:, :, sweep.grid.message_bytes.index(message_bytes)].T
-    used = _used(sweep.choices, best)
+    crossed = np.array([[sweep.choices.index(one.above) for one in sweep.crossovers]], dtype=np.int64)
+    used = _used(sweep.choices, best, crossed)
     colours = _colours(sweep.grid.collective, [sweep.choices[index] for index in used])
     rows = len(sweep.grid.procs)
     figure, axis = plt.subplots(figsize=(8.4, 1.9 + 0.28 * rows))
-    axis.pcolormesh(
-        borders(sweep.factors.values), np.arange(rows + 1), _numbered(best, used), cmap=ListedColormap(colours),
-        vmin=-0.5, vmax=len(used) - 0.5,
-    )  # fmt: skip
-    for crossing in sweep.crossovers:
-        if crossing.message_bytes == message_bytes:
-            row = sweep.grid.procs.index(crossing.procs)
-            axis.text(
-                crossing.factor, row + 0.5, f" x{crossing.factor:.2g}", va="center", fontsize=8.5,
-                color=_ink(colours[used.index(sweep.choices.index(crossing.above))])
-                if sweep.choices.index(crossing.above) in used else "black",
-            )  # fmt: skip
+    low, high = sweep.factors.values[0], sweep.factors.values[-1]
+    for row, procs in enumerate(sweep.grid.procs):
+        mine = [one for one in sweep.crossovers if (one.procs, one.message_bytes) == (procs, message_bytes)]
+        starts = [(low, int(best[row, 0])), *((one.factor, sweep.choices.index(one.above)) for one in mine)]
+        for (start, index), end in zip(starts, [*(one.factor for one in mine), high], strict=True):
+            if index in used:
+                axis.barh(row + 0.5, end - start, left=start, height=1, color=colours[used.index(index)], linewidth=0)
+        for start, index in starts[1:]:
+            ink = _ink(colours[used.index(index)]) if index in used else "black"
+            axis.text(start, row + 0.5, f" x{start:.2g}", va="center", fontsize=8.5, color=ink)
+    axis.set_ylim(0, rows)
     axis.set_yticks(np.arange(rows) + 0.5, [str(count) for count in sweep.grid.procs])
-    axis.grid(False)
+    axis.grid(axis="y", visible=False)
+    axis.set_axisbelow(False)
     axis.set_ylabel("processes P")
     _factor_axis(axis, sweep, unit)
     figure.legend(
@@ -175,20 +176,21 @@ class LiveFigure:
             handles=_patches([choice.label for choice in choices], colours), loc="outside right upper", title="choice",
             alignment="left", fontsize=8.5,
         )  # fmt: skip
+        for mesh in (self._best, self._ratio):
+            mesh.set_animated(True)  # not part of the background
         self._canvas.draw()
-        self._figure.set_layout_engine("none")
+        self._background = self._canvas.copy_from_bbox(self._figure.bbox)
 
     def draw(self, best: Indices, ratio: Array) -> bytes:
         """The figure as a PNG file's bytes."""
-        self._set(self._best, np.where(best == NOBODY, np.nan, best))
-        self._set(self._ratio, ratio)
+        self._canvas.restore_region(self._background)
+        for mesh, values in ((self._best, np.where(best == NOBODY, np.nan, best)), (self._ratio, ratio)):
+            mesh.set_array(np.ma.masked_invalid(values))
+            mesh.axes.draw_artist(mesh)
         picture = io.BytesIO()
-        self._canvas.print_png(picture)
+        # Fast compression: a slider waits for the picture.
+        Image.fromarray(np.asarray(self._canvas.buffer_rgba())).save(picture, "png", compress_level=1)
         return picture.getvalue()
-
-    @staticmethod
-    def _set(mesh: QuadMesh, values: Array) -> None:
-        mesh.set_array(np.ma.masked_invalid(values))
 
 
 # --- Cells ------------------------------------------------------------------------------------------------------------
@@ -273,13 +275,6 @@ def _label_cells(axes: np.ndarray, procs: Sequence[int], message_bytes: Sequence
 
 
 # --- Sweeps -----------------------------------------------------------------------------------------------------------
-
-
-def borders(factors: Sequence[float]) -> Array:
-    """The borders of cells around factors, midway in logarithms; the outer ones are the outer factors."""
-    values = np.log(np.array(factors))
-    middles = (values[1:] + values[:-1]) / 2
-    return np.exp(np.concatenate([values[:1], middles, values[-1:]]))
 
 
 def _factor_axis(axis: Axes, sweep: Sweep, unit: str) -> None:

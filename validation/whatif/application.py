@@ -85,7 +85,7 @@ def read_report(path: Path) -> list[Calls]:
     starts = [number for number, line in enumerate(lines) if line.startswith(_HEAD)]
     if not starts:
         raise UsageError(f"{path}: no report of libcollwise (make one: collwise run --report, docs/interposing.md)")
-    found = []
+    found: list[Calls] = []
     for number, line in enumerate(lines[starts[-1] + 2 :], start=starts[-1] + 3):
         match = _LINE.fullmatch(line)
         if match is None:

@@ -9,9 +9,10 @@ costs most is not played:
 - A pipeline of many segments takes as much longer with each further period as three short ones show; its error is what
   their differences differ by, for all periods that are left out. Unlike pipelines.py no comparison of times is made.
 
-Either kind has an error of 0.2 % at least, since messages of unequal size share ports a little otherwise than equal
-ones, and a pipeline may have found its rate only nearly. benchmarks/whatif_map.py compares them with exact times. All
-other times are exact: those of `play_case`.
+The first have an error of 0.2 % at least, since messages of unequal size share ports a little otherwise than equal
+ones, the second one of 1 %: a pipeline may have found its rate only nearly. benchmarks/whatif_map.py compares both with
+exact times. All other times are exact: those of `play_case`. So are all on nodes that differ or have several processes
+each, and over links between switches, where processes are rarely alike, and pipelines find their rates late.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ from collwise.simulator.timing import Case
 TablesFor = Callable[[int, Sizes], NetworkTables]
 """The tables of a network for a process count and message sizes."""
 
-_LEAST_SEGMENTS = 128
+_LEAST_SEGMENTS = 192
 """Shorter pipelines are played whole."""
 
-_PERIOD, _PERIODS_BEFORE = 8, 3
+_PERIOD, _PERIODS_BEFORE = 8, 5
 """Segments by which the three short pipelines differ, and the least number of such periods in the shortest."""
 
 _FEW_MESSAGES = 500
 """Schedules of so few messages are played as they are."""
 
-_ALLOWANCE = 0.002
-"""The least error of a time that is not exact, relative to the time."""
+_UNEVEN, _PIPELINE = 0.002, 0.01
+"""The least error of a time that is not exact, relative to the time: of uneven blocks, and of long pipelines."""
 
 _ELEMENT_BYTES = 8
 _PROBLEM_BYTES = 200
@@ -112,28 +113,34 @@ class _Group:
 _MOST_TERMS = 3
 
 _Terms = Sequence[tuple[int, float, float]]
-"""Plays by position, with their weights in a case's time and in its error."""
+"""Plays by position, with their weights in a case's time and in its error: one where the time is exact, two for uneven
+blocks, three for a long pipeline."""
 
 
 class LiveCases:
     """Recorded cases, whose times on any network follow in one call of `times`."""
 
-    def __init__(self, cases: Sequence[Case], node_of: Callable[[int], NodeOf], jobs: int | None = None) -> None:
+    def __init__(
+        self, cases: Sequence[Case], node_of: Callable[[int], NodeOf], jobs: int | None = None, exact: bool = False
+    ) -> None:
         """Records the cases; `node_of` gives the node of each process for a process count.
 
-        `jobs` is the number of threads, by default one per core. Raises UsageError if an algorithm does not run on its
-        case.
+        `jobs` is the number of threads, by default one per core; `exact` plays every case whole. Raises UsageError if
+        an algorithm does not run on its case.
         """
         self._jobs = jobs or os.cpu_count() or 1
         self._groups: dict[int, _Group] = {}
-        self._node_of = node_of
+        self._node_of, self._exact = node_of, exact
         shape = (len(cases), _MOST_TERMS)
         self._procs = np.array([case.procs for case in cases])
         self._plays, self._weights, self._error_weights = np.zeros(shape, np.intp), np.zeros(shape), np.zeros(shape)
+        self._least_errors = np.zeros(len(cases))
         # Cases of one algorithm and process count share recordings, of which few are kept.
         order = sorted(range(len(cases)), key=lambda number: (cases[number].procs, cases[number].algorithm))
         for number in order:
-            for at, (play, weight, error_weight) in enumerate(self._terms(cases[number])):
+            terms = self._terms(cases[number])
+            self._least_errors[number] = (0.0, 0.0, _UNEVEN, _PIPELINE)[len(terms)]
+            for at, (play, weight, error_weight) in enumerate(terms):
                 self._plays[number, at] = play
                 self._weights[number, at], self._error_weights[number, at] = weight, error_weight
         for group in self._groups.values():
@@ -155,7 +162,11 @@ class LiveCases:
         return sum(one.memory_bytes for group in self._groups.values() for one in {*group.schedules})
 
     def times(self, tables_for: TablesFor) -> LiveTimes:
-        """The times of all cases on a network. Raises CollwiseError if one fails."""
+        """The times of all cases on a network.
+
+        Unless all cases are exact, its nodes are alike and at one switch, with one process each. Raises CollwiseError
+        if one fails.
+        """
         # The longest work first, so that all threads end at about the same time.
         groups = sorted(self._groups.items(), reverse=True)
         with ThreadPoolExecutor(self._jobs) as pool:
@@ -166,8 +177,7 @@ class LiveCases:
             mine = self._procs == procs
             terms[mine] = seconds[self._plays[mine]]
         found, errors = (terms * self._weights).sum(axis=1), np.abs((terms * self._error_weights).sum(axis=1))
-        is_exact = (self._error_weights == 0).all(axis=1)
-        return LiveTimes(found, np.where(is_exact, 0.0, np.maximum(errors, _ALLOWANCE * found)))
+        return LiveTimes(found, np.maximum(errors, self._least_errors * found))
 
     def _terms(self, case: Case) -> _Terms:
         group = self._groups.setdefault(case.procs, _Group())
@@ -176,10 +186,12 @@ class LiveCases:
         def play(of: Case) -> int:
             return group.position(*recorded(of, node_of))
 
-        found = self._short_pipelines(case, group, node_of)
+        found = None if self._exact else self._short_pipelines(case, group, node_of)
         if found is not None:
             return found
         schedule, sizes = recorded(case, node_of)
+        if self._exact:
+            return [(group.position(schedule, sizes), 1.0, 0.0)]
         unit_bytes = _ELEMENT_BYTES * case.procs
         units = -(-case.message_bytes // unit_bytes)
         is_uneven = case.message_bytes % unit_bytes > 0 and schedule.messages > _FEW_MESSAGES

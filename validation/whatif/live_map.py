@@ -10,7 +10,7 @@ import numpy as np
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices, fastest
-from collwise.platforms import HostPlatform
+from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
@@ -82,9 +82,13 @@ class LiveMap:
         node_of: dict[int, NodeOf] = dict.fromkeys(self.grid.procs)
         if self._by_node:
             node_of = {procs: new.platform.positions(procs, per_node) for procs in self.grid.procs}
-        key = (per_node if self._by_node else 1, *node_of.values())
+        described = getattr(new.platform, "base", new.platform)
+        exact = not isinstance(described, Platform) or described.topology is not None or per_node > 1
+        key = (exact, per_node if self._by_node else 1, *node_of.values())
         if key not in self._recorded:
-            self._recorded = {key: LiveCases(self._cases, lambda procs: node_of[procs], self._jobs)}
+            # Only the latest two are kept, for memory: with and without shortcuts.
+            others = {old: cases for old, cases in self._recorded.items() if old[0] != exact}
+            self._recorded = {**others, key: LiveCases(self._cases, node_of.__getitem__, self._jobs, exact)}
         times = self._recorded[key].times(lambda procs, sizes: network_tables(new.platform, procs, per_node, sizes))
         shape = (len(self.grid.candidates), len(self.grid.procs), len(self.grid.message_bytes))
         seconds, errors = np.full(shape, np.nan), np.zeros(shape)

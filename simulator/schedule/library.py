@@ -309,7 +309,7 @@ class Schedule:
         `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node;
         by default processes are placed by blocks, `case.processes_per_node` on each node.
         """
-        self._library = _library()
+        self._library = load_library()
         blocks = np.arange(case.procs) // case.processes_per_node
         nodes = np.ascontiguousarray(blocks if node_of is None else node_of, dtype=np.int32)
         if nodes.shape != blocks.shape:
@@ -338,6 +338,11 @@ class Schedule:
     def __del__(self) -> None:
         if getattr(self, "_made", None):
             self._library.schedule_free(self._made)
+
+    @property
+    def address(self) -> int:
+        """The address of the schedule in C, valid as long as this object."""
+        return ctypes.addressof(self._made.contents)
 
     @property
     def sizes(self) -> npt.NDArray[np.uint64]:
@@ -462,7 +467,8 @@ def _played(result: _Result, ends: Doubles) -> Played:
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def load_library() -> ctypes.CDLL:
+    """The C library. Raises CollwiseError if it is not built."""
     path = Path(LIBRARY)
     if not path.exists():
         raise CollwiseError(f"{path} is not built; run ./collwise once to build it")

@@ -117,7 +117,7 @@ def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf 
 
 def _by_periods(case: Case, tables_of: TablesOf, node_of: NodeOf) -> Played | None:
     """The times of a long pipeline from short ones; None if the case is none, or no repetition is found."""
-    for period_bytes in (period * _bytes_a_step(case) for period in PERIODS):
+    for period_bytes in (period * bytes_a_step(case) for period in PERIODS):
         if 0 < _LONGER * period_bytes <= case.message_bytes:
             found = _extrapolated(case, period_bytes, tables_of, node_of)
             if found is not None:
@@ -125,7 +125,7 @@ def _by_periods(case: Case, tables_of: TablesOf, node_of: NodeOf) -> Played | No
     return None
 
 
-def _bytes_a_step(case: Case) -> int:
+def bytes_a_step(case: Case) -> int:
     """The bytes by which a message is longer that has one more segment, or one more in every block; 0: unsegmented."""
     if case.segment_bytes == 0 or case.limit_bytes > 0 or not case.algorithm:
         return 0
@@ -141,7 +141,7 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
     periods = case.message_bytes // period_bytes - PERIODS_BEFORE
     shortest = case.message_bytes - periods * period_bytes
     schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of) for i in range(3)]
-    sizes = _sizes(schedules, periods)
+    sizes = sizes_after(schedules, periods)
     if sizes is None or schedules[-1].messages > _MOST_MESSAGES:
         return None
     tables = tables_of(sizes)
@@ -159,7 +159,7 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
     return Played(float(last.max()), float(last[case.root]), last)
 
 
-def _sizes(schedules: list[Schedule], periods: int) -> Sizes | None:
+def sizes_after(schedules: list[Schedule], periods: int) -> Sizes | None:
     """The sizes after so many periods, if sizes and messages of the three schedules grow evenly."""
     found = [schedule.sizes.astype(np.int64) for schedule in schedules]
     if len({len(one) for one in found}) > 1 or (found[2] - found[1] != found[1] - found[0]).any():

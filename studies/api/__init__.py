@@ -10,6 +10,10 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     predict(model, collective, procs)      predicted times, a DataFrame
     select(collective, model)              decisions: which algorithm for which P and message size
     export(decisions, path)                rules that an MPI library reads
+    whatif(platform, changes, collective)  which choices and times change with the platform
+    whatif_sweep(platform, factors, ...)   the same over many factors, with cross-over points
+    whatif_application(platform, ...)      a program's collectives on the changed platform
+    live_map(platform, collective)         a map that follows changes within a fraction of a second
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
 Times are seconds and sizes bytes. Wherever sizes or process counts are taken, they are numbers, lists of numbers, or
@@ -29,15 +33,19 @@ if TYPE_CHECKING:
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.decisions import Decisions, export, select
     from collwise.predictions import FittedModel, fit, predict
+    from collwise.questions import SweepResult, WhatIfResult, live_map, whatif, whatif_application, whatif_sweep
     from collwise.timings import measure, results, simulate
 
 __all__ = [
     "CollwiseError",
     "Decisions",
     "FittedModel",
+    "SweepResult",
     "UsageError",
+    "WhatIfResult",
     "export",
     "fit",
+    "live_map",
     "measure",
     "platform",
     "predict",
@@ -45,6 +53,9 @@ __all__ = [
     "select",
     "session",
     "simulate",
+    "whatif",
+    "whatif_application",
+    "whatif_sweep",
 ]
 
 _MODULES = {
@@ -53,6 +64,7 @@ _MODULES = {
     "decisions": ("Decisions", "export", "select"),
     "predictions": ("FittedModel", "fit", "predict"),
     "timings": ("measure", "results", "simulate"),
+    "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -47,6 +47,7 @@ SECTIONS = {
             needs="--check:build+openmpi",
             where="comparison",
         ),
+        "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
         "report": Command("Writes an HTML report and rules for one platform.", needs="build smpi", where="comparison"),
         "run": Command(
             "Runs an unmodified MPI program with our algorithms in it.",

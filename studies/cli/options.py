@@ -79,13 +79,18 @@ class SimulationOptions:
         return arguments.session(self.store, self.engine, self.simgrid, self.jobs, sweep_progress)
 
 
-SIMULATION = group(
-    SimulationOptions,
-    store=STORE,
-    engine=option("The program that simulates.", NamedChoice("engine", ENGINES), "smpi"),
-    simgrid=SIMGRID,
-    jobs=option("The number of simultaneous simulations. Default: the number of cores.", click.IntRange(1)),
-)
+def simulation(engine: str = "smpi") -> Any:
+    """--store, --engine, --simgrid and --jobs, as SimulationOptions; `engine` is the default one."""
+    return group(
+        SimulationOptions,
+        store=STORE,
+        engine=option("The program that simulates.", NamedChoice("engine", ENGINES), engine),
+        simgrid=SIMGRID,
+        jobs=option("The number of simultaneous simulations. Default: the number of cores.", click.IntRange(1)),
+    )
+
+
+SIMULATION = simulation()
 
 
 def segments(default: str | None, about: str = "", default_text: str = "") -> Any:

@@ -5,7 +5,8 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     platform(name)                         a cluster: a known one, or a .toml or .xml file
     simulate(platform, collective, procs)  simulated times, a pandas DataFrame
     measure(collective, procs)             measured times under Open MPI or MPICH, a DataFrame
-    results()                              every time in the store, a DataFrame
+    results(), configurations()            every time in the store, and what made them, DataFrames
+    prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated there
     predict(model, collective, procs)      predicted times, a DataFrame
     select(collective, model)              decisions: which algorithm for which P and message size
@@ -29,18 +30,21 @@ if TYPE_CHECKING:
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.decisions import Decisions, export, select
     from collwise.predictions import FittedModel, fit, predict
-    from collwise.timings import measure, results, simulate
+    from collwise.stored import configurations, prune, results
+    from collwise.timings import measure, simulate
 
 __all__ = [
     "CollwiseError",
     "Decisions",
     "FittedModel",
     "UsageError",
+    "configurations",
     "export",
     "fit",
     "measure",
     "platform",
     "predict",
+    "prune",
     "results",
     "select",
     "session",
@@ -52,7 +56,8 @@ _MODULES = {
     "common.errors": ("CollwiseError", "UsageError"),
     "decisions": ("Decisions", "export", "select"),
     "predictions": ("FittedModel", "fit", "predict"),
-    "timings": ("measure", "results", "simulate"),
+    "stored": ("configurations", "prune", "results"),
+    "timings": ("measure", "simulate"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -48,19 +48,18 @@ commit;
 
 @dataclass(frozen=True)
 class StoredConfiguration:
-    """A configuration of the store, the number of its rows and of those that failed, and when they were made (UTC)."""
+    """A configuration of the store, the number of its rows and of those that failed, and when they were made (UTC).
 
+    The first characters of its `key`, hex, name it in commands.
+    """
+
+    key: str
     configuration: Configuration
     rows: int
     failed: int
     collectives: tuple[str, ...]
     first_made: str
     last_made: str
-
-    @property
-    def key(self) -> str:
-        """The configuration's key, hex; its first characters name it in commands."""
-        return self.configuration.key
 
 
 class Store:
@@ -157,10 +156,14 @@ class Store:
 
     def timings(self, configuration: Configuration) -> dict[Case, Timing]:
         """All rows of a configuration, by case."""
+        return self.timings_of(configuration.key)
+
+    def timings_of(self, key: str) -> dict[Case, Timing]:
+        """All rows of the configuration with a key, by case."""
         with self._lock:
             rows = self._connection.execute(
                 f"select {', '.join((*_CASE_COLUMNS, *_VALUE_COLUMNS))} from timings where configuration = ?",
-                (configuration.key,),
+                (key,),
             ).fetchall()
         return {timing.case: timing for timing in map(_timing_from, rows)}
 
@@ -168,13 +171,14 @@ class Store:
         """Every configuration that has rows, in the order in which their first rows were made."""
         with self._lock:
             found = self._connection.execute(
-                "select source, platform, maker, details, count(*), sum(error != ''), "
+                "select key, source, platform, maker, details, count(*), sum(error != ''), "
                 "group_concat(distinct collective), min(made_at), max(made_at) from timings "
                 "join configurations on configurations.key = timings.configuration "
                 "group by key order by min(made_at), min(timings.rowid)"
             ).fetchall()
         return [
             StoredConfiguration(
+                key,
                 Configuration(source, platform, maker, tuple(sorted(json.loads(details).items()))),
                 rows,
                 failed,
@@ -182,7 +186,7 @@ class Store:
                 first,
                 last,
             )
-            for source, platform, maker, details, rows, failed, collectives, first, last in found
+            for key, source, platform, maker, details, rows, failed, collectives, first, last in found
         ]
 
     def prune(self, keys: Sequence[str], before: str | None = None) -> int:

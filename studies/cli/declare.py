@@ -20,7 +20,7 @@ from collwise import arguments
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.units import parse_size
-from collwise.platforms import load
+from collwise.platforms import HostPlatform, load
 from collwise.studies.cli.commands import example
 
 # The key in click's context under which --force is kept.
@@ -231,3 +231,24 @@ COUNTS = Parsed("counts", arguments.counts)
 NAMES = Parsed("names", arguments.names)
 COLLECTIVES = Parsed("collectives", arguments.collectives)
 PLATFORM = Parsed("platform", load)
+
+
+class Unknown(str):
+    """A name that no platform has, which may be one of measured times; `problem` is the error that says so."""
+
+    problem: UsageError
+
+
+def _platform_or_name(text: str) -> HostPlatform | Unknown:
+    try:
+        return load(text)
+    except UsageError as problem:
+        if Path(text).exists():
+            raise
+        unknown = Unknown(text)
+        unknown.problem = UsageError(f"--platform: {problem}")
+        return unknown
+
+
+PLATFORM_OR_NAME = Parsed("platform", _platform_or_name)
+"""A platform, or a name that only the store has."""

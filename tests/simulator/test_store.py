@@ -341,8 +341,7 @@ def test_a_pruning_that_cannot_be_finished_deletes_nothing(tmp_path: Path) -> No
         store.add(OTHER, [timing(7)])
     other = sqlite3.connect(path)
     other.execute(
-        "create trigger keep before delete on timings when old.message_bytes = 7 "
-        "begin select raise(abort, 'kept'); end"
+        "create trigger keep before delete on timings when old.message_bytes = 7 begin select raise(abort, 'kept'); end"
     )
     other.commit()
     with Store(path) as store:

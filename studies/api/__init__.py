@@ -5,7 +5,8 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     platform(name)                         a cluster: a known one, or a .toml or .xml file
     simulate(platform, collective, procs)  simulated times, a pandas DataFrame
     measure(collective, procs)             measured times under Open MPI or MPICH, a DataFrame
-    results()                              every time in the store, a DataFrame
+    results(), configurations()            every time in the store, and what made them, DataFrames
+    prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated there
     predict(model, collective, procs)      predicted times, a DataFrame
     select(collective, model)              decisions: which algorithm for which P and message size
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from collwise.decisions import Decisions, export, select
     from collwise.predictions import FittedModel, fit, predict
     from collwise.questions import SweepResult, WhatIfResult, live_map, whatif, whatif_application, whatif_sweep
-    from collwise.timings import measure, results, simulate
+    from collwise.stored import configurations, prune, results
+    from collwise.timings import measure, simulate
 
 __all__ = [
     "CollwiseError",
@@ -43,12 +45,14 @@ __all__ = [
     "SweepResult",
     "UsageError",
     "WhatIfResult",
+    "configurations",
     "export",
     "fit",
     "live_map",
     "measure",
     "platform",
     "predict",
+    "prune",
     "results",
     "select",
     "session",
@@ -63,8 +67,9 @@ _MODULES = {
     "common.errors": ("CollwiseError", "UsageError"),
     "decisions": ("Decisions", "export", "select"),
     "predictions": ("FittedModel", "fit", "predict"),
-    "timings": ("measure", "results", "simulate"),
     "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
+    "stored": ("configurations", "prune", "results"),
+    "timings": ("measure", "simulate"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -78,6 +78,7 @@ SECTIONS = {
             needs="build --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "import": Command("Reads times that were measured elsewhere.", needs="", where="import_times.import_times"),
+        "results": Command("Lists, shows, exports and deletes stored times.", needs=""),
         "experiment": Command(
             "Makes single experiments between a few processes.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",

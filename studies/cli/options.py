@@ -32,7 +32,11 @@ _PLACEMENT = option(
 )
 
 
-def _placed(platform: HostPlatform | None, placement: str) -> HostPlatform | None:
+def _placed(platform: HostPlatform | declare.Unknown | None, placement: str) -> HostPlatform | declare.Unknown | None:
+    if isinstance(platform, declare.Unknown):
+        if placement != "block":
+            raise platform.problem
+        return platform
     if platform is None and placement != "block":
         raise UsageError("--placement needs --platform")
     return None if platform is None else placed(platform, placement)

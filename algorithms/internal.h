@@ -39,6 +39,8 @@ typedef struct {
 
 /* An empty list; `room` is how many requests are expected. */
 collwise_requests collwise_requests_make(int room, MPI_Comm comm);
+/* The place of one more request. */
+MPI_Request *collwise_next_request(collwise_requests *requests);
 typedef void collwise_start_function(collwise_requests *requests, const char *data, size_t bytes, int destination);
 collwise_start_function collwise_start_send;
 /* A send that does not complete before its receive has started. */

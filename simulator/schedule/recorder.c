@@ -6,7 +6,7 @@
  * split first resumes them by turns. Processes of algorithms that split nothing need no stacks. */
 #include "recorder.h"
 #include "communicators.h"
-#include "internal.h"
+#include "tasks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -531,6 +531,9 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
     (void)statuses;
     for (int first = 0, next; first < count; first = next) {
         next = first + 1;
+        if (requests[first] == MPI_REQUEST_NULL) {
+            continue;
+        }
         while (next < count && requests[next] == requests[next - 1] + 1) {
             next++;
         }
@@ -539,7 +542,29 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
     return 0;
 }
 
-/* --- What the algorithms need besides MPI (internal.h) ------------------------------------------------------------ */
+int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+    (void)status;
+    *index = MPI_UNDEFINED;
+    for (int i = 0; i < count && *index == MPI_UNDEFINED; i++) {
+        if (requests[i] != MPI_REQUEST_NULL) {
+            record_wait(requests[i], 1);
+            requests[i] = MPI_REQUEST_NULL;
+            *index = i;
+        }
+    }
+    return 0;
+}
+
+int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+    (void)count, (void)requests, (void)status;
+    *index = MPI_UNDEFINED;
+    *flag = 0;
+    return 0;
+}
+
+/* --- What the algorithms need besides MPI (internal.h, tasks.h) --------------------------------------------------- */
+
+static const char LIBRARY[] = "MPI's own collectives between nodes cannot be recorded";
 
 void *collwise_allocate(size_t bytes, MPI_Comm comm) {
     (void)comm;
@@ -575,6 +600,22 @@ void collwise_combine_received(const collwise_operation *op, char *data, char *r
                                int sender_is_lower) {
     (void)sender_is_lower;
     collwise_combine(op, received, data, elements);
+}
+
+void collwise_start_library_bcast(collwise_requests *requests, char *data, size_t bytes, int root) {
+    (void)requests, (void)data, (void)bytes, (void)root;
+    fail(current, "%s", LIBRARY);
+}
+
+void collwise_start_library_reduce(collwise_requests *requests, char *sum, size_t elements,
+                                   const collwise_operation *op, int root) {
+    (void)requests, (void)sum, (void)elements, (void)op, (void)root;
+    fail(current, "%s", LIBRARY);
+}
+
+const collwise_observer *collwise_observer_of(MPI_Comm comm) {
+    (void)comm;
+    return NULL;
 }
 
 int collwise_rank_in(MPI_Comm comm) { return rank_in(comm); }

@@ -1,0 +1,5 @@
+#include "tasks.h"
+
+void collwise_bcast_tasks_binomial(char *data, size_t bytes, int root, MPI_Comm comm, collwise_parameters with) {
+    collwise_task_bcast(COLLWISE_BETWEEN_BINOMIAL, data, bytes, root, comm, with);
+}

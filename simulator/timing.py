@@ -72,8 +72,8 @@ class Timing:
     `half_width_seconds` is that of the confidence interval of the mean, 0 where time is exact. Measured: `seconds` is
     the mean by the method's timing; `late_starts` counts repetitions discarded because a process started late;
     `precise` says whether the method's precision was reached; `samples` are the repetitions that count, in their order,
-    if they were recorded. Simulated rows have the defaults. Of experiments with tasks `samples` are the instants, from the
-    call's start on, at which each node's leader was done with each task: all of one leader, then the next one.
+    if they were recorded. Simulated rows have the defaults. For experiments with tasks `samples` are instants instead,
+    counted from the start of the call: when each node's leader was done with each task, one leader after another.
     """
 
     case: Case

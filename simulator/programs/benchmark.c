@@ -74,8 +74,8 @@ static const char *objection(const bench_case *one, int world_procs) {
     if (is(one, "barrier") || is(one, "exchange")) {
         return NULL;
     }
-    task_times tasks;
-    int has_tasks = task_times_read(one->experiment, &tasks);
+    task_window window;
+    int has_tasks = task_window_read(one->experiment, &window);
     if (!is(one, "collective") && !is(one, "bcast_gather") && !is(one, "builtin") && !has_tasks) {
         return "unknown experiment";
     }
@@ -126,7 +126,7 @@ static void run(const bench_case *one, preparation *ready, MPI_Comm comm) {
 
 static preparation prepare(const bench_case *one, MPI_Comm comm) {
     preparation ready = {.algorithm = collwise_find(one->collective, one->algorithm)};
-    ready.has_tasks = task_times_read(one->experiment, &ready.tasks);
+    ready.has_tasks = task_window_read(one->experiment, &ready.tasks.window);
     int made = workload_make(&ready.work, kind_of(one), (size_t)one->message_bytes, one->root, comm, payload_memory);
     made = made &&
            workload_make(&ready.gather, COLLWISE_GATHER, (size_t)one->gather_bytes, one->root, comm, payload_memory);

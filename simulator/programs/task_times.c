@@ -1,18 +1,6 @@
 #include "task_times.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-int task_times_read(const char *experiment, task_times *wanted) {
-    *wanted = (task_times){.comm = MPI_COMM_NULL};
-    if (strcmp(experiment, "tasks") == 0) {
-        return 1;
-    }
-    char rest;
-    int read = sscanf(experiment, "tasks:%zu:%zu:%31[a-z]%c", &wanted->first, &wanted->end, wanted->steps, &rest);
-    return (read == 3 || (read == 2 && experiment[strlen(experiment) - 1] == ':')) && wanted->first < wanted->end;
-}
 
 void task_times_free(task_times *made) { free(made->ends); }
 
@@ -34,9 +22,9 @@ static void note_end(void *context, const collwise_task *task) {
 
 void task_times_run(task_times *of, const collwise_algorithm *algorithm, const collwise_call *call,
                     collwise_parameters with) {
-    collwise_observer observer = {.first_task = of->first,
-                                  .end_task = of->end,
-                                  .steps = of->steps[0] == '\0' ? NULL : of->steps,
+    collwise_observer observer = {.first_task = of->window.first,
+                                  .end_task = of->window.end,
+                                  .steps = of->window.steps[0] == '\0' ? NULL : of->window.steps,
                                   .after = note_end,
                                   .context = of};
     of->comm = call->comm;

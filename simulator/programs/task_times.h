@@ -1,27 +1,18 @@
-/* The experiments with tasks: a collective made of tasks, in which each node's leader notes when it is done with each.
- *
- *     tasks                    the whole collective
- *     tasks:FIRST:END:STEPS    tasks FIRST to END - 1 alone, and of these the steps in STEPS, such as sbib; if empty
- * all
- */
+/* The times of tasks: in a collective made of tasks, each node's leader notes when it is done with each of them. */
 #ifndef COLLWISE_TASK_TIMES_H
 #define COLLWISE_TASK_TIMES_H
 
+#include "task_window.h"
 #include "tasks.h"
 
-#define TASK_STEPS_BYTES 32
-
 typedef struct {
-    size_t first, end;
-    char steps[TASK_STEPS_BYTES];
+    task_window window;
     double start;
     double *ends; /* of the tasks since the start of their call, call after call */
     size_t count, room, calls;
     MPI_Comm comm;
 } task_times;
 
-/* Whether it is such an experiment; fills in which tasks it runs. */
-int task_times_read(const char *experiment, task_times *wanted);
 void task_times_free(task_times *made);
 
 /* Runs the algorithm once. */

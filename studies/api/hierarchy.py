@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -274,5 +274,3 @@ def check_searches(names: tuple[str, ...], machine: MachineOptions, context: Sim
             "the search 'predict' predicts by the schedule engine, which cannot be the machine as well; "
             "take --engine smpi, an execution target, or another search"
         )
-
-

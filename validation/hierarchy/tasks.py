@@ -8,32 +8,22 @@ order of the paper, the last one first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from collwise.common.errors import CollwiseError, unknown_name
 from collwise.models.piecewise import Array
+from collwise.simulator.schedule.tasks import EXPERIMENT, PARTS
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.space import Point
-
-EXPERIMENT = "tasks"
-"""The experiment in which a collective runs and each leader notes when it has finished each task."""
-
-PARTS: Mapping[str, tuple[str, ...]] = {
-    "bcast": ("ib", "sb"),
-    "reduce": ("sr", "ir"),
-    "allreduce": ("sr", "ir", "ib", "sb"),
-}
-"""The parts of each collective that has a cost model: sections III-A-1 and III-B-1; a reduce is half an allreduce."""
 
 SEGMENTS = 8
 """The number of segments with which tasks are timed: figure 3 shows sbib(1) to sbib(8), stable from the third on."""
 
 
 def parts_of(collective: str) -> tuple[str, ...]:
-    """The parts of a collective. Raises UsageError for one without a cost model."""
+    """The parts of a collective, sections III-A-1 and III-B-1. Raises UsageError for one without a cost model."""
     if collective not in PARTS:
         raise unknown_name("collective with tasks", collective, PARTS)
     return PARTS[collective]
@@ -77,11 +67,13 @@ class TaskTimes:
     def stable_seconds(self) -> Array:
         """Each leader's stabilised cost, T_i(sbib(s)) or T_i(sbibirsr(s)): the mean of the later half of the full ones.
 
-        0 where no task is full, which equations (3) and (4) then multiply by 0.
+        An even number of them, since costs may alternate. 0 where no task is full; equations (3) and (4) then multiply
+        it by 0.
         """
         full = self.seconds[:, self.full]
-        later = full[:, full.shape[1] // 2 :]
-        return later.mean(axis=1) if later.size else np.zeros(len(self.seconds))
+        count = full.shape[1]
+        later = min(count, 2 * -(-count // 4))
+        return full[:, count - later :].mean(axis=1) if later else np.zeros(len(self.seconds))
 
 
 def task_case(point: Point, segments: int, steps: str = "", tasks: range | None = None) -> Case:

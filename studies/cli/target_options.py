@@ -52,31 +52,32 @@ class TargetOptions:
         return any(one is not None for one in (self.library, self.hosts, self.launcher, self.testbed))
 
 
-_PPN = option("Processes per node. Default: as the hosts or the platform say.", click.IntRange(1))
-_MEMBERS: dict[str, Any] = dict(
-    library=option("The MPI library. Default: openmpi.", NamedChoice("MPI library", MPI_LIBRARIES)),
-    hosts=option("Hosts for mpirun: a host file, or names by commas.", metavar="FILE|A,B,..."),
-    launcher=option("srun: the nodes of this SLURM job; oar: of this reservation.", NamedChoice("launcher", LAUNCHERS)),
-    testbed=option("The test bed of that name, which must be up.", metavar="[NAME]", is_flag=False, flag_value="bed"),
-    remote_shell=option("The command that reaches hosts. Default: ssh, with OAR oarsh.", default=""),
-    transport=option("The transport; tcp: Open MPI over TCP alone.", NamedChoice("transport", TRANSPORTS)),
-    eager_limit=option("The rendezvous threshold. Default: the library's usual one.", SIZE),
-    mpirun_args=option("Further arguments for mpirun or srun.", default="", metavar="WORDS"),
-    reach=option("The seconds in which hosts must answer.", FiniteRange(1), REACH_SECONDS),
+_NAMING: dict[str, Any] = {
+    "library": option("The MPI library. Default: openmpi.", NamedChoice("MPI library", MPI_LIBRARIES)),
+    "hosts": option("Hosts for mpirun: a host file, or names by commas.", metavar="FILE|A,B,..."),
+    "launcher": option(
+        "srun: the nodes of this SLURM job; oar: of this reservation.", NamedChoice("launcher", LAUNCHERS)
+    ),
+    "testbed": option(
+        "The test bed of that name, which must be up.", metavar="[NAME]", is_flag=False, flag_value="bed"
+    ),
+}
+_REACHING: dict[str, Any] = {
+    "remote_shell": option("The command that reaches hosts. Default: ssh, with OAR oarsh.", default=""),
+    "transport": option("The transport; tcp: Open MPI over TCP alone.", NamedChoice("transport", TRANSPORTS)),
+    "eager_limit": option("The rendezvous threshold. Default: the library's usual one.", SIZE),
+    "mpirun_args": option("Further arguments for mpirun or srun.", default="", metavar="WORDS"),
+    "reach": option("The seconds in which hosts must answer.", FiniteRange(1), REACH_SECONDS),
+}
+TARGET = group(
+    TargetOptions,
+    **_NAMING,
+    ppn=option("Processes per node. Default: as the hosts or the platform say.", click.IntRange(1)),
+    **_REACHING,
 )
-
-
-def _with_ppn() -> dict[str, Any]:
-    """The options in the order of the help: --ppn after those that name a target."""
-    names = list(_MEMBERS)
-    at = names.index("testbed") + 1
-    return {name: _MEMBERS[name] for name in names[:at]} | {"ppn": _PPN} | {name: _MEMBERS[name] for name in names[at:]}
-
-
-TARGET = group(TargetOptions, **_with_ppn())
 """The options that name a target, as TargetOptions for `target_from`."""
 
-TARGET_WITHOUT_PPN = group(TargetOptions, **_MEMBERS)
+TARGET_WITHOUT_PPN = group(TargetOptions, **_NAMING, **_REACHING)
 """The same for commands whose own --ppn takes several values."""
 
 SCRIPT = option(

@@ -6,6 +6,9 @@ The stabilised cost of a full task stands for all full tasks. The cost is that o
     allreduce  max_i T_i(sr(0)) + T_i(irsr(1)) + T_i(ibirsr(2)) + (u - 3) T_i(sbibirsr(s))
                      + T_i(sbibir(u - 1)) + T_i(sbib(u - 1)) + T_i(sb(u - 1))                            (4)
 
+The equations take the slowest leader for the slowest process. Where the others of its node end later, as down a tree of
+messages, the time by which they do is added; it does not depend on u.
+
 With d parts both are: the first d - 1 tasks, u - d + 1 times the stabilised one, the last d - 1 tasks. For fewer than
 d - 1 segments, of which (4) says nothing, the tasks of so many segments are timed themselves.
 """
@@ -38,7 +41,7 @@ class TaskCosts:
         each = self.times.seconds
         first, last = each[:, :ends].sum(axis=1), each[:, each.shape[1] - ends :].sum(axis=1)
         whole: Array = first + (segments - ends) * self.times.stable_seconds + last
-        return float(whole.max())
+        return float(whole.max()) + self.times.tail_seconds
 
 
 def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS) -> tuple[int, ...]:

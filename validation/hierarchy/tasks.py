@@ -41,11 +41,15 @@ def task_names(collective: str, segments: int) -> list[str]:
 
 @dataclass(frozen=True)
 class TaskTimes:
-    """The seconds that each leader (first axis) took for each task (second axis) of `segments` segments."""
+    """The seconds that each leader (first axis) took for each task (second axis) of `segments` segments.
+
+    `tail_seconds` is by how much the last process ends after the last leader, as down a tree within a node.
+    """
 
     collective: str
     segments: int
     seconds: Array
+    tail_seconds: float = 0.0
 
     @property
     def names(self) -> list[str]:
@@ -54,8 +58,8 @@ class TaskTimes:
 
     @property
     def whole_seconds(self) -> float:
-        """The time of the slowest leader."""
-        return float(self.seconds.sum(axis=1).max())
+        """The time of the slowest process."""
+        return float(self.seconds.sum(axis=1).max()) + self.tail_seconds
 
     @property
     def full(self) -> slice:
@@ -105,4 +109,5 @@ def task_times(timing: Timing) -> TaskTimes:
     case = timing.case
     segments = -(-case.message_bytes // case.segment_bytes)
     count = segments + len(parts_of(case.collective)) - 1
-    return TaskTimes(case.collective, segments, leader_seconds(timing, count))
+    seconds = leader_seconds(timing, count)
+    return TaskTimes(case.collective, segments, seconds, max(timing.seconds - float(seconds.sum(axis=1).max()), 0.0))

@@ -97,7 +97,7 @@ collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
     return found ? made : keep_hierarchy(comm, node_label(comm));
 }
 
-void collwise_place(MPI_Comm comm, int node) { keep_hierarchy(collwise_private(comm), node); }
+void collwise_place(MPI_Comm comm, int node) { keep_hierarchy(collwise_private(comm), node)->is_placed = 1; }
 
 void collwise_run_tasks(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
                         const collwise_observer *observer) {

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
+from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import HostPlatform
@@ -157,17 +158,19 @@ class SmpiRunner(Runner):
         return f"{self.installation.label}: {run.problem}"
 
 
-def _timing(cases: Sequence[Case], record: dict[str, float | str]) -> Timing:
+def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:
     case = cases[int(record["id"])]
     if "error" in record:
         return Timing(case, float("nan"), error=str(record["error"]))
-    return Timing(case, float(record["seconds"]), float(record["root_seconds"]))
+    samples = tuple(record["samples"]) if "samples" in record else None
+    return Timing(case, float(record["seconds"]), float(record["root_seconds"]), samples=samples)
 
 
 def cost_of(case: Case) -> float:
     """The approximate number of messages; an upper bound where the topology is unknown or one of several."""
     others = case.procs - 1
-    is_cut = case.segment_bytes and not 0 < case.limit_bytes < case.message_bytes
+    is_limited = 0 < case.limit_bytes < case.message_bytes and not _cuts_segments(case.collective, case.algorithm)
+    is_cut = case.segment_bytes and not is_limited
     segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
     topologies = _topologies(case.collective, case.algorithm)
     if case.experiment != "collective" or topologies <= _TREES:
@@ -190,3 +193,11 @@ def _topologies(collective: str, algorithm: str) -> frozenset[str]:
     known = Catalogue.load().collectives.get(collective)
     named = known.algorithms[algorithm].topology if known is not None and algorithm in known.algorithms else "unknown"
     return frozenset(named.split(", "))
+
+
+@cache
+def _cuts_segments(collective: str, algorithm: str) -> bool:
+    """Whether the limit of an algorithm is the size of the pieces of its segments."""
+    known = Catalogue.load().collectives.get(collective)
+    entry = known.algorithms.get(algorithm) if known is not None else None
+    return entry is not None and entry.limit_parameter == "between_segment_bytes"

@@ -108,9 +108,12 @@ SECTIONS = {
         ),
         "test": Command("Runs the tests.", needs="build smpi openmpi mpich style", where="maintenance"),
         "studio": Command("Opens JupyterLab on the studies' notebooks.", needs="", where="maintenance"),
+        "completion": Command("Prints a script by which a shell completes commands.", needs="", where="maintenance"),
         "help": Command("Shows what a command does and takes.", needs="", where="maintenance.show_help"),
     },
 }
+COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
+"""A shell that completes a command line sets it (collwise completion); the launcher then sets nothing up."""
 COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
 """Every command by name, in the order of the help."""
 

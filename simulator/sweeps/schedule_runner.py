@@ -15,6 +15,7 @@ from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.library import LIBRARY
 from collwise.simulator.schedule.networks import network_tables, ports_of
 from collwise.simulator.schedule.pipelines import KnownPlay, play_case
+from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -66,6 +67,9 @@ class ScheduleRunner(Runner):
             tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
             try:
                 node_of = self.platform.positions(case.procs, case.processes_per_node)
+                if is_of_tasks(case):
+                    keep(time_tasks(case, tables, node_of))
+                    continue
                 played = play_case(case, tables, known, node_of)
             except CollwiseError as problem:
                 keep(Timing(case, float("nan"), error=str(problem)))

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
+from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import HostPlatform
@@ -164,11 +165,12 @@ class SmpiRunner(Runner):
         return f"{self.installation.label}: {run.problem}"
 
 
-def _timing(cases: Sequence[Case], record: dict[str, float | str]) -> Timing:
+def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:
     case = cases[int(record["id"])]
     if "error" in record:
         return Timing(case, float("nan"), error=str(record["error"]))
-    return Timing(case, float(record["seconds"]), float(record["root_seconds"]))
+    samples = tuple(record["samples"]) if "samples" in record else None
+    return Timing(case, float(record["seconds"]), float(record["root_seconds"]), samples=samples)
 
 
 def cost_of(case: Case) -> float:

@@ -9,6 +9,9 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     fit(platform)                          a model whose parameters are estimated there
     predict(model, collective, procs)      predicted times, a DataFrame
     select(collective, model)              decisions: which algorithm for which P and message size
+    time_tasks(collective, platform)       times of the tasks of a hierarchical collective
+    model_tasks(collective, platform)      the cost model of tasks beside whole collectives
+    tune_hierarchy(collective, platform)   the best configuration of a hierarchical collective for each n, p and m
     export(decisions, path)                rules that an MPI library reads
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.decisions import Decisions, export, select
+    from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
     from collwise.timings import measure, results, simulate
 
@@ -39,18 +43,22 @@ __all__ = [
     "export",
     "fit",
     "measure",
+    "model_tasks",
     "platform",
     "predict",
     "results",
     "select",
     "session",
     "simulate",
+    "time_tasks",
+    "tune_hierarchy",
 ]
 
 _MODULES = {
     "arguments": ("platform", "session"),
     "common.errors": ("CollwiseError", "UsageError"),
     "decisions": ("Decisions", "export", "select"),
+    "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
     "predictions": ("FittedModel", "fit", "predict"),
     "timings": ("measure", "results", "simulate"),
 }

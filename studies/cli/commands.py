@@ -47,6 +47,9 @@ SECTIONS = {
             needs="--check:build+openmpi",
             where="comparison",
         ),
+        "hierarchy": Command(
+            "Tunes hierarchical collectives by their tasks.", needs="build smpi --library=mpich:mpich --testbed:testbed"
+        ),
         "report": Command("Writes an HTML report and rules for one platform.", needs="build smpi", where="comparison"),
         "run": Command(
             "Runs an unmodified MPI program with our algorithms in it.",

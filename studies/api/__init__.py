@@ -10,6 +10,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     predict(model, collective, procs)      predicted times, a DataFrame
     select(collective, model)              decisions: which algorithm for which P and message size
     export(decisions, path)                rules that an MPI library reads
+    application(name, platform, procs)     an application's time under several choices of collectives, a DataFrame
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
 Times are seconds and sizes bytes. Wherever sizes or process counts are taken, they are numbers, lists of numbers, or
@@ -25,6 +26,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collwise.applications import application
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.decisions import Decisions, export, select
@@ -36,6 +38,7 @@ __all__ = [
     "Decisions",
     "FittedModel",
     "UsageError",
+    "application",
     "export",
     "fit",
     "measure",
@@ -48,6 +51,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "applications": ("application",),
     "arguments": ("platform", "session"),
     "common.errors": ("CollwiseError", "UsageError"),
     "decisions": ("Decisions", "export", "select"),

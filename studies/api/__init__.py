@@ -14,6 +14,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     model_tasks(collective, platform)      the cost model of tasks beside whole collectives
     tune_hierarchy(collective, platform)   the best configuration of a hierarchical collective for each n, p and m
     export(decisions, path)                rules that an MPI library reads
+    application(name, platform, procs)     an application's time under several choices of collectives, a DataFrame
     whatif(platform, changes, collective)  which choices and times change with the platform
     whatif_sweep(platform, factors, ...)   the same over many factors, with cross-over points
     whatif_application(platform, ...)      a program's collectives on the changed platform
@@ -33,6 +34,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collwise.applications import application
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.decisions import Decisions, export, select
@@ -49,6 +51,7 @@ __all__ = [
     "SweepResult",
     "UsageError",
     "WhatIfResult",
+    "application",
     "configurations",
     "export",
     "fit",
@@ -70,6 +73,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "applications": ("application",),
     "arguments": ("platform", "session"),
     "common.errors": ("CollwiseError", "UsageError"),
     "decisions": ("Decisions", "export", "select"),

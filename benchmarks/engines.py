@@ -37,7 +37,7 @@ from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.evaluation import Evaluation, Score, evaluate
 
 SAMPLED = "fat-tree-1024"
-SAMPLED_PROCS, SAMPLED_SIZES, SAMPLED_MESSAGES = (64, 128, 256, 512, 1024), (2**10, 2**15, 2**19), 300_000
+SAMPLED_PROCS, SAMPLED_SIZES, SAMPLED_MESSAGES = (64, 128, 256, 512, 1024), (2**10, 2**15, 2**19), 100_000
 PLATFORMS = ("grisou", "gros", "boba", "frodo", "dahu", SAMPLED)
 SIZES = tuple(1024 * 4**k for k in range(6))
 SEGMENTS = (8192, 65536)

@@ -19,7 +19,7 @@ from collwise.simulator.schedule.networks import network_tables, ports_of
 from collwise.simulator.schedule.pipelines import KnownPlay, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
-from collwise.simulator.sweeps.smpi_runner import cost_of
+from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing
 
 
@@ -66,7 +66,8 @@ class ScheduleRunner(Runner):
             if case.collective in self._tolerances:
                 contests[replace(contest_of(case), message_bytes=0)].append(case)
             else:
-                alike[replace(case, collective="", segment_bytes=0)].append(case)
+                topologies = ", ".join(sorted(topologies_of(case.collective, case.algorithm)))
+                alike[replace(case, collective="", algorithm=topologies, segment_bytes=0)].append(case)
         known: dict[Case, dict[Case, float]] = collections.defaultdict(dict)
         for case, timing in self._known.items():
             if case.collective in self._tolerances:
@@ -99,7 +100,7 @@ class ScheduleRunner(Runner):
         hold_contests(cases, play, self._tolerances[cases[0].collective], known)
 
     def _time(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Times cases that differ in the collective and segment size only; equal schedules are played once.
+        """Times cases of the same topologies, P and message size; equal schedules are played once.
 
         Messages without a second segment make schedules equal, and so do blocks of one size, as of alltoall and
         alltoallv.

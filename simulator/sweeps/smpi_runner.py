@@ -169,7 +169,7 @@ def cost_of(case: Case) -> float:
     others = case.procs - 1
     is_cut = case.segment_bytes and not 0 < case.limit_bytes < case.message_bytes
     segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
-    topologies = _topologies(case.collective, case.algorithm)
+    topologies = topologies_of(case.collective, case.algorithm)
     if case.experiment != "collective" or topologies <= _TREES:
         messages = others * segments
     elif topologies <= _TREES | _DOUBLING:
@@ -185,7 +185,7 @@ def cost_of(case: Case) -> float:
 
 
 @cache
-def _topologies(collective: str, algorithm: str) -> frozenset[str]:
+def topologies_of(collective: str, algorithm: str) -> frozenset[str]:
     """The topologies that the catalogue names for an algorithm."""
     known = Catalogue.load().collectives.get(collective)
     named = known.algorithms[algorithm].topology if known is not None and algorithm in known.algorithms else "unknown"

@@ -108,7 +108,8 @@ def select(
     `ppn`, processes per node; `context`, see `session`.
 
     Returns Decisions, with the fewest rules that keep to the tolerance. By predicted times they keep to it, to the
-    byte, at every size between the least and the largest of `sizes`; by simulated times at `sizes`.
+    byte, at every size between the least and the largest of `sizes`; by simulated times, and by the model
+    critical_path, at `sizes`.
     Raises UsageError for wrong arguments.
 
     >>> import collwise

@@ -186,7 +186,7 @@ def test_choices_change_at_the_byte_at_which_the_other_one_is_faster(tolerance: 
                 assert now[0] < now[1] or start == at
                 assert last[0] >= last[1] or start - 1 in asked.message_bytes
                 moved += start < at
-        assert moved > 0 or not any(len(row) > 1 for row in exact.rules.values())
+        assert moved > 0 or tolerance > 0
 
 
 def test_what_does_not_run_is_nan_and_what_was_not_fitted_is_not_covered() -> None:

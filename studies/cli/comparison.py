@@ -199,10 +199,10 @@ def select(
 
     A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance: by
     predicted times, to the byte, at every size between the least and the largest of --sizes; by simulated and measured
-    times at --sizes. Measured choices whose confidence interval overlaps the best one's are as good as it. With
-    --tolerance 0 looking predicted times up decides as evaluating the formulas would. An algorithm that needs a power
-    of two or an even number of processes holds only for the P where it was decided; from P + 1 on the best one that
-    always runs follows it.
+    times, and by the model critical_path, at --sizes. Measured choices whose confidence interval overlaps the best
+    one's are as good as it. With --tolerance 0 looking predicted times up decides as evaluating the formulas would. An
+    algorithm that needs a power of two or an even number of processes holds only for the P where it was decided; from
+    P + 1 on the best one that always runs follows it.
     """
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")

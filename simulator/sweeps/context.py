@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, note
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import simulated_experiments
@@ -106,6 +106,13 @@ class SimulationContext:
             least_bytes=1,
             processes_per_node=processes_per_node,
         )
+
+    def with_experiments(self) -> SimulationContext:
+        """The same context, with SMPI in place of an engine without experiments, so that models can be fitted."""
+        if self.engine.experiments is not None:
+            return self
+        note(f"models are fitted by SMPI, since engine {self.engine.name} has no experiments between a few processes")
+        return replace(self, engine=SMPI)
 
     def _experiments(self, platform: HostPlatform, procs: int, processes_per_node: int, in_parallel: bool) -> Runner:
         if self.engine.experiments is None:

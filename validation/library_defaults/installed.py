@@ -82,7 +82,7 @@ def installed_library(baseline: Baseline) -> Installation:
 
 
 def check(baseline: Baseline, points: Sequence[Point]) -> list[Check]:
-    """Asks the installed library about calls. Raises UsageError where it cannot be asked, and CollwiseError if it fails.
+    """Asks the installed library about calls. Raises UsageError where it is not installed, CollwiseError if it fails.
 
     Open MPI is not asked about collectives that its component tuned leaves to others.
     """

@@ -24,6 +24,7 @@ from collwise.studies.papers.nuriyev2021.published_model import segment_seconds
 from collwise.studies.papers.nuriyev2021.tables import INDISTINGUISHABLE_PERCENT, KIB, NEAR_OPTIMAL, PARAMETERS, TABLES
 from collwise.studies.reports.comparison_table import percent
 from collwise.validation.fitting.implementation_aware import FitPlan, fit
+from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import Comparison, ComparisonResult, compare
 from collwise.validation.selection.defaults import PAPER_SIZES, SEGMENT_BYTES
@@ -58,8 +59,8 @@ SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
 SOURCES = {
     "by parts": (BY_PARTS, "model"),
     "as printed": (AS_PRINTED, "model"),
-    "Open MPI 3.1": (BY_PARTS, "openmpi"),
-    "Open MPI 3.1, its segments": (BY_PARTS, "openmpi_shipped"),
+    "Open MPI 3.1": (BY_PARTS, "listed"),
+    "Open MPI 3.1, its segments": (BY_PARTS, "baseline"),
 }
 
 
@@ -97,7 +98,7 @@ def fitted_tables(context: SimulationContext) -> list[FittedTable]:
             names = PAPER_ALGORITHMS[collective]
             points = CaseGrid(collective, cluster.procs, sizes, ppn, (SEGMENT_BYTES,), names)
             by_model = {
-                model: compare(platform, points, ImplementationAware(parameters, model), context)
+                model: compare(platform, points, ImplementationAware(parameters, model), context, PAPERS)
                 for model in (BY_PARTS, AS_PRINTED)
             }
             tables.append(FittedTable(cluster, collective, parameters, by_model))
@@ -112,7 +113,7 @@ def picks_over_procs(table: FittedTable, context: SimulationContext) -> Comparis
         "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, (SEGMENT_BYTES,),
         PAPER_ALGORITHMS["bcast"],
     )  # fmt: skip
-    result = compare(load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), context)
+    result = compare(load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), context, PAPERS)
     result.sweep.complete()
     return result
 

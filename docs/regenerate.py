@@ -40,6 +40,7 @@ from collwise.validation.correctness.crosscheck_openmpi import compare_with_open
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
 from collwise.validation.fitting.path_against_formulas import REASONS, algorithms_with_both, counted
+from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune, tune_by_engine
@@ -98,7 +99,7 @@ def write_results() -> None:
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         context = SimulationContext(store)
         for name, procs in CLUSTERS.items():
-            tuning = tune(load(name), BY_MODEL, procs, context, sizes=PAPER_SIZES)
+            tuning = tune(load(name), BY_MODEL, procs, context, BASELINES["openmpi-4.1"], sizes=PAPER_SIZES)
             tunings.append(tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context))
     for tuning in tunings:
         draw_figures(tuning)
@@ -321,7 +322,7 @@ def draw_figures(tuning: Tuning) -> None:
     for collective, result in tuning.comparisons.items():
         title = f"{collective} on {tuning.platform.title}, simulated"
         stem = f"{tuning.platform.name}-{collective}"
-        save(picks_by_size(result.rows, title), DOCS / "figures" / f"{stem}.png")
+        save(picks_by_size(result, title), DOCS / "figures" / f"{stem}.png")
     procs = SHOWN[tuning.platform.name]
     for collective in BY_ENGINE:
         title = f"{collective} on {tuning.platform.title}, P = {procs}"
@@ -335,13 +336,13 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         NOTE,
         f"# Results\n\nSimulated by {engine}, models fitted in simulation. A choice is an algorithm and, for "
         "broadcast, a segment size of 8 KiB to 128 KiB. The number in brackets is its slowdown against the best choice "
-        "in percent. Open MPI 3.1 decides without tuning and with its own segment sizes. `./collwise demo` prints the "
+        "in percent. Open MPI 4.1 decides without tuning ([defaults.md](defaults.md)). `./collwise demo` prints the "
         "same tables.\n",
     ]
     for tuning in tunings:
         for collective, result in tuning.comparisons.items():
             parts.append(f"\n## {collective} on {tuning.platform.title}\n\n")
-            parts.append(markdown_table(table_columns(result.rows), [table_row(row) for row in result.rows]))
+            parts.append(markdown_table(table_columns(result), [table_row(row) for row in result.rows]))
             parts.append(f"\n{summary_line(result)}.\n\n{agreement_line(tuning.by_engine[collective])}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each pick over message size]({picture})\n")
@@ -384,7 +385,7 @@ def readme_block(tunings: Sequence[Tuning]) -> str:
         parts.append(
             f"\nBroadcast on {tuning.platform.title}, P = {procs}, simulated by {tuning.parameters.made_by}:\n\n"
         )
-        parts.append(markdown_table(table_columns(result.rows)[1:], rows))
+        parts.append(markdown_table(table_columns(result)[1:], rows))
         counts = sorted({row.procs for row in result.rows})
         for collective, compared in tuning.comparisons.items():
             parts.append(f"\n{collective}, P = {', '.join(map(str, counts))}: {summary_line(compared)}.\n")

@@ -6,7 +6,7 @@
  * split first resumes them by turns. Processes of algorithms that split nothing need no stacks. */
 #include "recorder.h"
 #include "communicators.h"
-#include "internal.h"
+#include "tasks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -531,6 +531,9 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
     (void)statuses;
     for (int first = 0, next; first < count; first = next) {
         next = first + 1;
+        if (requests[first] == MPI_REQUEST_NULL) {
+            continue;
+        }
         while (next < count && requests[next] == requests[next - 1] + 1) {
             next++;
         }
@@ -539,7 +542,27 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
     return 0;
 }
 
-/* --- What the algorithms need besides MPI (internal.h) ------------------------------------------------------------ */
+int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+    (void)status;
+    *index = MPI_UNDEFINED;
+    for (int i = 0; i < count && *index == MPI_UNDEFINED; i++) {
+        if (requests[i] != MPI_REQUEST_NULL) {
+            record_wait(requests[i], 1);
+            requests[i] = MPI_REQUEST_NULL;
+            *index = i;
+        }
+    }
+    return 0;
+}
+
+int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+    (void)count, (void)requests, (void)status;
+    *index = MPI_UNDEFINED;
+    *flag = 0;
+    return 0;
+}
+
+/* --- What the algorithms need besides MPI (internal.h, tasks.h) --------------------------------------------------- */
 
 void *collwise_allocate(size_t bytes, MPI_Comm comm) {
     (void)comm;
@@ -575,6 +598,80 @@ void collwise_combine_received(const collwise_operation *op, char *data, char *r
                                int sender_is_lower) {
     (void)sender_is_lower;
     collwise_combine(op, received, data, elements);
+}
+
+static _Noreturn void refuse_library(void) { fail(current, "MPI's own collectives between nodes cannot be recorded"); }
+
+void collwise_add_library_bcast(collwise_rounds *to, char *data, size_t bytes, int root) {
+    (void)to, (void)data, (void)bytes, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_reduce(collwise_rounds *to, char *sum, size_t elements, const collwise_operation *op,
+                                 int root) {
+    (void)to, (void)sum, (void)elements, (void)op, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_gather(collwise_rounds *to, char *blocks, const int *counts, const int *displacements,
+                                 int root) {
+    (void)to, (void)blocks, (void)counts, (void)displacements, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_scatter(collwise_rounds *to, char *blocks, const int *counts, const int *displacements,
+                                  int root) {
+    (void)to, (void)blocks, (void)counts, (void)displacements, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_allgather(collwise_rounds *to, char *all, const int *counts, const int *displacements) {
+    (void)to, (void)all, (void)counts, (void)displacements;
+    refuse_library();
+}
+
+void collwise_add_library_alltoall(collwise_rounds *to, const char *send, char *receive, const int *counts,
+                                   const int *displacements) {
+    (void)to, (void)send, (void)receive, (void)counts, (void)displacements;
+    refuse_library();
+}
+
+void collwise_add_library_barrier(collwise_rounds *to) {
+    (void)to;
+    refuse_library();
+}
+
+static _Noreturn void refuse_window(void) {
+    fail(current, "shared and one-sided memory of a node cannot be recorded: 'within' has to be 0");
+}
+
+int collwise_window_takes(size_t element_bytes) {
+    (void)element_bytes;
+    return 1;
+}
+
+collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
+    (void)levels, (void)form, (void)comm;
+    refuse_window();
+}
+
+void collwise_window_free(collwise_window *window) { (void)window; }
+
+void collwise_add_window_bcast(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
+                               char *data, size_t bytes) {
+    (void)to, (void)state, (void)window, (void)root, (void)data, (void)bytes;
+    refuse_window();
+}
+
+void collwise_add_window_reduce(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
+                                char *sum, size_t elements, const collwise_operation *op) {
+    (void)to, (void)state, (void)window, (void)root, (void)sum, (void)elements, (void)op;
+    refuse_window();
+}
+
+const collwise_observer *collwise_observer_of(MPI_Comm comm) {
+    (void)comm;
+    return NULL;
 }
 
 int collwise_rank_in(MPI_Comm comm) { return rank_in(comm); }

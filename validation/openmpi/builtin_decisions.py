@@ -25,6 +25,10 @@ DECIDED = ("bcast", "gather")
 """The collectives whose decision is here."""
 
 
+DECIDED = ("bcast", "gather")
+"""The collectives whose decision is here."""
+
+
 def decide(collective: str, procs: int, message_bytes: int) -> Choice:
     """The choice that Open MPI 3.1 makes untuned, with its own segment sizes, by the catalogue's names.
 

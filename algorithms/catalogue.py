@@ -64,7 +64,7 @@ class Algorithm:
 
     @property
     def count_parameter(self) -> str:
-        """The name of the number that can be chosen (`chains`, `radix`, `max_requests`, `within`, `leaders`), or empty."""
+        """The name of the number to be chosen (`chains`, `radix`, `max_requests`, `within`, `leaders`), or empty."""
         return next((name for name in self.parameters if name in COUNT_PARAMETERS), "")
 
     @property

@@ -81,7 +81,9 @@ static int node_label(MPI_Comm comm) {
 static collwise_hierarchy *keep_hierarchy(MPI_Comm private, int label) {
     int procs = collwise_size_of(private);
     int *labels = collwise_allocate((size_t)procs * sizeof *labels, private);
-    PMPI_Allgather(&label, 1, MPI_INT, labels, 1, MPI_INT, private);
+    /* SMPI's allgather has all P^2 messages under way at once, which takes it minutes for some hundred processes. */
+    PMPI_Gather(&label, 1, MPI_INT, labels, 1, MPI_INT, 0, private);
+    PMPI_Bcast(labels, procs, MPI_INT, 0, private);
     collwise_hierarchy *made = collwise_hierarchy_make(collwise_nodes_make(labels, procs, private), private);
     free(labels);
     MPI_Comm_set_attr(private, attribute_key(HIERARCHY), made);

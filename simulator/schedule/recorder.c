@@ -5,6 +5,7 @@
  * therefore run on stacks of their own, one at a time: each goes on until it waits for others, and the process that
  * split first resumes them by turns. Processes of algorithms that split nothing need no stacks. */
 #include "recorder.h"
+#include "../programs/task_window.h"
 #include "communicators.h"
 #include "tasks.h"
 
@@ -61,6 +62,9 @@ enum { STACK_BYTES = 256 << 10 };
 
 typedef struct {
     const schedule_case *wanted;
+    int has_tasks;
+    task_window window;
+    collwise_observer tasks; /* what is run of a collective made of tasks */
     const collwise_algorithm *algorithm;
     size_t *offsets; /* of the blocks, for the collectives with a size for each process */
     collwise_operation op;
@@ -671,7 +675,7 @@ void collwise_add_window_reduce(collwise_rounds *to, collwise_transfer *state, c
 
 const collwise_observer *collwise_observer_of(MPI_Comm comm) {
     (void)comm;
-    return NULL;
+    return current->has_tasks ? &current->tasks : NULL;
 }
 
 int collwise_rank_in(MPI_Comm comm) { return rank_in(comm); }
@@ -875,8 +879,13 @@ static const char *objection(const schedule_case *wanted, const collwise_algorit
     if (is(wanted, "barrier") || is(wanted, "exchange")) {
         return NULL;
     }
-    if (!is(wanted, "collective") && !is(wanted, "bcast_gather")) {
+    task_window window;
+    int has_tasks = task_window_read(wanted->experiment, &window);
+    if (!is(wanted, "collective") && !is(wanted, "bcast_gather") && !has_tasks) {
         return "unknown experiment";
+    }
+    if (has_tasks && algorithm != NULL && strncmp(algorithm->name, "tasks_", strlen("tasks_")) != 0) {
+        return "the algorithm is not made of tasks";
     }
     if (algorithm == NULL) {
         return "unknown algorithm";
@@ -963,6 +972,12 @@ schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_
         return NULL;
     }
     *to = (recording){.wanted = wanted, .algorithm = algorithm, .problem = problem, .problem_bytes = problem_bytes};
+    if (task_window_read(wanted->experiment, &to->window)) {
+        to->has_tasks = 1;
+        to->tasks = (collwise_observer){.first_task = to->window.first,
+                                        .end_task = to->window.end,
+                                        .steps = to->window.steps[0] == '\0' ? NULL : to->window.steps};
+    }
     size_t procs = (size_t)wanted->procs, places = SIZE_PLACES;
     while (places < 2 * procs) {
         places *= 2;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
@@ -33,11 +34,11 @@ class Engine:
     experiments: ExperimentRunners | None = None
 
 
-def _smpi(collectives: str, experiments: str) -> Engine:
-    """SMPI with the programs of these names."""
+def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({})) -> Engine:
+    """SMPI with the programs of these names, and with algorithms of its own collectives by collective."""
     return Engine(
         "smpi",
-        lambda platform, procs, context: SmpiRunner(platform, procs, context.simgrid, context.jobs, collectives),
+        lambda platform, procs, context: SmpiRunner(platform, procs, context.simgrid, context.jobs, collectives, own),
         lambda platform, procs, per_node, in_parallel, context: simulated_experiments(
             platform,
             procs,
@@ -53,9 +54,19 @@ def _smpi(collectives: str, experiments: str) -> Engine:
 SMPI = _smpi("benchmark", "experiments")
 SMPI_ALGORITHM_1 = _smpi("benchmark_algorithm_1", "experiments_algorithm_1")
 """SMPI with segmented broadcasts that post no receive ahead: Algorithm 1 of Nuriyev & Lastovetsky 2021 as printed."""
+SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
+"""The selectors of SMPI, which choose the algorithms of its own collectives as these MPI libraries do."""
 SCHEDULE = Engine("schedule", lambda platform, procs, context: ScheduleRunner(platform, context.jobs))
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDULE)}
 """The engines, by the names that --engine takes."""
+
+
+def smpi_selecting(collective: str, selector: str) -> Engine:
+    """SMPI whose own `collective` chooses its algorithm by one of SMPI_SELECTORS.
+
+    The option for all collectives at once is not used: some of them fail at some process counts.
+    """
+    return _smpi("benchmark", "experiments", {collective: selector})
 
 
 @dataclass(frozen=True)

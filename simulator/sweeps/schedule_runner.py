@@ -16,6 +16,7 @@ from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.library import LIBRARY
 from collwise.simulator.schedule.networks import network_tables, ports_of
 from collwise.simulator.schedule.pipelines import KnownPlay, play_case_within
+from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -120,6 +121,8 @@ class ScheduleRunner(Runner):
         tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
         node_of = self.platform.positions(case.procs, case.processes_per_node)
         try:
+            if is_of_tasks(case):
+                return time_tasks(case, tables, node_of)
             played = play_case_within(case, tables, most_seconds, known, node_of)
         except CollwiseError as problem:
             return Timing(case, float("nan"), error=str(problem))

@@ -10,6 +10,9 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     fit(platform)                          a model whose parameters are estimated there
     predict(model, collective, procs)      predicted times, a DataFrame
     select(collective, model)              decisions: which algorithm for which P and message size
+    time_tasks(collective, platform)       times of the tasks of a hierarchical collective
+    model_tasks(collective, platform)      the cost model of tasks beside whole collectives
+    tune_hierarchy(collective, platform)   the best configuration of a hierarchical collective for each n, p and m
     export(decisions, path)                rules that an MPI library reads
     application(name, platform, procs)     an application's time under several choices of collectives, a DataFrame
     whatif(platform, changes, collective)  which choices and times change with the platform
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.decisions import Decisions, export, select
+    from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
     from collwise.questions import SweepResult, WhatIfResult, live_map, whatif, whatif_application, whatif_sweep
     from collwise.stored import configurations, prune, results
@@ -53,6 +57,7 @@ __all__ = [
     "fit",
     "live_map",
     "measure",
+    "model_tasks",
     "platform",
     "predict",
     "prune",
@@ -60,6 +65,8 @@ __all__ = [
     "select",
     "session",
     "simulate",
+    "time_tasks",
+    "tune_hierarchy",
     "whatif",
     "whatif_application",
     "whatif_sweep",
@@ -70,6 +77,7 @@ _MODULES = {
     "arguments": ("platform", "session"),
     "common.errors": ("CollwiseError", "UsageError"),
     "decisions": ("Decisions", "export", "select"),
+    "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
     "predictions": ("FittedModel", "fit", "predict"),
     "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
     "stored": ("configurations", "prune", "results"),

@@ -48,6 +48,9 @@ SECTIONS = {
             where="comparison",
         ),
         "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
+        "hierarchy": Command(
+            "Tunes hierarchical collectives by their tasks.", needs="build smpi --library=mpich:mpich --testbed:testbed"
+        ),
         "report": Command("Writes an HTML report and rules for one platform.", needs="build smpi", where="comparison"),
         "run": Command(
             "Runs an unmodified MPI program with our algorithms in it.",

@@ -22,14 +22,12 @@ from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
 from collwise.predictions import ModelLike, model_from
 from collwise.simulator.timing import Case, Timing
 from collwise.stored import chosen_configurations
-from collwise.validation.openmpi.rules import openmpi_rules
+from collwise.validation.exports.formats import FORMATS, exported
+from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import (
     ALL_CONSUMERS,
-    COLLWISE,
-    OPENMPI,
     algorithms_for,
     needs_one_choice,
     segments_for,
@@ -228,14 +226,19 @@ def export(
     format_name: str = "openmpi",
     *,
     openmpi_version: str = "4.1",
+    mpich_version: str = "4.0",
+    procs: int | None = None,
 ) -> str:
     """Decisions as rules that an MPI library reads; a file of that name is replaced.
 
     Parameters: `decisions`, what `select` returned, or files that it was saved in; `path`, the file to write, if any;
-    `format_name`, 'openmpi' (classic dynamic rules) or 'collwise' (the table of `collwise run`); `openmpi_version`,
-    whose algorithm ids the rules have.
+    `format_name`, 'openmpi' (classic dynamic rules), 'openmpi-json', 'collwise' (the table of `collwise run`), 'mpich'
+    (its selection file), 'mpich-variables', 'intel', 'mvapich2', 'ucc' or 'smpi'; `openmpi_version`, whose algorithm
+    ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1 and later; `procs`, for formats that hold for one
+    process count, which one.
 
-    Returns the text of the rules. Raises UsageError for what the format cannot express, and for a file that cannot be
+    Returns the text of the rules. A choice that the format cannot say is replaced by the best one that it can, and a
+    note says what that costs. Raises UsageError for what cannot be written at all, and for a file that cannot be
     written.
 
     >>> import collwise
@@ -243,15 +246,26 @@ def export(
     >>> decisions = collwise.select("bcast", model, procs="2:8:+1", consumer="openmpi-4.1")
     >>> rules = collwise.export(decisions, "exact.rules")
     """
-    if format_name not in (OPENMPI, COLLWISE):
-        raise unknown_name("format", format_name, (OPENMPI, COLLWISE))
+    if format_name not in FORMATS:
+        raise unknown_name("format", format_name, FORMATS)
+    if mpich_version not in MPICH_VERSIONS:
+        raise unknown_name("version of MPICH's selection file", mpich_version, MPICH_VERSIONS)
     if not isinstance(decisions, Decisions):
         decisions = Decisions.load(*([decisions] if isinstance(decisions, (str, Path)) else decisions))
-    tables = decisions.tables
-    text = collwise_rules(tables) if format_name == COLLWISE else openmpi_rules(tables, openmpi_version)
+    version = mpich_version if format_name == "mpich" else openmpi_version
+    made = exported(decisions.tables, format_name, version=version, procs=procs)
+    for line in made.substitutions[:_MOST_SUBSTITUTIONS]:
+        note(str(line))
+    if len(made.substitutions) > _MOST_SUBSTITUTIONS:
+        costs = [one.cost for one in made.substitutions if not math.isnan(one.cost)]
+        worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
+        note(f"{len(made.substitutions)} choices cannot be said{worst}; {_MOST_SUBSTITUTIONS} are listed")
     if path is not None:
-        write_text(Path(path), text)
-    return text
+        write_text(Path(path), made.text)
+    return made.text
+
+
+_MOST_SUBSTITUTIONS = 20
 
 
 @dataclass(frozen=True)

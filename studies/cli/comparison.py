@@ -33,6 +33,8 @@ from collwise.studies.cli.declare import (
 )
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+from collwise.validation.exports.formats import FORMATS
+from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import Comparison
@@ -260,40 +262,58 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
 def export(
     decisions: Sequence[Path] = argument(PATH, nargs=-1, required=True),
     format_name: str = option(
-        f"{OPENMPI}: classic dynamic rules; {COLLWISE}: the table of collwise run.",
-        declare.NamedChoice("format", (OPENMPI, COLLWISE)),
+        "; ".join(f"{name}: {known.title}" for name, known in FORMATS.items()) + ".",
+        declare.NamedChoice("format", FORMATS),
         OPENMPI,
         names="--format",
+        metavar="NAME",
     ),
     openmpi_version: str = option(f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.", default="4.1"),
+    mpich_version: str = option(
+        "For mpich: 4.0, or 4.1 for later ones.", declare.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]
+    ),
+    procs: int | None = option(
+        "For formats that hold for one process count (mpich-variables, mvapich2, smpi): which.", click.IntRange(1)
+    ),
     output: Path = option("The rules file.", NEW_FILE, required=True, names="-o --output"),
-    check: bool = flag("Run the installed Open MPI with the rules and see what it does."),
+    check: bool = flag("Run the installed library with the rules and see what it does; for openmpi and mpich."),
 ) -> None:
-    """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective)."""
-    if check and format_name == COLLWISE:
-        raise click.UsageError("--check is for --format openmpi")
+    """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective).
+
+    Where a format cannot say a choice, the best one that it can say is written, and a note says what it costs.
+    """
+    if check and format_name not in (OPENMPI, "mpich"):
+        raise click.UsageError("--check is for --format openmpi and mpich")
     tables = collwise.Decisions.load(*decisions)
-    text = collwise.export(tables, output, format_name, openmpi_version=openmpi_version)
-    if format_name == COLLWISE:
-        click.echo(f"{output}: rules for {arguments.several([one.collective for one in tables.tables])}; use them with")
-        click.echo(f"  collwise run --table {output} ...")
-        return
-    click.echo(f"{output}: rules for Open MPI {openmpi_version}; use them with")
-    click.echo(
-        "  mpirun --mca coll_tuned_use_dynamic_rules 1 "
-        f"--mca coll_tuned_dynamic_rules_filename {output.resolve()} --mca coll ^han ..."
+    text = collwise.export(
+        tables,
+        output,
+        format_name,
+        openmpi_version=openmpi_version,
+        mpich_version=mpich_version,
+        procs=procs,
     )
+    known = FORMATS[format_name]
+    version = f" {openmpi_version}" if format_name == OPENMPI else ""
+    collectives = arguments.several([one.collective for one in tables.tables])
+    what = f"rules for Open MPI{version}" if format_name == OPENMPI else f"{known.title} for {collectives}"
+    click.echo(f"{output}: {what}; use them with")
+    click.echo(f"  {known.use.format(file=output if format_name == COLLWISE else output.resolve())} ...")
     if "WARNING" in text:
         note("the file's head has a WARNING: read it")
     if check:
-        from collwise.studies.cli.rules_check import check_all
+        _check(format_name, output, tables.tables)
 
-        wrong = 0
-        for line, ok in check_all(output, tables.tables):
-            click.echo(line)
-            wrong += not ok
-        if wrong:
-            raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
+
+def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> None:
+    from collwise.studies.cli.rules_check import check_all, check_mpich
+
+    wrong = 0
+    for line, ok in check_all(output, tables) if format_name == OPENMPI else check_mpich(output, tables):
+        click.echo(line)
+        wrong += not ok
+    if wrong:
+        raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
 
 
 @command("report --platform gros --procs 16,32,64")

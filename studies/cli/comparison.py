@@ -32,6 +32,7 @@ from collwise.studies.cli.declare import (
     option,
 )
 from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.sources import Asked, compare_sources, parse_sources
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.exports.formats import FORMATS
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
@@ -53,9 +54,18 @@ _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 @command("compare --platform gros --collective bcast --procs 16,64")
 def compare(
-    platform: HostPlatform = options.placed_platform(),
+    platform: HostPlatform | declare.Unknown = options.placed_platform(
+        option(
+            "A known platform (see 'collwise platforms list') or a .toml or .xml file; with measured --sources a name "
+            "that the store has.",
+            declare.PLATFORM_OR_NAME,
+            required=True,
+        )
+    ),
     collective: str = options.COLLECTIVE,
-    procs: tuple[int, ...] = option("Process counts: 50,80,90.", COUNTS, required=True),
+    procs: tuple[int, ...] | None = option(
+        "Process counts: 50,80,90. Needed, unless measured --sources have some.", COUNTS
+    ),
     sizes: tuple[int, ...] | None = options.SIZES,
     algorithms: Sequence[str] | None = options.ALGORITHMS,
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
@@ -65,6 +75,11 @@ def compare(
         declare.NamedChoice("model", MODEL_NAMES),
     ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
+    sources: tuple[str, str] | None = option(
+        "Instead compare the choices by two sources of times: measured, simulated, predicted, or an engine's name.",
+        declare.Parsed("sources", parse_sources),
+        metavar="A,B",
+    ),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
@@ -74,7 +89,24 @@ def compare(
     A choice is an algorithm, and with several --segments also a segment size; in brackets its slowdown against the best
     one in percent. Open MPI is the fixed decision of 3.1. With one segment size, "Open MPI" has its algorithm at that
     size, as in the paper, and the last column the segment sizes that Open MPI ships, which may beat it (negative).
+
+    With --sources measured,simulated the choices by these times stand side by side, each with its slowdown by measured
+    times (without any, by the second source's).
     """
+    if sources is not None:
+        declare.refuse_options(("figures",), "comparisons of a model and Open MPI with simulated times")
+        cut = segments if declare.was_given("segments") else ()
+        asked = Asked(
+            *(collective, procs, sizes, arguments.algorithms(collective, algorithms), cut, ppn),
+            *(model or DEFAULT_MODEL, parameters),
+        )
+        with simulation.context() as context:
+            compare_sources(sources, platform, asked, sizes_of(collective), context, as_json)
+        return
+    if isinstance(platform, declare.Unknown):
+        raise platform.problem
+    if procs is None:
+        raise click.UsageError("Missing option '--procs'.")
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
     if model is None and parameters is None:

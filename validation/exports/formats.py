@@ -132,7 +132,8 @@ _WRITERS: dict[str, _Write] = {
 def _for_openmpi(tables: Sequence[DecisionTable], version: str) -> Exported:
     """Rules of Open MPI; a choice that it cannot say is replaced where the table has the times of others."""
     version = series(version)
-    kept, replaced = [], []
+    kept: list[DecisionTable] = []
+    replaced: list[Substitution] = []
     for table in tables:
 
         def says(choice: Choice, collective: str = table.collective) -> bool:

@@ -117,12 +117,12 @@ def _reduce_scatter(prefix: str, regular: bool) -> Tree:
     )
 
 
-def _alltoall(in_place: str, short: str, middle: str, long: str, short_bytes: int) -> Tree:
-    from_middle = {"avg_msg_size<=32768": _leaf(middle), "avg_msg_size=any": _leaf(long)}
+def _alltoall(prefix: str, in_place: str, middle: str, short_bytes: int) -> Tree:
+    """Alltoall, blocking or not, which differ in two algorithms and in what is a short message."""
+    pairwise = {"avg_msg_size<=32768": _leaf(prefix + middle), "avg_msg_size=any": _leaf(f"{prefix}pairwise")}
+    bruck = {f"avg_msg_size<={short_bytes}": _leaf(f"{prefix}brucks"), **pairwise}
     return _yes_or_no(
-        "is_sendbuf_inplace",
-        _leaf(in_place),
-        {"comm_size<=7": from_middle, "comm_size=any": {f"avg_msg_size<={short_bytes}": _leaf(short), **from_middle}},
+        "is_sendbuf_inplace", _leaf(prefix + in_place), {"comm_size<=7": pairwise, "comm_size=any": bruck}
     )
 
 
@@ -176,11 +176,7 @@ def defaults() -> dict[str, Tree]:
             _leaf("Barrier_inter_bcast"),
         ),
         "alltoall": _kinds(
-            _alltoall(
-                "Alltoall_intra_pairwise_sendrecv_replace",
-                *(f"Alltoall_intra_{name}" for name in ("brucks", "scattered", "pairwise")),
-                short_bytes=256,
-            ),
+            _alltoall("Alltoall_intra_", "pairwise_sendrecv_replace", "scattered", 256),
             _leaf("Alltoall_inter_pairwise_exchange"),
         ),
         **{
@@ -225,10 +221,7 @@ def defaults() -> dict[str, Tree]:
         "iexscan": _leaf("Iexscan_intra_sched_recursive_doubling"),
         "ibarrier": _kinds(_leaf("Ibarrier_intra_sched_recursive_doubling"), _leaf("Ibarrier_inter_sched_bcast")),
         "ialltoall": _kinds(
-            _alltoall(
-                *(f"Ialltoall_intra_sched_{name}" for name in ("inplace", "brucks", "permuted_sendrecv", "pairwise")),
-                short_bytes=2048,
-            ),
+            _alltoall("Ialltoall_intra_sched_", "inplace", "permuted_sendrecv", 2048),
             _leaf("Ialltoall_inter_sched_pairwise_exchange"),
         ),
         **{

@@ -18,7 +18,8 @@ _CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
 }
 
 PART_PARAMETERS = ("segment_bytes", "first_bytes", "bound_bytes")
-LEAST_COUNTS = {"chains": 1, "radix": 2, "max_requests": 1}
+LIMIT_PARAMETERS = ("limit_bytes", "between_segment_bytes")
+LEAST_COUNTS = {"chains": 1, "radix": 2, "max_requests": 1, "within": 0, "leaders": 1}
 COUNT_PARAMETERS = tuple(LEAST_COUNTS)
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
@@ -45,6 +46,7 @@ class Algorithm:
     smpi: str = ""
     smpi_segment_bytes: int = 0
     by_node: bool = False
+    real_mpi_only: bool = False
     mpich: str = ""
     intel: int | None = None
     mvapich2: int | None = None
@@ -62,8 +64,13 @@ class Algorithm:
 
     @property
     def count_parameter(self) -> str:
-        """The name of the number that can be chosen (`chains`, `radix` or `max_requests`), or nothing."""
+        """The name of the number to be chosen (`chains`, `radix`, `max_requests`, `within`, `leaders`), or empty."""
         return next((name for name in self.parameters if name in COUNT_PARAMETERS), "")
+
+    @property
+    def limit_parameter(self) -> str:
+        """The name of the second size that can be chosen (`limit_bytes` or `between_segment_bytes`), or nothing."""
+        return next((name for name in self.parameters if name in LIMIT_PARAMETERS), "")
 
     @property
     def default_count(self) -> int:
@@ -72,7 +79,7 @@ class Algorithm:
 
     def named_parameters(self, part_bytes: int, count: int = 0, limit_bytes: int = 0) -> dict[str, int]:
         """The parameters of a choice that are not their defaults, by the names that they have for this algorithm."""
-        values = {self.part_parameter: part_bytes, "limit_bytes": limit_bytes, self.count_parameter: count}
+        values = {self.part_parameter: part_bytes, self.limit_parameter: limit_bytes, self.count_parameter: count}
         return {name: value for name, value in values.items() if name in self.parameters and value}
 
     @property

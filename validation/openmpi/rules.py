@@ -19,7 +19,7 @@ from collwise.validation.selection.consumers import (
 )
 from collwise.validation.selection.decision_table import DecisionTable, Row, check_one_choice
 
-_HAS_HAN = ("4.1", "5.0")
+_HAS_HAN = ("4.1", "5.0", "6.0")
 
 # If message sizes are multiplied by P, the last row of a table is repeated: one rule for P to 33/32 P, up to this P.
 _TAIL_STEP = 32

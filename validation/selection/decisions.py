@@ -159,11 +159,13 @@ def simulate_and_select(
 ) -> tuple[list[DecisionTable], RunResult]:
     """Simulates what is missing of several grids and makes a table of each; `one_choice` says which have one choice.
 
-    The sweep holds the cases that failed. Raises UsageError for what does not fit on the platform.
+    Of the others the schedule engine leaves out what cannot be chosen. The sweep holds the cases that failed. Raises
+    UsageError for what does not fit on the platform.
     """
     names = ", ".join(grid.collective for grid in grids) if len(grids) <= 3 else f"{len(grids)} collectives"
     cases = [case for grid in grids for case in grid.cases()]
-    sweep = context.simulate(platform, cases, f"{platform.name}: simulating {names}")
+    free = {grid.collective: tolerance for grid in grids if not one_choice(grid.collective)}
+    sweep = replace(context, tolerances=free).simulate(platform, cases, f"{platform.name}: simulating {names}")
     warn_of_free_messages(platform)
     tables = [select_by_simulation(platform, grid, sweep, one_choice(grid.collective), tolerance) for grid in grids]
     return tables, sweep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -183,13 +183,14 @@ def select(
             where_measured = _measured_platform(opened.store, platform)
             wanted = () if configuration is None else chosen_configurations(opened.store, configuration)
             keys = [one.key for one in wanted]
+            measured = _measured(opened.store, where_measured, chosen, ppn, keys)
             return Decisions(
                 tuple(
                     _by_measured(
-                        *(opened, where_measured, one, algorithms, asked_grid, keys, filler),
-                        (single(one), tolerance / 100, tie_limit / 100),
+                        *(opened, one, chosen[one.collective], asked_grid, filler),
+                        (single(one.collective), tolerance / 100, tie_limit / 100),
                     )
-                    for one, algorithms in chosen.items()
+                    for one in measured
                 )
             )
     where = None if platform is None else arguments.platform(platform)
@@ -328,21 +329,40 @@ def _measured_platform(store: Store, platform: PlatformLike | None) -> str:
         return names.pop() if names else ""
     if not isinstance(platform, HostPlatform) and str(platform) not in names and Path(str(platform)).is_file():
         platform = load(str(platform))
-    return platform.name if isinstance(platform, HostPlatform) else str(platform)
+    name = platform.name if isinstance(platform, HostPlatform) else str(platform)
+    # Names of platforms are in lower case, those of hosts and test beds not always.
+    alike = [one for one in names if one.lower() == name.lower()]
+    return alike[0] if name not in names and len(alike) == 1 else name
+
+
+def _measured(
+    store: Store, platform: str, collectives: Iterable[str], ppn: int | None, keys: Sequence[str]
+) -> list[Measurement]:
+    """The measurement of each collective; those without any are left out, and an error if all are."""
+    found: list[Measurement] = []
+    missing: dict[str, UsageError] = {}
+    for name in collectives:
+        try:
+            found.append(measurement_of(store, platform, name, ppn, keys))
+        except UsageError as problem:
+            missing[name] = problem
+    if not found:
+        raise next(iter(missing.values()))
+    if missing:
+        note(f"{', '.join(missing)}: nothing is measured on {platform} that could be chosen; left out")
+    return found
 
 
 def _by_measured(
     simulations: SimulationContext,
-    platform: str,
-    collective: str,
+    measurement: Measurement,
     algorithms: Sequence[str],
     asked: _AskedGrid,
-    keys: Sequence[str],
     filler: _Filler | None,
     how: tuple[bool, float, float],
 ) -> DecisionTable:
     """The table of one collective by measured times; says what it rests on. `how` is what `select_by_times` takes."""
-    measurement = measurement_of(simulations.store, platform, collective, asked.processes_per_node, keys)
+    platform, collective = measurement.platform, measurement.collective
     grid = measured_grid(measurement, algorithms, asked.procs, asked.sizes, asked.segments)
     times = measured_times(grid, measurement)
     gaps = [case for case in grid.cases() if case not in measurement.timings]

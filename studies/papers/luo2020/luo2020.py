@@ -224,7 +224,7 @@ here.text(
 # One process per core: 4096 on Shaheen II, 1536 on Stampede2. **Best hierarchical** is the fastest of all algorithms
 # that treat the processes of one node differently, **best flat** of all others, over three segment sizes each. **Open
 # MPI 4.0.0's decision** is what that library chooses untuned, with its own segment sizes. All are timed by the schedule
-# engine. SMPI times the same choices where they have at most 100,000 messages and 8 MiB. Dotted lines end the small
+# engine. SMPI times the same choices where they have at most some 50,000 messages and 8 MiB. Dotted lines end the small
 # messages.
 
 # %%

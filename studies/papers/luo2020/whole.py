@@ -51,7 +51,7 @@ class Machine:
 SHAHEEN = Machine("shaheen-ii", "Shaheen II", 4096, 32)
 STAMPEDE2 = Machine("stampede2", "Stampede2", 1536, 48)
 FEW_NODES = {
-    SHAHEEN: Machine("shaheen-ii", "8 nodes of Shaheen II", 256, 32),
+    SHAHEEN: Machine("shaheen-ii", "4 nodes of Shaheen II", 128, 32),
     STAMPEDE2: Machine("stampede2", "4 nodes of Stampede2", 192, 48),
 }
 """Parts of the machines that SMPI's selectors reach."""
@@ -67,7 +67,7 @@ SIZES = (*(4 * 8**k for k in range(9)), LARGEST_BYTES)
 QUICK_SIZES = (4, 2 * KIB, SMALL_BYTES, 8 * MIB, LARGEST_BYTES)
 SEGMENTS = (8 * KIB, 64 * KIB, 512 * KIB)
 # What SMPI is asked for: messages, which take it some 50 us each, and the largest one for its own selectors.
-_SMPI_MESSAGES = 100_000
+_SMPI_MESSAGES = 50_000
 _SMPI_LARGEST_BYTES = 8 * MIB
 # More segments than that hardly ever help, and the engine would take minutes for them.
 _MOST_SEGMENTS = 256

@@ -43,6 +43,7 @@ class Algorithm:
     smpi: str = ""
     smpi_segment_bytes: int = 0
     by_node: bool = False
+    real_mpi_only: bool = False
 
     @property
     def part_parameter(self) -> str:

@@ -186,9 +186,9 @@ const char *collwise_procs_objection(const collwise_algorithm *algorithm, int pr
 /* Runs an algorithm that applies. */
 void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);
 
-/* Makes the communicators that the algorithm needs for the call, which the first run would otherwise make. A collective
- * call, like those. */
-void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call);
+/* Makes the communicators and windows that the algorithm needs for the call, which the first run would otherwise make.
+ * A collective call, like those. */
+void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);
 
 /* Tells on which node the process is to be taken to be by the algorithms that look at nodes: processes with equal
  * numbers share one. Without it they ask MPI which processes share memory. Collective, like these algorithms. */

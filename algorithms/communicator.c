@@ -81,7 +81,9 @@ static int node_label(MPI_Comm comm) {
 static collwise_hierarchy *keep_hierarchy(MPI_Comm private, int label) {
     int procs = collwise_size_of(private);
     int *labels = collwise_allocate((size_t)procs * sizeof *labels, private);
-    PMPI_Allgather(&label, 1, MPI_INT, labels, 1, MPI_INT, private);
+    /* SMPI's allgather has all P^2 messages under way at once, which takes it minutes for some hundred processes. */
+    PMPI_Gather(&label, 1, MPI_INT, labels, 1, MPI_INT, 0, private);
+    PMPI_Bcast(labels, procs, MPI_INT, 0, private);
     collwise_hierarchy *made = collwise_hierarchy_make(collwise_nodes_make(labels, procs, private), private);
     free(labels);
     MPI_Comm_set_attr(private, attribute_key(HIERARCHY), made);
@@ -95,7 +97,7 @@ collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
     return found ? made : keep_hierarchy(comm, node_label(comm));
 }
 
-void collwise_place(MPI_Comm comm, int node) { keep_hierarchy(collwise_private(comm), node); }
+void collwise_place(MPI_Comm comm, int node) { keep_hierarchy(collwise_private(comm), node)->is_placed = 1; }
 
 void collwise_run_tasks(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
                         const collwise_observer *observer) {

@@ -4,18 +4,6 @@
 #include <sched.h>
 #include <stdlib.h>
 
-typedef enum { SEND, RECEIVE, COPY, COMBINE, LIBRARY_BCAST, LIBRARY_REDUCE, NEXT_ROUND } action_kind;
-
-struct collwise_action {
-    action_kind kind;
-    int peer; /* or the root; of COMBINE: whether the sender has the lower rank */
-    char *data;
-    const char *from;
-    char *received;
-    size_t size; /* in elements where there is an operation, else in bytes */
-    const collwise_operation *op;
-};
-
 collwise_rounds collwise_rounds_make(int hops, MPI_Comm comm) {
     return (collwise_rounds){.hops = hops, .requests = collwise_requests_make(4, comm)};
 }
@@ -42,10 +30,10 @@ char *collwise_rounds_scratch(collwise_rounds *of, size_t bytes) {
 
 /* --- Making an operation ------------------------------------------------------------------------------------------ */
 
-static void add(collwise_rounds *to, struct collwise_action action) {
+void collwise_add_action(collwise_rounds *to, collwise_action action) {
     if (to->count == to->room) {
         to->room = 2 * to->room + 8;
-        struct collwise_action *longer = collwise_allocate(to->room * sizeof *longer, to->requests.comm);
+        collwise_action *longer = collwise_allocate(to->room * sizeof *longer, to->requests.comm);
         for (size_t i = 0; i < to->count; i++) {
             longer[i] = to->actions[i];
         }
@@ -56,113 +44,59 @@ static void add(collwise_rounds *to, struct collwise_action action) {
 }
 
 void collwise_add_send(collwise_rounds *to, const char *data, size_t bytes, int destination) {
-    add(to, (struct collwise_action){.kind = SEND, .peer = destination, .from = data, .size = bytes});
+    collwise_add_action(to, (collwise_action){.kind = COLLWISE_SEND, .peer = destination, .from = data, .size = bytes});
 }
 
 void collwise_add_receive(collwise_rounds *to, char *data, size_t bytes, int source) {
-    add(to, (struct collwise_action){.kind = RECEIVE, .peer = source, .data = data, .size = bytes});
+    collwise_add_action(to, (collwise_action){.kind = COLLWISE_RECEIVE, .peer = source, .data = data, .size = bytes});
 }
 
 void collwise_add_copy(collwise_rounds *to, char *data, const char *from, size_t bytes) {
-    add(to, (struct collwise_action){.kind = COPY, .data = data, .from = from, .size = bytes});
+    collwise_add_action(to, (collwise_action){.kind = COLLWISE_COPY, .data = data, .from = from, .size = bytes});
 }
 
 void collwise_add_combine(collwise_rounds *to, const collwise_operation *op, char *data, char *received,
                           size_t elements, int sender_is_lower) {
-    add(to,
-        (struct collwise_action){
-            .kind = COMBINE, .peer = sender_is_lower, .data = data, .received = received, .size = elements, .op = op});
+    collwise_add_action(to, (collwise_action){.kind = COLLWISE_COMBINE,
+                                              .peer = sender_is_lower,
+                                              .data = data,
+                                              .received = received,
+                                              .size = elements,
+                                              .op = op});
 }
 
-void collwise_add_round(collwise_rounds *to) { add(to, (struct collwise_action){.kind = NEXT_ROUND}); }
-
-void collwise_add_bcast(collwise_rounds *to, const collwise_tree *tree, char *data, collwise_segment first) {
-    int is_root = tree->parent < 0;
-    collwise_segment in = first, out = first;
-    for (size_t round = is_root ? 1 : 0; in.count > 0 || out.count > 0; round++) {
-        if (!is_root && in.count > 0) {
-            collwise_add_receive(to, data + in.first, in.count, tree->parent);
-        }
-        if (round > 0) {
-            for (int child = 0; child < tree->child_count; child++) {
-                collwise_add_send(to, data + out.first, out.count, collwise_tree_child(tree, child));
-            }
-            collwise_next_segment(&out);
-        }
-        collwise_next_segment(&in);
-        collwise_add_round(to);
-    }
+void collwise_add_poll(collwise_rounds *to, int (*poll)(void *state), void *state) {
+    collwise_add_action(to, (collwise_action){.kind = COLLWISE_POLL, .poll = poll, .state = state});
 }
 
-void collwise_add_library_bcast(collwise_rounds *to, char *data, size_t bytes, int root) {
-    add(to, (struct collwise_action){.kind = LIBRARY_BCAST, .peer = root, .data = data, .size = bytes});
-    collwise_add_round(to);
-}
-
-void collwise_add_library_reduce(collwise_rounds *to, char *sum, size_t elements, const collwise_operation *op,
-                                 int root) {
-    add(to, (struct collwise_action){.kind = LIBRARY_REDUCE, .peer = root, .data = sum, .size = elements, .op = op});
-    collwise_add_round(to);
-}
-
-static void add_receives(collwise_rounds *to, const collwise_tree *tree, char *buffers, collwise_segment segment,
-                         size_t unit) {
-    for (int child = 0; segment.count > 0 && child < tree->child_count; child++) {
-        collwise_add_receive(to, buffers + (size_t)child * segment.size * unit, segment.count * unit,
-                             collwise_tree_source(tree, child));
-    }
-}
-
-void collwise_add_reduce(collwise_rounds *to, const collwise_tree *tree, char *sum, collwise_segment first,
-                         const collwise_operation *op) {
-    size_t unit = op->element_bytes, row = (size_t)tree->child_count * first.size * unit;
-    int rank = collwise_rank_in(to->requests.comm);
-    char *buffers = row == 0 ? NULL : collwise_rounds_scratch(to, 2 * row);
-    collwise_segment in = first, out = first;
-    if (row > 0) {
-        add_receives(to, tree, buffers, in, unit);
-        collwise_add_round(to);
-    }
-    for (size_t i = 0; out.count > 0; i++, collwise_next_segment(&out)) {
-        collwise_next_segment(&in);
-        if (row > 0) {
-            add_receives(to, tree, buffers + (i + 1) % 2 * row, in, unit);
-        }
-        for (int child = 0; child < tree->child_count; child++) {
-            collwise_add_combine(to, op, sum + out.first * unit,
-                                 buffers + i % 2 * row + (size_t)child * first.size * unit, out.count,
-                                 collwise_tree_source(tree, child) < rank);
-        }
-        if (tree->parent >= 0) {
-            collwise_add_send(to, sum + out.first * unit, out.count * unit, tree->parent);
-        }
-        collwise_add_round(to);
-    }
+void collwise_add_round(collwise_rounds *to) {
+    collwise_add_action(to, (collwise_action){.kind = COLLWISE_NEXT_ROUND});
 }
 
 /* --- Running operations ------------------------------------------------------------------------------------------- */
 
-static void start_action(collwise_rounds *of, const struct collwise_action *action) {
+static void start_action(collwise_rounds *of, const collwise_action *action) {
     switch (action->kind) {
-    case SEND:
+    case COLLWISE_SEND:
         collwise_start_send(&of->requests, action->from, action->size, action->peer);
         break;
-    case RECEIVE:
+    case COLLWISE_RECEIVE:
         collwise_start_receive(&of->requests, action->data, action->size, action->peer);
         break;
-    case COPY:
+    case COLLWISE_COPY:
         collwise_copy(action->data, action->from, action->size);
         break;
-    case COMBINE:
+    case COLLWISE_COMBINE:
         collwise_combine_received(action->op, action->data, action->received, action->size, action->peer);
         break;
-    case LIBRARY_BCAST:
-        collwise_start_library_bcast(&of->requests, action->data, action->size, action->peer);
+    case COLLWISE_POLL:
+        of->poll = action->poll;
+        of->state = action->state;
         break;
-    case LIBRARY_REDUCE:
-        collwise_start_library_reduce(&of->requests, action->data, action->size, action->op, action->peer);
+    case COLLWISE_CALL:
+        action->call(&of->requests, action);
         break;
-    case NEXT_ROUND:
+    case COLLWISE_NEXT_ROUND:
         break;
     }
 }
@@ -173,12 +107,11 @@ static int is_over(const collwise_rounds *of) { return of->open == 0 && of->poll
 static void go_on(collwise_rounds *of) {
     while (of->open == 0 && of->poll == NULL && of->next < of->count) {
         of->requests.count = 0;
-        action_kind kind;
+        const collwise_action *action;
         do {
-            const struct collwise_action *action = &of->actions[of->next++];
+            action = &of->actions[of->next++];
             start_action(of, action);
-            kind = action->kind;
-        } while (kind != NEXT_ROUND && of->next < of->count);
+        } while (action->kind != COLLWISE_NEXT_ROUND && of->next < of->count);
         of->open = of->requests.count;
         of->round++;
     }

@@ -101,6 +101,11 @@ static collwise_collective kind_of(const bench_case *one) {
     return kind == COLLWISE_COLLECTIVES || is(one, "exchange") ? COLLWISE_BCAST : kind;
 }
 
+static collwise_parameters parameters_of(const bench_case *one) {
+    return (collwise_parameters){
+        .part_bytes = (size_t)one->part_bytes, .count = one->count, .limit_bytes = (size_t)one->limit_bytes};
+}
+
 static void run(const bench_case *one, preparation *ready, MPI_Comm comm) {
     if (is(one, "barrier")) {
         collwise_barrier(comm);
@@ -110,12 +115,10 @@ static void run(const bench_case *one, preparation *ready, MPI_Comm comm) {
     } else if (is(one, "builtin")) {
         workload_call_mpi(&ready->work);
     } else {
-        collwise_parameters with = {
-            .part_bytes = (size_t)one->part_bytes, .count = one->count, .limit_bytes = (size_t)one->limit_bytes};
         if (ready->has_tasks) {
-            task_times_run(&ready->tasks, ready->algorithm, &ready->work.call, with);
+            task_times_run(&ready->tasks, ready->algorithm, &ready->work.call, parameters_of(one));
         } else {
-            collwise_run(ready->algorithm, &ready->work.call, with);
+            collwise_run(ready->algorithm, &ready->work.call, parameters_of(one));
         }
         if (is(one, "bcast_gather")) {
             collwise_barrier(comm);
@@ -137,7 +140,7 @@ static preparation prepare(const bench_case *one, MPI_Comm comm) {
     if (is(one, "builtin")) {
         workload_call_mpi(&ready.work);
     } else if (ready.algorithm != NULL) {
-        collwise_prepare(ready.algorithm, &ready.work.call);
+        collwise_prepare(ready.algorithm, &ready.work.call, parameters_of(one));
     }
     return ready;
 }

@@ -568,8 +568,6 @@ int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Sta
 
 /* --- What the algorithms need besides MPI (internal.h, tasks.h) --------------------------------------------------- */
 
-static const char LIBRARY[] = "MPI's own collectives between nodes cannot be recorded";
-
 void *collwise_allocate(size_t bytes, MPI_Comm comm) {
     (void)comm;
     return checked(malloc(bytes > 0 ? bytes : 1));
@@ -606,15 +604,73 @@ void collwise_combine_received(const collwise_operation *op, char *data, char *r
     collwise_combine(op, received, data, elements);
 }
 
-void collwise_start_library_bcast(collwise_requests *requests, char *data, size_t bytes, int root) {
-    (void)requests, (void)data, (void)bytes, (void)root;
-    fail(current, "%s", LIBRARY);
+static _Noreturn void refuse_library(void) { fail(current, "MPI's own collectives between nodes cannot be recorded"); }
+
+void collwise_add_library_bcast(collwise_rounds *to, char *data, size_t bytes, int root) {
+    (void)to, (void)data, (void)bytes, (void)root;
+    refuse_library();
 }
 
-void collwise_start_library_reduce(collwise_requests *requests, char *sum, size_t elements,
-                                   const collwise_operation *op, int root) {
-    (void)requests, (void)sum, (void)elements, (void)op, (void)root;
-    fail(current, "%s", LIBRARY);
+void collwise_add_library_reduce(collwise_rounds *to, char *sum, size_t elements, const collwise_operation *op,
+                                 int root) {
+    (void)to, (void)sum, (void)elements, (void)op, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_gather(collwise_rounds *to, char *blocks, const int *counts, const int *displacements,
+                                 int root) {
+    (void)to, (void)blocks, (void)counts, (void)displacements, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_scatter(collwise_rounds *to, char *blocks, const int *counts, const int *displacements,
+                                  int root) {
+    (void)to, (void)blocks, (void)counts, (void)displacements, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_allgather(collwise_rounds *to, char *all, const int *counts, const int *displacements) {
+    (void)to, (void)all, (void)counts, (void)displacements;
+    refuse_library();
+}
+
+void collwise_add_library_alltoall(collwise_rounds *to, const char *send, char *receive, const int *counts,
+                                   const int *displacements) {
+    (void)to, (void)send, (void)receive, (void)counts, (void)displacements;
+    refuse_library();
+}
+
+void collwise_add_library_barrier(collwise_rounds *to) {
+    (void)to;
+    refuse_library();
+}
+
+static _Noreturn void refuse_window(void) {
+    fail(current, "shared and one-sided memory of a node cannot be recorded: 'within' has to be 0");
+}
+
+int collwise_window_takes(size_t element_bytes) {
+    (void)element_bytes;
+    return 1;
+}
+
+collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
+    (void)levels, (void)form, (void)comm;
+    refuse_window();
+}
+
+void collwise_window_free(collwise_window *window) { (void)window; }
+
+void collwise_add_window_bcast(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
+                               char *data, size_t bytes) {
+    (void)to, (void)state, (void)window, (void)root, (void)data, (void)bytes;
+    refuse_window();
+}
+
+void collwise_add_window_reduce(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
+                                char *sum, size_t elements, const collwise_operation *op) {
+    (void)to, (void)state, (void)window, (void)root, (void)sum, (void)elements, (void)op;
+    refuse_window();
 }
 
 const collwise_observer *collwise_observer_of(MPI_Comm comm) {

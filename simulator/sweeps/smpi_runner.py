@@ -176,7 +176,8 @@ def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:
 def cost_of(case: Case) -> float:
     """The approximate number of messages; an upper bound where the topology is unknown or one of several."""
     others = case.procs - 1
-    is_cut = case.segment_bytes and not 0 < case.limit_bytes < case.message_bytes
+    is_limited = 0 < case.limit_bytes < case.message_bytes and not _cuts_segments(case.collective, case.algorithm)
+    is_cut = case.segment_bytes and not is_limited
     segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
     topologies = _topologies(case.collective, case.algorithm)
     if case.experiment != "collective" or topologies <= _TREES:
@@ -199,3 +200,11 @@ def _topologies(collective: str, algorithm: str) -> frozenset[str]:
     known = Catalogue.load().collectives.get(collective)
     named = known.algorithms[algorithm].topology if known is not None and algorithm in known.algorithms else "unknown"
     return frozenset(named.split(", "))
+
+
+@cache
+def _cuts_segments(collective: str, algorithm: str) -> bool:
+    """Whether the limit of an algorithm is the size of the pieces of its segments."""
+    known = Catalogue.load().collectives.get(collective)
+    entry = known.algorithms.get(algorithm) if known is not None else None
+    return entry is not None and entry.limit_parameter == "between_segment_bytes"

@@ -13,6 +13,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     model_tasks(collective, platform)      the cost model of tasks beside whole collectives
     tune_hierarchy(collective, platform)   the best configuration of a hierarchical collective for each n, p and m
     export(decisions, path)                rules that an MPI library reads
+    application(name, platform, procs)     an application's time under several choices of collectives, a DataFrame
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
 Times are seconds and sizes bytes. Wherever sizes or process counts are taken, they are numbers, lists of numbers, or
@@ -28,6 +29,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collwise.applications import application
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.decisions import Decisions, export, select
@@ -40,6 +42,7 @@ __all__ = [
     "Decisions",
     "FittedModel",
     "UsageError",
+    "application",
     "export",
     "fit",
     "measure",
@@ -55,6 +58,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "applications": ("application",),
     "arguments": ("platform", "session"),
     "common.errors": ("CollwiseError", "UsageError"),
     "decisions": ("Decisions", "export", "select"),

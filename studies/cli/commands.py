@@ -55,6 +55,7 @@ SECTIONS = {
             "Runs an unmodified MPI program with our algorithms in it.",
             needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich",
         ),
+        "application": Command("Simulates applications under other collectives.", needs="build smpi"),
     },
     "Platforms": {
         "platforms": Command("Lists, checks and writes descriptions of clusters.", needs="check:build+smpi"),

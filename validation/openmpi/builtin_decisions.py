@@ -25,6 +25,9 @@ _SMALL_COMMUNICATOR = 10
 _DOUBLED_BYTES = 10000
 _RING_SEGMENT_BYTES = 1 << 20
 
+DECIDED = ("bcast", "gather")
+"""The collectives whose decision is here."""
+
 
 def decide(collective: str, procs: int, message_bytes: int) -> Choice:
     """The choice that Open MPI 3.1 makes untuned, with its own segment sizes, by the catalogue's names.
@@ -35,7 +38,7 @@ def decide(collective: str, procs: int, message_bytes: int) -> Choice:
         return _decide_bcast(procs, message_bytes)
     if collective == "gather":
         return _decide_gather(procs, message_bytes)
-    raise UsageError(f"no fixed decision of Open MPI for collective '{collective}'; valid: bcast, gather")
+    raise UsageError(f"no fixed decision of Open MPI for collective '{collective}'; valid: {', '.join(DECIDED)}")
 
 
 def decide_allreduce(procs: int, message_bytes: int, element_bytes: int = 4) -> Choice:

@@ -2,7 +2,7 @@
  * dealt to the processes in turn. In iteration k the owner of row k broadcasts it, and each process replaces its
  * distances from i to j by those over k if these are shorter.
  *
- *     asp [--size N] [--rows R] [--iterations K] [--warmup W] [--rate UPDATES_PER_SECOND]
+ *     asp [--size N] [--rows R] [--iterations K] [--rate UPDATES_PER_SECOND]
  *
  * The matrix has R rows of N numbers of 4 bytes each, by default N rows. Only a square one has a result that is
  * checked; with --rate there may be other numbers of rows, so that a process has R / P of them. Of the R iterations the
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE, ROWS, ITERATIONS, WARMUP, OPTIONS };
+enum { SIZE, ROWS, ITERATIONS, OPTIONS };
 enum { NO_EDGE = 1000000000, LONGEST_EDGE = 1000, EDGES_IN_TEN = 4 };
 
 static int weight(long from, long to) {
@@ -89,21 +89,19 @@ static int check(const application *app, const int *own, long size, long iterati
     return same;
 }
 
-static void iterate_modelled(application *app, void *row, long size, double updates, long first, long last) {
-    for (long k = first; k < last; k++) {
+static void model(application *app, long size, long rows, long iterations) {
+    void *row = application_allocate(app, (size_t)size * sizeof(int));
+    double updates = (double)rows_of(rows, app->procs, app->rank) * (double)size;
+    for (int root = 0; root < app->procs && root < iterations; root++) {
+        MPI_Bcast(row, 1, MPI_INT, root, MPI_COMM_WORLD);
+    }
+    application_begin(app);
+    for (long k = 0; k < iterations; k++) {
         application_enter(app);
         MPI_Bcast(row, (int)size, MPI_INT, (int)(k % app->procs), MPI_COMM_WORLD);
         application_leave(app);
         application_model(app, updates, 1);
     }
-}
-
-static void model(application *app, long size, long rows, long iterations, long warmup) {
-    void *row = application_allocate(app, (size_t)size * sizeof(int));
-    double updates = (double)rows_of(rows, app->procs, app->rank) * (double)size;
-    iterate_modelled(app, row, size, updates, 0, warmup);
-    application_begin(app);
-    iterate_modelled(app, row, size, updates, 0, iterations);
     application_end(app);
     application_free(app, row);
 }
@@ -111,8 +109,7 @@ static void model(application *app, long size, long rows, long iterations, long 
 int main(int argc, char **argv) {
     application_option options[] = {[SIZE] = {"size", 256, 1, 1L << 28},
                                     [ROWS] = {"rows", 0, 0, 1L << 40},
-                                    [ITERATIONS] = {"iterations", 0, 0, 1L << 40},
-                                    [WARMUP] = {"warmup", 0, 0, 1L << 30}};
+                                    [ITERATIONS] = {"iterations", 0, 0, 1L << 40}};
     application app = application_start("asp", &argc, &argv, options, OPTIONS);
     long size = options[SIZE].value, rows = options[ROWS].value > 0 ? options[ROWS].value : size;
     long iterations =
@@ -122,7 +119,7 @@ int main(int argc, char **argv) {
     if (app.lists_calls) {
         application_list_call(&app, "bcast", (size_t)size * sizeof(int), iterations);
     } else if (app.rate > 0) {
-        model(&app, size, rows, iterations, options[WARMUP].value);
+        model(&app, size, rows, iterations);
     } else {
         long held = rows_of(size, app.procs, app.rank);
         int *own = application_allocate(&app, (size_t)(held * size) * sizeof *own);

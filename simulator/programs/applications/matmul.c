@@ -2,7 +2,7 @@
  * scatters the rows of A in proportion to the processes' speeds, broadcasts B, and gathers the rows of C that each
  * process, itself included, has multiplied.
  *
- *     matmul [--size N] [--repetitions R] [--warmup W] [--fastest S] [--rate OPERATIONS_PER_SECOND]
+ *     matmul [--size N] [--repetitions R] [--fastest S] [--rate OPERATIONS_PER_SECOND]
  *
  * Matrices have N x N numbers of 8 bytes. Speeds go from 1 to S around the processes, in whole steps; with S = 1 all
  * are alike. With --rate a process multiplies at the rate times its speed. An operation is an addition or
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SIZE, REPETITIONS, WARMUP, FASTEST, OPTIONS };
+enum { SIZE, REPETITIONS, FASTEST, OPTIONS };
 
 typedef struct {
     int size;
@@ -101,6 +101,15 @@ static void run(application *app, matrices *m, long fastest) {
     application_leave(app);
 }
 
+/* The three collectives without data, whose first calls may make communicators. */
+static void warm_up(const application *app, matrices *m) {
+    int *none = calloc((size_t)app->procs, sizeof *none);
+    MPI_Scatterv(m->a, none, none, MPI_DOUBLE, m->own_a, 0, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    MPI_Bcast(m->b, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    MPI_Gatherv(m->own_c, 0, MPI_DOUBLE, m->c, none, none, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    free(none);
+}
+
 /* Whether the master's C is that of a serial multiplication, and its weighted sum. Entries are whole numbers. */
 static int check(const matrices *m, double *sum) {
     int size = m->size, same = 1;
@@ -124,7 +133,6 @@ static void list_calls(const application *app, size_t bytes, long repetitions) {
 int main(int argc, char **argv) {
     application_option options[] = {[SIZE] = {"size", 96, 1, 11585},
                                     [REPETITIONS] = {"repetitions", 1, 1, 1L << 30},
-                                    [WARMUP] = {"warmup", 0, 0, 1L << 30},
                                     [FASTEST] = {"fastest", 1, 1, 1000}};
     application app = application_start("matmul", &argc, &argv, options, OPTIONS);
     long size = options[SIZE].value, fastest = options[FASTEST].value;
@@ -134,8 +142,8 @@ int main(int argc, char **argv) {
         list_calls(&app, (size_t)size * (size_t)size * sizeof(double), options[REPETITIONS].value);
     } else {
         matrices m = make(&app, (int)size, fastest);
-        for (long i = 0; i < options[WARMUP].value; i++) {
-            run(&app, &m, fastest);
+        if (app.rate > 0) {
+            warm_up(&app, &m);
         }
         application_begin(&app);
         for (long i = 0; i < options[REPETITIONS].value; i++) {

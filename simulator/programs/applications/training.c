@@ -1,9 +1,9 @@
 /* Data-parallel training: each process computes the gradients of its own images, and an allreduce adds those of all
  * processes up, tensor by tensor or, as Horovod does, several tensors in one buffer.
  *
- *     training [--steps K] [--warmup W] [--batch B] [--fusion-bytes F] [--overlap 0|1] [--size N] [--rate OPERATIONS]
+ *     training [--steps K] [--batch B] [--fusion-bytes F] [--overlap 0|1] [--size N] [--rate OPERATIONS]
  *
- * Each of K timed steps, after W untimed ones, computes B images a process. Backward propagation finishes tensors from
+ * Each of K steps computes B images a process. Backward propagation finishes tensors from
  * the last layer to the first, and tensors that fit into F bytes together are reduced in one buffer, each alone if F is
  * 0. A buffer is reduced when its last tensor is finished, one after another; with --overlap 1 the computation goes on
  * meanwhile, as if by another core.
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS, WARMUP, BATCH, FUSION_BYTES, OVERLAP, SIZE, OPTIONS };
+enum { STEPS, BATCH, FUSION_BYTES, OVERLAP, SIZE, OPTIONS };
 
 typedef struct {
     long steps, batch, fusion_bytes, overlap;
@@ -112,12 +112,10 @@ static size_t largest_buffer(const plan *how) {
     return most;
 }
 
-static void train_modelled(application *app, const plan *how, long warmup) {
+static void train_modelled(application *app, const plan *how) {
     void *data = application_allocate(app, largest_buffer(how) * sizeof(float));
     MPI_Op sum = application_sum_make(app);
-    for (long step = 0; step < warmup; step++) {
-        step_modelled(app, how, data, sum);
-    }
+    MPI_Allreduce(MPI_IN_PLACE, data, 1, MPI_FLOAT, sum, MPI_COMM_WORLD);
     application_begin(app);
     for (long step = 0; step < how->steps; step++) {
         step_modelled(app, how, data, sum);
@@ -286,10 +284,11 @@ static int train(application *app, const plan *how, int size, double *loss) {
 }
 
 int main(int argc, char **argv) {
-    application_option options[] = {
-        [STEPS] = {"steps", 4, 1, 1L << 30}, [WARMUP] = {"warmup", 0, 0, 1L << 30},
-        [BATCH] = {"batch", 8, 1, 1L << 20}, [FUSION_BYTES] = {"fusion-bytes", 1L << 26, 0, 1L << 30},
-        [OVERLAP] = {"overlap", 0, 0, 1},    [SIZE] = {"size", 16, 1, 4096}};
+    application_option options[] = {[STEPS] = {"steps", 4, 1, 1L << 30},
+                                    [BATCH] = {"batch", 8, 1, 1L << 20},
+                                    [FUSION_BYTES] = {"fusion-bytes", 1L << 26, 0, 1L << 30},
+                                    [OVERLAP] = {"overlap", 0, 0, 1},
+                                    [SIZE] = {"size", 16, 1, 4096}};
     application app = application_start("training", &argc, &argv, options, OPTIONS);
     plan how = {options[STEPS].value, options[BATCH].value, options[FUSION_BYTES].value, options[OVERLAP].value};
     double loss = 0;
@@ -297,7 +296,7 @@ int main(int argc, char **argv) {
     if (app.lists_calls) {
         list_calls(&app, &how);
     } else if (app.rate > 0) {
-        train_modelled(&app, &how, options[WARMUP].value);
+        train_modelled(&app, &how);
     } else {
         correct = train(&app, &how, (int)options[SIZE].value, &loss);
         MPI_Allreduce(MPI_IN_PLACE, &correct, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);

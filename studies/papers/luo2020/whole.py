@@ -7,6 +7,7 @@ have every process look for the leaders of all, which takes minutes from 400 pro
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +21,7 @@ from collwise.platforms import HostPlatform, load, placed
 from collwise.platforms.placement import CYCLIC
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext, smpi_selecting
 from collwise.simulator.sweeps.smpi_runner import cost_of
+from collwise.simulator.timing import Case
 from collwise.studies.papers.luo2020.tables import (
     CRAY,
     INTEL,
@@ -66,6 +68,8 @@ SIZES = (*(4 * 8**k for k in range(9)), LARGEST_BYTES)
 """Message sizes from 4 B to 128 MiB; 128 KiB, the last small one, is among them."""
 QUICK_SIZES = (4, 2 * KIB, SMALL_BYTES, 8 * MIB, LARGEST_BYTES)
 SEGMENTS = (8 * KIB, 64 * KIB, 512 * KIB)
+LEADERS = (2, 8)
+"""How many processes of each node drive the network, in the algorithms that let several do so."""
 # What SMPI is asked for: messages, which take it some 50 us each, and the largest one for its own selectors.
 _SMPI_MESSAGES = 50_000
 _SMPI_LARGEST_BYTES = 8 * MIB
@@ -110,8 +114,17 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
     names = [one.name for one in entries if (one.by_node if by_node else one.selectable)]
     if message_bytes < procs * _LEAST_BLOCK_BYTES:
         names = [name for name in names if name not in _RINGS]
-    segments = [one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one]
-    return list(candidates(collective, [0, *segments], names))
+    segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one)]
+    led = [name for name in names if Catalogue.load().algorithm(collective, name).count_parameter == "leaders"]
+    found = candidates(collective, segments, [name for name in names if name not in led])
+    many = [candidates(collective, segments, led, {"leaders": count}) for count in LEADERS if led]
+    return [*found, *itertools.chain.from_iterable(many)]
+
+
+def _label(case: Case) -> str:
+    """'chain, 8 KiB', 'multi_leader_chain, 8 KiB, 2 leaders'."""
+    label = Choice(case.algorithm, case.segment_bytes).label
+    return f"{label}, {case.fanout} leaders" if case.algorithm.startswith("multi_leader") else label
 
 
 def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:
@@ -170,7 +183,7 @@ def simulate_whole(
         machine,
         collective,
         found.map(lambda case: run.timings[case].seconds),
-        found.map(lambda case: Choice(case.algorithm, case.segment_bytes, case.fanout).label),
+        found.map(_label),
         seconds,
         failures,
     )

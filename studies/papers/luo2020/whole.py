@@ -53,10 +53,10 @@ class Machine:
 SHAHEEN = Machine("shaheen-ii", "Shaheen II", 4096, 32)
 STAMPEDE2 = Machine("stampede2", "Stampede2", 1536, 48)
 FEW_NODES = {
-    SHAHEEN: Machine("shaheen-ii", "4 nodes of Shaheen II", 128, 32),
-    STAMPEDE2: Machine("stampede2", "4 nodes of Stampede2", 192, 48),
+    SHAHEEN: Machine("shaheen-ii", "4 nodes of Shaheen II", 64, 16),
+    STAMPEDE2: Machine("stampede2", "4 nodes of Stampede2", 64, 16),
 }
-"""Parts of the machines that SMPI's selectors reach."""
+"""Parts of the machines that SMPI's selectors reach; each has a power of two of processes, which some of them need."""
 FIGURES = {
     10: (SHAHEEN, "bcast"),
     12: (STAMPEDE2, "bcast"),
@@ -70,8 +70,8 @@ QUICK_SIZES = (4, 2 * KIB, SMALL_BYTES, 8 * MIB, LARGEST_BYTES)
 SEGMENTS = (8 * KIB, 64 * KIB, 512 * KIB)
 LEADERS = (2, 8)
 """How many processes of each node drive the network, in the algorithms that let several do so."""
-# What SMPI is asked for: messages, which take it some 50 us each, and the largest one for its own selectors.
-_SMPI_MESSAGES = 50_000
+# What SMPI is asked for: cases of so many messages, which take it some 50 us each, and the largest message.
+_SMPI_MESSAGES = 40_000
 _SMPI_LARGEST_BYTES = 8 * MIB
 # More segments than that hardly ever help, and the engine would take minutes for them.
 _MOST_SEGMENTS = 256
@@ -140,8 +140,9 @@ def simulate_whole(
     sizes: Sequence[int],
     context: SimulationContext,
     selectors: Sequence[str] = (),
+    smpi_sizes: Sequence[int] = QUICK_SIZES,
 ) -> Whole:
-    """Times a collective on a machine by both engines, in SMPI also by these of its selectors.
+    """Times a collective on a machine by both engines, in SMPI at some sizes, and there by these of its selectors, too.
 
     Raises CollwiseError when a case of the schedule engine fails.
     """
@@ -171,7 +172,9 @@ def simulate_whole(
         reached = {
             place: case
             for place, case in by_place.items()
-            if cost_of(case) <= _SMPI_MESSAGES and case.message_bytes <= _SMPI_LARGEST_BYTES
+            if cost_of(case) <= _SMPI_MESSAGES
+            and case.message_bytes <= _SMPI_LARGEST_BYTES
+            and case.message_bytes in smpi_sizes
         }
         smpi = replace(context, engine=engine).simulate(platform, list(reached.values()), f"{label}, SMPI")
         for (source, size), case in reached.items():

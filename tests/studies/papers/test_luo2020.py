@@ -108,7 +108,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> SimulationContext:
 
 @pytest.mark.parametrize("collective", ["bcast", "allreduce"])
 def test_whole_collectives_by_both_engines(collective: str, context: SimulationContext) -> None:
-    found = paper.simulate_whole(TINY, collective, SIZES, context, ("ompi",))
+    found = paper.simulate_whole(TINY, collective, SIZES, context, ("ompi",), SIZES)
     assert list(found.seconds.index) == list(SIZES)
     assert found.failures == {}
     assert (found.seconds > 0).all(axis=None)

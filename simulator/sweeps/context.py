@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from collwise.common.errors import UsageError
@@ -12,7 +12,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import simulated_experiments
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.runner import Progress, Runner, RunResult, run_cases
+from collwise.simulator.sweeps.runner import Progress, Runner, RunResult, run_cases, successful_timings
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
@@ -74,7 +74,8 @@ class SimulationContext:
     """The way in which simulated times are made, and the store that holds them.
 
     `simgrid` is a version of SimGrid, by default the system's; `jobs` how many simulations run side by side, by default
-    one per core. `progress` shows how far a simulation with a label is.
+    one per core. `progress` shows how far a simulation with a label is. Of collectives in `tolerances` the schedule
+    engine leaves out the cases that are no choice within the tolerance (0.01: 1 %) of the fastest one.
     """
 
     store: Store
@@ -82,6 +83,7 @@ class SimulationContext:
     simgrid: str | None = None
     jobs: int | None = None
     progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext()
+    tolerances: Mapping[str, float] = field(default_factory=dict)
 
     def simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str = "") -> RunResult:
         """Times of all cases; simulates those that the store does not have. `label` is shown with the progress.
@@ -90,8 +92,12 @@ class SimulationContext:
         """
         procs = max((case.procs for case in cases), default=1)
         runner = self.engine.collectives(platform, procs, self)
+        known = None
+        if self.tolerances and isinstance(runner, ScheduleRunner):
+            known = successful_timings(self.store, runner.configuration)
+            runner.choose_within(self.tolerances, known)
         with self.progress(label or platform.name) as advance:
-            return run_cases(runner, cases, self.store, advance)
+            return run_cases(runner, cases, self.store, advance, known)
 
     def simulate_experiments(
         self, platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case]

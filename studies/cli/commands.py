@@ -47,6 +47,7 @@ SECTIONS = {
             needs="--check:build+openmpi",
             where="comparison",
         ),
+        "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
         "hierarchy": Command(
             "Tunes hierarchical collectives by their tasks.", needs="build smpi --library=mpich:mpich --testbed:testbed"
         ),
@@ -81,6 +82,7 @@ SECTIONS = {
             needs="build --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "import": Command("Reads times that were measured elsewhere.", needs="", where="import_times.import_times"),
+        "results": Command("Lists, shows, exports and deletes stored times.", needs=""),
         "experiment": Command(
             "Makes single experiments between a few processes.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",

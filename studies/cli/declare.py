@@ -22,7 +22,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.units import parse_size
-from collwise.platforms import known, load
+from collwise.platforms import HostPlatform, known, load
 from collwise.studies.cli.commands import example
 
 # The key in click's context under which --force is kept.
@@ -278,3 +278,24 @@ ALGORITHMS = Parsed("names", arguments.names, _algorithms)
 COLLECTIVE = Parsed("text", str, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
 PLATFORM = _Platform("platform", load, lambda _: known(), listed=False)
+
+
+class Unknown(str):
+    """A name that no platform has, which may be one of measured times; `problem` is the error that says so."""
+
+    problem: UsageError
+
+
+def _platform_or_name(text: str) -> HostPlatform | Unknown:
+    try:
+        return load(text)
+    except UsageError as problem:
+        if Path(text).exists():
+            raise
+        unknown = Unknown(text)
+        unknown.problem = UsageError(f"--platform: {problem}")
+        return unknown
+
+
+PLATFORM_OR_NAME = _Platform("platform", _platform_or_name, lambda _: known(), listed=False)
+"""A platform, or a name that only the store has."""

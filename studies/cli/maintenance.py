@@ -22,6 +22,8 @@ from collwise.studies.cli.declare import NamedChoice, argument, command, option
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own
 _SHELLS = ("bash", "zsh", "fish")
+_HIDDEN = ("api", "cli", "figures", "reports", "__*__*", "*.pyc")
+"""What is no notebook among the studies, so that JupyterLab shows notebooks and papers alone."""
 
 
 @command("test -q tests/platforms", context_settings={"ignore_unknown_options": True})
@@ -92,7 +94,7 @@ def studio(
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
     click.echo(f"JupyterLab listens on http://{_LOOPBACK}:{port}/lab?token={token}")
     sys.stdout.flush()
-    os.chdir(REPOSITORY / "studies" / "papers")
+    os.chdir(REPOSITORY / "studies")
     command = [
         sys.executable,
         "-P",
@@ -101,6 +103,7 @@ def studio(
         f"--ip={_LOOPBACK}",
         f"--port={port}",
         "--ServerApp.port_retries=0",
+        f"--ContentsManager.hide_globs={list(_HIDDEN)}",
     ]
     command += ["--allow-root"] * (os.geteuid() == 0) + ["--no-browser"] * (not browser)
     # Other users of the machine can read a command line, and not an environment.

@@ -28,6 +28,7 @@ def study(
     nuriyev2021   Nuriyev & Lastovetsky 2021 against its own data and simulation
     oflynn2009    O'Flynn 2009: models of a heterogeneous cluster, LMO among them
     pjesivac2007  Pješivac-Grbović et al. 2007: table, figures and claims (some 20 minutes on two cores)
+    whatif        another bandwidth for Gros: what changes, from where on and why, with sliders
 
     Writes NAME.md with the narrative, tables and figures (PNG), NAME.json with the results, and the executed notebook
     NAME.ipynb.

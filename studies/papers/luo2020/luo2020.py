@@ -225,14 +225,15 @@ here.text(
 # One process per core: 4096 on Shaheen II, 1536 on Stampede2. **Best hierarchical** is the fastest of all algorithms
 # that treat the processes of one node differently, **best flat** of all others, over three segment sizes each. **Open
 # MPI 4.0.0's decision** is what that library chooses untuned, with its own segment sizes. All are timed by the schedule
-# engine. SMPI times the same choices at a few sizes, where they have at most some 40,000 messages and 8 MiB. Dotted
+# engine, on Shaheen II at fewer sizes. **Open MPI 4.1** and **MPICH 4** decide as for one process on each node. SMPI
+# times the same choices at a few sizes, where they have at most some 40,000 messages and 8 MiB. Dotted
 # lines end the small messages.
 
 # %%
 sizes = paper.QUICK_SIZES if here.quick else paper.SIZES
 with here.context() as simulation:
     wholes = {
-        number: paper.simulate_whole(one, collective, sizes, simulation)
+        number: paper.simulate_whole(one, collective, [size for size in one.sizes if size in sizes], simulation)
         for number, (one, collective) in paper.FIGURES.items()
     }
 for number, found in wholes.items():
@@ -255,7 +256,7 @@ for number, found in wholes.items():
 #
 # SMPI's own collectives can choose their algorithms as Open MPI, MPICH, MVAPICH2 and Intel MPI do. Most of these
 # selectors look for the leaders of all nodes when a communicator is first used, which takes SMPI minutes from 400
-# processes on. So they are timed on fewer nodes, where MPICH's stands for Cray MPI, which descends from MPICH.
+# processes on. So they are timed on four nodes, with 16 processes on each.
 
 # %%
 few_sizes = [size for size in sizes if size <= 8 * published.MIB]
@@ -283,7 +284,8 @@ for where, reasons in failing.items():
 # ### Speed-ups beside those of the paper
 #
 # The text of section IV says how large HAN's speed-up is at most; simulated are the least and the greatest one in the
-# same range of sizes.
+# same range of sizes: over Open MPI and Cray MPI on the whole machine, where MPICH 4 stands for Cray MPI, which
+# descends from MPICH; over Intel MPI and MVAPICH2 on four nodes, by SMPI's selectors.
 
 # %%
 here.table(

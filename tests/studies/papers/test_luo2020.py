@@ -124,7 +124,7 @@ def test_whole_collectives_by_both_engines(collective: str, context: SimulationC
     assert ratios.loc[4, paper.FLAT] == pytest.approx(
         found.seconds.loc[4, paper.FLAT] / found.seconds.loc[4, paper.HIERARCHICAL]
     )
-    assert list(found.speed_ups(smpi=True)) == [paper.FLAT, paper.DEFAULT, "ompi"]
+    assert list(found.speed_ups(smpi=True)) == [paper.FLAT, paper.DEFAULT, *paper.DECISIONS, "ompi"]
 
 
 def test_a_selector_chooses_the_algorithm_of_one_collective(context: SimulationContext) -> None:
@@ -156,31 +156,32 @@ def test_a_message_takes_longer_the_longer_it_is(context: SimulationContext) -> 
     assert context.engine is not SCHEDULE
 
 
-def made_up(figure: int, factor: float, selector: str = "") -> paper.Whole:
+def made_up(figure: int, factor: float) -> paper.Whole:
     """Times in which the best hierarchical choice takes 1 s, and everything else `factor` times as long."""
     machine, collective = paper.FIGURES[figure]
-    others = [paper.FLAT, paper.DEFAULT]
-    sizes = [4, 131072, 1 << 20]
+    sizes, others = [4, 131072, 1 << 20], [paper.FLAT, paper.DEFAULT, *paper.DECISIONS]
     seconds = pd.DataFrame(factor, sizes, [paper.HIERARCHICAL, *others])
     seconds[paper.HIERARCHICAL] = 1.0
-    smpi = seconds.assign(**{selector: [factor, 2 * factor, np.nan]}) if selector else seconds
+    smpi = seconds.assign(impi=[factor, 2 * factor, np.nan], mvapich2=np.nan)
     return paper.Whole(machine, collective, seconds, seconds.map(str), smpi, {})
 
 
 def test_speed_ups_beside_the_paper() -> None:
-    whole = {figure: made_up(figure, 1.5) for figure in paper.FIGURES}
-    few = {figure: made_up(figure, 3.0, "impi").smpi for figure in paper.FIGURES}
-    wholes = {figure: made_up(figure, 3.0, "impi") for figure in few}
-    for one in wholes.values():
-        one.smpi["mpich"] = one.smpi["mvapich2"] = np.nan
-    rows = paper.compared(whole, wholes).set_index(["figure", "messages", "HAN over"])
+    whole, few = ({figure: made_up(figure, factor) for figure in paper.FIGURES} for factor in (1.5, 3.0))
+    rows = paper.compared(whole, few).set_index(["figure", "messages", "HAN over"])
     assert len(rows) == len(tables.SPEED_UPS)
     assert rows.simulated[10, "large", tables.OPENMPI] == "1.50 to 1.50"
     assert rows["the paper"][10, "large", tables.OPENMPI] == "up to 7.35x"
+    assert rows.simulated[10, "small", tables.CRAY] == "1.50 to 1.50"
     assert rows.simulated[12, "small", tables.INTEL] == "3.00 to 6.00"
     assert rows["greatest at"][12, "small", tables.INTEL] == "128 KiB"
     assert rows.simulated[12, "large", tables.INTEL] == "not simulated"
-    assert rows.simulated[10, "small", tables.CRAY] == "not simulated"
+
+
+def test_the_catalogue_has_every_decision() -> None:
+    for machine, collective in paper.FIGURES.values():
+        for baseline in paper.DECISIONS.values():
+            assert all(baseline.choice(collective, machine.procs, size) is not None for size in machine.sizes)
 
 
 def test_ranges_of_speed_ups() -> None:

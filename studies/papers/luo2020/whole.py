@@ -71,10 +71,10 @@ FIGURES = {
 }
 
 SEGMENTS = (8 * KIB, 64 * KIB, 512 * KIB)
-LEADERS = (2, 8)
+LEADERS = (4,)
 """How many processes of each node drive the network, in the algorithms that let several do so."""
-# What SMPI is asked for: cases of so many messages, which take it some 50 us each, and the largest message.
-_SMPI_MESSAGES = 40_000
+# What SMPI is asked for: cases of so many messages, 8 for each process among them, and the largest message.
+_SMPI_MESSAGES = 20_000
 _SMPI_LARGEST_BYTES = 8 * MIB
 # More segments than that hardly ever help, and the engine would take minutes for them.
 _MOST_SEGMENTS = 256

@@ -1,9 +1,10 @@
 """Writes the pages, tables and figures of the documentation that show results, and the README's blocks of results.
 
-    .venv/bin/python docs/regenerate.py [algorithms] [crosscheck] [evaluation] [validation] [results]
+    .venv/bin/python docs/regenerate.py [algorithms] [crosscheck] [evaluation] [validation] [results] [luo2020]
 
-Without names it writes all pages, which takes about forty minutes, most of them for the evaluation of models and for
-measuring on test beds, which needs the right to create network namespaces. `results` includes the README's block of
+Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
+simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
+namespaces. `results` includes the README's block of
 results, `validation` that of measured times. Nothing that it writes is edited by hand. docs/engines.md is written by
 benchmarks/engines.py.
 """
@@ -11,6 +12,7 @@ benchmarks/engines.py.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -63,6 +65,7 @@ def main() -> int:
         "evaluation": lambda: write(DOCS / "evaluation.md", evaluation_page()),
         "validation": write_validation,
         "results": write_results,
+        "luo2020": lambda: write_study("luo2020"),
     }
     if unknown := [name for name in sys.argv[1:] if name not in pages]:
         print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}", file=sys.stderr)
@@ -105,6 +108,20 @@ def write_results() -> None:
         draw_figures(tuning)
     write(DOCS / "results.md", results_page(tunings))
     write(README, replaced(README.read_text(encoding="utf-8"), "results", readme_block(tunings)))
+
+
+def write_study(name: str) -> None:
+    """Runs a study with the stored times, and writes its page and figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "collwise.studies", "study", name, "-o", folder], check=True)
+        write(DOCS / f"{name}.md", study_page(name, Path(folder, f"{name}.md").read_text(encoding="utf-8")))
+        for figure in Path(folder).glob("*.png"):
+            shutil.copy(figure, DOCS / "figures" / f"{name}-{figure.name}")
+
+
+def study_page(name: str, page: str) -> str:
+    """A study's page with its figures in the folder of the documentation's."""
+    return NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{name}-\1)", page)
 
 
 def evaluation_page() -> str:

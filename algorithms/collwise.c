@@ -1,7 +1,8 @@
 /* The functions of collwise.h: user buffers become bytes, then the algorithm runs on the private communicator. */
-#include "internal.h"
+#include "tasks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *collwise_objection(const collwise_algorithm *algorithm, const collwise_call *call) {
     int procs, commutes = 1;
@@ -15,12 +16,29 @@ const char *collwise_objection(const collwise_algorithm *algorithm, const collwi
     return collwise_procs_objection(algorithm, procs);
 }
 
-/* Roots and process 0 are the roots of trees. */
-void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call) {
+static int count_of(const collwise_algorithm *algorithm, collwise_parameters with) {
+    return with.count == 0 ? algorithm->default_count : with.count;
+}
+
+static int has_count(const collwise_algorithm *algorithm, const char *name) {
+    return algorithm->count_parameter != NULL && strcmp(algorithm->count_parameter, name) == 0;
+}
+
+/* Roots and process 0 are the roots of trees; of several leaders, one is in each place on a node. */
+void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
     MPI_Comm private = collwise_private(call->comm);
-    if (algorithm->by_node) {
-        collwise_levels_of(0, private);
-        collwise_levels_of(call->root, private);
+    if (!algorithm->by_node) {
+        return;
+    }
+    collwise_levels levels = collwise_levels_of(0, private);
+    collwise_levels_of(call->root, private);
+    const collwise_nodes *nodes = levels.nodes;
+    int leaders = has_count(algorithm, "leaders") ? count_of(algorithm, with) : 0;
+    for (int place = 0; place < leaders && place < collwise_node_size(nodes, 0); place++) {
+        collwise_levels_of(nodes->ranks[place], private);
+    }
+    if (has_count(algorithm, "within") && with.within != COLLWISE_WITHIN_MESSAGES) {
+        collwise_window_of(&levels, (collwise_within)with.within, private);
     }
 }
 
@@ -364,8 +382,6 @@ static runner *const runners[COLLWISE_COLLECTIVES] = {
 };
 
 void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
-    if (with.count == 0) {
-        with.count = algorithm->default_count;
-    }
+    with.count = count_of(algorithm, with);
     runners[algorithm->kind](algorithm, call, with);
 }

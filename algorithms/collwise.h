@@ -16,8 +16,8 @@
 #include <mpi.h>
 #include <stddef.h>
 
-/* The parameters that can be chosen for an algorithm. Each algorithm uses at most one size, one number and a limit;
- * catalogue.toml has their names. */
+/* The parameters that can be chosen for an algorithm. Each algorithm uses at most one size, one number and a second
+ * size; catalogue.toml has their names. */
 typedef struct {
     union {
         size_t part_bytes;    /* any of the following */
@@ -30,9 +30,22 @@ typedef struct {
         int chains;       /* below the root */
         int radix;        /* of the tree */
         int max_requests; /* exchanges under way at a time */
+        int within;       /* how processes of a node communicate: collwise_within */
+        int leaders;      /* processes of each node that communicate with other nodes */
     };
-    size_t limit_bytes; /* size up to which blocks are cut; 0: no limit */
+    union {
+        size_t limit_bytes;           /* size up to which blocks are cut; 0: no limit */
+        size_t between_segment_bytes; /* the parts in which a segment goes between nodes; 0: it is not cut */
+    };
 } collwise_parameters;
+
+/* How tasks communicate within a node. */
+typedef enum {
+    COLLWISE_WITHIN_MESSAGES,  /* binomial trees of point-to-point messages */
+    COLLWISE_WITHIN_SHARED,    /* copies through a shared window */
+    COLLWISE_WITHIN_ONE_SIDED, /* MPI_Put and MPI_Get */
+    COLLWISE_WITHIN_FORMS      /* how many there are */
+} collwise_within;
 
 /* The arguments of one call of any collective; those that MPI's own call does not have are left out. The one buffer
  * of a broadcast is `receive`. Reductions take count and type from `receive`, too; reduce_scatter's counts, one a
@@ -135,7 +148,7 @@ typedef struct {
     const char *part_parameter;  /* the name of its size parameter, NULL if it has none */
     const char *count_parameter; /* the name of its number, NULL if it has none */
     int default_count;
-    int has_limit;
+    const char *limit_parameter; /* the name of its second size, NULL if it has none */
     unsigned needs;
     int by_node; /* whether it treats processes of one node differently from others */
     union {
@@ -173,9 +186,9 @@ const char *collwise_procs_objection(const collwise_algorithm *algorithm, int pr
 /* Runs an algorithm that applies. */
 void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);
 
-/* Makes the communicators that the algorithm needs for the call, which the first run would otherwise make. A collective
- * call, like those. */
-void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call);
+/* Makes the communicators and windows that the algorithm needs for the call, which the first run would otherwise make.
+ * A collective call, like those. */
+void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);
 
 /* Tells on which node the process is to be taken to be by the algorithms that look at nodes: processes with equal
  * numbers share one. Without it they ask MPI which processes share memory. Collective, like these algorithms. */

@@ -1,14 +1,14 @@
-/* The private duplicate of a communicator, kept as an attribute, and with it, as an attribute of its own, which
- * processes share a node; a process's rank and place in a tree.
+/* The private duplicate of a communicator, kept as an attribute, and with it, as attributes of its own, which
+ * processes share a node, and who observes the tasks of a call; a process's rank and place in a tree.
  *
  * The only static here holds the attributes' keys. They are written once and never change, so simulated processes may
  * share them, too: all of them use the same keys. */
-#include "internal.h"
+#include "tasks.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { OF_WORLD, OF_OTHERS, HIERARCHY, KEYS };
+enum { OF_WORLD, OF_OTHERS, HIERARCHY, OBSERVER, KEYS };
 
 static int free_private(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm;
@@ -32,13 +32,15 @@ static int free_hierarchy(MPI_Comm comm, int key, void *value, void *extra) {
 }
 
 static int attribute_key(int which) {
-    static atomic_int keys[KEYS] = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
+    static atomic_int keys[KEYS] = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
+    MPI_Comm_delete_attr_function *const free_value[KEYS] = {free_private, free_private, free_hierarchy,
+                                                             MPI_COMM_NULL_DELETE_FN};
     int known = atomic_load(&keys[which]);
     if (known != MPI_KEYVAL_INVALID) {
         return known;
     }
     int made;
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, which == HIERARCHY ? free_hierarchy : free_private, &made, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_value[which], &made, NULL);
     int expected = MPI_KEYVAL_INVALID;
     if (atomic_compare_exchange_strong(&keys[which], &expected, made)) {
         return made;
@@ -79,7 +81,9 @@ static int node_label(MPI_Comm comm) {
 static collwise_hierarchy *keep_hierarchy(MPI_Comm private, int label) {
     int procs = collwise_size_of(private);
     int *labels = collwise_allocate((size_t)procs * sizeof *labels, private);
-    PMPI_Allgather(&label, 1, MPI_INT, labels, 1, MPI_INT, private);
+    /* SMPI's allgather has all P^2 messages under way at once, which takes it minutes for some hundred processes. */
+    PMPI_Gather(&label, 1, MPI_INT, labels, 1, MPI_INT, 0, private);
+    PMPI_Bcast(labels, procs, MPI_INT, 0, private);
     collwise_hierarchy *made = collwise_hierarchy_make(collwise_nodes_make(labels, procs, private), private);
     free(labels);
     MPI_Comm_set_attr(private, attribute_key(HIERARCHY), made);
@@ -93,7 +97,22 @@ collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
     return found ? made : keep_hierarchy(comm, node_label(comm));
 }
 
-void collwise_place(MPI_Comm comm, int node) { keep_hierarchy(collwise_private(comm), node); }
+void collwise_place(MPI_Comm comm, int node) { keep_hierarchy(collwise_private(comm), node)->is_placed = 1; }
+
+void collwise_run_tasks(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
+                        const collwise_observer *observer) {
+    MPI_Comm private = collwise_private(call->comm);
+    MPI_Comm_set_attr(private, attribute_key(OBSERVER), (void *)observer);
+    collwise_run(algorithm, call, with);
+    MPI_Comm_delete_attr(private, attribute_key(OBSERVER));
+}
+
+const collwise_observer *collwise_observer_of(MPI_Comm comm) {
+    const collwise_observer *observer;
+    int found;
+    MPI_Comm_get_attr(comm, attribute_key(OBSERVER), &observer, &found);
+    return found ? observer : NULL;
+}
 
 int collwise_rank_in(MPI_Comm comm) {
     int rank;

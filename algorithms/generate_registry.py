@@ -11,14 +11,15 @@ NEEDS = {
     "even": "COLLWISE_NEEDS_EVEN",
     "commutative": "COLLWISE_NEEDS_COMMUTATIVE",
 }
+LIMITS = ("limit_bytes", "between_segment_bytes")
 
 
 def parameters(algorithm: dict) -> str:
     """The initialisers that say which parameters an algorithm has, and what its number's default is."""
     text = ""
     for name in algorithm["parameters"]:
-        if name == "limit_bytes":
-            text += ".has_limit = 1, "
+        if name in LIMITS:
+            text += f'.limit_parameter = "{name}", '
         elif name in algorithm.get("defaults", {}):
             text += f'.count_parameter = "{name}", .default_count = {algorithm["defaults"][name]}, '
         else:

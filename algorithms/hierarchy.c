@@ -1,5 +1,5 @@
 /* Two levels of communicators: the processes of each node, and one leader of each node. */
-#include "internal.h"
+#include "tasks.h"
 
 #include <stdlib.h>
 
@@ -60,8 +60,7 @@ collwise_nodes *collwise_nodes_make(const int *labels, int procs, MPI_Comm comm)
 
 int collwise_node_size(const collwise_nodes *nodes, int node) { return nodes->first[node + 1] - nodes->first[node]; }
 
-/* The place of a node's leader: that of the root in its own node, where there are so many processes. */
-static int leader_place(const collwise_nodes *nodes, int node, int root) {
+int collwise_leader_place(const collwise_nodes *nodes, int node, int root) {
     int place = nodes->place_of[root], last = collwise_node_size(nodes, node) - 1;
     return place < last ? place : last;
 }
@@ -86,6 +85,11 @@ void collwise_hierarchy_free(collwise_hierarchy *made) {
     for (int place = 0; place < made->nodes->largest; place++) {
         free_communicator(&made->leaders[place].comm);
     }
+    for (int form = 0; form < COLLWISE_WITHIN_FORMS; form++) {
+        if (made->windows[form] != NULL) {
+            collwise_window_free(made->windows[form]);
+        }
+    }
     free_communicator(&made->node);
     free(made);
 }
@@ -93,7 +97,7 @@ void collwise_hierarchy_free(collwise_hierarchy *made) {
 collwise_levels collwise_levels_of(int root, MPI_Comm comm) {
     collwise_hierarchy *made = collwise_hierarchy_of(comm);
     const collwise_nodes *nodes = made->nodes;
-    int rank = collwise_rank_in(comm), node = nodes->node_of[rank], leader = leader_place(nodes, node, root);
+    int rank = collwise_rank_in(comm), node = nodes->node_of[rank], leader = collwise_leader_place(nodes, node, root);
     collwise_leaders *leaders = &made->leaders[nodes->place_of[root]];
     if (made->node == MPI_COMM_NULL) {
         MPI_Comm_split(comm, node, nodes->place_of[rank], &made->node);
@@ -134,5 +138,29 @@ void collwise_put_by_node(char *by_node, const char *by_rank, size_t block_bytes
 void collwise_put_by_rank(char *by_rank, const char *by_node, size_t block_bytes, const collwise_nodes *nodes) {
     for (int i = 0; i < nodes->first[nodes->nodes]; i++) {
         collwise_copy(by_rank + (size_t)nodes->ranks[i] * block_bytes, by_node + (size_t)i * block_bytes, block_bytes);
+    }
+}
+
+void collwise_put_by_receiving_node(char *packed, const char *gathered, size_t block_bytes, int on_node,
+                                    const collwise_nodes *nodes) {
+    size_t procs = (size_t)nodes->first[nodes->nodes];
+    for (int node = 0; node < nodes->nodes; node++) {
+        for (int sender = 0; sender < on_node; sender++) {
+            for (int i = nodes->first[node]; i < nodes->first[node + 1]; i++, packed += block_bytes) {
+                size_t place = (size_t)sender * procs + (size_t)nodes->ranks[i];
+                collwise_copy(packed, gathered + place * block_bytes, block_bytes);
+            }
+        }
+    }
+}
+
+void collwise_put_by_receiver(char *sorted, const char *packed, size_t block_bytes, int on_node,
+                              const collwise_nodes *nodes) {
+    size_t procs = (size_t)nodes->first[nodes->nodes];
+    for (size_t i = 0; i < procs; i++) {
+        for (int receiver = 0; receiver < on_node; receiver++, packed += block_bytes) {
+            size_t place = (size_t)receiver * procs + (size_t)nodes->ranks[i];
+            collwise_copy(sorted + place * block_bytes, packed, block_bytes);
+        }
     }
 }

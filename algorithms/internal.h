@@ -39,6 +39,8 @@ typedef struct {
 
 /* An empty list; `room` is how many requests are expected. */
 collwise_requests collwise_requests_make(int room, MPI_Comm comm);
+/* The place of one more request. */
+MPI_Request *collwise_next_request(collwise_requests *requests);
 typedef void collwise_start_function(collwise_requests *requests, const char *data, size_t bytes, int destination);
 collwise_start_function collwise_start_send;
 /* A send that does not complete before its receive has started. */
@@ -247,11 +249,14 @@ typedef struct {
     MPI_Comm comm;
 } collwise_leaders;
 
-/* The hierarchy of a private communicator: its nodes, and the communicators made of it so far. */
+/* The hierarchy of a private communicator: its nodes, and the communicators and windows made of it so far. */
 typedef struct {
     collwise_nodes *nodes;
+    int is_placed; /* several of the nodes may be one machine */
     MPI_Comm node;
-    collwise_leaders leaders[]; /* for each place of a root */
+    struct collwise_window *windows[COLLWISE_WITHIN_FORMS]; /* of the node; NULL where it has one process */
+    int has_windows[COLLWISE_WITHIN_FORMS];                 /* whether they have been made */
+    collwise_leaders leaders[];                             /* for each place of a root */
 } collwise_hierarchy;
 
 collwise_hierarchy *collwise_hierarchy_make(collwise_nodes *nodes, MPI_Comm comm);
@@ -270,6 +275,8 @@ typedef struct {
 } collwise_levels;
 
 collwise_levels collwise_levels_of(int root, MPI_Comm comm);
+/* The place of a node's leader: that of the root in its own node, where there are so many processes. */
+int collwise_leader_place(const collwise_nodes *nodes, int node, int root);
 
 collwise_gather_function collwise_gather_binomial;
 collwise_scatter_function collwise_scatter_binomial;
@@ -283,6 +290,15 @@ size_t *collwise_node_offsets(const collwise_nodes *nodes, size_t block_bytes, M
 /* One block a process, from the order of ranks to that of nodes and places, and back. */
 void collwise_put_by_node(char *by_node, const char *by_rank, size_t block_bytes, const collwise_nodes *nodes);
 void collwise_put_by_rank(char *by_rank, const char *by_node, size_t block_bytes, const collwise_nodes *nodes);
+
+/* Blocks of a leader in an alltoall, ordered by node, within a node by the places of senders, and last by those of
+ * receivers. They are made of `gathered`, which has all blocks of each of the `on_node` processes of its node in the
+ * order of receivers' ranks; and `sorted` is made of them, which has all blocks for each such process in the order of
+ * senders' ranks. */
+void collwise_put_by_receiving_node(char *packed, const char *gathered, size_t block_bytes, int on_node,
+                                    const collwise_nodes *nodes);
+void collwise_put_by_receiver(char *sorted, const char *packed, size_t block_bytes, int on_node,
+                              const collwise_nodes *nodes);
 
 /* --- Trees over both levels (two_levels.c) ------------------------------------------------------------------------ */
 

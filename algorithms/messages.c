@@ -63,7 +63,7 @@ collwise_requests collwise_requests_make(int room, MPI_Comm comm) {
         .list = collwise_allocate((size_t)room * sizeof(MPI_Request), comm), .room = room, .comm = comm};
 }
 
-static MPI_Request *next(collwise_requests *requests) {
+MPI_Request *collwise_next_request(collwise_requests *requests) {
     if (requests->count == requests->room) {
         int room = 2 * requests->room + 4;
         MPI_Request *longer = collwise_allocate((size_t)room * sizeof *longer, requests->comm);
@@ -81,7 +81,7 @@ void collwise_start_send(collwise_requests *requests, const char *data, size_t b
     collwise_segment piece = pieces_of(bytes);
     do {
         MPI_Isend(data + piece.first, (int)piece.count, MPI_BYTE, destination, COLLWISE_TAG, requests->comm,
-                  next(requests));
+                  collwise_next_request(requests));
         collwise_next_segment(&piece);
     } while (piece.count > 0);
 }
@@ -90,7 +90,7 @@ void collwise_start_synchronous_send(collwise_requests *requests, const char *da
     collwise_segment piece = pieces_of(bytes);
     do {
         MPI_Issend(data + piece.first, (int)piece.count, MPI_BYTE, destination, COLLWISE_TAG, requests->comm,
-                   next(requests));
+                   collwise_next_request(requests));
         collwise_next_segment(&piece);
     } while (piece.count > 0);
 }
@@ -98,7 +98,8 @@ void collwise_start_synchronous_send(collwise_requests *requests, const char *da
 void collwise_start_receive(collwise_requests *requests, char *data, size_t bytes, int source) {
     collwise_segment piece = pieces_of(bytes);
     do {
-        MPI_Irecv(data + piece.first, (int)piece.count, MPI_BYTE, source, COLLWISE_TAG, requests->comm, next(requests));
+        MPI_Irecv(data + piece.first, (int)piece.count, MPI_BYTE, source, COLLWISE_TAG, requests->comm,
+                  collwise_next_request(requests));
         collwise_next_segment(&piece);
     } while (piece.count > 0);
 }

@@ -16,8 +16,9 @@ class Case:
     largest message that an algorithm segments (0 for algorithms without that parameter).
 
     `experiment` is 'collective', an experiment of programs/benchmark.c, whose `gather_bytes` is the size m_g of the
-    closing gather, or an experiment between few processes (common/experiments.py): `peers` names these, separated by
-    commas, and `reply_bytes`, `count` and `delay_seconds` are its parameters.
+    closing gather, 'tasks' and the like (programs/task_times.h), or an experiment between few processes
+    (common/experiments.py): `peers` names these, separated by commas, and `reply_bytes`, `count` and `delay_seconds`
+    are its parameters.
     """
 
     collective: str
@@ -71,7 +72,8 @@ class Timing:
     `half_width_seconds` is that of the confidence interval of the mean, 0 where time is exact. Measured: `seconds` is
     the mean by the method's timing; `late_starts` counts repetitions discarded because a process started late;
     `precise` says whether the method's precision was reached; `samples` are the repetitions that count, in their order,
-    if they were recorded. Simulated rows have the defaults.
+    if they were recorded. Simulated rows have the defaults. For experiments with tasks `samples` are instants instead,
+    counted from the start of the call: when each node's leader was done with each task, one leader after another.
     """
 
     case: Case

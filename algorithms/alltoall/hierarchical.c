@@ -7,32 +7,6 @@
 
 #include <stdlib.h>
 
-/* Blocks of a leader are ordered by node, within a node by the places of senders, and last by those of receivers. */
-
-/* `gathered` has all blocks of each process of the own node, in the order of receivers' ranks. */
-static void put_by_receiving_node(char *packed, const char *gathered, size_t block_bytes, int on_node, int procs,
-                                  const collwise_nodes *nodes) {
-    for (int node = 0; node < nodes->nodes; node++) {
-        for (int sender = 0; sender < on_node; sender++) {
-            for (int i = nodes->first[node]; i < nodes->first[node + 1]; i++, packed += block_bytes) {
-                size_t place = (size_t)sender * (size_t)procs + (size_t)nodes->ranks[i];
-                collwise_copy(packed, gathered + place * block_bytes, block_bytes);
-            }
-        }
-    }
-}
-
-/* `sorted` gets all blocks for each process of the own node, in the order of senders' ranks. */
-static void put_by_receiver(char *sorted, const char *packed, size_t block_bytes, int on_node, int procs,
-                            const collwise_nodes *nodes) {
-    for (int i = 0; i < procs; i++) {
-        for (int receiver = 0; receiver < on_node; receiver++, packed += block_bytes) {
-            size_t place = (size_t)receiver * (size_t)procs + (size_t)nodes->ranks[i];
-            collwise_copy(sorted + place * block_bytes, packed, block_bytes);
-        }
-    }
-}
-
 static void exchange(const char *packed, char *received, size_t unit_bytes, const collwise_levels *levels) {
     size_t *offsets = collwise_node_offsets(levels->nodes, unit_bytes, levels->between);
     size_t own = offsets[levels->own_node];
@@ -51,9 +25,9 @@ static void exchange_as_leader(const char *send, char *receive, size_t block_byt
     if (on_node > 1) {
         collwise_gather_binomial(first + own, first, each, levels->leader, levels->node, (collwise_parameters){0});
     }
-    put_by_receiving_node(second, first, block_bytes, on_node, procs, nodes);
+    collwise_put_by_receiving_node(second, first, block_bytes, on_node, nodes);
     exchange(second, first, (size_t)on_node * block_bytes, levels);
-    put_by_receiver(second, first, block_bytes, on_node, procs, nodes);
+    collwise_put_by_receiver(second, first, block_bytes, on_node, nodes);
     if (on_node > 1) {
         collwise_scatter_binomial(second, receive, each, levels->leader, levels->node, (collwise_parameters){0});
     }

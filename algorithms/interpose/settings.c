@@ -108,7 +108,7 @@ static int make_names(table_names *names) {
     for (int i = 0; algorithms != NULL && i < count; i++) {
         const collwise_algorithm *entry = &collwise_registry[i];
         algorithms[i] = (table_algorithm){(int)entry->kind, entry->name, entry->part_parameter, entry->count_parameter,
-                                          entry->has_limit};
+                                          entry->limit_parameter};
     }
     *names = (table_names){collwise_collective_names, COLLWISE_COLLECTIVES, algorithms, count};
     return algorithms != NULL;

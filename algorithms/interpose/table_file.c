@@ -159,7 +159,6 @@ static int is_named(span word, const char *name) { return name != NULL && equals
 
 /* NAME=N, a parameter that the algorithm has. */
 static int read_parameter(reader with, span word, decision_choice *choice) {
-    static const char limit[] = "limit_bytes";
     static const table_algorithm none = {0};
     const table_algorithm *algorithm =
         choice->algorithm == DECISION_DEFAULT ? &none : &with.names->algorithms[choice->algorithm];
@@ -171,18 +170,19 @@ static int read_parameter(reader with, span word, decision_choice *choice) {
         choice->part_bytes = (size_t)number;
         return valid;
     }
-    if (algorithm->has_limit && equals(name, limit)) {
-        int valid = read_number(with, value, limit, 0, LLONG_MAX, &number);
+    if (is_named(name, algorithm->limit_parameter)) {
+        int valid = read_number(with, value, algorithm->limit_parameter, 0, LLONG_MAX, &number);
         choice->limit_bytes = (size_t)number;
         return valid;
     }
     if (is_named(name, algorithm->count_parameter)) {
-        uint64_t least = equals(name, "radix") ? 2 : 1;
-        int valid = read_number(with, value, algorithm->count_parameter, least, INT_MAX, &number);
+        int is_form = equals(name, "within");
+        uint64_t least = equals(name, "radix") ? 2 : !is_form, most = is_form ? 2 : INT_MAX;
+        int valid = read_number(with, value, algorithm->count_parameter, least, most, &number);
         choice->count = (int)number;
         return valid;
     }
-    const char *names[] = {algorithm->part_parameter, algorithm->has_limit ? limit : NULL, algorithm->count_parameter};
+    const char *names[] = {algorithm->part_parameter, algorithm->limit_parameter, algorithm->count_parameter};
     char valid[80] = "";
     for (int i = 0; i < 3; i++) {
         if (names[i] != NULL) {

@@ -17,8 +17,8 @@ typedef struct {
     int collective;
     const char *name;
     const char *part_parameter;  /* segment_bytes, first_bytes or bound_bytes */
-    const char *count_parameter; /* chains, radix or max_requests */
-    int has_limit;               /* limit_bytes */
+    const char *count_parameter; /* chains, radix, max_requests, within or leaders */
+    const char *limit_parameter; /* limit_bytes or between_segment_bytes */
 } table_algorithm;
 
 typedef struct {

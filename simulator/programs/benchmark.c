@@ -11,6 +11,7 @@
  *                   gather_bytes; to be timed on the root's clock
  *     barrier       the barrier alone, whose time is subtracted from bcast_gather's
  *     exchange      the second phase of split-binary alone
+ *     tasks         a collective made of tasks, with the times of these on each node's leader (task_times.h)
  * A case runs on the first `procs` processes; the others wait.
  *
  * In simulation all processes start a case at one instant of the simulated clock, which is global and exact; "seconds"
@@ -18,6 +19,7 @@
  * measures; method_options.h has its options, which are read but not used in simulation. */
 #include "internal.h"
 #include "method_options.h"
+#include "task_times.h"
 #include "timing.h"
 #include "workload.h"
 
@@ -40,6 +42,8 @@ static const workload_memory payload_memory = {allocate_payload, free_payload};
 typedef struct {
     const collwise_algorithm *algorithm;
     workload work, gather;
+    int has_tasks;
+    task_times tasks;
 } preparation;
 
 static void fail(const char *what, const char *detail) {
@@ -70,7 +74,9 @@ static const char *objection(const bench_case *one, int world_procs) {
     if (is(one, "barrier") || is(one, "exchange")) {
         return NULL;
     }
-    if (!is(one, "collective") && !is(one, "bcast_gather") && !is(one, "builtin")) {
+    task_window window;
+    int has_tasks = task_window_read(one->experiment, &window);
+    if (!is(one, "collective") && !is(one, "bcast_gather") && !is(one, "builtin") && !has_tasks) {
         return "unknown experiment";
     }
     if (workload_kind(one->collective) == COLLWISE_COLLECTIVES) {
@@ -83,6 +89,9 @@ static const char *objection(const bench_case *one, int world_procs) {
         return NULL;
     }
     const collwise_algorithm *algorithm = collwise_find(one->collective, one->algorithm);
+    if (algorithm != NULL && has_tasks && strncmp(algorithm->name, "tasks_", strlen("tasks_")) != 0) {
+        return "the algorithm is not made of tasks";
+    }
     return algorithm == NULL ? "unknown algorithm" : collwise_procs_objection(algorithm, one->procs);
 }
 
@@ -92,7 +101,12 @@ static collwise_collective kind_of(const bench_case *one) {
     return kind == COLLWISE_COLLECTIVES || is(one, "exchange") ? COLLWISE_BCAST : kind;
 }
 
-static void run(const bench_case *one, const preparation *ready, MPI_Comm comm) {
+static collwise_parameters parameters_of(const bench_case *one) {
+    return (collwise_parameters){
+        .part_bytes = (size_t)one->part_bytes, .count = one->count, .limit_bytes = (size_t)one->limit_bytes};
+}
+
+static void run(const bench_case *one, preparation *ready, MPI_Comm comm) {
     if (is(one, "barrier")) {
         collwise_barrier(comm);
     } else if (is(one, "exchange")) {
@@ -101,9 +115,11 @@ static void run(const bench_case *one, const preparation *ready, MPI_Comm comm) 
     } else if (is(one, "builtin")) {
         workload_call_mpi(&ready->work);
     } else {
-        collwise_parameters with = {
-            .part_bytes = (size_t)one->part_bytes, .count = one->count, .limit_bytes = (size_t)one->limit_bytes};
-        collwise_run(ready->algorithm, &ready->work.call, with);
+        if (ready->has_tasks) {
+            task_times_run(&ready->tasks, ready->algorithm, &ready->work.call, parameters_of(one));
+        } else {
+            collwise_run(ready->algorithm, &ready->work.call, parameters_of(one));
+        }
         if (is(one, "bcast_gather")) {
             collwise_barrier(comm);
             collwise_run(collwise_find("gather", "linear"), &ready->gather.call, (collwise_parameters){0});
@@ -113,6 +129,7 @@ static void run(const bench_case *one, const preparation *ready, MPI_Comm comm) 
 
 static preparation prepare(const bench_case *one, MPI_Comm comm) {
     preparation ready = {.algorithm = collwise_find(one->collective, one->algorithm)};
+    ready.has_tasks = task_window_read(one->experiment, &ready.tasks.window);
     int made = workload_make(&ready.work, kind_of(one), (size_t)one->message_bytes, one->root, comm, payload_memory);
     made = made &&
            workload_make(&ready.gather, COLLWISE_GATHER, (size_t)one->gather_bytes, one->root, comm, payload_memory);
@@ -123,7 +140,7 @@ static preparation prepare(const bench_case *one, MPI_Comm comm) {
     if (is(one, "builtin")) {
         workload_call_mpi(&ready.work);
     } else if (ready.algorithm != NULL) {
-        collwise_prepare(ready.algorithm, &ready.work.call);
+        collwise_prepare(ready.algorithm, &ready.work.call, parameters_of(one));
     }
     return ready;
 }
@@ -131,11 +148,21 @@ static preparation prepare(const bench_case *one, MPI_Comm comm) {
 static void clean_up(preparation *ready) {
     workload_free(&ready->work);
     workload_free(&ready->gather);
+    task_times_free(&ready->tasks);
+}
+
+/* On process 0 the times of the tasks, without the first `skipped` calls; none for other experiments. Collective. */
+static recorded_samples times_of_tasks(const bench_case *one, const preparation *ready, int skipped) {
+    recorded_samples found = {NULL, 0};
+    if (ready->has_tasks && ready->tasks.calls > 0) {
+        found.values = task_times_gather(&ready->tasks, (size_t)skipped, one->root, &found.count);
+    }
+    return found;
 }
 
 /* Processes that do not take part, or finish early, wait in the simulator's barrier, which sends no messages: those of
  * an MPI barrier would share links with what is still running. */
-static void simulate(const bench_case *one, const preparation *ready, MPI_Comm comm, common_start *start) {
+static void simulate(const bench_case *one, preparation *ready, MPI_Comm comm, common_start *start) {
     int world_rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     start_together(start);
@@ -147,10 +174,19 @@ static void simulate(const bench_case *one, const preparation *ready, MPI_Comm c
     }
     simulated_barrier(start);
     allreduce_max(ends, 2, MPI_COMM_WORLD);
-    if (world_rank == 0) {
-        printf("{\"id\": %ld, \"seconds\": %.17g, \"root_seconds\": %.17g, \"repetitions\": 1}\n", one->id,
-               ends[0] - start->seconds, ends[1] - start->seconds);
+    recorded_samples tasks = {NULL, 0};
+    if (comm != MPI_COMM_NULL) {
+        tasks = times_of_tasks(one, ready, 0);
     }
+    if (world_rank == 0) {
+        printf("{\"id\": %ld, \"seconds\": %.17g, \"root_seconds\": %.17g, \"repetitions\": 1", one->id,
+               ends[0] - start->seconds, ends[1] - start->seconds);
+        if (ready->has_tasks) {
+            print_samples(tasks.values, tasks.count);
+        }
+        printf("}\n");
+    }
+    free(tasks.values);
     schedule_next_start(start, ends[0]);
 }
 
@@ -162,7 +198,7 @@ typedef struct {
 } operation;
 
 static void operate(void *context) {
-    const operation *all = context;
+    operation *all = context;
     run(all->one, &all->ready, all->comm);
 }
 
@@ -218,6 +254,7 @@ static cw_status steady_seconds(bench_state *state, const bench_case *one, MPI_C
 
 static void measure(bench_state *state, const bench_case *one, MPI_Comm comm, const method_options *options) {
     cw_result result = {.status = CW_OK};
+    recorded_samples tasks = {NULL, 0};
     if (options->by_nrep) {
         result.status = steady_seconds(state, one, comm, options);
     }
@@ -229,9 +266,11 @@ static void measure(bench_state *state, const bench_case *one, MPI_Comm comm, co
         } else {
             cw_measure(state->session, one->root, operate, &call, &options->method, &result);
         }
+        tasks = times_of_tasks(one, &call.ready, options->method.warmup);
         clean_up(&call.ready);
     }
-    report_case(one->id, one->root, comm, options, &result, state->t1_seconds);
+    report_case(one->id, one->root, comm, options, &result, state->t1_seconds, &tasks);
+    free(tasks.values);
     cw_result_free(&result);
 }
 

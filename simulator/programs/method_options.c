@@ -96,9 +96,9 @@ void print_number(const char *name, double value) {
     }
 }
 
-void print_samples(const double *samples, int count) {
+void print_samples(const double *samples, size_t count) {
     printf(", \"samples\": [");
-    for (int i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         printf("%s%.17g", i == 0 ? "" : ", ", samples[i]);
     }
     printf("]");
@@ -125,7 +125,8 @@ static void print_error(const cw_result *result) {
     }
 }
 
-static void print_result(const method_options *options, const cw_result *result, double t1_seconds) {
+static void print_result(const method_options *options, const cw_result *result, double t1_seconds,
+                         const recorded_samples *others) {
     print_number("seconds", result->mean);
     print_number("median_seconds", result->median);
     print_number("least_seconds", result->least);
@@ -141,13 +142,15 @@ static void print_result(const method_options *options, const cw_result *result,
     if (options->by_nrep) {
         print_number("nrep_seconds", t1_seconds < 0 ? NAN : t1_seconds);
     }
-    if (options->samples) {
-        print_samples(result->samples, result->repetitions);
+    if (others->values != NULL) {
+        print_samples(others->values, others->count);
+    } else if (options->samples) {
+        print_samples(result->samples, (size_t)result->repetitions);
     }
 }
 
-void report_case(long id, int root, MPI_Comm comm, const method_options *options, cw_result *result,
-                 double t1_seconds) {
+void report_case(long id, int root, MPI_Comm comm, const method_options *options, cw_result *result, double t1_seconds,
+                 const recorded_samples *others) {
     int rank;
     MPI_Comm_rank(comm, &rank);
     if (options->samples && result->status == CW_OK) {
@@ -158,7 +161,7 @@ void report_case(long id, int root, MPI_Comm comm, const method_options *options
         if (result->status != CW_OK) {
             print_error(result);
         } else {
-            print_result(options, result, t1_seconds);
+            print_result(options, result, t1_seconds, others);
         }
         printf("}\n");
     }

@@ -23,9 +23,17 @@ const char *method_options_read(method_options *options, char **words);
 
 /* Print `, "name": value` within a JSON record; null for what JSON has no number for. */
 void print_number(const char *name, double value);
-void print_samples(const double *samples, int count);
+void print_samples(const double *samples, size_t count);
 
-/* Process 0 of `comm` prints the record of a case, whose samples are on process `root`. Collective. */
-void report_case(long id, int root, MPI_Comm comm, const method_options *options, cw_result *result, double t1_seconds);
+/* Values that a record has in place of the repetitions; NULL: it has none. */
+typedef struct {
+    double *values;
+    size_t count;
+} recorded_samples;
+
+/* Process 0 of `comm` prints the record of a case, whose samples are on process `root`; `others` take their place.
+ * Collective. */
+void report_case(long id, int root, MPI_Comm comm, const method_options *options, cw_result *result, double t1_seconds,
+                 const recorded_samples *others);
 
 #endif

@@ -19,6 +19,7 @@ those of the whole pipeline in all three plays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -35,8 +36,9 @@ Sizes = npt.NDArray[np.uint64]
 TablesOf = Callable[[Sizes], NetworkTables]
 """A network: its tables for messages of given sizes."""
 
-KnownPlay = tuple[Schedule, Sizes, Played]
-"""A schedule, the sizes with which it was played, and its times."""
+KnownPlay = tuple[Schedule, Sizes, float, Played | None]
+"""A schedule, the sizes with which it was played, the most seconds that it was to take, and its times unless it took
+longer."""
 
 PERIODS = (8, 48, 240, 960, 3840)
 """The periods that are tried, in segments: multiples of many small numbers, and of 8, which keeps whether a message
@@ -59,28 +61,41 @@ _EXACT = 1e-12
 """Relative to the whole time: differences by rounding."""
 
 
-def play_case(
-    case: Case,
-    tables_of: TablesOf,
-    known: list[KnownPlay] | None = None,
-    node_of: NodeOf = None,
-) -> Played:
+def play_case(case: Case, tables_of: TablesOf, known: list[KnownPlay] | None = None, node_of: NodeOf = None) -> Played:
     """The times of a case on a network, with the tables for given sizes; those of a long pipeline by extrapolation.
 
     A schedule that equals one in `known`, all played on the same network, is not played again; others are added.
     `node_of` is the node of each process, by default placed by blocks.
     Raises UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
     """
+    played = play_case_within(case, tables_of, math.inf, known, node_of)
+    assert played is not None
+    return played
+
+
+def play_case_within(
+    case: Case,
+    tables_of: TablesOf,
+    most_seconds: float,
+    known: list[KnownPlay] | None = None,
+    node_of: NodeOf = None,
+) -> Played | None:
+    """The same, or None for a case that takes longer than `most_seconds`, which is not played to its end.
+
+    Where that is not noticed before the end the times are longer.
+    """
     extrapolated = _by_periods(case, tables_of, node_of)
     if extrapolated is not None:
         return extrapolated
     schedule, sizes = recorded(case, node_of)
-    for other, other_sizes, played in known or ():
-        if np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
+    for other, other_sizes, most, played in known or ():
+        answers = played is not None or most_seconds <= most
+        if answers and np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
             return played
-    played = schedule.play(tables_of(sizes))
+    tables = tables_of(sizes)
+    played = schedule.play(tables) if most_seconds == math.inf else schedule.play_within(tables, most_seconds)
     if known is not None:
-        known.append((schedule, sizes, played))
+        known.append((schedule, sizes, most_seconds, played))
     return played
 
 

@@ -5,8 +5,9 @@
  * therefore run on stacks of their own, one at a time: each goes on until it waits for others, and the process that
  * split first resumes them by turns. Processes of algorithms that split nothing need no stacks. */
 #include "recorder.h"
+#include "../programs/task_window.h"
 #include "communicators.h"
-#include "internal.h"
+#include "tasks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,6 +62,9 @@ enum { STACK_BYTES = 256 << 10 };
 
 typedef struct {
     const schedule_case *wanted;
+    int has_tasks;
+    task_window window;
+    collwise_observer tasks; /* what is run of a collective made of tasks */
     const collwise_algorithm *algorithm;
     size_t *offsets; /* of the blocks, for the collectives with a size for each process */
     collwise_operation op;
@@ -531,6 +535,9 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
     (void)statuses;
     for (int first = 0, next; first < count; first = next) {
         next = first + 1;
+        if (requests[first] == MPI_REQUEST_NULL) {
+            continue;
+        }
         while (next < count && requests[next] == requests[next - 1] + 1) {
             next++;
         }
@@ -539,7 +546,27 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
     return 0;
 }
 
-/* --- What the algorithms need besides MPI (internal.h) ------------------------------------------------------------ */
+int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+    (void)status;
+    *index = MPI_UNDEFINED;
+    for (int i = 0; i < count && *index == MPI_UNDEFINED; i++) {
+        if (requests[i] != MPI_REQUEST_NULL) {
+            record_wait(requests[i], 1);
+            requests[i] = MPI_REQUEST_NULL;
+            *index = i;
+        }
+    }
+    return 0;
+}
+
+int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+    (void)count, (void)requests, (void)status;
+    *index = MPI_UNDEFINED;
+    *flag = 0;
+    return 0;
+}
+
+/* --- What the algorithms need besides MPI (internal.h, tasks.h) --------------------------------------------------- */
 
 void *collwise_allocate(size_t bytes, MPI_Comm comm) {
     (void)comm;
@@ -575,6 +602,80 @@ void collwise_combine_received(const collwise_operation *op, char *data, char *r
                                int sender_is_lower) {
     (void)sender_is_lower;
     collwise_combine(op, received, data, elements);
+}
+
+static _Noreturn void refuse_library(void) { fail(current, "MPI's own collectives between nodes cannot be recorded"); }
+
+void collwise_add_library_bcast(collwise_rounds *to, char *data, size_t bytes, int root) {
+    (void)to, (void)data, (void)bytes, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_reduce(collwise_rounds *to, char *sum, size_t elements, const collwise_operation *op,
+                                 int root) {
+    (void)to, (void)sum, (void)elements, (void)op, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_gather(collwise_rounds *to, char *blocks, const int *counts, const int *displacements,
+                                 int root) {
+    (void)to, (void)blocks, (void)counts, (void)displacements, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_scatter(collwise_rounds *to, char *blocks, const int *counts, const int *displacements,
+                                  int root) {
+    (void)to, (void)blocks, (void)counts, (void)displacements, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_allgather(collwise_rounds *to, char *all, const int *counts, const int *displacements) {
+    (void)to, (void)all, (void)counts, (void)displacements;
+    refuse_library();
+}
+
+void collwise_add_library_alltoall(collwise_rounds *to, const char *send, char *receive, const int *counts,
+                                   const int *displacements) {
+    (void)to, (void)send, (void)receive, (void)counts, (void)displacements;
+    refuse_library();
+}
+
+void collwise_add_library_barrier(collwise_rounds *to) {
+    (void)to;
+    refuse_library();
+}
+
+static _Noreturn void refuse_window(void) {
+    fail(current, "shared and one-sided memory of a node cannot be recorded: 'within' has to be 0");
+}
+
+int collwise_window_takes(size_t element_bytes) {
+    (void)element_bytes;
+    return 1;
+}
+
+collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
+    (void)levels, (void)form, (void)comm;
+    refuse_window();
+}
+
+void collwise_window_free(collwise_window *window) { (void)window; }
+
+void collwise_add_window_bcast(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
+                               char *data, size_t bytes) {
+    (void)to, (void)state, (void)window, (void)root, (void)data, (void)bytes;
+    refuse_window();
+}
+
+void collwise_add_window_reduce(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
+                                char *sum, size_t elements, const collwise_operation *op) {
+    (void)to, (void)state, (void)window, (void)root, (void)sum, (void)elements, (void)op;
+    refuse_window();
+}
+
+const collwise_observer *collwise_observer_of(MPI_Comm comm) {
+    (void)comm;
+    return current->has_tasks ? &current->tasks : NULL;
 }
 
 int collwise_rank_in(MPI_Comm comm) { return rank_in(comm); }
@@ -778,8 +879,13 @@ static const char *objection(const schedule_case *wanted, const collwise_algorit
     if (is(wanted, "barrier") || is(wanted, "exchange")) {
         return NULL;
     }
-    if (!is(wanted, "collective") && !is(wanted, "bcast_gather")) {
+    task_window window;
+    int has_tasks = task_window_read(wanted->experiment, &window);
+    if (!is(wanted, "collective") && !is(wanted, "bcast_gather") && !has_tasks) {
         return "unknown experiment";
+    }
+    if (has_tasks && algorithm != NULL && strncmp(algorithm->name, "tasks_", strlen("tasks_")) != 0) {
+        return "the algorithm is not made of tasks";
     }
     if (algorithm == NULL) {
         return "unknown algorithm";
@@ -866,6 +972,12 @@ schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_
         return NULL;
     }
     *to = (recording){.wanted = wanted, .algorithm = algorithm, .problem = problem, .problem_bytes = problem_bytes};
+    if (task_window_read(wanted->experiment, &to->window)) {
+        to->has_tasks = 1;
+        to->tasks = (collwise_observer){.first_task = to->window.first,
+                                        .end_task = to->window.end,
+                                        .steps = to->window.steps[0] == '\0' ? NULL : to->window.steps};
+    }
     size_t procs = (size_t)wanted->procs, places = SIZE_PLACES;
     while (places < 2 * procs) {
         places *= 2;

@@ -68,7 +68,8 @@ typedef struct {
 
 /* The case to record: a collective of the catalogue on a message of `message_bytes`, as the benchmark runs it. */
 typedef struct {
-    const char *experiment; /* collective, bcast_gather, barrier or exchange (simulator/programs/benchmark.c) */
+    const char *experiment; /* collective, bcast_gather, barrier, exchange (simulator/programs/benchmark.c), or with
+                               tasks (simulator/programs/task_window.h) */
     const char *collective, *algorithm;
     int procs, root;
     uint64_t message_bytes, part_bytes, gather_bytes, limit_bytes;

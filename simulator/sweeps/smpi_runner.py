@@ -6,8 +6,10 @@ import heapq
 import json
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
+from types import MappingProxyType
+from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import HostPlatform
@@ -86,11 +88,16 @@ class SmpiRunner(Runner):
         simgrid: str | None = None,
         jobs: int | None = None,
         program: str = "benchmark",
+        own_algorithms: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred."""
+        """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred.
+
+        `own_algorithms` are the algorithms of SMPI's own collectives, or the selectors that choose them, by collective.
+        """
         self.platform = platform
         self.installation: Installation = smpi_installation(simgrid, procs)
         self._program = program
+        self._own_algorithms = {f"smpi/{collective}": name for collective, name in own_algorithms.items()}
         self._jobs = jobs or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -98,7 +105,7 @@ class SmpiRunner(Runner):
     @property
     def configuration(self) -> Configuration:
         """The configuration that the times depend on besides the case."""
-        return simulated_configuration(self.platform, self.installation, self._program)
+        return simulated_configuration(self.platform, self.installation, self._program, **self._own_algorithms)
 
     def weight(self, case: Case) -> float:
         """The approximate number of messages."""
@@ -151,23 +158,26 @@ class SmpiRunner(Runner):
                 procs,
                 [work.file_name],
                 processes_per_node=cases[0].processes_per_node,
+                launcher_args=[f"--cfg={option}:{value}" for option, value in self._own_algorithms.items()],
                 on_line=work.take,
                 stop=self._stop,
             )
         return f"{self.installation.label}: {run.problem}"
 
 
-def _timing(cases: Sequence[Case], record: dict[str, float | str]) -> Timing:
+def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:
     case = cases[int(record["id"])]
     if "error" in record:
         return Timing(case, float("nan"), error=str(record["error"]))
-    return Timing(case, float(record["seconds"]), float(record["root_seconds"]))
+    samples = tuple(record["samples"]) if "samples" in record else None
+    return Timing(case, float(record["seconds"]), float(record["root_seconds"]), samples=samples)
 
 
 def cost_of(case: Case) -> float:
     """The approximate number of messages; an upper bound where the topology is unknown or one of several."""
     others = case.procs - 1
-    is_cut = case.segment_bytes and not 0 < case.limit_bytes < case.message_bytes
+    is_limited = 0 < case.limit_bytes < case.message_bytes and not _cuts_segments(case.collective, case.algorithm)
+    is_cut = case.segment_bytes and not is_limited
     segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
     topologies = _topologies(case.collective, case.algorithm)
     if case.experiment != "collective" or topologies <= _TREES:
@@ -190,3 +200,11 @@ def _topologies(collective: str, algorithm: str) -> frozenset[str]:
     known = Catalogue.load().collectives.get(collective)
     named = known.algorithms[algorithm].topology if known is not None and algorithm in known.algorithms else "unknown"
     return frozenset(named.split(", "))
+
+
+@cache
+def _cuts_segments(collective: str, algorithm: str) -> bool:
+    """Whether the limit of an algorithm is the size of the pieces of its segments."""
+    known = Catalogue.load().collectives.get(collective)
+    entry = known.algorithms.get(algorithm) if known is not None else None
+    return entry is not None and entry.limit_parameter == "between_segment_bytes"

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -52,20 +52,33 @@ class TargetOptions:
         return any(one is not None for one in (self.library, self.hosts, self.launcher, self.testbed))
 
 
+_NAMING: dict[str, Any] = {
+    "library": option("The MPI library. Default: openmpi.", NamedChoice("MPI library", MPI_LIBRARIES)),
+    "hosts": option("Hosts for mpirun: a host file, or names by commas.", metavar="FILE|A,B,..."),
+    "launcher": option(
+        "srun: the nodes of this SLURM job; oar: of this reservation.", NamedChoice("launcher", LAUNCHERS)
+    ),
+    "testbed": option(
+        "The test bed of that name, which must be up.", metavar="[NAME]", is_flag=False, flag_value="bed"
+    ),
+}
+_REACHING: dict[str, Any] = {
+    "remote_shell": option("The command that reaches hosts. Default: ssh, with OAR oarsh.", default=""),
+    "transport": option("The transport; tcp: Open MPI over TCP alone.", NamedChoice("transport", TRANSPORTS)),
+    "eager_limit": option("The rendezvous threshold. Default: the library's usual one.", SIZE),
+    "mpirun_args": option("Further arguments for mpirun or srun.", default="", metavar="WORDS"),
+    "reach": option("The seconds in which hosts must answer.", FiniteRange(1), REACH_SECONDS),
+}
 TARGET = group(
     TargetOptions,
-    library=option("The MPI library. Default: openmpi.", NamedChoice("MPI library", MPI_LIBRARIES)),
-    hosts=option("Hosts for mpirun: a host file, or names by commas.", metavar="FILE|A,B,..."),
-    launcher=option("srun: the nodes of this SLURM job; oar: of this reservation.", NamedChoice("launcher", LAUNCHERS)),
-    testbed=option("The test bed of that name, which must be up.", metavar="[NAME]", is_flag=False, flag_value="bed"),
+    **_NAMING,
     ppn=option("Processes per node. Default: as the hosts or the platform say.", click.IntRange(1)),
-    remote_shell=option("The command that reaches hosts. Default: ssh, with OAR oarsh.", default=""),
-    transport=option("The transport; tcp: Open MPI over TCP alone.", NamedChoice("transport", TRANSPORTS)),
-    eager_limit=option("The rendezvous threshold. Default: the library's usual one.", SIZE),
-    mpirun_args=option("Further arguments for mpirun or srun.", default="", metavar="WORDS"),
-    reach=option("The seconds in which hosts must answer.", FiniteRange(1), REACH_SECONDS),
+    **_REACHING,
 )
 """The options that name a target, as TargetOptions for `target_from`."""
+
+TARGET_WITHOUT_PPN = group(TargetOptions, **_NAMING, **_REACHING)
+"""The same for commands whose own --ppn takes several values."""
 
 SCRIPT = option(
     "Only write a script that measures where collwise is not installed; import reads its results.",

@@ -7,10 +7,10 @@
 
 static const char *const collectives[] = {"bcast", "gather", "allreduce"};
 static const table_algorithm algorithms[] = {
-    {0, "binomial", "segment_bytes", NULL, 0},
-    {0, "k_chain", "segment_bytes", "chains", 0},
-    {1, "lmo", "bound_bytes", NULL, 1},
-    {2, "ring", NULL, NULL, 0},
+    {0, "binomial", "segment_bytes", NULL, NULL},
+    {0, "k_chain", "segment_bytes", "chains", NULL},
+    {1, "lmo", "bound_bytes", NULL, "limit_bytes"},
+    {2, "ring", NULL, NULL, NULL},
 };
 static const table_names names = {collectives, 3, algorithms, 4};
 

@@ -1,4 +1,4 @@
-"""Open MPI's built-in decisions for broadcast and gather, by which it runs untuned."""
+"""Open MPI's built-in decisions for broadcast, gather and allreduce, by which it runs untuned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ _INTERMEDIATE_BLOCK_BYTES = 6000
 _SMALL_BLOCK_BYTES = 1024
 _LARGE_COMMUNICATOR = 60
 _SMALL_COMMUNICATOR = 10
-
 
 DECIDED = ("bcast", "gather")
 """The collectives whose decision is here."""

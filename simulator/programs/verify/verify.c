@@ -94,6 +94,8 @@ static int bounded(int ints, const collwise_algorithm *algorithm, int procs) {
     return least(ints, MOST_INTS / procs * (blocks_of_all ? 1 : 8));
 }
 
+static bool is_parameter(const char *name, const char *wanted) { return name != NULL && strcmp(name, wanted) == 0; }
+
 static verify_call call_of(const collwise_algorithm *algorithm, unsigned index, int procs) {
     const int roots[ROOTS] = {0, procs / 2, procs - 1};
     int ints = ENTRY(int_counts, index);
@@ -111,6 +113,13 @@ static verify_call call_of(const collwise_algorithm *algorithm, unsigned index, 
     if (call.with.part_bytes > 0) { /* tiny segments of a large message would take minutes to simulate */
         size_t bytes = verify_message_bytes(call.kinds[0], call.ints);
         call.with.part_bytes = largest(call.with.part_bytes, bytes / MOST_SEGMENTS);
+    }
+    if (is_parameter(algorithm->limit_parameter, "between_segment_bytes") && call.with.between_segment_bytes > 0) {
+        size_t bytes = verify_message_bytes(call.kinds[0], call.ints);
+        call.with.between_segment_bytes = largest(call.with.between_segment_bytes, bytes / MOST_SEGMENTS);
+    }
+    if (is_parameter(algorithm->count_parameter, "within")) {
+        call.with.within %= COLLWISE_WITHIN_FORMS;
     }
     return call;
 }

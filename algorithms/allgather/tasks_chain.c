@@ -1,0 +1,12 @@
+/* Allgather from tasks, as HAN's (Luo et al. 2020, section III), between nodes along a chain. Each block is cut into
+ * u segments. Leaders run
+ *
+ *     sg(0), igsg(1), ibigsg(2), sbibigsg(3), ..., sbibigsg(u - 1), sbibig, sbib, sb
+ *
+ * and the others sg(0), sg(1), sg(2), sbsg(3), ..., sb, sb, sb. sg gathers a segment of the node's blocks at the
+ * leader, ig those of all nodes at one leader, ib broadcasts all of them to the leaders, sb within the node. */
+#include "tasks.h"
+
+void collwise_allgather_tasks_chain(char *all, size_t block_bytes, MPI_Comm comm, collwise_parameters with) {
+    collwise_task_allgather(COLLWISE_BETWEEN_CHAIN, all, block_bytes, comm, with);
+}

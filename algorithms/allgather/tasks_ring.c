@@ -1,0 +1,12 @@
+/* Allgather from tasks, as HAN's (Luo et al. 2020, section III), between nodes around a ring. Each block is cut into
+ * u segments. Leaders run
+ *
+ *     sg(0), iasg(1), sbiasg(2), ..., sbiasg(u - 1), sbia, sb
+ *
+ * and the others sg(0), sg(1), sbsg(2), ..., sb, sb. sg gathers a segment of the node's blocks at the leader, ia is
+ * an allgather between leaders, sb a broadcast of all blocks within the node. */
+#include "tasks.h"
+
+void collwise_allgather_tasks_ring(char *all, size_t block_bytes, MPI_Comm comm, collwise_parameters with) {
+    collwise_task_allgather(COLLWISE_BETWEEN_RING, all, block_bytes, comm, with);
+}

@@ -1,0 +1,15 @@
+/* Allreduce from tasks with several leaders on each node (Bayatpour et al. 2017), between nodes along a chain. The
+ * tasks are those of allreduce/tasks_chain.c. Each leader has a share, an equal part of every segment: sr reduces
+ * each share to its leader, ir and ib take it to the other nodes and back, sb broadcasts it. Processes run
+ *
+ *     sr(0), irsr(1), ibirsr(2), sbibirsr(3), ..., sbibirsr(u - 1), sbibir, sbib, sb
+ *
+ * with ir and ib for a leader's own share, sr and sb for all shares, which go straight between the leader and the
+ * others of its node. Where a node has fewer processes than `leaders`, all nodes have so many leaders. Operations
+ * that do not commute have one. */
+#include "tasks.h"
+
+void collwise_allreduce_multi_leader_chain(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,
+                                           collwise_parameters with) {
+    collwise_multi_leader_allreduce(COLLWISE_BETWEEN_CHAIN, data, elements, op, comm, with);
+}

@@ -1,0 +1,17 @@
+/* Allreduce from tasks, as HAN's (Luo et al. 2020, section III-B), between nodes along a binary tree. The message is
+ * cut into u segments. Leaders run
+ *
+ *     sr(0), irsr(1), ibirsr(2), sbibirsr(3), ..., sbibirsr(u - 1), sbibir, sbib, sb
+ *
+ * and the others sr(0), sr(1), sr(2), sbsr(3), ..., sbsr(u - 1), sb, sb, sb. sr reduces a segment within the node, ir
+ * between leaders, ib broadcasts it between leaders over the same tree, sb within the node; in task i they are
+ * applied to segments i, i - 1, i - 2 and i - 3. All that a task starts goes on until all of it is over. Between
+ * nodes a segment goes in parts of between_segment_bytes. Within nodes it goes along binomial trees, through shared
+ * memory or by MPI_Get, as `within` says. If the operation does not commute and ranks of a node are not consecutive,
+ * it is a reduction and a broadcast along binomial trees. */
+#include "tasks.h"
+
+void collwise_allreduce_tasks_binary(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,
+                                     collwise_parameters with) {
+    collwise_task_allreduce(COLLWISE_BETWEEN_BINARY, data, elements, op, comm, with);
+}

@@ -1,0 +1,13 @@
+/* Alltoall from tasks, as HAN's (Luo et al. 2020, section III), between nodes by MPI's own MPI_Ialltoallv. Each block
+ * is cut into u segments. Leaders run
+ *
+ *     sg(0), iasg(1), ssiasg(2), ..., ssiasg(u - 1), ssia, ss
+ *
+ * and the others sg(0), sg(1), sssg(2), ..., ss, ss. sg gathers a segment of all blocks of the node's processes at
+ * the leader, ia exchanges them between leaders, two nodes' in one message each way, ss scatters what came. */
+#include "tasks.h"
+
+void collwise_alltoall_tasks_library(const char *send, char *receive, size_t block_bytes, MPI_Comm comm,
+                                     collwise_parameters with) {
+    collwise_task_alltoall(COLLWISE_BETWEEN_LIBRARY, send, receive, block_bytes, comm, with);
+}

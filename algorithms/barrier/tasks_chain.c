@@ -1,0 +1,12 @@
+/* Barrier from tasks, as HAN's (Luo et al. 2020, section III), between nodes along a chain. Leaders run
+ *
+ *     sr, ir, ib, sb
+ *
+ * and the others sr, sb. sr signals to the leader, ir between leaders to one of them, ib back to the leaders, sb to
+ * all processes of the node. */
+#include "tasks.h"
+
+void collwise_barrier_tasks_chain(MPI_Comm comm, collwise_parameters with) {
+    (void)with;
+    collwise_task_barrier(COLLWISE_BETWEEN_CHAIN, comm);
+}

@@ -1,0 +1,12 @@
+/* Barrier from tasks, as HAN's (Luo et al. 2020, section III), between nodes by MPI's own MPI_Ibarrier. Leaders run
+ *
+ *     sr, ia, sb
+ *
+ * and the others sr, sb. sr signals to the leader, ia is a barrier of the leaders, sb signals to all processes of the
+ * node. */
+#include "tasks.h"
+
+void collwise_barrier_tasks_library(MPI_Comm comm, collwise_parameters with) {
+    (void)with;
+    collwise_task_barrier(COLLWISE_BETWEEN_LIBRARY, comm);
+}

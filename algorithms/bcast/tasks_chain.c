@@ -1,0 +1,14 @@
+/* Broadcast from tasks, as HAN's (Luo et al. 2020, section III-A), between nodes along a chain. The message is cut
+ * into u segments. Leaders run
+ *
+ *     ib(0), sbib(1), ..., sbib(u - 1), sb(u - 1)
+ *
+ * and the others sb(0), ..., sb(u - 1). ib(i) broadcasts segment i between leaders, sb(i) within the node; sbib(i)
+ * starts ib(i) and sb(i - 1), and lets both go on until both are over. Between nodes a segment goes in parts of
+ * between_segment_bytes. Within nodes it goes along binomial trees, through shared memory or by MPI_Get, as `within`
+ * says. */
+#include "tasks.h"
+
+void collwise_bcast_tasks_chain(char *data, size_t bytes, int root, MPI_Comm comm, collwise_parameters with) {
+    collwise_task_bcast(COLLWISE_BETWEEN_CHAIN, data, bytes, root, comm, with);
+}

@@ -1,0 +1,13 @@
+/* Gather from tasks, as HAN's (Luo et al. 2020, section III), between nodes along a chain. Each block is cut into u
+ * segments. Leaders run
+ *
+ *     sg(0), igsg(1), ..., igsg(u - 1), ig(u - 1)
+ *
+ * and the others sg(0), ..., sg(u - 1). sg(i) gathers segment i of the blocks of a node at its leader, ig(i) those of
+ * all nodes at the root. */
+#include "tasks.h"
+
+void collwise_gather_tasks_chain(const char *mine, char *all, size_t block_bytes, int root, MPI_Comm comm,
+                                 collwise_parameters with) {
+    collwise_task_gather(COLLWISE_BETWEEN_CHAIN, mine, all, block_bytes, root, comm, with);
+}

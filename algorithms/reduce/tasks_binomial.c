@@ -1,0 +1,16 @@
+/* Reduction from tasks, as HAN's (Luo et al. 2020, section III-B), between nodes along a binomial tree. The message
+ * is cut into u segments. Leaders run
+ *
+ *     sr(0), irsr(1), ..., irsr(u - 1), ir(u - 1)
+ *
+ * and the others sr(0), ..., sr(u - 1). sr(i) reduces segment i within the node, ir(i) between leaders; irsr(i)
+ * starts ir(i - 1) and sr(i), and lets both go on until both are over. Between nodes a segment goes in parts of
+ * between_segment_bytes. Within nodes it goes along binomial trees, through shared memory or by MPI_Get, as `within`
+ * says. If the operation does not commute, it is reduced to process 0, which sends the result to the root; where
+ * ranks of a node are not consecutive, along one binomial tree. */
+#include "tasks.h"
+
+void collwise_reduce_tasks_binomial(const char *data, char *result, size_t elements, const collwise_operation *op,
+                                    int root, MPI_Comm comm, collwise_parameters with) {
+    collwise_task_reduce(COLLWISE_BETWEEN_BINOMIAL, data, result, elements, op, root, comm, with);
+}

@@ -1,0 +1,13 @@
+/* Scatter from tasks, as HAN's (Luo et al. 2020, section III), between nodes along a binomial tree. Each block is cut
+ * into u segments. Leaders run
+ *
+ *     is(0), ssis(1), ..., ssis(u - 1), ss(u - 1)
+ *
+ * and the others ss(0), ..., ss(u - 1). is(i) scatters segment i of all blocks from the root to the leaders, ss(i)
+ * those of a node within it. */
+#include "tasks.h"
+
+void collwise_scatter_tasks_binomial(const char *all, char *mine, size_t block_bytes, int root, MPI_Comm comm,
+                                     collwise_parameters with) {
+    collwise_task_scatter(COLLWISE_BETWEEN_BINOMIAL, all, mine, block_bytes, root, comm, with);
+}

@@ -1,0 +1,69 @@
+"""The experiments with tasks on the schedule engine: when each node's leader is done with each task.
+
+Schedules have no marks at the ends of tasks. Instead the sequence is played once for each task, up to its end: a leader
+is done with a task when it ends there. So tasks that other processes have begun by then are missing; in the last play,
+that of the whole, nothing is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from collwise.common.errors import unknown_name
+from collwise.simulator.schedule.library import NetworkTables, Played, Schedule
+from collwise.simulator.schedule.pipelines import Sizes
+from collwise.simulator.timing import Case, Timing
+
+EXPERIMENT = "tasks"
+"""The experiment in which a collective runs and each leader notes when it is done with each task."""
+
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "bcast": ("ib", "sb"),
+    "reduce": ("sr", "ir"),
+    "allreduce": ("sr", "ir", "ib", "sb"),
+}
+"""The parts of each collective made of tasks, in the order in which a segment passes them (algorithms/tasks.c)."""
+
+
+def is_of_tasks(case: Case) -> bool:
+    """Whether the case is such an experiment."""
+    return case.experiment.partition(":")[0] == EXPERIMENT
+
+
+def time_tasks(case: Case, tables_of: Callable[[Sizes], NetworkTables], node_of: tuple[int, ...]) -> Timing:
+    """The timing of a case: seconds of the whole, and the ends of its tasks on each leader.
+
+    Raises UsageError if it cannot be recorded, and the errors of `Schedule.play`.
+    """
+    _, first, end, steps = [*case.experiment.split(":"), "", "", ""][:4]
+    begin, last = int(first or 0), task_count(case)
+    leaders = _leaders(np.array(node_of), case.root)
+    windows = [f"{EXPERIMENT}:{begin}:{task}:{steps}" for task in range(begin + 1, min(int(end or last), last) + 1)]
+    plays = [_play(replace(case, experiment=window), tables_of, node_of) for window in windows]
+    ends = np.array([played.ends[leaders] for played in plays])
+    return Timing(case, plays[-1].seconds, plays[-1].root_seconds, samples=tuple(ends.T.ravel().tolist()))
+
+
+def task_count(case: Case) -> int:
+    """The number of tasks of the whole collective. Raises UsageError if it has none."""
+    if case.collective not in PARTS:
+        raise unknown_name("collective with tasks", case.collective, PARTS)
+    segments = max(1, -(-case.message_bytes // (case.segment_bytes or case.message_bytes)))
+    return segments + len(PARTS[case.collective]) - 1
+
+
+def _play(case: Case, tables_of: Callable[[Sizes], NetworkTables], node_of: tuple[int, ...]) -> Played:
+    schedule = Schedule(case, node_of)
+    return schedule.play(tables_of(schedule.sizes))
+
+
+def _leaders(node_of: npt.NDArray[np.int64], root: int) -> list[int]:
+    """The leader of each node, in the order of nodes' first ranks: the process at the root's place, or the last one."""
+    nodes = dict.fromkeys(node_of.tolist())
+    members = [np.flatnonzero(node_of == node) for node in nodes]
+    place = next(int(np.flatnonzero(one == root)[0]) for one in members if root in one)
+    return [int(one[min(place, len(one) - 1)]) for one in members]

@@ -1,0 +1,276 @@
+"""Hierarchical collectives made of tasks: `time_tasks`, `model_tasks`, `tune`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from collwise import arguments
+from collwise.arguments import Names, Numbers, PlatformLike
+from collwise.common.errors import UsageError, unknown_name
+from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import warn_of_free_messages
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.validation.hierarchy.machine import Predictor, Timer, predictor
+from collwise.validation.hierarchy.model_check import ModelCheck, check_model
+from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
+from collwise.validation.hierarchy.searches import BUDGET, PREDICT, SEARCHES
+from collwise.validation.hierarchy.space import WITHIN, Space
+from collwise.validation.hierarchy.tasks import SEGMENTS, parts_of
+from collwise.validation.hierarchy.tuning import Tuning, tune
+
+if TYPE_CHECKING:
+    from collwise.simulator.execution.targets import ExecutionTarget
+    from collwise.simulator.sweeps.method import Method
+
+SIZES = "4KiB:4MiB:x4"
+SEGMENT_SIZES = "16KiB:1MiB:x4"
+ALGORITHMS = "chain,binary,binomial"
+
+
+@dataclass(frozen=True)
+class MachineOptions:
+    """The machine on which tasks and collectives are timed: a platform that is simulated, or an execution target."""
+
+    platform: HostPlatform | None = None
+    target: ExecutionTarget | None = None
+    method: Method | None = None
+
+    @contextmanager
+    def timers(self, context: SimulationContext | None) -> Iterator[Machines]:
+        """The timer, with the store open, and predictions by the schedule engine where there is a platform."""
+        with arguments.opened(context) as simulations:
+            yield Machines(self._timer(simulations), self._predictor(simulations), self._maker(simulations))
+
+    def _timer(self, simulations: SimulationContext) -> Timer:
+        if self.target is None:
+            return _simulated(self._platform(), simulations)
+        from collwise.simulator.sweeps.method import Method
+
+        target, method = self.target, self.method or Method()
+        label = f"measuring on {target.name}"
+
+        def timer(cases: list) -> dict:  # type: ignore[type-arg]
+            with simulations.progress(label) as advance:
+                timings = measure(target, cases, simulations.store, method, on_progress=advance)
+            return dict(zip(cases, timings, strict=True))
+
+        return timer  # type: ignore[return-value]
+
+    def _predictor(self, simulations: SimulationContext) -> Predictor | None:
+        if self.platform is None:
+            return None
+        return predictor(_simulated(self.platform, replace(simulations, engine=SCHEDULE)))
+
+    def _maker(self, simulations: SimulationContext) -> str:
+        return self.target.installation.label if self.target is not None else simulations.engine.name
+
+    def _platform(self) -> HostPlatform:
+        if self.platform is None:
+            raise UsageError("name a platform to simulate, or an execution target to measure on")
+        return self.platform
+
+
+@dataclass(frozen=True)
+class Machines:
+    """A timer, the predictions that cost it nothing, and the name of what times."""
+
+    timer: Timer
+    predict: Predictor | None
+    maker: str
+
+
+def _simulated(platform: HostPlatform, simulations: SimulationContext) -> Timer:
+    label = f"{platform.name}, {simulations.engine.name}"
+    return lambda cases: simulations.simulate(platform, cases, label).timings
+
+
+def within_codes(given: Names) -> tuple[int, ...]:
+    """The ways within a node as numbers. Raises UsageError for an unknown one."""
+    names = arguments.names(given)
+    valid = {name.replace(" ", "-"): number for number, name in enumerate(WITHIN)}
+    for name in names:
+        if name not in valid:
+            raise unknown_name("way within a node", name, valid)
+    return tuple(valid[name] for name in names)
+
+
+def space_of(
+    collective: str,
+    machine: MachineOptions,
+    nodes: Numbers | None,
+    ppn: Numbers | None,
+    sizes: Numbers = SIZES,
+    segments: Numbers = SEGMENT_SIZES,
+    algorithms: Names = ALGORITHMS,
+    within: Names = "point-to-point",
+    pieces: Numbers = "0",
+) -> Space:
+    """The space of configurations. Raises UsageError for what the machine cannot hold."""
+    target, platform = machine.target, machine.platform
+    if target is not None:
+        given = [target.processes_per_node(target.usual_procs)]
+        if ppn is not None and arguments.counts(ppn) != tuple(given):
+            raise UsageError(f"{target.name} has {given[0]} processes on each node; --ppn has no other value there")
+        counts = arguments.counts(nodes) if nodes is not None else (target.usual_procs // given[0],)
+        per_node = tuple(given)
+    elif platform is not None:
+        per_node = arguments.counts(ppn) if ppn is not None else (platform.default_processes_per_node,)
+        counts = arguments.counts(nodes) if nodes is not None else (len(platform.hosts),)
+        for processes in per_node:
+            platform.hosts_for(max(counts) * processes, processes)
+        warn_of_free_messages(platform)
+    else:
+        raise UsageError("name a platform to simulate, or an execution target to measure on")
+    if min(counts) < 2:
+        raise UsageError("a hierarchical collective needs 2 nodes at least")
+    parts_of(collective)
+    return Space(
+        collective,
+        counts,
+        per_node,
+        arguments.sizes(sizes),
+        arguments.sizes(segments),
+        arguments.names(algorithms),
+        within_codes(within),
+        arguments.sizes(pieces),
+    )
+
+
+def time_tasks(
+    collective: str,
+    *,
+    platform: PlatformLike | None = None,
+    nodes: int | None = None,
+    ppn: int | None = None,
+    segments: Numbers = "64KiB",
+    algorithms: Names = ALGORITHMS,
+    within: Names = "point-to-point",
+    pieces: Numbers = "0",
+    tasks: int = SEGMENTS,
+    target: ExecutionTarget | None = None,
+    method: Method | None = None,
+    context: SimulationContext | None = None,
+) -> list[TaskStudy]:
+    """Times of the tasks of which a hierarchical collective consists, on the leader of each node.
+
+    Parameters: `collective`, 'bcast', 'reduce' or 'allreduce'; `platform`, on which `context` simulates, see
+    `platform` and `session`; `nodes` and `ppn`, processes per node, by default all of the platform's; `segments`, sizes
+    of the segments; `algorithms` between nodes; `within`, how the processes of a node communicate: 'point-to-point',
+    'shared-memory', 'one-sided'; `pieces`, in which a segment goes between nodes, 0 for whole ones; `tasks`, with how
+    many segments tasks are timed; `target` and `method`, to measure on an execution target instead.
+
+    Returns a TaskStudy for each configuration: `times`, the seconds of each leader and task, `stable_seconds`,
+    `probes`, tasks alone and at once, and `overlap`. Raises UsageError for wrong arguments.
+
+    >>> import collwise
+    >>> with collwise.session(engine="schedule") as context:
+    ...     [study] = collwise.time_tasks(
+    ...         "bcast", platform="stampede2", nodes=4, ppn=2, algorithms="chain", context=context
+    ...     )
+    >>> study.times.names[:3]
+    ['ib(0)', 'sbib(1)', 'sbib(2)']
+    """
+    machine = MachineOptions(None if platform is None else arguments.platform(platform), target, method)
+    cut = arguments.sizes(segments)
+    space = space_of(collective, machine, nodes, ppn, max(cut), cut, algorithms, within, pieces)
+    points = [point for point in space.points()]
+    with machine.timers(context) as machines:
+        return study_tasks(points, machines.timer, tasks)
+
+
+def model_tasks(
+    collective: str,
+    *,
+    platform: PlatformLike | None = None,
+    nodes: Numbers | None = None,
+    ppn: Numbers | None = None,
+    sizes: Numbers = "4MiB",
+    segments: Numbers = SEGMENT_SIZES,
+    algorithms: Names = ALGORITHMS,
+    within: Names = "point-to-point",
+    pieces: Numbers = "0",
+    tasks: int = SEGMENTS,
+    target: ExecutionTarget | None = None,
+    method: Method | None = None,
+    context: SimulationContext | None = None,
+) -> ModelCheck:
+    """The cost model of tasks, equations (3) and (4) of Luo et al. 2020, beside the times of whole collectives.
+
+    Parameters: as for `time_tasks`, and message `sizes`. Returns a ModelCheck: `modelled` and `measured` seconds of
+    each configuration, `errors`, `median_error`, and `picks`, the model's choice and the best one for each input.
+    Raises UsageError for wrong arguments.
+
+    >>> import collwise
+    >>> with collwise.session(engine="schedule") as context:
+    ...     check = collwise.model_tasks("bcast", platform="stampede2", nodes=4, ppn=2, sizes="1MiB", context=context)
+    >>> check.median_error < 0.5
+    True
+    """
+    machine = MachineOptions(None if platform is None else arguments.platform(platform), target, method)
+    space = space_of(collective, machine, nodes, ppn, sizes, segments, algorithms, within, pieces)
+    with machine.timers(context) as machines:
+        return check_model(space, machines.timer, tasks)
+
+
+def tune_hierarchy(
+    collective: str,
+    *,
+    platform: PlatformLike | None = None,
+    nodes: Numbers | None = None,
+    ppn: Numbers | None = None,
+    sizes: Numbers = SIZES,
+    segments: Numbers = SEGMENT_SIZES,
+    algorithms: Names = ALGORITHMS,
+    within: Names = "point-to-point",
+    pieces: Numbers = "0",
+    searches: Names = PREDICT,
+    budget: float = BUDGET,
+    target: ExecutionTarget | None = None,
+    method: Method | None = None,
+    context: SimulationContext | None = None,
+) -> Tuning:
+    """Searches the best configuration of a hierarchical collective for each number of nodes and processes, and size.
+
+    Parameters: as for `model_tasks`, and `searches`: 'exhaustive', 'exhaustive-heuristics', 'tasks',
+    'tasks-heuristics', 'predict', several by commas; `budget`, the share of the exhaustive search's machine time that
+    'predict' may take. With a `target` the `platform` is the one on which 'predict' predicts.
+
+    Returns a Tuning: `found`, by search, with the `best` choice for each input, and `scores`. Raises UsageError for
+    wrong arguments, also for 'predict' on the schedule engine, which would predict itself.
+
+    >>> import collwise
+    >>> with collwise.session(engine="schedule") as context:
+    ...     tuning = collwise.tune_hierarchy(
+    ...         "bcast", platform="stampede2", nodes=4, ppn=2, searches="exhaustive,tasks", context=context
+    ...     )
+    >>> [score.search for score in tuning.scores]
+    ['exhaustive', 'tasks']
+    """
+    machine = MachineOptions(None if platform is None else arguments.platform(platform), target, method)
+    names = arguments.names(searches)
+    check_searches(names, machine, context)
+    space = space_of(collective, machine, nodes, ppn, sizes, segments, algorithms, within, pieces)
+    with machine.timers(context) as machines:
+        return tune(space, names, machines.timer, machines.predict, budget)
+
+
+def check_searches(names: tuple[str, ...], machine: MachineOptions, context: SimulationContext | None) -> None:
+    """Raises UsageError for unknown searches, and where predictions would be of themselves or have no platform."""
+    if not names:
+        raise UsageError(f"name a search; valid: {', '.join(SEARCHES)}")
+    for name in names:
+        if name not in SEARCHES:
+            raise unknown_name("search", name, SEARCHES)
+    if PREDICT not in names:
+        return
+    if machine.platform is None:
+        raise UsageError("the search 'predict' needs a platform, on which the schedule engine predicts")
+    if machine.target is None and context is not None and context.engine.name == SCHEDULE.name:
+        raise UsageError(
+            "the search 'predict' predicts by the schedule engine, which cannot be the machine as well; "
+            "take --engine smpi, an execution target, or another search"
+        )

@@ -1,0 +1,455 @@
+"""collwise hierarchy: the tasks of hierarchical collectives, their cost model, and autotuning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collwise.common.errors import UsageError
+from collwise.common.files import write_text
+from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
+from collwise.simulator.sweeps.method import Method
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.commands import CommandGroup, example
+from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, SIZES, command, group, option
+from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.target_options import TARGET_WITHOUT_PPN, TargetOptions, refuse_target_details, target_from
+
+if TYPE_CHECKING:
+    from collwise.hierarchy import MachineOptions
+    from collwise.validation.hierarchy.overlap import TaskStudy
+    from collwise.validation.hierarchy.searches import Found
+    from collwise.validation.hierarchy.space import Input
+    from collwise.validation.hierarchy.tuning import SearchScore, Tuning
+
+_PICTURES = (".png", ".svg")
+
+
+@click.group(cls=CommandGroup, epilog=example("hierarchy tasks --platform stampede2 --nodes 6 --ppn 12"))
+def hierarchy() -> None:
+    """Hierarchical collectives made of tasks, as HAN's: times of tasks, a cost model from these, and autotuning."""
+
+
+def _check_pictures(**paths: Path | None) -> None:
+    """Raises UsageError for a path that is no picture's."""
+    for name, path in paths.items():
+        if path is not None and path.suffix not in _PICTURES:
+            raise UsageError(f"--{name.replace('_', '-')}: '{path}' ends neither in .png nor in .svg")
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """The options that say on which machine tasks and collectives are timed."""
+
+    platform: HostPlatform | None
+    where: TargetOptions
+    method: Method
+    simulation: options.SimulationOptions
+
+    def options(self, ppn: Sequence[int] | None) -> MachineOptions:
+        """What the public interface takes. Raises UsageError where neither a platform nor a target is named."""
+        from collwise.hierarchy import MachineOptions
+
+        if not self.where.named:
+            refuse_target_details(self.where)
+            if self.platform is None:
+                raise UsageError("name --platform, or a target with --library, --hosts, --launcher or --testbed")
+            return MachineOptions(self.platform)
+        one = ppn[0] if ppn is not None and len(ppn) == 1 else None
+        details = self.where.hosts is not None or self.where.testbed is not None or self.where.launcher is not None
+        return MachineOptions(
+            self.platform, target_from(replace(self.where, ppn=one if details else None)), self.method
+        )
+
+
+_MACHINE = group(
+    _Machine,
+    platform=option(
+        "The platform that is simulated, or by which a search predicts (see 'collwise platforms list').",
+        declare.PLATFORM,
+    ),
+    where=TARGET_WITHOUT_PPN,
+    method=options.METHOD,
+    simulation=options.SIMULATION,
+)
+_NODES = option("The number of nodes. Default: all of the platform's.", COUNTS)
+_PPN = option("Processes per node. Default: as the platform or the target says.", COUNTS)
+_ALGORITHMS = option("Algorithms between nodes: chain, binary, binomial, library.", NAMES, "chain,binary,binomial")
+_WITHIN = option(
+    "How processes of a node communicate: point-to-point, shared-memory, one-sided.", NAMES, "point-to-point"
+)
+_PIECES = option("The pieces in which a segment goes between nodes (ibs, irs); 0: it is not cut.", SIZES, "0")
+_COLLECTIVE = option("bcast, reduce or allreduce.", default="bcast")
+_TASKS = option("The number of segments with which tasks are timed.", click.IntRange(2, 64), 8, names="--tasks")
+
+
+@command("hierarchy tasks --platform stampede2 --nodes 6 --ppn 12 --engine schedule", parent=hierarchy)
+def tasks(
+    machine: _Machine = _MACHINE,
+    collective: str = _COLLECTIVE,
+    nodes: Sequence[int] | None = _NODES,
+    ppn: Sequence[int] | None = _PPN,
+    segments: Sequence[int] = option("Segment sizes fs.", SIZES, "64KiB"),
+    algorithms: Sequence[str] = _ALGORITHMS,
+    within: Sequence[str] = _WITHIN,
+    pieces: Sequence[int] = _PIECES,
+    number: int = _TASKS,
+    leader: int = option("The node whose leader's trend is shown.", click.IntRange(0), 2),
+    draw_trend: Path | None = option("Draw the times of successive tasks (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    draw_overlap: Path | None = option("Draw tasks alone and at once (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    as_json: bool = options.JSON,
+) -> None:
+    """Times the tasks of a hierarchical collective on each node's leader, in a pipeline and alone.
+
+    A task is what a leader does between two waits, such as sbib(3): it broadcasts segment 2 within its node and
+    segment 3 to other nodes. Each is timed after those before it, so that it starts when it would. Its stabilised cost
+    is the mean of the later ones. The overlap says how much of the shorter part is hidden behind the longer one if both
+    run at once.
+    """
+    from collwise.hierarchy import space_of
+    from collwise.validation.hierarchy.overlap import study_tasks
+    from collwise.validation.hierarchy.space import label
+
+    _check_pictures(draw_trend=draw_trend, draw_overlap=draw_overlap)
+    how = machine.options(ppn)
+    if len(nodes or (1,)) > 1 or len(ppn or (1,)) > 1:
+        raise UsageError("--nodes and --ppn take one number here")
+    space = space_of(collective, how, nodes, ppn, max(segments), segments, algorithms, within, pieces)
+    with machine.simulation.context() as context, how.timers(context) as machines:
+        studies = study_tasks(list(space.points()), machines.timer, number)
+    leader = min(leader, len(studies[0].times.seconds) - 1)
+    _draw_tasks(studies, leader, draw_trend, draw_overlap)
+    if as_json:
+        print_json([_task_record(study) for study in studies])
+        return
+    where = f"{space.nodes[0]} nodes x {space.processes_per_node[0]}, {machines.maker}"
+    heads = ["configuration", *studies[0].probes, "stabilised", "overlap"]
+    rows = [
+        (
+            label(study.point.choice),
+            *(format_seconds(float(seconds.max())) for seconds in study.probes.values()),
+            format_seconds(float(study.stable_seconds.max())),
+            f"{study.overlap:.0%}",
+        )
+        for study in studies
+    ]
+    print_table(f"{collective}, {where}: parts of tasks, slowest leader", heads, rows)
+    heads = ["task", *(label(study.point.choice) for study in studies)]
+    trend = [
+        (name, *(format_seconds(float(study.times.seconds[leader, at])) for study in studies))
+        for at, name in enumerate(studies[0].times.names)
+    ]
+    starts = [study.stable_from(leader) for study in studies]
+    trend.append(("stable from", *("-" if start is None else str(start) for start in starts)))
+    print_table(f"tasks one after another on leader {leader}", heads, trend)
+
+
+def _draw_tasks(studies: Sequence[TaskStudy], leader: int, trend: Path | None, overlap: Path | None) -> None:
+    if trend is None and overlap is None:
+        return
+    from collwise.studies.figures.hierarchy import task_overlap, task_trend
+    from collwise.studies.figures.style import save
+
+    one = studies[0].point
+    title = f"{one.collective}, {one.input.nodes} nodes x {one.input.processes_per_node}"
+    if trend is not None:
+        save(task_trend(studies, leader, title), trend)
+    if overlap is not None:
+        save(task_overlap(studies, title), overlap)
+    for path in filter(None, (trend, overlap)):
+        click.echo(f"written: {path}", err=True)
+
+
+def _task_record(study: TaskStudy) -> dict[str, Any]:
+    return {
+        **vars(study.point.choice),
+        **vars(study.point.input),
+        "tasks": study.times.names,
+        "seconds": study.times.seconds.tolist(),
+        "stabilised_seconds": study.stable_seconds.tolist(),
+        "alone_and_at_once": {name: seconds.tolist() for name, seconds in study.probes.items()},
+        "overlap": study.overlap,
+    }
+
+
+@command("hierarchy model --platform stampede2 --nodes 6 --ppn 12 --sizes 4MiB --engine schedule", parent=hierarchy)
+def model(
+    machine: _Machine = _MACHINE,
+    collective: str = _COLLECTIVE,
+    nodes: Sequence[int] | None = _NODES,
+    ppn: Sequence[int] | None = _PPN,
+    sizes: Sequence[int] = option("Message sizes.", SIZES, "4MiB"),
+    segments: Sequence[int] = option("Segment sizes fs.", SIZES, "16KiB:1MiB:x4"),
+    algorithms: Sequence[str] = _ALGORITHMS,
+    within: Sequence[str] = _WITHIN,
+    pieces: Sequence[int] = _PIECES,
+    number: int = _TASKS,
+    draw: Path | None = option("Draw both for the largest size (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    as_json: bool = options.JSON,
+) -> None:
+    """Compares the cost model of tasks with the times of whole collectives.
+
+    The model computes the time of a collective of any size from the times of its tasks: equations (3) and (4) of Luo et
+    al. 2020. The command shows its errors, and whether the configuration that it takes for the best one is.
+    """
+    from collwise.hierarchy import space_of
+    from collwise.validation.hierarchy.model_check import check_model
+    from collwise.validation.hierarchy.space import label
+
+    _check_pictures(draw=draw)
+    how = machine.options(ppn)
+    space = space_of(collective, how, nodes, ppn, sizes, segments, algorithms, within, pieces)
+    with machine.simulation.context() as context, how.timers(context) as machines:
+        check = check_model(space, machines.timer, number)
+    if draw is not None:
+        from collwise.studies.figures.hierarchy import model_by_configuration
+        from collwise.studies.figures.style import save
+
+        largest = space.inputs[-1]
+        title = f"{collective} of {format_size(largest.message_bytes)}, {_place(largest)}, {machines.maker}"
+        save(model_by_configuration(check, largest, title), draw)
+        click.echo(f"written: {draw}", err=True)
+    if as_json:
+        records = [
+            {
+                **vars(point.input),
+                **vars(point.choice),
+                "modelled_seconds": check.modelled[point],
+                "measured_seconds": measured,
+            }
+            for point, measured in check.measured.items()
+        ]
+        costs = {"model_machine_seconds": check.modelled_cost, "whole_machine_seconds": check.measured_cost}
+        print_json({"median_error": check.median_error, **costs, "configurations": records})
+        return
+    rows = [
+        (*_columns(point.input), label(point.choice), *map(format_seconds, (check.modelled[point], measured)),
+         f"{check.errors[point]:+.1%}")
+        for point, measured in check.measured.items()
+    ]  # fmt: skip
+    heads = ("n", "p", "m", "configuration", "cost model", "whole", "error")
+    print_table(f"{collective}: the cost model of tasks and whole collectives, {machines.maker}", heads, rows, 4)
+    picks = [
+        (*_columns(one), label(pick.choice), label(best.choice), f"{cost:.1%}")
+        for one, (pick, best, cost) in check.picks.items()
+    ]
+    print_table("picks", ("n", "p", "m", "by the model", "the best", "slowdown"), picks, 5)
+    click.echo(
+        f"median error {check.median_error:.1%}; machine time of the tasks {format_seconds(check.modelled_cost)}, "
+        f"of the whole collectives {format_seconds(check.measured_cost)}"
+    )
+
+
+def _columns(one: Input) -> tuple[int, int, str]:
+    return one.nodes, one.processes_per_node, format_size(one.message_bytes)
+
+
+def _place(one: Input) -> str:
+    return f"{one.nodes} nodes x {one.processes_per_node} processes"
+
+
+@command(
+    "hierarchy tune --platform stampede2 --nodes 8 --ppn 4 --sizes 64KiB,1MiB --engine schedule --search tasks",
+    parent=hierarchy,
+)
+def tune(
+    machine: _Machine = _MACHINE,
+    collectives: Sequence[str] = option(
+        "bcast, reduce and allreduce, by commas.", NAMES, "bcast", names="--collective"
+    ),
+    nodes: Sequence[int] | None = _NODES,
+    ppn: Sequence[int] | None = _PPN,
+    sizes: Sequence[int] = option("Message sizes that are sampled.", SIZES, "4KiB:4MiB:x4"),
+    segments: Sequence[int] = option("Segment sizes fs.", SIZES, "16KiB:1MiB:x4"),
+    algorithms: Sequence[str] = _ALGORITHMS,
+    within: Sequence[str] = _WITHIN,
+    pieces: Sequence[int] = _PIECES,
+    searches: Sequence[str] = option(
+        "exhaustive, exhaustive-heuristics, tasks, tasks-heuristics, predict, by commas, or all. The decisions are "
+        "those of the last one.",
+        NAMES,
+        "predict",
+        names="--search",
+    ),
+    budget: float = option(
+        "predict: the share of the exhaustive search's machine time that it may take, in percent.",
+        declare.FiniteRange(0, 100, min_open=True),
+        2.0,
+    ),
+    output: Path | None = option("Write the decisions, for 'collwise export'.", NEW_FILE, names="-o --output"),
+    table: Path | None = option("Write the table that libcollwise reads ('collwise run --table').", NEW_FILE),
+    han: Path | None = option(
+        "Write rules for Open MPI's HAN, and beside it its parameters with the ending .conf.",
+        NEW_FILE,
+        names="--han-rules",
+    ),
+    openmpi_version: str = option("The version for --han-rules: 4.1 or 5.0.", default="4.1"),
+    draw: Path | None = option(
+        "Draw times over m (PNG or SVG); needs the exhaustive search.", NEW_FILE, metavar="FILE"
+    ),
+    draw_costs: Path | None = option("Draw the searches' machine times (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    as_json: bool = options.JSON,
+) -> None:
+    """Finds the best configuration of hierarchical collectives for each n, p and m, by few benchmarks or many.
+
+    The searches are those of Luo et al. 2020, and one that predicts all configurations by the schedule engine and
+    times those that decide. Times are in the store, so that a stopped command resumes. The machine time of a search is
+    what its benchmarks would take on the machine; beside the exhaustive search the command shows what the choices of
+    the others cost. Between the sampled sizes the choice changes where both would take equally long.
+    """
+    from collwise.hierarchy import check_searches, space_of
+    from collwise.validation.hierarchy.searches import EXHAUSTIVE, SEARCHES
+    from collwise.validation.hierarchy.tuning import tune as search
+
+    _check_pictures(draw=draw, draw_costs=draw_costs)
+    names = tuple(SEARCHES) if tuple(searches) == ("all",) else tuple(searches)
+    if draw is not None and EXHAUSTIVE not in names:
+        raise UsageError("--draw needs the exhaustive search: --search exhaustive,...")
+    how = machine.options(ppn)
+    tunings: dict[str, Tuning] = {}
+    with machine.simulation.context() as context:
+        check_searches(names, how, context)
+        spaces = {
+            name: space_of(name, how, nodes, ppn, sizes, segments, algorithms, within, pieces) for name in collectives
+        }
+        with how.timers(context) as machines:
+            for name, space in spaces.items():
+                tunings[name] = search(space, names, machines.timer, machines.predict, budget / 100)
+    title = how.target.name if how.target is not None else str(how.platform and how.platform.name)
+    _write(tunings, names[-1], title, machines.maker, output, table, han, openmpi_version)
+    _draw_tuning(tunings, draw, draw_costs, f"{title}, {machines.maker}")
+    if as_json:
+        print_json([_tuning_record(tuning) for tuning in tunings.values()])
+        return
+    for name, tuning in tunings.items():
+        _print_decisions(name, tuning, names[-1], f"{title}, {machines.maker}")
+    for name, tuning in tunings.items():
+        _print_scores(name, tuning)
+
+
+_OUTPUTS = ("fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs")
+_SIZES_AMONG_OUTPUTS = ("fs", "ibs", "irs")
+
+
+def _print_decisions(collective: str, tuning: Tuning, search: str, where: str) -> None:
+    from collwise.validation.hierarchy.space import Point, outputs
+
+    found = tuning.found[search]
+    rows = []
+    for one, choice in found.best.items():
+        values = outputs(collective, choice)
+        cells = [
+            "-" if values[name] is None else format_size(int(values[name] or 0)) if name in _SIZES_AMONG_OUTPUTS
+            else str(values[name])
+            for name in _OUTPUTS
+        ]  # fmt: skip
+        seconds = found.seconds[Point(collective, one, choice)]
+        rows.append((*_columns(one), *cells, format_seconds(seconds)))
+    print_table(f"{collective} on {where}, search {search}", ("n", "p", "m", *_OUTPUTS, "time"), rows, 0, keys=3)
+
+
+def _print_scores(collective: str, tuning: Tuning) -> None:
+    rows = [
+        (one.search, one.benchmarks, format_seconds(one.machine_seconds), _percent(one.cost), *_slowdown_cells(one))
+        for one in tuning.scores
+    ]
+    heads = ("search", "benchmarks", "machine time", "of exhaustive", "best found", "slowdown", "worst", "at")
+    print_table(f"{collective}: what the searches cost, and what their choices cost", heads, rows, 1)
+    if tuning.is_estimate:
+        seconds = tuning.exhaustive_seconds
+        known = f"estimated as {format_seconds(seconds)}" if seconds == seconds else "unknown"
+        click.echo(f"The exhaustive search was not made; its machine time is {known}.")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %" if share == share else "-"
+
+
+def _slowdown_cells(one: SearchScore) -> tuple[str, ...]:
+    if one.worst_at is None:
+        return ("-", "-", "-", "-")
+    at = f"{_place(one.worst_at)}, {format_size(one.worst_at.message_bytes)}" if one.worst > 0 else "-"
+    return (f"{one.best_found} of {one.inputs}", _percent(one.mean), _percent(one.worst), at)
+
+
+def _tuning_record(tuning: Tuning) -> dict[str, Any]:
+    from collwise.validation.hierarchy.space import Point, outputs
+
+    collective = tuning.space.collective
+
+    def decision(found: Found, one: Input) -> dict[str, Any]:
+        choice = found.best[one]
+        seconds = found.seconds[Point(collective, one, choice)]
+        return {**vars(one), **outputs(collective, choice), **vars(choice), "seconds": seconds}
+
+    return {
+        "collective": collective,
+        "exhaustive_machine_seconds": tuning.exhaustive_seconds,
+        "exhaustive_is_estimate": tuning.is_estimate,
+        "searches": [asdict(one) for one in tuning.scores],
+        "decisions": {name: [decision(found, one) for one in found.best] for name, found in tuning.found.items()},
+    }
+
+
+def _write(
+    tunings: dict[str, Tuning],
+    search: str,
+    where: str,
+    maker: str,
+    output: Path | None,
+    table: Path | None,
+    han: Path | None,
+    openmpi_version: str,
+) -> None:
+    from collwise.validation.hierarchy.tuning import decision_tables, usual_choice
+    from collwise.validation.openmpi.han_rules import describe_usual, han_rules
+    from collwise.validation.selection.collwise_rules import collwise_rules
+    from collwise.validation.selection.decision_table import decisions_document
+
+    tables = [
+        one for tuning in tunings.values() for one in decision_tables(tuning.space, tuning.found[search], where, maker)
+    ]
+    if output is not None:
+        write_text(output, json.dumps(decisions_document(tables), indent=2) + "\n")
+    if table is not None:
+        write_text(table, collwise_rules(tables))
+    written = [output, table, han]
+    if han is not None:
+        usual = {name: usual_choice(tuning.space, tuning.found[search]) for name, tuning in tunings.items()}
+        rules = han_rules(tables, usual, str(han), openmpi_version)
+        settings = declare.checked_new_file(han.with_name(han.name + ".conf"))
+        write_text(han, rules.text)
+        write_text(settings, rules.parameters_text())
+        written.append(settings)
+        for name, choice in usual.items():
+            click.echo(describe_usual(name, choice), err=True)
+    for path in filter(None, written):
+        click.echo(f"written: {path}", err=True)
+
+
+def _draw_tuning(tunings: dict[str, Tuning], draw: Path | None, costs: Path | None, where: str) -> None:
+    if draw is None and costs is None:
+        return
+    from collwise.studies.figures.hierarchy import search_costs, search_quality
+    from collwise.studies.figures.style import save
+    from collwise.validation.hierarchy.searches import EXHAUSTIVE
+    from collwise.validation.hierarchy.tuning import spreads
+
+    if costs is not None:
+        save(search_costs({name: tuning.scores for name, tuning in tunings.items()}, where), costs)
+    if draw is not None:
+        for name, tuning in tunings.items():
+            truth = tuning.found[EXHAUSTIVE]
+            others = [one for one in tuning.found.values() if one is not truth]
+            place = tuning.space.inputs[-1].place
+            title = f"{name}, {place[0]} nodes x {place[1]}, {where}"
+            path = draw if len(tunings) == 1 else draw.with_stem(f"{draw.stem}-{name}")
+            save(search_quality(truth, spreads(truth), others, place, title), path)
+    for path in filter(None, (draw, costs)):
+        click.echo(f"written: {path}", err=True)

@@ -1,0 +1,147 @@
+"""Figures of hierarchical collectives and their autotuning, after figures 2 to 9 of Luo et al. 2020."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from collwise.common.units import format_size
+from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
+from collwise.validation.hierarchy.model_check import ModelCheck
+from collwise.validation.hierarchy.overlap import TaskStudy
+from collwise.validation.hierarchy.searches import Found
+from collwise.validation.hierarchy.space import WITHIN, Input, Point, label
+from collwise.validation.hierarchy.tuning import SearchScore, Spread
+from collwise.validation.selection.choice import Choice
+
+_MOST_LEADERS = 8
+"""More leaders than this cannot be told apart; those drawn are spread evenly."""
+
+
+def task_trend(studies: Sequence[TaskStudy], leader: int, title: str) -> Figure:
+    """The time of each full task on one leader, and the stabilised cost as a line: figure 3."""
+    figure, axis = plt.subplots(figsize=(6.8, 4.2))
+    for number, study in enumerate(studies):
+        full = study.times.full
+        seconds = study.times.seconds[leader, full] * 1e6
+        colour = PALETTE[number % len(PALETTE)]
+        numbers = np.arange(full.start, full.stop)
+        axis.plot(numbers, seconds, MARKERS[number % len(MARKERS)] + "-", color=colour, label=label(study.point.choice))
+        axis.axhline(study.stable_seconds[leader] * 1e6, color=colour, linewidth=0.8, linestyle=":")
+    axis.set_xlabel(f"i of {_full_task(studies[0])}(i)")
+    axis.set_ylabel(f"time on leader {leader} (us)")
+    axis.set_ylim(bottom=0)
+    axis.legend(title="dotted: the stabilised cost", fontsize=8, title_fontsize=8)
+    axis.set_title(title, fontsize=11)
+    return figure
+
+
+def _full_task(study: TaskStudy) -> str:
+    names = study.times.names[study.times.full]
+    return names[0].partition("(")[0] if names else "task"
+
+
+def task_overlap(studies: Sequence[TaskStudy], title: str) -> Figure:
+    """Parts of tasks alone, at once, and after the tasks before them, on each leader: figures 2 and 6."""
+    columns = min(3, len(studies))
+    rows = -(-len(studies) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(4.4 * columns, 3.0 * rows), squeeze=False)
+    for axis, study in zip(axes.flat, studies, strict=False):
+        _draw_probes(axis, study)
+    for axis in list(axes.flat)[len(studies) :]:
+        axis.set_visible(False)
+    handles, names = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8.5)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def _draw_probes(axis: Axes, study: TaskStudy) -> None:
+    count = len(study.times.seconds)
+    leaders = np.unique(np.linspace(0, count - 1, min(count, _MOST_LEADERS)).round().astype(int))
+    width = 0.8 / len(study.probes)
+    for number, (name, seconds) in enumerate(study.probes.items()):
+        at = np.arange(len(leaders)) + (number - (len(study.probes) - 1) / 2) * width
+        axis.bar(at, seconds[leaders] * 1e6, width, color=PALETTE[number], label=name)
+    axis.set_xticks(np.arange(len(leaders)), [str(leader) for leader in leaders])
+    axis.set_xlabel("node leader")
+    axis.set_ylabel("time (us)")
+    axis.set_title(f"{label(study.point.choice)}: overlap {study.overlap:.0%}", fontsize=9)
+
+
+def model_by_configuration(check: ModelCheck, one: Input, title: str) -> Figure:
+    """The cost model beside whole collectives over segment sizes, a panel for each combination: figures 4 and 7."""
+    groups: dict[Choice, list[Point]] = {}
+    for point in check.measured:
+        if point.input == one:
+            groups.setdefault(replace(point.choice, segment_bytes=0), []).append(point)
+    columns = min(3, len(groups))
+    rows = -(-len(groups) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(4.2 * columns, 2.9 * rows), squeeze=False, sharey=True)
+    for axis, (choice, points) in zip(axes.flat, groups.items(), strict=False):
+        places = np.arange(len(points))
+        for offset, values, colour, name in (
+            (-0.2, check.modelled, PALETTE[1], "cost model"),
+            (0.2, check.measured, PALETTE[0], "whole collective"),
+        ):
+            axis.bar(places + offset, [values[point] for point in points], 0.4, color=colour, label=name)
+        axis.set_xticks(places, [format_size(point.choice.segment_bytes) for point in points], fontsize=7.5)
+        pieces = f", pieces of {format_size(choice.limit_bytes)}" if choice.limit_bytes else ""
+        axis.set_title(f"{choice.algorithm.removeprefix('tasks_')}{pieces}, {WITHIN[choice.fanout]}", fontsize=9)
+    for row in axes:
+        seconds_axis(row[0])
+    for axis in axes[-1]:
+        axis.set_xlabel("segment size fs")
+    for axis in list(axes.flat)[len(groups) :]:
+        axis.set_visible(False)
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def search_costs(scores: Mapping[str, Sequence[SearchScore]], title: str) -> Figure:
+    """The machine time of each search, for each collective: figure 8."""
+    figure, axis = plt.subplots(figsize=(6.8, 3.8))
+    names = list(dict.fromkeys(one.search for group in scores.values() for one in group))
+    width = 0.8 / len(names)
+    for number, name in enumerate(names):
+        mine = [next((one for one in group if one.search == name), None) for group in scores.values()]
+        at = np.arange(len(scores)) + (number - (len(names) - 1) / 2) * width
+        seconds = [one.machine_seconds if one is not None else 0.0 for one in mine]
+        bars = axis.bar(at, seconds, width, color=PALETTE[number], label=name)
+        shares = [f"{one.cost:.1%}" if one is not None else "" for one in mine]
+        axis.bar_label(bars, shares, fontsize=7.5)
+    axis.set_xticks(np.arange(len(scores)), list(scores))
+    seconds_axis(axis)
+    axis.set_ylabel("machine time of the benchmarks")
+    axis.legend(fontsize=8.5)
+    axis.set_title(title, fontsize=11)
+    return figure
+
+
+def search_quality(
+    truth: Found, spreads: Mapping[Input, Spread], found: Sequence[Found], place: tuple[int, int], title: str
+) -> Figure:
+    """The times of each search's choices over m, with the best, mean and median of all configurations: figure 9."""
+    figure, axis = plt.subplots(figsize=(6.8, 4.4))
+    inputs = [one for one in spreads if one.place == place]
+    sizes = [one.message_bytes for one in inputs]
+    for name, colour in (("median", "#999999"), ("mean", "#56B4E9"), ("best", "#000000")):
+        axis.plot(sizes, [getattr(spreads[one], name) for one in inputs], "-", color=colour, label=f"{name} of all")
+    actual = {(point.input, point.choice): seconds for point, seconds in truth.seconds.items()}
+    for number, one in enumerate(found):
+        seconds = [actual[each, one.best[each]] for each in inputs]
+        axis.plot(
+            sizes, seconds, MARKERS[number], color=PALETTE[number], label=one.search, markersize=10 - number,
+            markerfacecolor="none",
+        )  # fmt: skip
+    size_axis(axis, sizes)
+    seconds_axis(axis)
+    axis.legend(fontsize=8.5)
+    axis.set_title(title, fontsize=11)
+    return figure

@@ -1,0 +1,210 @@
+"""The searches, on a synthetic machine of which the best configurations are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.timing import Case, Timing
+from collwise.validation.hierarchy.heuristics import worth_testing
+from collwise.validation.hierarchy.machine import Machine, predictor
+from collwise.validation.hierarchy.searches import PREDICT, SEARCHES, Corrected, allowed
+from collwise.validation.hierarchy.space import Input, Point, Space, outputs
+from collwise.validation.hierarchy.tasks import EXPERIMENT
+from collwise.validation.hierarchy.tuning import spreads, tune
+from collwise.validation.selection.choice import Choice
+from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
+
+
+def distorted(points: Sequence[Point]) -> dict[Point, float]:
+    """Predictions that are wrong by a factor that depends on the algorithm, the segments and the message."""
+    true = predictor(SyntheticMachine())(points)
+    return {point: seconds * _factor(point) for point, seconds in true.items()}
+
+
+def _factor(point: Point) -> float:
+    by_name = {"tasks_chain": 0.7, "tasks_binary": 1.1, "tasks_binomial": 0.9}[point.choice.algorithm]
+    return by_name * (1 + 0.05 * math.log2(point.segments)) * (1 + 0.02 * math.log2(point.input.message_bytes))
+
+
+@pytest.fixture(scope="module")
+def tuning():
+    return tune(SPACE, tuple(SEARCHES), SyntheticMachine(), distorted, budget=0.02)
+
+
+def test_exhaustive_finds_the_best(tuning) -> None:
+    found = tuning.found["exhaustive"]
+    assert len(found.seconds) == len(list(SPACE.points())) == found.bill.benchmarks
+    for one, choice in found.best.items():
+        times = {point: seconds for point, seconds in found.seconds.items() if point.input == one}
+        assert times[Point("bcast", one, choice)] == min(times.values())
+    assert set(found.best) == set(SPACE.inputs)
+
+
+def test_tasks_find_the_best_where_costs_are_stable(tuning) -> None:
+    [score] = [one for one in tuning.scores if one.search == "tasks"]
+    assert score.mean == pytest.approx(0.0, abs=1e-9)
+    assert score.cost < 0.5
+
+
+def test_the_model_of_tasks_is_exact_on_the_synthetic_machine(tuning) -> None:
+    modelled, true = tuning.found["tasks"].seconds, tuning.found["exhaustive"].seconds
+    # All but messages whose last segment is shorter.
+    assert all(modelled[point] == pytest.approx(true[point]) for point in true)
+
+
+def test_heuristics_only_leave_out(tuning) -> None:
+    for name in ("exhaustive-heuristics", "tasks-heuristics"):
+        found = tuning.found[name]
+        assert set(found.seconds) < set(tuning.found["exhaustive"].seconds)
+        assert found.bill.seconds < tuning.found[name.removesuffix("-heuristics")].bill.seconds
+        assert set(found.best) == set(SPACE.inputs)
+
+
+def test_prediction_keeps_to_its_budget_and_loses_little(tuning) -> None:
+    [score] = [one for one in tuning.scores if one.search == PREDICT]
+    predicted = sum(distorted(list(SPACE.points())).values())
+    assert score.machine_seconds <= 0.02 * predicted * 1.5  # measured times may exceed the predicted ones
+    assert score.mean < 0.02
+    alone = Corrected(distorted(list(SPACE.points())))
+    truth = tuning.found["exhaustive"]
+    blind = [
+        truth.seconds[min((p for p in truth.seconds if p.input == one), key=alone.seconds)]
+        / truth.seconds[Point("bcast", one, truth.best[one])]
+        for one in SPACE.inputs
+    ]
+    assert score.mean < sum(blind) / len(blind) - 1
+
+
+def test_measured_ratios_correct_predictions_nearby() -> None:
+    points = list(SPACE.points())
+    predictions = Corrected(dict.fromkeys(points, 1.0))
+    near, far = points[0], points[-1]
+    predictions.add({near: 3.0})
+    assert predictions.seconds(near) == 3.0
+    assert predictions.seconds(far) == pytest.approx(3.0)  # the only ratio that is known
+    predictions.add({far: 0.5})
+    assert predictions.seconds(near) == 3.0
+    beside = replace(near, input=replace(near.input, message_bytes=2 * near.input.message_bytes))
+    assert 2.0 < predictions.seconds(beside) < 3.0
+
+
+def test_prediction_needs_predictions() -> None:
+    with pytest.raises(ValueError, match="needs predictions"):
+        SEARCHES[PREDICT](SPACE, SyntheticMachine(), None)
+
+
+def test_a_benchmark_is_paid_once() -> None:
+    timer = SyntheticMachine()
+    machine = Machine(timer)
+    point = next(iter(SPACE.points()))
+    machine.whole([point])
+    once = machine.bill.seconds
+    machine.whole([point])
+    assert machine.bill.seconds == once > 0
+    assert machine.bill.benchmarks == 1
+
+
+def test_repetitions_are_paid() -> None:
+    def timer(cases: Sequence[Case]) -> dict[Case, Timing]:
+        return {case: Timing(case, 2.0, repetitions=5) for case in cases}
+
+    machine = Machine(timer)
+    machine.whole(list(SPACE.points())[:3])
+    assert machine.bill.seconds == pytest.approx(30.0)
+    assert machine.bill.repetitions == pytest.approx(5.0)
+
+
+def test_tasks_are_timed_once_for_all_message_sizes() -> None:
+    timer = SyntheticMachine()
+    SEARCHES["tasks"](SPACE, timer)
+    assert all(case.experiment == EXPERIMENT for case in timer.log)
+    assert len(timer.log) == len(set(timer.log)) < len(list(SPACE.points())) / 3
+
+
+def test_a_failed_benchmark_ends_the_search() -> None:
+    def timer(cases: Sequence[Case]) -> dict[Case, Timing]:
+        return {case: Timing(case, math.nan, error="no memory") for case in cases}
+
+    with pytest.raises(CollwiseError, match="tasks_chain on 8 processes failed: no memory"):
+        SEARCHES["exhaustive"](SPACE, timer)
+
+
+def test_the_exhaustive_time_is_estimated_from_the_tasks() -> None:
+    tuned = tune(SPACE, ("tasks",), SyntheticMachine())
+    whole = tune(SPACE, ("exhaustive",), SyntheticMachine())
+    assert tuned.is_estimate
+    assert tuned.exhaustive_seconds == pytest.approx(whole.exhaustive_seconds)
+    assert math.isnan(tune(SPACE, ("tasks-heuristics",), SyntheticMachine()).exhaustive_seconds)
+
+
+def test_spreads(tuning) -> None:
+    for one, spread in spreads(tuning.found["exhaustive"]).items():
+        assert spread.best <= spread.median <= spread.worst
+        assert spread.best <= spread.mean <= spread.worst
+        assert tuning.found["exhaustive"].seconds[
+            Point("bcast", one, tuning.found["exhaustive"].best[one])
+        ] == pytest.approx(spread.best)
+
+
+# --- The space --------------------------------------------------------------------------------------------------------
+
+
+def test_configurations_that_would_do_the_same_are_tried_once() -> None:
+    assert SPACE.segments_for(2**12) == (2**14,)
+    assert SPACE.segments_for(2**16) == (2**14, 2**16)
+    short = SPACE.choices(2**12)
+    assert {choice.limit_bytes for choice in short} == {0}
+    assert {choice.limit_bytes for choice in SPACE.choices(2**18)} == {0, 2**14}
+    assert all(choice.limit_bytes < choice.segment_bytes for choice in SPACE.choices(2**22))
+
+
+def test_wrong_spaces() -> None:
+    with pytest.raises(UsageError, match="gatherv has no algorithms made of tasks"):
+        replace(SPACE, collective="gatherv")
+    with pytest.raises(UsageError, match="no tasks by 'ring' between nodes; valid: chain"):
+        replace(SPACE, algorithms=("ring",))
+    with pytest.raises(UsageError, match="at least 1 byte"):
+        replace(SPACE, segment_bytes=(0,))
+
+
+def test_outputs_are_those_of_table_2() -> None:
+    choice = Choice("tasks_binary", 65536, 1, 16384)
+    assert outputs("bcast", choice) == {
+        **{"fs": 65536, "imod": "rounds", "smod": "shared memory", "ibalg": "binary", "iralg": None},
+        **{"ibs": 16384, "irs": None},
+    }
+    assert outputs("allreduce", replace(choice, limit_bytes=0))["irs"] == 65536
+    assert outputs("allreduce", Choice("tasks_library", 4096)) == {
+        **{"fs": 4096, "imod": "library", "smod": "point-to-point", "ibalg": None, "iralg": None},
+        **{"ibs": None, "irs": None},
+    }
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "within", "segment", "pieces", "size", "worth"),
+    [
+        ("chain", 0, 2**14, 0, 2**18, True),
+        ("chain", 0, 2**16, 0, 2**18, False),  # 4 segments do not fill a chain of 16
+        ("chain", 0, 2**16, 2**14, 2**18, True),
+        ("binomial", 0, 2**14, 0, 2**16, True),
+        ("binomial", 0, 2**14, 0, 2**20, False),
+        ("binary", 2, 2**16, 0, 2**20, False),  # one-sided for short segments
+        ("binary", 2, 2**20, 0, 2**22, True),
+        ("binary", 1, 2**20, 0, 2**22, False),
+        ("binary", 0, 2**14, 2**13, 2**20, False),  # two pieces
+        ("binary", 0, 2**12, 0, 2**22, False),  # 1024 segments
+    ],
+)
+def test_rules_of_thumb(algorithm: str, within: int, segment: int, pieces: int, size: int, worth: bool) -> None:
+    point = Point("bcast", Input(16, 8, size), Choice(f"tasks_{algorithm}", segment, within, pieces))
+    assert worth_testing(point) == worth
+
+
+def test_rules_of_thumb_leave_something_for_every_input() -> None:
+    only_binomial = Space("bcast", (4,), (2,), (2**22,), (2**12,), ("binomial",))
+    assert allowed(only_binomial) == list(only_binomial.points())

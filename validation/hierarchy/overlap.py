@@ -1,0 +1,107 @@
+"""How the parts of tasks overlap: figures 2 and 6 of Luo et al. 2020, and the trend of figure 3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from collwise.common.errors import CollwiseError
+from collwise.models.piecewise import Array
+from collwise.simulator.timing import Case
+from collwise.validation.hierarchy.machine import Timer
+from collwise.validation.hierarchy.space import Point
+from collwise.validation.hierarchy.tasks import SEGMENTS, TaskTimes, leader_seconds, parts_of, task_case, task_times
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A run of few tasks: `tasks` with the parts `steps`, of which the last one's time counts."""
+
+    title: str
+    steps: str
+    tasks: range
+
+
+_SINGLE_AND_BOTH: Mapping[str, tuple[Probe, ...]] = MappingProxyType(
+    {
+        "bcast": (
+            Probe("ib(0)", "ib", range(0, 1)),
+            Probe("sb(0)", "sb", range(1, 2)),
+            Probe("sb(0) and ib(1) at once", "sbib", range(1, 2)),
+            Probe("sbib(1) after ib(0)", "sbib", range(0, 2)),
+        ),
+        "allreduce": (
+            Probe("ib(0)", "ib", range(2, 3)),
+            Probe("ir(0)", "ir", range(1, 2)),
+            Probe("ib(0) and ir(1) at once", "ibir", range(2, 3)),
+        ),
+    }
+)
+"""The bars of figure 2, and those of figure 6: two parts alone, both at once, and with a staggered start."""
+
+
+@dataclass(frozen=True)
+class TaskStudy:
+    """The times of a configuration's tasks: alone, at once and in a pipeline, in seconds of each node's leader."""
+
+    point: Point
+    probes: Mapping[str, Array]
+    times: TaskTimes
+
+    @property
+    def overlap(self) -> float:
+        """How much of the shorter part is hidden behind the longer one if both run at once: 1 all of it, 0 nothing.
+
+        By the times of the slowest leader; nan for a collective without probes.
+        """
+        slowest = [float(seconds.max()) for seconds in self.probes.values()]
+        if len(slowest) < 3 or min(slowest[:2]) <= 0:
+            return float("nan")
+        one, other, both = slowest[:3]
+        return (one + other - both) / min(one, other)
+
+    @property
+    def stable_seconds(self) -> Array:
+        """The stabilised cost of each leader's full task."""
+        return self.times.stable_seconds
+
+    def stable_from(self, leader: int, tolerance: float = 0.05) -> int | None:
+        """The first full task from which on all differ from the stabilised cost by the tolerance at most; None: never.
+
+        Counted by the index of its segment, as in figure 3.
+        """
+        full = self.times.seconds[leader, self.times.full]
+        near = np.abs(full - self.stable_seconds[leader]) <= tolerance * self.stable_seconds[leader]
+        first = self.times.full.start
+        return next((first + number for number in range(len(full)) if near[number:].all()), None)
+
+
+def study_tasks(points: Sequence[Point], timer: Timer, segments: int = SEGMENTS) -> list[TaskStudy]:
+    """Times the tasks of configurations. Raises CollwiseError if one fails."""
+    cases: dict[Case, None] = {}
+    for point in points:
+        cases[task_case(point, segments)] = None
+        cases.update(dict.fromkeys(_probe_cases(point).values()))
+    timings = timer(list(cases))
+    if failed := [one for one in timings.values() if not one.ok]:
+        raise CollwiseError(f"{len(failed)} runs of tasks failed; first: {failed[0].case}: {failed[0].error}")
+    return [
+        TaskStudy(
+            point,
+            {
+                probe.title: leader_seconds(timings[case], len(probe.tasks))[:, -1]
+                for probe, case in _probe_cases(point).items()
+            },
+            task_times(timings[task_case(point, segments)]),
+        )
+        for point in points
+    ]
+
+
+def _probe_cases(point: Point) -> dict[Probe, Case]:
+    segments = len(parts_of(point.collective))
+    probes = _SINGLE_AND_BOTH.get(point.collective, ())
+    return {probe: task_case(point, segments, probe.steps, probe.tasks) for probe in probes}

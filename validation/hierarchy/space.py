@@ -1,0 +1,161 @@
+"""The search space of hierarchical collectives: the inputs and outputs of autotuning (Luo et al. 2020, tables I, II).
+
+A configuration is a `Choice` of one of the algorithms made of tasks: `segment_bytes` is the segment size fs of the
+tasks, `fanout` the way in which the processes of a node communicate, an index of WITHIN, and `limit_bytes` the size of
+the pieces in which a segment travels between nodes (ibs and irs; 0: the whole segment).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.common.units import format_size
+from collwise.simulator.timing import Case
+from collwise.validation.selection.cases import case_of
+from collwise.validation.selection.choice import Choice
+
+PREFIX = "tasks_"
+"""The names of algorithms made of tasks begin with it; the algorithm between nodes follows."""
+
+WITHIN = ("point-to-point", "shared memory", "one-sided")
+"""The ways in which the processes of a node communicate, in the order of the parameter's values."""
+
+
+@dataclass(frozen=True, order=True)
+class Input:
+    """An input of autotuning (table I): n nodes, p processes on each, and m bytes. The collective is the space's."""
+
+    nodes: int
+    processes_per_node: int
+    message_bytes: int
+
+    @property
+    def procs(self) -> int:
+        """The number of processes."""
+        return self.nodes * self.processes_per_node
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Nodes and processes per node."""
+        return self.nodes, self.processes_per_node
+
+
+@dataclass(frozen=True)
+class Space:
+    """The inputs for which a collective is tuned, and the values of the parameters that are tuned for each of them.
+
+    `algorithms` are those between nodes, without the prefix.
+    """
+
+    collective: str
+    nodes: tuple[int, ...]
+    processes_per_node: tuple[int, ...]
+    message_bytes: tuple[int, ...]
+    segment_bytes: tuple[int, ...]
+    algorithms: tuple[str, ...]
+    within: tuple[int, ...] = (0,)
+    between_segment_bytes: tuple[int, ...] = (0,)
+
+    def __post_init__(self) -> None:
+        known = Catalogue.load().collective(self.collective).algorithms
+        valid = [name.removeprefix(PREFIX) for name in known if name.startswith(PREFIX)]
+        if not valid:
+            raise UsageError(f"{self.collective} has no algorithms made of tasks, which are tuned here")
+        for name in self.algorithms:
+            if name not in valid:
+                raise UsageError(f"{self.collective} has no tasks by '{name}' between nodes; valid: {', '.join(valid)}")
+        if min(self.message_bytes) < 1 or min(self.segment_bytes) < 1:
+            raise UsageError("message and segment sizes of a hierarchical collective are at least 1 byte")
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """Every input, by nodes, processes per node and size."""
+        return tuple(Input(*one) for one in product(self.nodes, self.processes_per_node, self.message_bytes))
+
+    def choices(self, message_bytes: int) -> tuple[Choice, ...]:
+        """The configurations that differ for a message: no segment size but the least one is larger than it.
+
+        Pieces between nodes are smaller than a segment.
+        """
+        return tuple(
+            Choice(f"{PREFIX}{name}", segment, within, between)
+            for segment in self.segments_for(message_bytes)
+            for name, within, between in product(self.algorithms, self.within, self.between_segment_bytes)
+            if between < min(segment, message_bytes)
+        )
+
+    def segments_for(self, message_bytes: int) -> tuple[int, ...]:
+        """The segment sizes that differ for a message."""
+        return tuple(size for size in self.segment_bytes if size <= message_bytes) or (min(self.segment_bytes),)
+
+    def points(self) -> Iterator[Point]:
+        """Every configuration for every input."""
+        return (
+            Point(self.collective, one, choice) for one in self.inputs for choice in self.choices(one.message_bytes)
+        )
+
+
+@dataclass(frozen=True)
+class Point:
+    """A configuration for an input: one whole collective that could be timed."""
+
+    collective: str
+    input: Input
+    choice: Choice
+
+    @property
+    def case(self) -> Case:
+        """The case that times it."""
+        one = self.input
+        return case_of(self.collective, self.choice, one.procs, one.message_bytes, one.processes_per_node)
+
+    @property
+    def segments(self) -> int:
+        """The number u of segments."""
+        return segments_of(self.input.message_bytes, self.choice.segment_bytes)
+
+
+def segments_of(message_bytes: int, segment_bytes: int) -> int:
+    """The number u of segments of a message."""
+    return max(1, -(-message_bytes // segment_bytes))
+
+
+def outputs(collective: str, choice: Choice) -> dict[str, str | int | None]:
+    """The autotuned parameters of table II: sizes in bytes, None where the collective has none.
+
+    The modules are named by what they are: `rounds` stands for the schedules of rounds that collwise progresses itself,
+    `library` for the MPI library's own non-blocking collectives.
+    """
+    between = choice.algorithm.removeprefix(PREFIX)
+    own = between != "library"
+    reduces = collective in ("reduce", "allreduce")
+    broadcasts = collective != "reduce"
+    pieces = choice.limit_bytes or choice.segment_bytes
+    return {
+        "fs": choice.segment_bytes,
+        "imod": "rounds" if own else "library",
+        "smod": WITHIN[choice.fanout],
+        "ibalg": between if own and broadcasts else None,
+        "iralg": between if own and reduces else None,
+        "ibs": pieces if own and broadcasts else None,
+        "irs": pieces if own and reduces else None,
+    }
+
+
+def label(choice: Choice) -> str:
+    """'binary, 64 KiB in 16 KiB, shared memory': a configuration in a table or figure."""
+    pieces = f" in {format_size(choice.limit_bytes)}" if choice.limit_bytes else ""
+    name = choice.algorithm.removeprefix(PREFIX)
+    return f"{name}, {format_size(choice.segment_bytes)}{pieces}, {WITHIN[choice.fanout]}"
+
+
+def by_input(points: Sequence[Point]) -> Mapping[Input, list[Point]]:
+    """The points of each input."""
+    found: dict[Input, list[Point]] = {}
+    for point in points:
+        found.setdefault(point.input, []).append(point)
+    return found

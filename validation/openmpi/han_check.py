@@ -1,0 +1,144 @@
+"""Checks that the installed Open MPI's component HAN follows a rules file and its parameters.
+
+HAN does nothing on one node, so Open MPI is made to take this machine for several: each of its daemons runs under a
+host name of its own. HAN says which rule it found, and Open MPI's monitoring counts the segments between leaders.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.units import format_size
+from collwise.simulator.execution.installations import find_installation
+from collwise.simulator.execution.mpirun import RemoteHosts, mpirun_command
+from collwise.simulator.execution.processes import ProgramRun, run_command
+from collwise.validation.hierarchy.space import segments_of
+from collwise.validation.openmpi.han_rules import GLOBAL, component_for
+
+AGENT = Path(__file__).with_name("han_agent")
+_TIME_LIMIT_SECONDS = 60.0
+# What HAN prints with verbosity 80: "... level 2 (...) ... Found a rule ... : component 6 (han)".
+_FOUND = re.compile(r"get_dynamic_rule.*Found a rule for collective (\d+) .*level (\d+) .*component \d+ \((\w+)\)")
+# A process's messages to another one, and how many there were by the logarithm of their size.
+_SENT = re.compile(r"^[EI]\s+(\d+)\s+(\d+)\s+\d+ bytes\s+\d+ msgs sent\s+([\d,]+)")
+_ON_THIS_MACHINE = {
+    "btl": "tcp,vader,self",
+    "btl_tcp_if_include": "lo",
+    "oob_tcp_if_include": "lo",
+    "mpi_yield_when_idle": "1",
+}
+
+
+@dataclass(frozen=True)
+class HanCheck:
+    """One call under a rules file: the component that the file names and the one that HAN found.
+
+    `expected_segments` and `segments` count the messages of a segment's size from the root to the leader of the second
+    node; None where another component runs, or where a segment goes between nodes in pieces.
+    """
+
+    collective: str
+    procs: int
+    message_bytes: int
+    openmpi: str
+    expected: str | None
+    found: str | None
+    expected_segments: int | None
+    segments: int | None
+
+    @property
+    def matches(self) -> bool:
+        """Whether HAN did what the file and the parameters say."""
+        return self.expected == self.found and self.expected_segments == self.segments
+
+    @property
+    def summary(self) -> str:
+        """The result in one line."""
+        call = f"{self.collective} of {format_size(self.message_bytes)} on {self.procs} processes"
+        verdict = "follows" if self.matches else "does not follow"
+        sent = f", {self.segments} segments between leaders" if self.segments is not None else ""
+        wanted = "" if self.matches else f" (the rules: {self.expected}, {self.expected_segments} segments)"
+        return f"{self.openmpi} {verdict} the rules: {call} ran {self.found}{sent}{wanted}"
+
+
+def check_han(
+    rules: Path, parameters: Mapping[str, str], collective: str, nodes: int, per_node: int, message_bytes: int
+) -> HanCheck:
+    """Makes one call with the installed Open MPI on several nodes in this machine.
+
+    Raises UsageError for a file that cannot be read, CollwiseError when Open MPI fails.
+    """
+    if nodes < 2 or per_node < 1 or message_bytes < 1:
+        raise UsageError("HAN shows something with 2 nodes and 1 byte at least")
+    try:
+        text = rules.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"cannot read {rules}: {getattr(problem, 'strerror', None) or 'not a text file'}") from None
+    number = Catalogue.load().collective(collective).openmpi_collective
+    procs = nodes * per_node
+    expected = component_for(text, number, GLOBAL, procs, message_bytes)
+    settings = {**parameters, "coll_han_dynamic_rules_filename": str(rules.resolve())}
+    run, profiles = _call(collective, nodes, per_node, message_bytes, settings)
+    if run.returncode != 0:
+        raise CollwiseError(f"{collective} of {message_bytes} bytes under HAN failed: {run.problem}")
+    lines = [*run.output_lines, *run.error_text.splitlines()]
+    matches = [match for line in lines if (match := _FOUND.search(line))]
+    found = {match[3] for match in matches if (int(match[1]), int(match[2])) == (number, GLOBAL)}
+    segment = int(parameters.get(f"coll_han_{collective}_segsize", "0"))
+    pieces = int(parameters.get("coll_adapt_bcast_segment_size", "0"))
+    counted = expected == "han" and collective == "bcast" and 0 < segment <= message_bytes and not 0 < pieces < segment
+    return HanCheck(
+        collective,
+        procs,
+        message_bytes,
+        find_installation("openmpi").label,
+        expected,
+        "/".join(sorted(found)) or None,
+        segments_of(message_bytes, segment) if counted and message_bytes % segment == 0 else None,
+        _messages(profiles, 0, per_node, segment) if counted and message_bytes % segment == 0 else None,
+    )
+
+
+def _call(
+    collective: str, nodes: int, per_node: int, message_bytes: int, settings: Mapping[str, str]
+) -> tuple[ProgramRun, str]:
+    """The run of a call on several nodes in this machine, and the counted messages."""
+    installation = find_installation("openmpi")
+    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        hosts = RemoteHosts(
+            {f"collwise-node-{number}": per_node for number in range(nodes)},
+            Path(directory, "hosts"),
+            shlex.quote(str(AGENT)),
+        )
+        observed = {
+            "coll_base_verbose": "80",
+            "pml_monitoring_enable": "2",
+            "pml_monitoring_enable_output": "3",
+            "pml_monitoring_filename": f"{directory}/sent",
+        }
+        command = mpirun_command(
+            installation, nodes * per_node, hosts=hosts, parameters={**_ON_THIS_MACHINE, **settings, **observed}
+        )
+        program = [str(installation.program("call")), collective, str(message_bytes)]
+        run = run_command(
+            [*command.words, *program], timeout_seconds=_TIME_LIMIT_SECONDS, environment=command.environment
+        )
+        profiles = [path.read_text(encoding="utf-8") for path in Path(directory).glob("sent.*.prof")]
+    return run, "\n".join(profiles)
+
+
+def _messages(profiles: str, source: int, target: int, size: int) -> int:
+    """How many messages of a size (to the next power of two) a process sent to another one."""
+    for line in profiles.splitlines():
+        match = _SENT.match(line)
+        if match and (int(match[1]), int(match[2])) == (source, target):
+            by_size = [int(word) for word in match[3].split(",")]
+            return by_size[size.bit_length()]
+    return 0

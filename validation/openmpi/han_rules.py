@@ -1,0 +1,191 @@
+"""Writes decisions for hierarchical collectives as dynamic rules of Open MPI's component HAN (4.1 and 5.0).
+
+The file (`coll_han_dynamic_rules_filename`, with `coll_han_use_dynamic_file_rules`) names a component by collective,
+topological level, communicator size and message size. It is a stream of words; `#` starts a comment:
+
+    collectives, then for each: id, levels, then for each: level, sizes, then for each:
+        communicator size, message sizes, then for each: message size, component
+
+Each size holds up to the next one, and the first ones are 1 and 0. Components are written by name: the header of the
+reader speaks of numbers, which 4.1.4 rejects. Segment sizes, and the modules of HAN's pipelined algorithms, are not in
+the file but parameters, one value for all sizes. The rules of the two lower levels hold for HAN's simple algorithms
+(`coll_han_use_simple_bcast`), which do not pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.common.units import format_size
+from collwise.validation.hierarchy.space import PREFIX, WITHIN
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.consumers import series
+from collwise.validation.selection.decision_table import DecisionTable
+
+INTRA_NODE, INTER_NODE, GLOBAL = 0, 1, 2
+"""HAN's topological levels."""
+
+VERSIONS = ("4.1", "5.0")
+
+_COLLECTIVES = ("allgather", "allreduce", "bcast", "gather", "reduce", "scatter")
+"""Collectives that HAN has, by the names of the catalogue."""
+
+_BETWEEN = {"library": "libnbc"}
+_USUAL_BETWEEN = "adapt"
+_WITHIN = dict(zip(WITHIN, ("tuned", "sm", "sm"), strict=True))
+"""HAN's component for each way within a node. Its one-sided one, SOLO, is in no release."""
+
+_UP_MODULES, _LOW_MODULES = ("libnbc", "adapt"), ("tuned", "sm")
+_ADAPT_ALGORITHMS = {"binomial": 1, "binary": 3, "chain": 4}
+"""Numbers of coll_adapt_bcast_algorithm; a single chain is its pipeline."""
+
+
+@dataclass(frozen=True)
+class HanRules:
+    """The text of a rules file, and the parameters that belong to it."""
+
+    text: str
+    parameters: Mapping[str, str]
+
+    def parameters_text(self) -> str:
+        """The parameters as a file for `mpirun --am` or ~/.openmpi/mca-params.conf."""
+        return "".join(f"{name} = {value}\n" for name, value in self.parameters.items())
+
+
+def han_rules(
+    tables: Sequence[DecisionTable], usual: Mapping[str, Choice], file_name: str, openmpi_version: str = "4.1"
+) -> HanRules:
+    """Rules that make HAN run the collectives of the tables where these decide, and its parameters.
+
+    `usual` is the choice for all sizes of each collective, for the parameters that have one value only. `file_name` is
+    where the rules will be. Raises UsageError for tables without choices made of tasks, and for a version without HAN.
+    """
+    version = series(openmpi_version)
+    if version not in VERSIONS:
+        raise UsageError(f"Open MPI {openmpi_version} has no HAN; valid: {', '.join(VERSIONS)}")
+    by_name: dict[str, list[DecisionTable]] = {}
+    for table in tables:
+        by_name.setdefault(table.collective, []).append(table)
+    if not by_name:
+        raise UsageError("no decision table to write rules for HAN from")
+    for name, mine in by_name.items():
+        if name not in _COLLECTIVES:
+            raise UsageError(f"HAN has no {name}; valid: {', '.join(_COLLECTIVES)}")
+        for table in mine:
+            for choice in _choices(table):
+                if not choice.algorithm.startswith(PREFIX):
+                    raise UsageError(f"{name} {choice.algorithm} is not made of tasks, as HAN's collectives are")
+    parameters = _parameters(by_name, usual, file_name)
+    lines = [
+        f"# Rules for HAN of Open MPI {version}, from collwise. They need these parameters:",
+        *(f"#   {name} = {value}" for name, value in parameters.items()),
+        f"{len(by_name)} # collectives",
+    ]
+    for name in sorted(by_name):
+        lines += _collective_lines(name, by_name[name])
+    return HanRules("\n".join(lines) + "\n", parameters)
+
+
+def _choices(table: DecisionTable) -> Iterable[Choice]:
+    return (choice for row in table.rules.values() for _, choice in row)
+
+
+def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[str]:
+    """The rules of a collective on the levels of the node, of the leaders, and of the whole communicator."""
+    within: dict[int, list[tuple[int, str]]] = {}
+    between: dict[int, list[tuple[int, str]]] = {}
+    whole: dict[int, list[tuple[int, str]]] = {1: [(0, "tuned")]}
+    for table in sorted(tables, key=lambda one: one.processes_per_node):
+        for procs, row in table.rules.items():
+            starts = [0, *(start for start, _ in row[1:])]
+            by_size = list(zip(starts, (choice for _, choice in row), strict=True))
+            nodes = -(-procs // table.processes_per_node)
+            within[table.processes_per_node] = [(start, _WITHIN[WITHIN[one.fanout]]) for start, one in by_size]
+            between[nodes] = [(start, _component_between(one)) for start, one in by_size]
+            first = row[0][0]
+            whole[procs] = [(0, "han")] if first == 0 else [(0, "tuned"), (first, "han")]
+    entry = Catalogue.load().collective(name)
+    yield f"{entry.openmpi_collective} # {name}"
+    yield "3 # levels"
+    for level, rules, what in (
+        (INTRA_NODE, within, "within a node, by its processes"),
+        (INTER_NODE, between, "between nodes, by their number"),
+        (GLOBAL, whole, "the whole, by processes"),
+    ):
+        yield f"{level} # {what}"
+        yield from _level_lines(rules)
+
+
+def _level_lines(rules: Mapping[int, Sequence[tuple[int, str]]]) -> Iterator[str]:
+    """The rules of a level; those of the least size hold from 1 on, as HAN demands."""
+    ordered = dict(sorted(rules.items()))
+    first = min(ordered)
+    yield f"{len(ordered)} # sizes"
+    for size, by_message in ordered.items():
+        shortest = [
+            rule for number, rule in enumerate(by_message) if number == 0 or rule[1] != by_message[number - 1][1]
+        ]
+        yield f"{1 if size == first else size} {len(shortest)}"
+        yield from (f"{start} {component}" for start, component in shortest)
+
+
+def _component_between(choice: Choice) -> str:
+    return _BETWEEN.get(choice.algorithm.removeprefix(PREFIX), _USUAL_BETWEEN)
+
+
+def _parameters(collectives: Iterable[str], usual: Mapping[str, Choice], file_name: str) -> dict[str, str]:
+    found = {
+        "coll_han_priority": "100",
+        "coll_adapt_priority": "1",
+        "coll_sm_priority": "1",
+        "coll_han_use_dynamic_file_rules": "1",
+        "coll_han_dynamic_rules_filename": file_name,
+    }
+    for name in sorted(collectives):
+        choice = usual[name]
+        up, low = _component_between(choice), _WITHIN[WITHIN[choice.fanout]]
+        if name in ("bcast", "reduce", "allreduce"):
+            found[f"coll_han_{name}_segsize"] = str(choice.segment_bytes)
+        found[f"coll_han_{name}_up_module"] = str(_UP_MODULES.index(up))
+        found[f"coll_han_{name}_low_module"] = str(_LOW_MODULES.index(low))
+        if up != "adapt":
+            continue
+        for part in {"bcast": ("bcast",), "reduce": ("reduce",), "allreduce": ("bcast", "reduce")}.get(name, ()):
+            found.setdefault(f"coll_adapt_{part}_algorithm", str(_ADAPT_ALGORITHMS[choice.algorithm[len(PREFIX) :]]))
+            found.setdefault(f"coll_adapt_{part}_segment_size", str(choice.limit_bytes))
+    return found
+
+
+def component_for(text: str, collective: int, level: int, size: int, message_bytes: int) -> str | None:
+    """The component that a rules file names for a call, as HAN looks it up; None if it names none.
+
+    Raises UsageError for a file that is not one.
+    """
+    words = [word for line in text.splitlines() for word in line.split("#", 1)[0].split()]
+    numbers = iter(words)
+    found = None
+
+    def take() -> int:
+        return int(next(numbers))
+
+    try:
+        for _ in range(take()):
+            is_it = take() == collective
+            for _ in range(take()):
+                is_level = take() == level and is_it
+                for _ in range(take()):
+                    fits = take() <= size and is_level
+                    for _ in range(take()):
+                        start, component = take(), next(numbers)
+                        found = component if fits and start <= message_bytes else found
+    except (StopIteration, ValueError):
+        raise UsageError("not a rules file of HAN: a number is missing, or a word is none") from None
+    return found
+
+
+def describe_usual(collective: str, choice: Choice) -> str:
+    """The parameters with one value for all sizes, in a sentence."""
+    return f"{collective}: segments of {format_size(choice.segment_bytes)} for all sizes, which HAN cannot distinguish"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from collwise.platforms import load
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from tests.needs import needs
@@ -77,7 +78,7 @@ def test_a_sweep_and_its_figures(capsys: Capture) -> None:
 
 def test_an_application(capsys: Capture) -> None:
     Path("report.txt").write_text(REPORT)
-    asked = "whatif --platform gros --application report.txt --change bandwidth=x4"
+    asked = "whatif --platform gros --application report.txt --change bandwidth=x4 --baseline openmpi-3.1"
     code, shown, _ = run(asked, capsys)
     assert code == 0
     assert "(Open MPI 3.1)" in shown
@@ -85,6 +86,17 @@ def test_an_application(capsys: Capture) -> None:
     assert "All calls: " in shown
     found = json.loads(run(f"{asked} --json", capsys)[1])
     assert found["totals"]["tuned_after"] < found["totals"]["tuned_before"] <= found["totals"]["default_before"]
+
+
+def test_the_changed_platform_can_be_saved(capsys: Capture) -> None:
+    asked = "whatif --platform gros --change nodes=40 --change placement=cyclic --save small.toml"
+    code, shown, said = run(asked, capsys)
+    assert (code, shown) == (0, "written: small.toml\n")
+    assert "a description has no placement" in said
+    assert load("small.toml").max_procs(1) == 40
+    code, _, said = run(asked, capsys)
+    assert code == 2
+    assert "--force" in said
 
 
 @needs("smpi")
@@ -99,7 +111,8 @@ def test_smpi(capsys: Capture) -> None:
     ("arguments", "says"),
     [
         (ASKED, "name a change, for example --change bandwidth=x2"),
-        ("whatif --platform gros --change nodes=4", "give either --collective NAME or --application REPORT"),
+        ("whatif --platform gros --change nodes=4", "give --collective NAME, --application REPORT or --save FILE"),
+        (f"{ASKED} --change nodes=40 --application r", "give either --collective NAME or --application REPORT"),
         (f"{ASKED} --change bandwith=x2", "--change: unknown change 'bandwith'; did you mean bandwidth?"),
         (f"{ASKED} --change bandwidth=2", "change bandwidth=2: '2' is neither a factor nor a rate"),
         (f"{ASKED} --change nodes=8", "cannot hold P = 31 with 1 per node"),
@@ -109,6 +122,7 @@ def test_smpi(capsys: Capture) -> None:
             "whatif --platform gros --application r.txt --change nodes=8 --procs 4",
             "--procs is for --collective, not --application",
         ),
+        (f"{ASKED} --change nodes=40 --baseline mpich-4", "--baseline is for --application"),
         ("whatif --platform gros --application r.txt --change nodes=8", "cannot read r.txt"),
     ],
 )

@@ -247,8 +247,8 @@ def whatif(
 
     >>> import collwise
     >>> answer = collwise.whatif("gros", "bandwidth=x0.125", "allreduce", procs="31,64", sizes="1KiB,1MiB")
-    >>> answer.frame()[["procs", "message_bytes", "before", "after", "limited_after"]].iloc[1].tolist()
-    [31, 1048576, 'rabenseifner', 'ring', 'bandwidth']
+    >>> answer.frame()[["before", "after", "limited_before", "limited_after"]].iloc[1].tolist()
+    ['rabenseifner', 'ring', 'bandwidth', 'bandwidth']
     >>> print(answer.summary()[0])
     The best choice changes at ... of 4 points.
     """

@@ -17,7 +17,17 @@ from collwise.platforms.changes import CHANGES, Change, changed, parse_change
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COUNTS, FOLDER, NEW_FILE, PATH, Parsed, command, option, refuse_options
+from collwise.studies.cli.declare import (
+    COUNTS,
+    FOLDER,
+    NEW_FILE,
+    PATH,
+    NamedChoice,
+    Parsed,
+    command,
+    option,
+    refuse_options,
+)
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
@@ -65,7 +75,7 @@ def whatif(
     baseline: str | None = option(
         f"With --application, the library that decides by default: {', '.join(BASELINES)}. Default: the installed Open "
         "MPI.",
-        declare.NamedChoice("baseline", BASELINES),
+        NamedChoice("baseline", BASELINES),
         metavar="NAME",
     ),
     procs: tuple[int, ...] | None = option(

@@ -1,6 +1,8 @@
 """Writes the pages, tables and figures of the documentation that show results, and the README's blocks of results.
 
-    .venv/bin/python docs/regenerate.py [algorithms] [crosscheck] [evaluation] [validation] [results] [luo2020]
+    .venv/bin/python docs/regenerate.py [PAGE...]
+
+Pages: algorithms, crosscheck, models, evaluation, validation, results, luo2020, whatif.
 
 Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
 simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
@@ -66,6 +68,7 @@ def main() -> int:
         "validation": write_validation,
         "results": write_results,
         "luo2020": lambda: write_study("luo2020"),
+        "whatif": write_whatif,
     }
     if unknown := [name for name in sys.argv[1:] if name not in pages]:
         print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}", file=sys.stderr)
@@ -122,6 +125,38 @@ def write_study(name: str) -> None:
 def study_page(name: str, page: str) -> str:
     """A study's page with its figures in the folder of the documentation's."""
     return NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{name}-\1)", page)
+
+
+def write_whatif() -> None:
+    page = DOCS / "whatif.md"
+    write(page, replaced(page.read_text(encoding="utf-8"), "whatif", whatif_block()))
+
+
+def whatif_block() -> str:
+    """The answer to the page's question and its figures, which the command draws."""
+    procs = "8,16,24,31,32,40,48,56,62,64,72,80,93,96,104,112,124"
+    swept = ["--collective", "allreduce", "--procs", procs, "--sizes", "1MiB", "--sweep", "bandwidth=x0.0625:x8"]
+    with tempfile.TemporaryDirectory() as folder:
+        drawn = Path(folder, "figures")
+        options = ["--store", str(Path(folder, "timings.sqlite")), "--figures", str(drawn), "--json"]
+        found = printed_by(["whatif", "--platform", "gros", *swept, *options])
+        for picture in sorted(drawn.iterdir()):
+            name = picture.name.replace("gros-allreduce-bandwidth", "whatif").replace("1048576", "map")
+            shutil.copy(picture, DOCS / "figures" / name)
+    points = {point["procs"]: point["choice"] for point in found["points"]}
+    crossing = {row["procs"]: row for row in found["crossovers"]}
+    always = [str(count) for count in points if count not in crossing]
+    [winner] = {row["above"] for row in crossing.values()}
+    rows = [(count, row["below"], row["above"], f"x{row['factor']:.3g}") for count, row in crossing.items()]
+    return (
+        f"\nWith {', '.join(always)} processes {winner} is the best choice at any bandwidth from 1/16 to 8 times "
+        f"{found['unit']}, that of Gros. With other process counts:\n\n"
+        + markdown_table(["P", "best below", "best from there on", "bandwidth"], rows)
+        + "\n![the best choice over bandwidth and process count](figures/whatif-map.png)\n\n"
+        "Times relative to the best choice, and what the critical path of the best one consists of, for the process "
+        "count whose cross-over point is nearest to Gros's own bandwidth:\n\n"
+        "![times relative to the best choice, and its limits, over the bandwidth](figures/whatif.png)\n"
+    )
 
 
 def evaluation_page() -> str:

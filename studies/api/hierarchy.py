@@ -122,6 +122,11 @@ def space_of(
         counts = arguments.counts(nodes) if nodes is not None else (len(platform.hosts),)
         for processes in per_node:
             platform.hosts_for(max(counts) * processes, processes)
+        if any(within_codes(within)):
+            raise UsageError(
+                "--within: the processes of a simulated node always send messages; valid: point-to-point, and all with "
+                "an execution target"
+            )
         warn_of_free_messages(platform)
     else:
         raise UsageError("name a platform to simulate, or an execution target to measure on")

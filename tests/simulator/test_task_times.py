@@ -71,8 +71,9 @@ def test_some_tasks_and_steps_alone(engine: str, tmp_path: Path) -> None:
         ends_of(timing, tasks)
         for timing, tasks in zip(simulated(engine, cases, tmp_path), (3, 1, 2, 1, 1, 1, 1), strict=True)
     )
-    assert first == pytest.approx(full[:, :1], rel=1e-9)
-    assert two[:, 0] == pytest.approx(full[:, 0], rel=1e-9)
+    # In the whole, those that are done go on with tasks whose messages share links with what others still wait for.
+    assert first == pytest.approx(full[:, :1], rel=0.02)
+    assert two[:, 0] == pytest.approx(full[:, 0], rel=0.02)
     assert ib == pytest.approx(first, rel=1e-9)
     assert second_ib == pytest.approx(ib, rel=1e-9)  # the same on another segment
     assert np.ptp(sb) < 1e-9  # all nodes are alike

@@ -23,6 +23,9 @@ LEAST_COUNTS = {"chains": 1, "radix": 2, "max_requests": 1, "within": 0, "leader
 COUNT_PARAMETERS = tuple(LEAST_COUNTS)
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
+LIBRARIES_PATH = Path(__file__).with_name("libraries.toml")
+LIBRARIES = ("mpich", "intel", "mvapich2", "ucc")
+"""MPI libraries, besides Open MPI, whose names of our algorithms the catalogue has."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,15 @@ class Algorithm:
     smpi_segment_bytes: int = 0
     by_node: bool = False
     real_mpi_only: bool = False
+    mpich: str = ""
+    intel: int | None = None
+    mvapich2: int | None = None
+    ucc: str = ""
+
+    def name_in(self, library: str) -> str:
+        """What one of LIBRARIES calls the same algorithm: its name or id there; empty if it has none."""
+        name = getattr(self, library)
+        return "" if name is None else str(name)
 
     @property
     def part_parameter(self) -> str:
@@ -52,7 +64,7 @@ class Algorithm:
 
     @property
     def count_parameter(self) -> str:
-        """The name of the number that can be chosen (`chains`, `radix`, `max_requests`, `within`, `leaders`), if any."""
+        """The name of the number to be chosen (`chains`, `radix`, `max_requests`, `within`, `leaders`), or empty."""
         return next((name for name in self.parameters if name in COUNT_PARAMETERS), "")
 
     @property
@@ -124,7 +136,9 @@ class Catalogue:
     def load() -> Catalogue:
         """The project's catalogue."""
         document = tomllib.loads(CATALOGUE_PATH.read_text(encoding="utf-8"))
-        return Catalogue({name: _collective(name, entry) for name, entry in document.items()})
+        loaded = Catalogue({name: _collective(name, entry) for name, entry in document.items()})
+        check_libraries(loaded, tomllib.loads(LIBRARIES_PATH.read_text(encoding="utf-8")))
+        return loaded
 
     def collective(self, name: str) -> Collective:
         """Raises UsageError, with near names, for an unknown one."""
@@ -144,6 +158,21 @@ class Catalogue:
             same = [f"SMPI's is '{one.name}' here; " for one in known.values() if one.smpi.endswith(f"_{name}")]
             raise unknown_name(f"{collective} algorithm", name, known, f"{''.join(same)}see 'collwise algorithms'")
         return known[name]
+
+
+def check_libraries(catalogue: Catalogue, known: Mapping[str, Mapping[str, list[str | int]]]) -> None:
+    """Raises ValueError if an algorithm is said to be one that a library does not have, or two are the same one."""
+    for entry in catalogue.collectives.values():
+        for library in LIBRARIES:
+            taken: dict[str, str] = {}
+            for algorithm in entry.algorithms.values():
+                name = algorithm.name_in(library)
+                where = f"{CATALOGUE_PATH.name}: {entry.name} {algorithm.name}: {library} = {name}"
+                valid = [str(one) for one in known[library].get(entry.name, [])]
+                if name and name not in valid:
+                    raise ValueError(f"{where} is not in {LIBRARIES_PATH.name}; valid: {', '.join(valid) or 'none'}")
+                if name and taken.setdefault(name, algorithm.name) != algorithm.name:
+                    raise ValueError(f"{where} is {taken[name]} already")
 
 
 def _collective(name: str, entry: dict[str, Any]) -> Collective:

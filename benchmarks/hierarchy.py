@@ -76,9 +76,8 @@ def page(sections: Iterable[str]) -> str:
     head = (
         "# Hierarchical collectives: results\n\n"
         f"{NOTE}\n"
-        "[hierarchy.md](hierarchy.md) explains what is shown. The machine is SMPI on `stampede2`, whose description says "
-        "what is published and what is estimated; Luo et al. 2020 measured on a machine of 64 nodes with 12 processes "
-        "each.\n\n"
+        "[hierarchy.md](hierarchy.md) explains what is shown. The machine is SMPI on `stampede2`, whose description "
+        "says what is published and what is estimated; Luo et al. 2020 measured on 64 nodes with 12 processes each.\n\n"
     )
     return head + "\n".join(sections)
 

@@ -9,7 +9,7 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,22 @@ create table if not exists timings (
 pragma user_version = {_LAYOUT_VERSION};
 commit;
 """
+
+
+@dataclass(frozen=True)
+class StoredConfiguration:
+    """A configuration of the store, the number of its rows and of those that failed, and when they were made (UTC).
+
+    The first characters of its `key`, hex, name it in commands.
+    """
+
+    key: str
+    configuration: Configuration
+    rows: int
+    failed: int
+    collectives: tuple[str, ...]
+    first_made: str
+    last_made: str
 
 
 class Store:
@@ -140,21 +156,73 @@ class Store:
 
     def timings(self, configuration: Configuration) -> dict[Case, Timing]:
         """All rows of a configuration, by case."""
+        return self.timings_of(configuration.key)
+
+    def timings_of(self, key: str) -> dict[Case, Timing]:
+        """All rows of the configuration with a key, by case."""
         with self._lock:
             rows = self._connection.execute(
                 f"select {', '.join((*_CASE_COLUMNS, *_VALUE_COLUMNS))} from timings where configuration = ?",
-                (configuration.key,),
+                (key,),
             ).fetchall()
         return {timing.case: timing for timing in map(_timing_from, rows)}
 
-    def rows(self, **equal: Any) -> Iterator[dict[str, Any]]:
-        """The rows with these values in columns, as dictionaries, with source, platform, maker and details."""
-        where = " and ".join(f"{name} = ?" for name in equal) or "1"
+    def configurations(self) -> list[StoredConfiguration]:
+        """Every configuration that has rows, in the order in which their first rows were made."""
+        with self._lock:
+            found = self._connection.execute(
+                "select key, source, platform, maker, details, count(*), sum(error != ''), "
+                "group_concat(distinct collective), min(made_at), max(made_at) from timings "
+                "join configurations on configurations.key = timings.configuration "
+                "group by key order by min(made_at), min(timings.rowid)"
+            ).fetchall()
+        return [
+            StoredConfiguration(
+                key,
+                Configuration(source, platform, maker, tuple(sorted(json.loads(details).items()))),
+                rows,
+                failed,
+                tuple(sorted(collectives.split(","))),
+                first,
+                last,
+            )
+            for key, source, platform, maker, details, rows, failed, collectives, first, last in found
+        ]
+
+    def prune(self, keys: Sequence[str], before: str | None = None) -> int:
+        """Deletes the rows of configurations, those made before a time (UTC) if one is given; returns their number.
+
+        A configuration without rows is deleted, too. All of it is one transaction: a command that is killed has deleted
+        everything or nothing. Raises UsageError when the file cannot be written.
+        """
+        older, time = (" and made_at < ?", (before,)) if before is not None else ("", ())
+        try:
+            with self._lock, self._connection as connection:
+                connection.execute("begin immediate")
+                deleted = sum(
+                    connection.execute(f"delete from timings where configuration = ?{older}", (key, *time)).rowcount
+                    for key in keys
+                )
+                connection.execute("delete from configurations where key not in (select configuration from timings)")
+            with self._lock:
+                self._connection.execute("vacuum")
+        except sqlite3.DatabaseError as problem:
+            raise UsageError(self._complaint(problem)) from None
+        return deleted
+
+    def rows(self, **wanted: Any) -> Iterator[dict[str, Any]]:
+        """The rows with these values in columns, as dictionaries, with source, platform, maker and details.
+
+        A value is one, or a tuple of those that a column may have.
+        """
+        choices = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
+        where = " and ".join(f"{name} in ({', '.join('?' * len(value))})" for name, value in choices.items()) or "1"
         with self._lock:
             cursor = self._connection.execute(
                 "select source, platform, maker, details, timings.* from timings "
-                f"join configurations on configurations.key = timings.configuration where {where} order by made_at",
-                tuple(equal.values()),
+                "join configurations on configurations.key = timings.configuration "
+                f"where {where} order by made_at, timings.rowid",
+                tuple(one for value in choices.values() for one in value),
             )
             names = [column[0] for column in cursor.description]
             found = cursor.fetchall()

@@ -28,7 +28,7 @@ from collwise.simulator.execution.smpirun import SMPI_OPTIONS, smpi_files, smpir
 LIBRARY = "libcollwise.so"
 LIBRARIES = ("smpi", "openmpi", "mpich")
 # Programs of this project that can be given by their bare name.
-_OUR_PROGRAMS = ("latency",)
+_OUR_PROGRAMS = ("latency", "asp", "matmul", "training")
 # SimGrid's default of 10 ns a clock reading stays: programs that poll the clock would otherwise never end.
 _OPTIONS = {name: value for name, value in SMPI_OPTIONS.items() if name != "smpi/wtime"}
 _GRACE_SECONDS = 10.0

@@ -7,7 +7,9 @@
  *     leaves   when it is sent; after its handshake if it waits for its receiver; after the gap of the message before
  *     arrives  after latency and transfer, and a gap after the message that the process received before
  *
- * so that no event has to wait for an event of another process. Over ports, ports.c computes the times. */
+ * so that no event has to wait for an event of another process; models.c plays these without a trace. Over ports,
+ * ports.c computes the times. */
+#include "models.h"
 #include "play.h"
 
 #include <math.h>
@@ -387,7 +389,7 @@ static void take(play *all, int rank, const request *one) {
 }
 
 /* How many items from the first one on are in order. */
-static size_t run_length(const request *items, size_t count) {
+static size_t run_length(const moment *items, size_t count) {
     size_t length = 1;
     while (length < count && items[length - 1].seconds <= items[length].seconds) {
         length++;
@@ -395,9 +397,8 @@ static size_t run_length(const request *items, size_t count) {
     return length;
 }
 
-/* Sorts by time, keeping the order of equal times, and returns where the result is: in `items` or `other`. What is
- * completed together mostly has its order already, so runs are merged two by two. */
-static request *sort(request *items, request *other, size_t count) {
+/* What is completed together mostly has its order already, so runs are merged two by two. */
+moment *play_sort(moment *items, moment *other, size_t count) {
     while (run_length(items, count) < count) {
         for (size_t done = 0; done < count;) {
             size_t left = done, middle = left + run_length(items + left, count - left);
@@ -407,7 +408,7 @@ static request *sort(request *items, request *other, size_t count) {
                 other[done++] = items[takes_right ? right++ : left++];
             }
         }
-        request *sorted = other;
+        moment *sorted = other;
         other = items;
         items = sorted;
     }
@@ -418,14 +419,16 @@ static request *sort(request *items, request *other, size_t count) {
 static void take_all(play *all, int rank, uint64_t first, uint32_t count) {
     process *now = &all->processes[rank];
     for (uint32_t i = 0; i < count; i++) {
-        all->sorted[i] = now->requests[(first + i) & now->mask];
+        uint32_t slot = (uint32_t)(first + i) & now->mask;
+        all->sorted[i] = (moment){now->requests[slot].seconds, slot};
     }
-    const request *sorted = count > 1 ? sort(all->sorted, all->sorted + count, count) : all->sorted;
+    const moment *sorted = count > 1 ? play_sort(all->sorted, all->sorted + count, count) : all->sorted;
     for (uint32_t i = 0; i < count; i++) {
+        const request *one = &now->requests[sorted[i].number];
         if (i > 0) {
-            play_compare(all, COMPARED_ORDER, (size_t)rank, sorted[i].size, sorted[i - 1].seconds, sorted[i].seconds);
+            play_compare(all, COMPARED_ORDER, (size_t)rank, one->size, sorted[i - 1].seconds, sorted[i].seconds);
         }
-        take(all, rank, &sorted[i]);
+        take(all, rank, one);
     }
 }
 
@@ -434,13 +437,6 @@ static void await(process *of, request *one) {
         one->is_awaited = 1;
         of->unknown++;
     }
-}
-
-static schedule_protocol protocol_of(schedule_kind kind, uint8_t usual) {
-    if (kind != SCHEDULE_START_SYNCHRONOUS) {
-        return (schedule_protocol)usual;
-    }
-    return usual == SCHEDULE_EAGER ? SCHEDULE_CONFIRMED : SCHEDULE_RENDEZVOUS;
 }
 
 /* Does what a word says, or finishes it after a wait. Returns 0 if the process has to stop here. */
@@ -483,7 +479,7 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
             spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size,
                   (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at]);
             message_ends ends = {rank, peer, count == 0 ? 0 : (uint32_t)procs - count, is_within};
-            post_send(all, ends, size, slot, now->clock, protocol_of(kind, network->protocol[size]));
+            post_send(all, ends, size, slot, now->clock, play_protocol_of(kind, network->protocol[size]));
         }
     }
     if (is_blocking) {
@@ -648,19 +644,28 @@ static void release(play *all) {
     ports_free(all->ports);
 }
 
-schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
-                              schedule_trace *trace, schedule_log *log) {
+/* The times of the whole from those of the processes that were played. */
+static void set_result(schedule_result *result, double *ends, const double *seconds, size_t stride, int played,
+                       int procs, int root) {
+    for (int rank = 0; rank < procs; rank++) {
+        double end = seconds[(size_t)(rank % played) * stride];
+        result->seconds = play_later(end, result->seconds);
+        if (ends != NULL) {
+            ends[rank] = end;
+        }
+    }
+    result->root_seconds = seconds[(size_t)(root % played) * stride];
+}
+
+/* Plays what waits for events, is traced or compared, or fails. */
+static schedule_result play_by_events(const schedule *played, const schedule_network *network, int root, double *ends,
+                                      double most_seconds, schedule_trace *trace, schedule_log *log) {
     play *all = calloc(1, sizeof *all);
     if (all == NULL) {
         return (schedule_result){.failed = 1, .problem = "out of memory"};
     }
-    if (trace != NULL) {
-        *trace = (schedule_trace){.last = NONE};
-    }
-    if (log != NULL) {
-        *log = (schedule_log){0};
-    }
-    *all = (play){.trace = trace,
+    *all = (play){.most_seconds = most_seconds,
+                  .trace = trace,
                   .log = log,
                   .played = played,
                   .network = network,
@@ -694,6 +699,52 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
     release(all);
     free(all);
     return result;
+}
+
+schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
+                              schedule_trace *trace, schedule_log *log) {
+    schedule_result result;
+    if (trace != NULL) {
+        *trace = (schedule_trace){.last = NONE};
+    }
+    if (log != NULL) {
+        *log = (schedule_log){0};
+    }
+    if (trace != NULL || log != NULL || !models_can_play(network)) {
+        return play_by_events(played, network, root, ends, INFINITY, trace, log);
+    }
+    schedule_play_many(played, &network, 1, root, ends, &result);
+    return result;
+}
+
+schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
+                                     double most_seconds) {
+    if (models_can_play(network)) {
+        return schedule_play(played, network, root, ends, NULL, NULL);
+    }
+    return play_by_events(played, network, root, ends, most_seconds, NULL, NULL);
+}
+
+void schedule_play_many(const schedule *played, const schedule_network *const *networks, size_t count, int root,
+                        double *ends, schedule_result *results) {
+    size_t procs = (size_t)played->procs;
+    for (size_t first = 0, sets; first < count; first += sets) {
+        const schedule_network *const *some = networks + first;
+        sets = models_can_play(*some) ? models_together(played, some, count - first) : 1;
+        int period = period_of(played, *some);
+        double *rows = models_can_play(*some) ? malloc((size_t)period * sets * sizeof *rows) : NULL;
+        int is_done = rows != NULL && models_play(played, some, sets, period, rows);
+        for (size_t set = 0; set < sets; set++) {
+            double *own_ends = ends == NULL ? NULL : ends + (first + set) * procs;
+            results[first + set] = (schedule_result){0};
+            if (is_done) {
+                set_result(&results[first + set], own_ends, rows + set, sets, period, played->procs, root);
+            } else {
+                results[first + set] = play_by_events(played, some[set], root, own_ends, INFINITY, NULL, NULL);
+            }
+        }
+        free(rows);
+    }
 }
 
 void schedule_trace_free(schedule_trace *trace) {

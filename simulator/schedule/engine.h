@@ -124,7 +124,8 @@ typedef struct {
     double seconds;      /* until the last process is done */
     double root_seconds; /* until `root` is */
     uint64_t lost_packets, time_outs;
-    int failed; /* a problem was found, see `problem` */
+    int is_longer; /* than it was to take: then the times above are not known */
+    int failed;    /* a problem was found, see `problem` */
     char problem[160];
 } schedule_result;
 
@@ -132,6 +133,15 @@ typedef struct {
  * of all processes, and `log` all comparisons; schedule_trace_free and schedule_log_free free them. */
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
                               schedule_trace *trace, schedule_log *log);
+/* The same without them, which may stop as soon as it is known that the time is more than `most_seconds`. Only over
+ * ports with unlimited buffers that is known before the end. */
+schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
+                                     double most_seconds);
+/* The same, without trace and log, on several networks: `ends`, unless it is NULL, has the processes of one network
+ * after those of another. Point-to-point models in succession with the same nodes and protocols are played in one pass.
+ */
+void schedule_play_many(const schedule *played, const schedule_network *const *networks, size_t count, int root,
+                        double *ends, schedule_result *results);
 void schedule_trace_free(schedule_trace *trace);
 void schedule_log_free(schedule_log *log);
 

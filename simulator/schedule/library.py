@@ -64,6 +64,7 @@ class _Result(ctypes.Structure):
         ("root_seconds", c_double),
         ("lost_packets", c_uint64),
         ("time_outs", c_uint64),
+        ("is_longer", c_int),
         ("failed", c_int),
         ("problem", ctypes.c_char * 160),
     )
@@ -308,7 +309,7 @@ class Schedule:
         `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node;
         by default processes are placed by blocks, `case.processes_per_node` on each node.
         """
-        self._library = _library()
+        self._library = load_library()
         blocks = np.arange(case.procs) // case.processes_per_node
         nodes = np.ascontiguousarray(blocks if node_of is None else node_of, dtype=np.int32)
         if nodes.shape != blocks.shape:
@@ -337,6 +338,11 @@ class Schedule:
     def __del__(self) -> None:
         if getattr(self, "_made", None):
             self._library.schedule_free(self._made)
+
+    @property
+    def address(self) -> int:
+        """The address of the schedule in C, valid as long as this object."""
+        return ctypes.addressof(self._made.contents)
 
     @property
     def sizes(self) -> npt.NDArray[np.uint64]:
@@ -371,6 +377,35 @@ class Schedule:
     def play(self, network: NetworkTables) -> Played:
         """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
         return self._play(network)
+
+    def play_within(self, network: NetworkTables, most_seconds: float) -> Played | None:
+        """The times on a network; None as soon as it is clear that they are more than `most_seconds`.
+
+        Only over ports with unlimited buffers that is clear before the end; elsewhere the times may be longer. Raises
+        the errors of `play`, unless they would come later.
+        """
+        structure, alive = network._structure()
+        ends = np.zeros(self.procs)
+        pointer = ends.ctypes.data_as(ctypes.POINTER(c_double))
+        result = self._library.schedule_play_within(
+            self._made, ctypes.byref(structure), self.root, pointer, most_seconds
+        )
+        del alive
+        return None if result.is_longer else _played(result, ends)
+
+    def play_many(self, networks: Sequence[NetworkTables]) -> list[Played]:
+        """The times on several networks, those of `play` on each, and its errors.
+
+        Point-to-point models in succession whose nodes and protocols are the same are played in one pass.
+        """
+        made = [network._structure() for network in networks]
+        count = len(made)
+        pointers = (ctypes.POINTER(_Network) * count)(*(ctypes.pointer(structure) for structure, _ in made))
+        ends, results = np.zeros((count, self.procs)), (_Result * count)()
+        self._library.schedule_play_many(
+            self._made, pointers, count, self.root, ends.ctypes.data_as(ctypes.POINTER(c_double)), results
+        )
+        return [_played(result, row) for result, row in zip(results, ends, strict=True)]
 
     def play_compared(self, network: NetworkTables) -> tuple[Played, npt.NDArray[np.void]]:
         """The times on a network, and all comparisons that decided them. Raises the errors of `play`."""
@@ -421,13 +456,19 @@ class Schedule:
             None if log is None else ctypes.byref(log),
         )
         del alive
-        if result.failed:
-            raise CollwiseError(result.problem.decode())
-        return Played(result.seconds, result.root_seconds, ends, result.lost_packets, result.time_outs)
+        return _played(result, ends)
+
+
+def _played(result: _Result, ends: Doubles) -> Played:
+    """The times that the engine found. Raises CollwiseError if it found a problem."""
+    if result.failed:
+        raise CollwiseError(result.problem.decode())
+    return Played(result.seconds, result.root_seconds, ends, result.lost_packets, result.time_outs)
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def load_library() -> ctypes.CDLL:
+    """The C library. Raises CollwiseError if it is not built."""
     path = Path(LIBRARY)
     if not path.exists():
         raise CollwiseError(f"{path} is not built; run ./collwise once to build it")
@@ -448,6 +489,23 @@ def _library() -> ctypes.CDLL:
         ctypes.POINTER(_Trace),
         ctypes.POINTER(_Log),
     ]
+    library.schedule_play_within.restype = _Result
+    library.schedule_play_within.argtypes = [
+        ctypes.POINTER(_Schedule),
+        ctypes.POINTER(_Network),
+        c_int,
+        ctypes.POINTER(c_double),
+        c_double,
+    ]
+    library.schedule_play_many.argtypes = [
+        ctypes.POINTER(_Schedule),
+        ctypes.POINTER(ctypes.POINTER(_Network)),
+        c_size_t,
+        c_int,
+        ctypes.POINTER(c_double),
+        ctypes.POINTER(_Result),
+    ]
+    library.schedule_play_many.restype = None
     library.schedule_trace_free.argtypes = [ctypes.POINTER(_Trace)]
     library.schedule_trace_free.restype = None
     library.schedule_log_free.argtypes = [ctypes.POINTER(_Log)]

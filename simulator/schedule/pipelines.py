@@ -19,7 +19,8 @@ those of the whole pipeline in all three plays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,8 +33,12 @@ from collwise.simulator.timing import Case
 
 Sizes = npt.NDArray[np.uint64]
 
-KnownPlay = tuple[Schedule, Sizes, Played]
-"""A schedule, the sizes with which it was played, and its times."""
+TablesOf = Callable[[Sizes], NetworkTables]
+"""A network: its tables for messages of given sizes."""
+
+KnownPlay = tuple[Schedule, Sizes, float, Played | None]
+"""A schedule, the sizes with which it was played, the most seconds that it was to take, and its times unless it took
+longer."""
 
 PERIODS = (8, 48, 240, 960, 3840)
 """The periods that are tried, in segments: multiples of many small numbers, and of 8, which keeps whether a message
@@ -56,34 +61,71 @@ _EXACT = 1e-12
 """Relative to the whole time: differences by rounding."""
 
 
-def play_case(
-    case: Case,
-    tables_of: Callable[[Sizes], NetworkTables],
-    known: list[KnownPlay] | None = None,
-    node_of: NodeOf = None,
-) -> Played:
+def play_case(case: Case, tables_of: TablesOf, known: list[KnownPlay] | None = None, node_of: NodeOf = None) -> Played:
     """The times of a case on a network, with the tables for given sizes; those of a long pipeline by extrapolation.
 
     A schedule that equals one in `known`, all played on the same network, is not played again; others are added.
     `node_of` is the node of each process, by default placed by blocks.
     Raises UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
     """
-    for period_bytes in (period * _bytes_a_step(case) for period in PERIODS):
+    played = play_case_within(case, tables_of, math.inf, known, node_of)
+    assert played is not None
+    return played
+
+
+def play_case_within(
+    case: Case,
+    tables_of: TablesOf,
+    most_seconds: float,
+    known: list[KnownPlay] | None = None,
+    node_of: NodeOf = None,
+) -> Played | None:
+    """The same, or None for a case that takes longer than `most_seconds`, which is not played to its end.
+
+    Where that is not noticed before the end the times are longer.
+    """
+    extrapolated = _by_periods(case, tables_of, node_of)
+    if extrapolated is not None:
+        return extrapolated
+    schedule, sizes = recorded(case, node_of)
+    for other, other_sizes, most, played in known or ():
+        answers = played is not None or most_seconds <= most
+        if answers and np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
+            return played
+    tables = tables_of(sizes)
+    played = schedule.play(tables) if most_seconds == math.inf else schedule.play_within(tables, most_seconds)
+    if known is not None:
+        known.append((schedule, sizes, most_seconds, played))
+    return played
+
+
+def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf = None) -> list[Played]:
+    """The times of a case on several networks, such as a platform and changes of it, or sets of parameters.
+
+    They are those that `play_case` finds on each network. The case is recorded once, and its schedule played on all of
+    them by one call of `Schedule.play_many`, but for a long pipeline, which is extrapolated on each. The processes must
+    be on the same nodes in all networks. Raises the errors of `play_case`.
+    """
+    found = [_by_periods(case, tables_of, node_of) for tables_of in networks]
+    others = [position for position, played in enumerate(found) if played is None]
+    if others:
+        schedule, sizes = recorded(case, node_of)
+        for position, played in zip(others, schedule.play_many([networks[at](sizes) for at in others]), strict=True):
+            found[position] = played
+    return [played for played in found if played is not None]
+
+
+def _by_periods(case: Case, tables_of: TablesOf, node_of: NodeOf) -> Played | None:
+    """The times of a long pipeline from short ones; None if the case is none, or no repetition is found."""
+    for period_bytes in (period * bytes_a_step(case) for period in PERIODS):
         if 0 < _LONGER * period_bytes <= case.message_bytes:
             found = _extrapolated(case, period_bytes, tables_of, node_of)
             if found is not None:
                 return found
-    schedule, sizes = recorded(case, node_of)
-    for other, other_sizes, played in known or ():
-        if np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
-            return played
-    played = schedule.play(tables_of(sizes))
-    if known is not None:
-        known.append((schedule, sizes, played))
-    return played
+    return None
 
 
-def _bytes_a_step(case: Case) -> int:
+def bytes_a_step(case: Case) -> int:
     """The bytes by which a message is longer that has one more segment, or one more in every block; 0: unsegmented."""
     if case.segment_bytes == 0 or case.limit_bytes > 0 or not case.algorithm:
         return 0
@@ -94,14 +136,12 @@ def _bytes_a_step(case: Case) -> int:
     return segmented_bytes(case)
 
 
-def _extrapolated(
-    case: Case, period_bytes: int, tables_of: Callable[[Sizes], NetworkTables], node_of: NodeOf
-) -> Played | None:
+def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: NodeOf) -> Played | None:
     """The times if three short pipelines show that they grow evenly."""
     periods = case.message_bytes // period_bytes - PERIODS_BEFORE
     shortest = case.message_bytes - periods * period_bytes
     schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of) for i in range(3)]
-    sizes = _sizes(schedules, periods)
+    sizes = sizes_after(schedules, periods)
     if sizes is None or schedules[-1].messages > _MOST_MESSAGES:
         return None
     tables = tables_of(sizes)
@@ -119,7 +159,7 @@ def _extrapolated(
     return Played(float(last.max()), float(last[case.root]), last)
 
 
-def _sizes(schedules: list[Schedule], periods: int) -> Sizes | None:
+def sizes_after(schedules: list[Schedule], periods: int) -> Sizes | None:
     """The sizes after so many periods, if sizes and messages of the three schedules grow evenly."""
     found = [schedule.sizes.astype(np.int64) for schedule in schedules]
     if len({len(one) for one in found}) > 1 or (found[2] - found[1] != found[1] - found[0]).any():

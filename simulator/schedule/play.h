@@ -60,6 +60,12 @@ typedef struct {
     int32_t port_after, receive_after; /* the spans that end then */
 } process;
 
+/* When one of several requests is complete. */
+typedef struct {
+    double seconds;
+    uint32_t number;
+} moment;
+
 typedef struct ports ports;
 
 /* The kinds of comparisons, and the entity of each (schedule_comparison). Those of a connection have a number for each
@@ -97,7 +103,7 @@ typedef struct {
     double *local_free_seconds; /* of each connection: when the path within a node is free again */
     size_t connection_count;
     request *requests; /* of all processes */
-    request *sorted;   /* those that a process has waited for, room for two copies */
+    moment *sorted;    /* those that a process has waited for, room for two copies */
     int32_t *ready;    /* processes that can go on */
     size_t ready_count;
     int unfinished;
@@ -105,6 +111,7 @@ typedef struct {
     schedule_log *log;     /* NULL if none is wanted */
     ports *ports;          /* NULL for point-to-point models */
     double now;            /* the time that events have reached */
+    double most_seconds;   /* after which playing may stop */
     jmp_buf give_up;
     schedule_result result;
 } play;
@@ -116,6 +123,17 @@ void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item
 /* Without the care that fmax and fmin take of values that are no numbers. */
 static inline double play_later(double one, double other) { return one > other ? one : other; }
 static inline double play_earlier(double one, double other) { return one < other ? one : other; }
+
+/* Sorts by time, keeping the order of equal times, and returns where the result is: in `items` or `other`. */
+moment *play_sort(moment *items, moment *other, size_t count);
+
+/* The protocol of a send of that kind, where messages of its size usually have the given one. */
+static inline schedule_protocol play_protocol_of(schedule_kind kind, uint8_t usual) {
+    if (kind != SCHEDULE_START_SYNCHRONOUS) {
+        return (schedule_protocol)usual;
+    }
+    return usual == SCHEDULE_EAGER ? SCHEDULE_CONFIRMED : SCHEDULE_RENDEZVOUS;
+}
 
 /* Notes a comparison of the entity with that number among those that have such comparisons. */
 void play_note_comparison(play *all, compared what, size_t number, uint32_t detail, double one, double other);

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ _MOST_MESSAGE_BYTES = 2**30
 _UNITS = 3
 """Multiples from here on have no sizes in common by chance, as that of a part and of an algorithm's own data."""
 
-_SHARED = 8
-"""The number of recordings that are kept."""
+_MOST_KEPT, _MOST_KEPT_BYTES = 32, 64 << 20
+"""The number of recordings that are kept for other sizes, and their memory, which only a single one may exceed."""
 
 NodeOf = tuple[int, ...] | None
 """The node of each process; None: by blocks."""
@@ -37,7 +37,7 @@ def recorded(case: Case, node_of: NodeOf = None) -> tuple[Schedule, npt.NDArray[
     if unit_bytes > 0 and case.message_bytes > 0 and case.message_bytes % unit_bytes == 0:
         unit = replace(case, message_bytes=unit_bytes, segment_bytes=0)
         by_node = Catalogue.load().algorithm(case.collective, case.algorithm).by_node
-        found = _shared(unit, node_of) if by_node else _shared(replace(unit, processes_per_node=1), None)
+        found = _KEPT.get(unit, node_of) if by_node else _KEPT.get(replace(unit, processes_per_node=1), None)
         if found is not None:
             schedule, fewer, more = found
             sizes = fewer + (case.message_bytes // unit_bytes - _UNITS) * (more - fewer)
@@ -66,9 +66,39 @@ def segmented_bytes(case: Case) -> int:
     return case.segment_bytes * (case.procs if case.algorithm == "segmented_ring" else 1)
 
 
-@lru_cache(maxsize=_SHARED)
-def _shared(case: Case, node_of: NodeOf) -> tuple[Schedule, npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """A schedule for multiples of a message, and its sizes for _UNITS of them and one more."""
+Shared = tuple[Schedule, npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""A schedule for multiples of a message, and its sizes for _UNITS of them and one more."""
+
+
+class _Kept:
+    """The recordings that were used last; for threads."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Case, NodeOf], Shared | None] = {}
+        self._lock = threading.Lock()
+
+    def get(self, case: Case, node_of: NodeOf) -> Shared | None:
+        """A recording for multiples of the case; None if these have no schedule in common."""
+        key = (case, node_of)
+        with self._lock:
+            if key in self._found:
+                self._found[key] = self._found.pop(key)
+                return self._found[key]
+        found = _shared(case, node_of)
+        with self._lock:
+            self._found[key] = found
+            while len(self._found) > 1 and (len(self._found) > _MOST_KEPT or self._bytes() > _MOST_KEPT_BYTES):
+                del self._found[next(iter(self._found))]
+        return found
+
+    def _bytes(self) -> int:
+        return sum(shared[0].memory_bytes for shared in self._found.values() if shared is not None)
+
+
+_KEPT = _Kept()
+
+
+def _shared(case: Case, node_of: NodeOf) -> Shared | None:
     schedule, longer = (
         Schedule(replace(case, message_bytes=(_UNITS + i) * case.message_bytes), node_of) for i in range(2)
     )

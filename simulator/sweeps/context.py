@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import simulated_experiments
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.runner import Progress, Runner, RunResult, run_cases
+from collwise.simulator.sweeps.runner import Progress, Runner, RunResult, run_cases, successful_timings
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
@@ -33,11 +34,11 @@ class Engine:
     experiments: ExperimentRunners | None = None
 
 
-def _smpi(collectives: str, experiments: str) -> Engine:
-    """SMPI with the programs of these names."""
+def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({})) -> Engine:
+    """SMPI with the programs of these names, and with algorithms of its own collectives by collective."""
     return Engine(
         "smpi",
-        lambda platform, procs, context: SmpiRunner(platform, procs, context.simgrid, context.jobs, collectives),
+        lambda platform, procs, context: SmpiRunner(platform, procs, context.simgrid, context.jobs, collectives, own),
         lambda platform, procs, per_node, in_parallel, context: simulated_experiments(
             platform,
             procs,
@@ -53,9 +54,19 @@ def _smpi(collectives: str, experiments: str) -> Engine:
 SMPI = _smpi("benchmark", "experiments")
 SMPI_ALGORITHM_1 = _smpi("benchmark_algorithm_1", "experiments_algorithm_1")
 """SMPI with segmented broadcasts that post no receive ahead: Algorithm 1 of Nuriyev & Lastovetsky 2021 as printed."""
+SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
+"""The selectors of SMPI, which choose the algorithms of its own collectives as these MPI libraries do."""
 SCHEDULE = Engine("schedule", lambda platform, procs, context: ScheduleRunner(platform, context.jobs))
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDULE)}
 """The engines, by the names that --engine takes."""
+
+
+def smpi_selecting(collective: str, selector: str) -> Engine:
+    """SMPI whose own `collective` chooses its algorithm by one of SMPI_SELECTORS.
+
+    The option for all collectives at once is not used: some of them fail at some process counts.
+    """
+    return _smpi("benchmark", "experiments", {collective: selector})
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,8 @@ class SimulationContext:
     """The way in which simulated times are made, and the store that holds them.
 
     `simgrid` is a version of SimGrid, by default the system's; `jobs` how many simulations run side by side, by default
-    one per core. `progress` shows how far a simulation with a label is.
+    one per core. `progress` shows how far a simulation with a label is. Of collectives in `tolerances` the schedule
+    engine leaves out the cases that are no choice within the tolerance (0.01: 1 %) of the fastest one.
     """
 
     store: Store
@@ -71,6 +83,7 @@ class SimulationContext:
     simgrid: str | None = None
     jobs: int | None = None
     progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext()
+    tolerances: Mapping[str, float] = field(default_factory=dict)
 
     def simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str = "") -> RunResult:
         """Times of all cases; simulates those that the store does not have. `label` is shown with the progress.
@@ -79,8 +92,12 @@ class SimulationContext:
         """
         procs = max((case.procs for case in cases), default=1)
         runner = self.engine.collectives(platform, procs, self)
+        known = None
+        if self.tolerances and isinstance(runner, ScheduleRunner):
+            known = successful_timings(self.store, runner.configuration)
+            runner.choose_within(self.tolerances, known)
         with self.progress(label or platform.name) as advance:
-            return run_cases(runner, cases, self.store, advance)
+            return run_cases(runner, cases, self.store, advance, known)
 
     def simulate_experiments(
         self, platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case]

@@ -57,7 +57,10 @@ def run_concurrently(tasks: Sequence[Callable[[], None]], jobs: int, stop: threa
 
 @dataclass(frozen=True)
 class RunResult:
-    """Timings by case, in the order of the request; the number that the store had; the number of started processes."""
+    """Timings by case, in the order of the request; the number that the store had; the number of started processes.
+
+    Cases that the runner left out are missing.
+    """
 
     timings: dict[Case, Timing]
     reused: int
@@ -113,7 +116,7 @@ def run_cases(
 
             runner.make(missing, keep)
     known.update({case: timing for case, timing in made.items() if timing.ok})
-    timings = {case: made.get(case) or known[case] for case in asked}
+    timings = {case: timing for case in asked if (timing := made.get(case) or known.get(case)) is not None}
     return RunResult(timings, len(asked) - len(missing), runner.processes_started - started, configuration)
 
 

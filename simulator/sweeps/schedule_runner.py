@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections
+import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,11 +15,14 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.library import LIBRARY
 from collwise.simulator.schedule.networks import network_tables, ports_of
-from collwise.simulator.schedule.pipelines import KnownPlay, play_case
+from collwise.simulator.schedule.pipelines import KnownPlay, play_case_within
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case, Configuration, Timing
+
+# Beside the tolerance, for rounding.
+_MARGIN = 1e-9
 
 
 class ScheduleRunner(Runner):
@@ -30,6 +34,16 @@ class ScheduleRunner(Runner):
         self._ports = ports_of(platform)
         self._jobs = jobs or os.cpu_count() or 1
         self._stop = threading.Event()
+        self._tolerances: Mapping[str, float] = {}
+        self._known: Mapping[Case, Timing] = {}
+
+    def choose_within(self, tolerances: Mapping[str, float], known: Mapping[Case, Timing]) -> None:
+        """From now on of the cases of a collective in `tolerances` those are left out that no choice needs.
+
+        These are cases that take longer than the fastest one with the same P and m by more than the tolerance (0.01:
+        1 %). They are not played to their end. `known` has times that were made before.
+        """
+        self._tolerances, self._known = tolerances, known
 
     @property
     def configuration(self) -> Configuration:
@@ -49,10 +63,44 @@ class ScheduleRunner(Runner):
         """Times the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
-        alike = collections.defaultdict(list)
+        alike, contests = collections.defaultdict(list), collections.defaultdict(list)
         for case in sorted(cases, key=cost_of):
-            alike[replace(case, collective="", segment_bytes=0)].append(case)
-        run_concurrently([partial(self._time, group, keep) for group in alike.values()], self._jobs, self._stop)
+            if case.collective in self._tolerances:
+                contests[replace(_contest(case), message_bytes=0)].append(case)
+            else:
+                alike[replace(case, collective="", segment_bytes=0)].append(case)
+        known = collections.defaultdict(list)
+        for timing in self._known.values():
+            if timing.case.collective in self._tolerances:
+                known[_contest(timing.case)].append(timing)
+        tasks = [partial(self._time, group, keep) for group in alike.values()]
+        # The longest first, so that no core waits for another at the end.
+        for group in sorted(contests.values(), key=lambda group: group[0].procs, reverse=True):
+            tasks.append(partial(self._choose, group, known, keep))
+        run_concurrently(tasks, self._jobs, self._stop)
+
+    def _choose(self, cases: Sequence[Case], known: Mapping[Case, Sequence[Timing]], keep: Keep) -> None:
+        """Times those cases of one collective and P that a choice may need, size by size.
+
+        The order is that of the size before, so that the fastest ones, which limit the others, come first.
+        """
+        tolerance = self._tolerances[cases[0].collective]
+        sizes = collections.defaultdict(list)
+        for case in cases:
+            sizes[case.message_bytes].append(case)
+        before: dict[Case, float] = {}
+        for _, here in sorted(sizes.items()):
+            found = {timing.case: timing.seconds for timing in known.get(_contest(here[0]), ())}
+            plays: list[KnownPlay] = []
+            for case in sorted(here, key=lambda case: before.get(replace(case, message_bytes=0), math.inf)):
+                if self._stop.is_set():
+                    return
+                best = min(found.values(), default=math.inf)
+                timing = self._timing(case, plays, best * (1 + tolerance + _MARGIN))
+                if timing is not None:
+                    keep(timing)
+                    found |= {case: timing.seconds} if timing.ok else {}
+            before = {replace(case, message_bytes=0): seconds for case, seconds in found.items()}
 
     def _time(self, cases: Sequence[Case], keep: Keep) -> None:
         """Times cases that differ in the collective and segment size only; equal schedules are played once.
@@ -64,14 +112,23 @@ class ScheduleRunner(Runner):
         for case in cases:
             if self._stop.is_set():
                 return
-            tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
-            try:
-                node_of = self.platform.positions(case.procs, case.processes_per_node)
-                if is_of_tasks(case):
-                    keep(time_tasks(case, tables, node_of))
-                    continue
-                played = play_case(case, tables, known, node_of)
-            except CollwiseError as problem:
-                keep(Timing(case, float("nan"), error=str(problem)))
-            else:
-                keep(Timing(case, played.seconds, played.root_seconds))
+            timing = self._timing(case, known)
+            assert timing is not None
+            keep(timing)
+
+    def _timing(self, case: Case, known: list[KnownPlay], most_seconds: float = math.inf) -> Timing | None:
+        """The timing of a case, with an error if it cannot be played; None if it takes longer than that."""
+        tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
+        node_of = self.platform.positions(case.procs, case.processes_per_node)
+        try:
+            if is_of_tasks(case):
+                return time_tasks(case, tables, node_of)
+            played = play_case_within(case, tables, most_seconds, known, node_of)
+        except CollwiseError as problem:
+            return Timing(case, float("nan"), error=str(problem))
+        return None if played is None else Timing(case, played.seconds, played.root_seconds)
+
+
+def _contest(case: Case) -> Case:
+    """What the cases have in common among which one is chosen."""
+    return replace(case, algorithm="", segment_bytes=0, fanout=0, limit_bytes=0)

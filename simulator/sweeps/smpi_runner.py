@@ -6,8 +6,9 @@ import heapq
 import json
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
@@ -87,11 +88,16 @@ class SmpiRunner(Runner):
         simgrid: str | None = None,
         jobs: int | None = None,
         program: str = "benchmark",
+        own_algorithms: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred."""
+        """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred.
+
+        `own_algorithms` are the algorithms of SMPI's own collectives, or the selectors that choose them, by collective.
+        """
         self.platform = platform
         self.installation: Installation = smpi_installation(simgrid, procs)
         self._program = program
+        self._own_algorithms = {f"smpi/{collective}": name for collective, name in own_algorithms.items()}
         self._jobs = jobs or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -99,7 +105,7 @@ class SmpiRunner(Runner):
     @property
     def configuration(self) -> Configuration:
         """The configuration that the times depend on besides the case."""
-        return simulated_configuration(self.platform, self.installation, self._program)
+        return simulated_configuration(self.platform, self.installation, self._program, **self._own_algorithms)
 
     def weight(self, case: Case) -> float:
         """The approximate number of messages."""
@@ -152,6 +158,7 @@ class SmpiRunner(Runner):
                 procs,
                 [work.file_name],
                 processes_per_node=cases[0].processes_per_node,
+                launcher_args=[f"--cfg={option}:{value}" for option, value in self._own_algorithms.items()],
                 on_line=work.take,
                 stop=self._stop,
             )

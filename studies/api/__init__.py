@@ -5,7 +5,8 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     platform(name)                         a cluster: a known one, or a .toml or .xml file
     simulate(platform, collective, procs)  simulated times, a pandas DataFrame
     measure(collective, procs)             measured times under Open MPI or MPICH, a DataFrame
-    results()                              every time in the store, a DataFrame
+    results(), configurations()            every time in the store, and what made them, DataFrames
+    prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated there
     predict(model, collective, procs)      predicted times, a DataFrame
     select(collective, model)              decisions: which algorithm for which P and message size
@@ -13,6 +14,11 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     model_tasks(collective, platform)      the cost model of tasks beside whole collectives
     tune_hierarchy(collective, platform)   the best configuration of a hierarchical collective for each n, p and m
     export(decisions, path)                rules that an MPI library reads
+    application(name, platform, procs)     an application's time under several choices of collectives, a DataFrame
+    whatif(platform, changes, collective)  which choices and times change with the platform
+    whatif_sweep(platform, factors, ...)   the same over many factors, with cross-over points
+    whatif_application(platform, ...)      a program's collectives on the changed platform
+    live_map(platform, collective)         a map that follows changes within a fraction of a second
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
 Times are seconds and sizes bytes. Wherever sizes or process counts are taken, they are numbers, lists of numbers, or
@@ -28,39 +34,54 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collwise.applications import application
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.decisions import Decisions, export, select
     from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
-    from collwise.timings import measure, results, simulate
+    from collwise.questions import SweepResult, WhatIfResult, live_map, whatif, whatif_application, whatif_sweep
+    from collwise.stored import configurations, prune, results
+    from collwise.timings import measure, simulate
 
 __all__ = [
     "CollwiseError",
     "Decisions",
     "FittedModel",
+    "SweepResult",
     "UsageError",
+    "WhatIfResult",
+    "application",
+    "configurations",
     "export",
     "fit",
+    "live_map",
     "measure",
     "model_tasks",
     "platform",
     "predict",
+    "prune",
     "results",
     "select",
     "session",
     "simulate",
     "time_tasks",
     "tune_hierarchy",
+    "whatif",
+    "whatif_application",
+    "whatif_sweep",
 ]
 
 _MODULES = {
+    "applications": ("application",),
     "arguments": ("platform", "session"),
     "common.errors": ("CollwiseError", "UsageError"),
     "decisions": ("Decisions", "export", "select"),
     "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
     "predictions": ("FittedModel", "fit", "predict"),
-    "timings": ("measure", "results", "simulate"),
+    "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
+    "stored": ("configurations", "prune", "results"),
+    "timings": ("measure", "simulate"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

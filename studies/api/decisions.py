@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from collwise import arguments
+from collwise.algorithms.catalogue import LIBRARIES
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, note, unknown_name, warn
 from collwise.common.files import write_text
@@ -19,19 +20,41 @@ from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, known, load
 from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
 from collwise.predictions import ModelLike, model_from
-from collwise.simulator.timing import Timing
+from collwise.simulator.timing import Case, Timing
+from collwise.stored import chosen_configurations
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, OPENMPI, algorithms_for, needs_one_choice
+from collwise.validation.selection.consumers import (
+    ALL_CONSUMERS,
+    COLLWISE,
+    OPENMPI,
+    algorithms_for,
+    needs_one_choice,
+    segments_for,
+)
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
-from collwise.validation.selection.decisions import select_by_model, simulate_and_select
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
+from collwise.validation.selection.decisions import TIE_LIMIT, select_by_model, select_by_times, simulate_and_select
+from collwise.validation.selection.defaults import SEGMENTS, TOLERANCE_PERCENT, sizes_of
+from collwise.validation.selection.measured import (
+    AGREEMENT,
+    Measurement,
+    fill_gaps,
+    gap_cases,
+    loss_of,
+    measured_grid,
+    measured_times,
+    measurement_of,
+)
 from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
 if TYPE_CHECKING:
+    from collwise.simulator.store import Store
     from collwise.simulator.sweeps.context import SimulationContext
+
+SOURCES = ("predicted", "simulated", "measured")
+"""The sources of times by which choices are made."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +108,7 @@ def select(
     by: str = "predicted",
     procs: Numbers | None = None,
     sizes: Numbers | None = None,
-    segments: Numbers = SEGMENTS_TEXT,
+    segments: Numbers | None = None,
     consumer: str | None = None,
     one_choice: bool | None = None,
     tolerance: float = TOLERANCE_PERCENT,
@@ -93,22 +116,33 @@ def select(
     name: str | None = None,
     by_node: bool = False,
     ppn: int | None = None,
+    configuration: Names | None = None,
+    fill: str | None = None,
+    agreement: float = AGREEMENT * 100,
+    tie_limit: float = TIE_LIMIT * 100,
     context: SimulationContext | None = None,
 ) -> Decisions:
     """Decides which algorithm to run for each process count and from which message size on.
 
-    Parameters: `collective`, one name, several, or 'all'; `by`, 'predicted' or 'simulated' times; `model`, for
-    predicted times, what `fit` returned or a parameter file, and `name`, which of its models; `platform`, needed for
-    simulated times; `procs`, process counts, by default 2 to all of the platform's for predicted times; `sizes`,
-    message sizes in bytes; `segments`, segment sizes that a choice may have; `consumer`, 'openmpi-4.0', '4.1', '5.0' or
+    Parameters: `collective`, one name, several, or 'all'; `by`, 'predicted', 'simulated' or 'measured' times; `model`,
+    for predicted times, what `fit` returned or a parameter file, and `name`, which of its models; `platform`, needed
+    for simulated times, and for measured ones the name that they have in the store; `procs`, process counts, by default
+    2 to all of the platform's for predicted times and those measured for measured ones; `sizes`, message sizes in
+    bytes, for measured times by default those measured; `segments`, segment sizes that a choice may have, by default
+    8 KiB to 128 KiB by doubling, or those measured; `consumer`, 'openmpi-4.1', 'mpich' or another one, or
     'collwise', to use only what its rules can express; `one_choice`, one algorithm per process count, by default where
     the consumer needs that; `tolerance`, by how many percent a choice may be slower than the best one, so that fewer
     rules suffice, 0 for the fastest one everywhere; `sampled`, decide predicted times at `sizes` only; `by_node`,
     choose by simulated times also among the algorithms that treat the processes of one node differently from others;
     `ppn`, processes per node; `context`, see `session`.
+    For measured times, `configuration`, beginnings of keys that `configurations` lists, says which measurement is meant
+    where there are several; `fill`, 'simulated' or 'predicted', fills gaps where that source is within `agreement`
+    percent of what is measured nearby; `tie_limit`, by how many percent of its mean time a choice may be slower than
+    the fastest one whose confidence interval it overlaps.
 
     Returns Decisions, with the fewest rules that keep to the tolerance. By predicted times they keep to it, to the
-    byte, at every size between the least and the largest of `sizes`; by simulated times at `sizes`.
+    byte, at every size between the least and the largest of `sizes`; by simulated and measured times at `sizes`.
+    Measured choices whose confidence interval overlaps that of the fastest one are as good as it is.
     Raises UsageError for wrong arguments.
 
     >>> import collwise
@@ -118,29 +152,49 @@ def select(
     >>> decisions.choose("bcast", 8, "1MiB").algorithm
     '...'
     """
-    if by not in ("predicted", "simulated"):
-        raise unknown_name("source of times", by, ("predicted", "simulated"))
-    if consumer is not None and consumer not in CONSUMERS:
-        raise unknown_name("decision consumer", consumer, CONSUMERS)
-    if not (math.isfinite(tolerance) and tolerance >= 0):
-        raise UsageError(f"the tolerance must be a number of percent from 0 on, not {tolerance}")
+    if by not in SOURCES:
+        raise unknown_name("source of times", by, SOURCES)
+    if consumer is not None and consumer not in ALL_CONSUMERS:
+        raise unknown_name("decision consumer", consumer, ALL_CONSUMERS)
+    for what, percent in (("tolerance", tolerance), ("limit of ties", tie_limit)):
+        if not (math.isfinite(percent) and percent >= 0):
+            raise UsageError(f"the {what} must be a number of percent from 0 on, not {percent}")
     if by_node and by == "predicted":
-        raise UsageError("by_node is for simulated times, by which alone algorithms by node are chosen")
+        raise UsageError("by_node is for simulated and measured times, by which alone algorithms by node are chosen")
+    if by != "measured" and (fill is not None or configuration is not None):
+        raise UsageError(f"{'fill' if fill is not None else 'configuration'} is for measured times")
     chosen = _candidates(arguments.collectives(collective), consumer, by_node)
-    where = None if platform is None else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
+    cut = None if segments is None else segments_for(consumer, arguments.sizes(segments))
 
     def single(one: str) -> bool:
         return needs_one_choice(one, consumer) if one_choice is None else one_choice
 
     def grids(names: dict[str, tuple[str, ...]], counts: tuple[int, ...], per_node: int) -> list[CaseGrid]:
-        cut = arguments.sizes(segments)
+        pieces = cut or segments_for(consumer, SEGMENTS)
         return [
-            CaseGrid(one, counts, sizes_of(one, asked_sizes, decided=True), per_node, cut, algorithms)
+            CaseGrid(one, counts, sizes_of(one, asked_sizes, decided=True), per_node, pieces, algorithms)
             for one, algorithms in names.items()
         ]
 
+    if by == "measured":
+        asked_grid = _AskedGrid(counts, asked_sizes, (0,) if consumer in LIBRARIES else cut, ppn)
+        filler = None if fill is None else _Filler(fill, platform, model, name, agreement / 100)
+        with arguments.opened(context) as opened:
+            where_measured = _measured_platform(opened.store, platform)
+            wanted = () if configuration is None else chosen_configurations(opened.store, configuration)
+            keys = [one.key for one in wanted]
+            return Decisions(
+                tuple(
+                    _by_measured(
+                        *(opened, where_measured, one, algorithms, asked_grid, keys, filler),
+                        (single(one), tolerance / 100, tie_limit / 100),
+                    )
+                    for one, algorithms in chosen.items()
+                )
+            )
+    where = None if platform is None else arguments.platform(platform)
     if by == "predicted":
         if model is None:
             raise UsageError("predicted times need a model: what fit returned, or a parameter file")
@@ -198,6 +252,115 @@ def export(
     if path is not None:
         write_text(Path(path), text)
     return text
+
+
+@dataclass(frozen=True)
+class _AskedGrid:
+    """What the caller asked for of measured times; None: what is measured."""
+
+    procs: tuple[int, ...] | None
+    sizes: tuple[int, ...] | None
+    segments: tuple[int, ...] | None
+    processes_per_node: int | None
+
+
+@dataclass(frozen=True)
+class _Filler:
+    """The source that fills gaps in measured times, and how far it may be from what is measured nearby."""
+
+    source: str
+    platform: PlatformLike | None
+    model: ModelLike | None
+    model_name: str | None
+    agreement: float
+
+    def __post_init__(self) -> None:
+        if self.source not in ("simulated", "predicted"):
+            raise unknown_name("source that fills gaps", self.source, ("simulated", "predicted"))
+        if not 0 <= self.agreement < 1:
+            raise UsageError(f"agreement within {self.agreement * 100:g} percent; valid: from 0 to below 100")
+        if self.source == "simulated" and self.platform is None:
+            raise UsageError("gaps filled by simulation need a platform")
+        if self.source == "predicted" and self.model is None:
+            raise UsageError("gaps filled by predictions need a model: what fit returned, or a parameter file")
+
+    def times(self, cases: Sequence[Case], simulations: SimulationContext) -> tuple[dict[Case, float], str]:
+        """The source's times of cases, without those that it has none for, and its name."""
+        if self.source == "simulated":
+            assert self.platform is not None
+            where = arguments.platform(self.platform)
+            sweep = simulations.simulate(where, cases, f"{where.name}: simulating {len(cases)} cases to fill gaps")
+            return {case: one.seconds for case, one in sweep.timings.items() if one.ok}, sweep.configuration.maker
+        assert self.model is not None
+        fitted = model_from(self.model, self.model_name)
+        found = {
+            case: float(
+                fitted.predict(
+                    case.collective, case.algorithm, case.procs, case.message_bytes, case.segment_bytes, case.fanout
+                )
+            )
+            for case in cases
+            if case.algorithm in fitted.algorithms(case.collective)
+        }
+        return {case: one for case, one in found.items() if not math.isnan(one)}, f"model {fitted.name}"
+
+
+def _measured_platform(store: Store, platform: PlatformLike | None) -> str:
+    """The name that a platform's measured times have in the store; without a platform, that of the only one."""
+    names = {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
+    if platform is None:
+        if len(names) > 1:
+            raise UsageError(f"times of {len(names)} platforms are measured; name one: {', '.join(sorted(names))}")
+        return names.pop() if names else ""
+    if not isinstance(platform, HostPlatform) and str(platform) not in names and Path(str(platform)).is_file():
+        platform = load(str(platform))
+    return platform.name if isinstance(platform, HostPlatform) else str(platform)
+
+
+def _by_measured(
+    simulations: SimulationContext,
+    platform: str,
+    collective: str,
+    algorithms: Sequence[str],
+    asked: _AskedGrid,
+    keys: Sequence[str],
+    filler: _Filler | None,
+    how: tuple[bool, float, float],
+) -> DecisionTable:
+    """The table of one collective by measured times; says what it rests on. `how` is what `select_by_times` takes."""
+    measurement = measurement_of(simulations.store, platform, collective, asked.processes_per_node, keys)
+    grid = measured_grid(measurement, algorithms, asked.procs, asked.sizes, asked.segments)
+    times = measured_times(grid, measurement)
+    gaps = [case for case in grid.cases() if case not in measurement.timings]
+    if filler is not None and gaps:
+        found, filled_by = filler.times(gap_cases(grid, measurement), simulations)
+        times = fill_gaps(grid, measurement, times, found, filled_by, filler.agreement)
+    made_by = f"times measured under {measurement.maker}"
+    if times.filled.any():
+        made_by += f", gaps filled by {times.filled_by}"
+    table = select_by_times(grid, times, platform, made_by, *how)
+    if not table.rules:
+        raise UsageError(f"{collective} on {platform}: no time for any of the process counts and sizes asked for")
+    for line in _told(measurement, len(gaps), int(times.filled.sum()), table, filler):
+        note(f"{collective}: {line}")
+    return table
+
+
+def _told(
+    measurement: Measurement, gaps: int, filled: int, table: DecisionTable, filler: _Filler | None
+) -> Iterator[str]:
+    yield f"{len(measurement.timings)} times measured under {measurement.maker}, configuration {measurement.label}"
+    if measurement.others:
+        yield f"{measurement.others} other measurements there are not used; choose one with its configuration"
+    if not measurement.exact:
+        yield "some times have no confidence interval; they count as exact"
+    if filler is not None:
+        yield f"{filled} of {gaps} gaps filled by {filler.source} times, the others have no agreement nearby"
+    elif gaps:
+        yield f"{gaps} points of choices are not measured, where they are not chosen"
+    loss = loss_of(table)
+    mean, worst = f"{loss.mean * 100:.1f} %", f"{loss.worst * 100:.1f} %"
+    yield f"by these times the choices are {mean} slower than the best on average, at most {worst}"
 
 
 def _candidates(collectives: Sequence[str], consumer: str | None, by_node: bool) -> dict[str, tuple[str, ...]]:

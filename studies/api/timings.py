@@ -1,10 +1,10 @@
-"""Simulated and measured times as pandas DataFrames: `simulate`, `measure`, `results`."""
+"""Simulated and measured times as pandas DataFrames: `simulate`, `measure`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -143,33 +143,6 @@ def measure(
     frame = _frame(timings, _CASE, ("seconds", *_MEASURED, "error"))
     frame.attrs = {"platform": place.name, "maker": place.installation.label}
     return frame
-
-
-def results(store: str | Path | None = None, **equal: Any) -> pd.DataFrame:
-    """Every time in the store, with what made it.
-
-    Parameters: `store`, the SQLite file, by default that of `simulate`; any column by name, to get the rows that equal
-    it: source='simulated', collective='bcast', platform='gros'.
-
-    Returns a DataFrame with one row per time, in the order in which they were made: `source` (simulated, measured),
-    `platform`, `maker`, the case's columns, `seconds`, `error` and `made_at`; further columns as in `measure`.
-    An empty one where the store does not exist. Raises UsageError for a file that is not a store, and for an unknown
-    column.
-
-    >>> import collwise
-    >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
-    >>> collwise.results(collective="gather", algorithm="linear").seconds.equals(times.seconds)
-    True
-    """
-    columns = ["source", "platform", "maker", *_CASE, "seconds", *_MEASURED, "error", "experiment", "made_at"]
-    wrong = [name for name in equal if name not in columns]
-    if wrong:
-        raise UsageError(f"results: no column '{wrong[0]}'; valid: {', '.join(columns)}")
-    path = arguments.store_path(store)
-    if not path.exists():
-        return pd.DataFrame(columns=columns)
-    with Store(path) as opened:
-        return pd.DataFrame(opened.rows(**equal), columns=columns)
 
 
 def choices(

@@ -6,15 +6,15 @@ from dataclasses import asdict
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import argument, command, option
+from collwise.studies.cli.declare import COLLECTIVE, argument, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 
 
 @command("algorithms --collective bcast")
 def algorithms(
-    named: str | None = argument(required=False, metavar="[COLLECTIVE]"),
-    collective: str | None = option("Only this one."),
+    named: str | None = argument(COLLECTIVE, required=False, metavar="[COLLECTIVE]"),
+    collective: str | None = option("Only this one.", COLLECTIVE),
     as_json: bool = options.JSON,
 ) -> None:
     """Lists every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""

@@ -47,6 +47,7 @@ SECTIONS = {
             needs="--check:build+openmpi",
             where="comparison",
         ),
+        "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
         "hierarchy": Command(
             "Tunes hierarchical collectives by their tasks.", needs="build smpi --library=mpich:mpich --testbed:testbed"
         ),
@@ -55,6 +56,7 @@ SECTIONS = {
             "Runs an unmodified MPI program with our algorithms in it.",
             needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich",
         ),
+        "application": Command("Simulates applications under other collectives.", needs="build smpi"),
     },
     "Platforms": {
         "platforms": Command("Lists, checks and writes descriptions of clusters.", needs="check:build+smpi"),
@@ -80,6 +82,7 @@ SECTIONS = {
             needs="build --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "import": Command("Reads times that were measured elsewhere.", needs="", where="import_times.import_times"),
+        "results": Command("Lists, shows, exports and deletes stored times.", needs=""),
         "experiment": Command(
             "Makes single experiments between a few processes.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
@@ -111,9 +114,12 @@ SECTIONS = {
         ),
         "test": Command("Runs the tests.", needs="build smpi openmpi mpich style", where="maintenance"),
         "studio": Command("Opens JupyterLab on the studies' notebooks.", needs="", where="maintenance"),
+        "completion": Command("Prints a script by which a shell completes commands.", needs="", where="maintenance"),
         "help": Command("Shows what a command does and takes.", needs="", where="maintenance.show_help"),
     },
 }
+COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
+"""A shell that completes a command line sets it (collwise completion); the launcher then sets nothing up."""
 COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
 """Every command by name, in the order of the help."""
 

@@ -11,7 +11,7 @@ import click
 
 import collwise
 from collwise import arguments
-from collwise.common.errors import CollwiseError, note
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import writable_folder
 from collwise.common.units import format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, check_formulas
@@ -21,9 +21,9 @@ from collwise.studies.cli.declare import (
     COLLECTIVES,
     COUNTS,
     FOLDER,
+    NAMES,
     NEW_FILE,
     PATH,
-    PLATFORM,
     SIZES,
     argument,
     command,
@@ -37,11 +37,14 @@ from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import Comparison
 from collwise.validation.selection.comparison import compare as run_comparison
-from collwise.validation.selection.consumers import COLLWISE, CONSUMERS, OPENMPI, OPENMPI_VERSIONS
+from collwise.validation.selection.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, OPENMPI_VERSIONS
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
+from collwise.validation.selection.decisions import TIE_LIMIT
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
+from collwise.validation.selection.measured import AGREEMENT
 
 TIMES = declare.NamedChoice("source of times", ("predicted", "simulated"))
+ALL_TIMES = declare.NamedChoice("source of times", ("predicted", "simulated", "measured"))
 _MOST_ROWS = 200
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
@@ -131,21 +134,25 @@ def _row_record(row: Comparison) -> dict[str, object]:
 @command("select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json")
 def select(
     collectives: Sequence[str] = options.COLLECTIVES,
-    by: str = option("The times that decide.", TIMES, "predicted"),
+    by: str = option("The times that decide.", ALL_TIMES, "predicted"),
     parameters: Path | None = option("A file from 'collwise fit', for --by predicted.", PATH),
-    platform: HostPlatform | None = options.placed_platform(
-        option("The platform, needed for --by simulated. Default: that of the parameters.", PLATFORM)
+    platform: HostPlatform | declare.Unknown | None = options.placed_platform(
+        option(
+            "The platform, needed for --by simulated; for --by measured its name in the store is enough (see 'results "
+            "list'). Default: that of the parameters, or the only one measured.",
+            declare.PLATFORM_OR_NAME,
+        )
     ),
     procs: tuple[int, ...] | None = option(
-        "Process counts: 2:124:+1, needed for --by simulated. Default: 2 to all.", COUNTS
+        "Process counts: 2:124:+1, needed for --by simulated. Default: 2 to all, or those measured.", COUNTS
     ),
     how: dict[str, Any] = group(
         dict,
-        sizes=option("Message sizes. Default: by doubling from 8 KiB (gather: 64 KiB).", SIZES),
+        sizes=option("Message sizes. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured.", SIZES),
         sampled=flag("Choose at --sizes only, which makes shorter tables; for --by predicted."),
         consumer=option(
             "Choose only what the rules of this consumer can express. Default: all.",
-            declare.NamedChoice("decision consumer", CONSUMERS),
+            declare.NamedChoice("decision consumer", ALL_CONSUMERS),
             names="--for",
         ),
         one_choice=option(
@@ -159,11 +166,28 @@ def select(
             TOLERANCE_PERCENT,
             metavar="PERCENT",
         ),
-        segments=options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
+        segments=options.segments(None, _ONE_OR_MORE, f"{SEGMENTS_TEXT}, or those measured"),
         name=options.MODEL,
         by_node=flag(
             "Choose also among the algorithms that treat the processes of one node differently from others; for --by "
-            "simulated."
+            "simulated and measured."
+        ),
+        configuration=option(
+            "For --by measured, which measurement, if there are several (see 'results list').", NAMES, metavar="KEY"
+        ),
+        fill=option(
+            "For --by measured: fill gaps where these times agree with what is measured nearby.",
+            declare.NamedChoice("source that fills gaps", ("simulated", "predicted")),
+        ),
+        agreement=option(
+            "How far such times may be from those measured nearby.", float, AGREEMENT * 100, metavar="PERCENT"
+        ),
+        tie_limit=option(
+            "For --by measured: by how many percent a choice may be slower than the best one whose confidence interval "
+            "it overlaps.",
+            float,
+            TIE_LIMIT * 100,
+            metavar="PERCENT",
         ),
     ),
     output: Path | None = option("Write the decision tables (JSON) here.", NEW_FILE, names="-o --output"),
@@ -174,8 +198,9 @@ def select(
     """Makes decision tables: the algorithm to run for each P, and the message size from which to run it.
 
     A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance: by
-    predicted times, to the byte, at every size between the least and the largest of --sizes; by simulated times at
-    --sizes. With --tolerance 0 looking it up decides as evaluating the formulas would. An algorithm that needs a power
+    predicted times, to the byte, at every size between the least and the largest of --sizes; by simulated and measured
+    times at --sizes. Measured choices whose confidence interval overlaps the best one's are as good as it. With
+    --tolerance 0 looking predicted times up decides as evaluating the formulas would. An algorithm that needs a power
     of two or an even number of processes holds only for the P where it was decided; from P + 1 on the best one that
     always runs follows it.
     """
@@ -185,11 +210,19 @@ def select(
         raise click.UsageError("--by simulated needs --platform")
     if by == "simulated" and procs is None:
         raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
-    if by == "simulated" and how["sampled"]:
-        raise click.UsageError("--sampled is for --by predicted; simulated times are always sampled")
+    if by != "predicted" and how["sampled"]:
+        raise click.UsageError(f"--sampled is for --by predicted; {by} times are always sampled")
     if by == "predicted" and how["by_node"]:
         raise click.UsageError("--by-node is for --by simulated: algorithms by node are chosen by simulated times only")
-    with simulation.context() if by == "simulated" else nullcontext() as context:
+    if by != "measured":
+        declare.refuse_options(("configuration", "fill", "agreement", "tie_limit"), "--by measured")
+    elif how["fill"] == "predicted" and parameters is None:
+        raise click.UsageError("--fill predicted needs --parameters FILE (make one: collwise fit)")
+    if isinstance(platform, declare.Unknown) and (by != "measured" or how["fill"] == "simulated"):
+        raise platform.problem
+    if by == "measured" and not simulation.store.exists():
+        raise UsageError(f"there is no store {simulation.store}; fill one with collwise measure or collwise import")
+    with nullcontext() if by == "predicted" else simulation.context() as context:
         decisions = collwise.select(
             collectives, parameters, platform=platform, by=by, procs=procs, ppn=ppn, context=context, **how
         )
@@ -208,9 +241,10 @@ def select(
 def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
-        for start, choice in row:
+        for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
             segment = format_size(choice.segment_bytes) if choice.segment_bytes else "-"
-            rows.append((p, format_size(start), choice.algorithm, segment))
+            star = " *" if decisions.rests_on_gaps(p, start, end) else ""
+            rows.append((p, format_size(start), choice.algorithm + star, segment))
         if not row:
             rows.append((p, "-", "nothing decided", "-"))
     title = f"{decisions.collective} on {decisions.platform} by {decisions.made_by}"
@@ -218,6 +252,8 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     print_table(title, columns, rows[:_MOST_ROWS], left=0, keys=2)
     left_out = f", of which these are the first {_MOST_ROWS}; --json prints all, -o FILE keeps them"
     click.echo(f"{len(rows)} rows, tolerance {tolerance:g} %{left_out if len(rows) > _MOST_ROWS else ''}")
+    if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
+        click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
 
 
 @command("export bcast.json --openmpi-version 4.1 -o mine.rules")

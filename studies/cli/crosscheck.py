@@ -13,7 +13,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COUNTS, PLATFORM, SIZES, NamedChoice, command, option
+from collwise.studies.cli.declare import COLLECTIVE, COUNTS, PLATFORM, SIZES, NamedChoice, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.correctness import crosscheck as judge
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
@@ -34,7 +34,7 @@ def crosscheck(
     library: str | None = option(
         "Compare only with this library's algorithms. Default: both.", NamedChoice("MPI library", ("smpi", "openmpi"))
     ),
-    collective: str | None = option("Compare only this collective."),
+    collective: str | None = option("Compare only this collective.", COLLECTIVE),
     procs: Sequence[int] | None = option(
         "Process counts. Default: 15,16,30 in simulation, 5,6,8 with Open MPI.", COUNTS
     ),

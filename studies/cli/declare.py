@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from collwise import arguments
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.units import parse_size
-from collwise.platforms import load
+from collwise.platforms import HostPlatform, known, load
 from collwise.studies.cli.commands import example
 
 # The key in click's context under which --force is kept.
@@ -127,16 +129,21 @@ class _Written(click.ParamType):
 
     name = "path"
 
-    def __init__(self, check: Callable[[Path], Path]) -> None:
+    def __init__(self, check: Callable[[Path], Path], kind: str) -> None:
         self._check = check
+        self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         return self._check(Path(value))
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Leaves the names of files to the shell."""
+        return [CompletionItem(incomplete, type=self._kind)]
 
-NEW_FILE = _Written(checked_new_file)
+
+NEW_FILE = _Written(checked_new_file, "file")
 """The type of an option that names a file to write; one that exists needs --force."""
-FOLDER = _Written(writable_folder)
+FOLDER = _Written(writable_folder, "dir")
 """The type of an option that names a folder to write files into."""
 
 
@@ -148,16 +155,53 @@ def refuse_options(names: Sequence[str], of: str) -> None:
             raise UsageError(f"{parameter.opts[0]} is for {of}")
 
 
-class Parsed(click.ParamType):
-    """An option's type: `parse` makes the value, or raises UsageError, which then names the option."""
+Offer = Callable[[click.Context], Iterable[str]]
+"""Gives the names that a shell offers for an option, from what else the command line has."""
 
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+
+class Parsed(click.ParamType):
+    """An option's type: `parse` makes the value, or raises UsageError, which then names the option.
+
+    A shell completes the names that `offer` gives, each after a comma if they are `listed`.
+    """
+
+    def __init__(self, name: str, parse: Callable[[str], Any], offer: Offer | None = None, listed: bool = True) -> None:
         self.name = name
         self._parse = parse
+        self._offer = offer
+        self._listed = listed
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Returns what `parse` makes of text, and any other value, which is a default, as it is."""
         return _read(self._parse, value, param) if isinstance(value, str) else value
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that are offered and begin with the last word typed, without those that stand before it."""
+        before, comma, last = incomplete.rpartition(",") if self._listed else ("", "", incomplete)
+        offered = self._offer(ctx) if self._offer is not None else ()
+        given = before.split(",")
+        return [
+            CompletionItem(before + comma + name) for name in offered if name.startswith(last) and name not in given
+        ]
+
+
+class _Platform(Parsed):
+    """A platform, by its name or that of a file."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names of known platforms, and files."""
+        return super().shell_complete(ctx, param, incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+def _collectives(_: click.Context) -> Iterable[str]:
+    return Catalogue.load().collectives
+
+
+def _algorithms(context: click.Context) -> Iterable[str]:
+    """The algorithms of the collectives on the command line, of all if there are none yet."""
+    given = context.params.get("collective") or context.params.get("collectives")
+    collectives = [given] if isinstance(given, str) else given or [None]
+    return dict.fromkeys(one.name for name in collectives for one in Catalogue.load().algorithms(name))
 
 
 def _read(parse: Callable[[str], Any], text: str, param: click.Parameter | None) -> Any:
@@ -198,7 +242,7 @@ def named_choices(kind: str, valid: Iterable[str]) -> click.ParamType:
             raise UsageError(f"name each {kind} once, by commas; valid: {', '.join(valid)}")
         return given
 
-    return Parsed("names", parse)
+    return Parsed("names", parse, lambda _: valid)
 
 
 class FiniteRange(click.FloatRange):
@@ -229,5 +273,29 @@ SIZE = Parsed("size", parse_size)
 SIZES = Parsed("sizes", arguments.sizes)
 COUNTS = Parsed("counts", arguments.counts)
 NAMES = Parsed("names", arguments.names)
-COLLECTIVES = Parsed("collectives", arguments.collectives)
-PLATFORM = Parsed("platform", load)
+ALGORITHM = Parsed("text", str, _algorithms, listed=False)
+ALGORITHMS = Parsed("names", arguments.names, _algorithms)
+COLLECTIVE = Parsed("text", str, _collectives, listed=False)
+COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
+PLATFORM = _Platform("platform", load, lambda _: known(), listed=False)
+
+
+class Unknown(str):
+    """A name that no platform has, which may be one of measured times; `problem` is the error that says so."""
+
+    problem: UsageError
+
+
+def _platform_or_name(text: str) -> HostPlatform | Unknown:
+    try:
+        return load(text)
+    except UsageError as problem:
+        if Path(text).exists():
+            raise
+        unknown = Unknown(text)
+        unknown.problem = UsageError(f"--platform: {problem}")
+        return unknown
+
+
+PLATFORM_OR_NAME = _Platform("platform", _platform_or_name, lambda _: known(), listed=False)
+"""A platform, or a name that only the store has."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from collwise.common.errors import CollwiseError
-from collwise.studies.cli.commands import AllCommands, example
+from collwise.studies.cli.commands import COMPLETION_VARIABLE, AllCommands, example
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -38,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
             signal.signal(number, signal.default_int_handler)
     try:
-        code = collwise.main(args=arguments, prog_name="collwise", standalone_mode=False)
+        code = collwise.main(
+            args=arguments, prog_name="collwise", complete_var=COMPLETION_VARIABLE, standalone_mode=False
+        )
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except CollwiseError as problem:

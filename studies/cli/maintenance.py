@@ -1,4 +1,4 @@
-"""collwise test, setup, studio, help: looking after the project itself."""
+"""collwise test, setup, studio, completion, help: looking after the project itself."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ import sys
 import tomllib
 
 import click
+from click.shell_completion import get_completion_class
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.installations import REPOSITORY
-from collwise.studies.cli.commands import CommandGroup
-from collwise.studies.cli.declare import argument, command, option
+from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup
+from collwise.studies.cli.declare import NamedChoice, argument, command, option
 
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own
+_SHELLS = ("bash", "zsh", "fish")
+_HIDDEN = ("api", "cli", "figures", "reports", "__*__*", "*.pyc")
+"""What is no notebook among the studies, so that JupyterLab shows notebooks and papers alone."""
 
 
 @command("test -q tests/platforms", context_settings={"ignore_unknown_options": True})
@@ -90,7 +94,7 @@ def studio(
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
     click.echo(f"JupyterLab listens on http://{_LOOPBACK}:{port}/lab?token={token}")
     sys.stdout.flush()
-    os.chdir(REPOSITORY / "studies" / "papers")
+    os.chdir(REPOSITORY / "studies")
     command = [
         sys.executable,
         "-P",
@@ -99,6 +103,7 @@ def studio(
         f"--ip={_LOOPBACK}",
         f"--port={port}",
         "--ServerApp.port_retries=0",
+        f"--ContentsManager.hide_globs={list(_HIDDEN)}",
     ]
     command += ["--allow-root"] * (os.geteuid() == 0) + ["--no-browser"] * (not browser)
     # Other users of the machine can read a command line, and not an environment.
@@ -128,6 +133,20 @@ def _free_port(asked: int | None) -> int:
     if asked is not None:
         raise UsageError(f"--port: cannot listen on port {asked}: {reason}; give another one, or none for a free one")
     raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one: --port NUMBER")
+
+
+@command("completion bash")
+def completion(shell: str = argument(NamedChoice("shell", _SHELLS))) -> None:
+    """Prints a script by which SHELL completes commands, options, platforms, collectives and algorithms.
+
+    bash: put eval "$(/path/to/collwise completion bash)" into ~/.bashrc.
+    zsh: put the same with zsh into ~/.zshrc, after compinit; collwise must be on the PATH.
+    fish: collwise completion fish > ~/.config/fish/completions/collwise.fish; collwise must be on the PATH.
+    """
+    root = click.get_current_context().find_root()
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(root.command, {}, str(root.info_name), COMPLETION_VARIABLE).source())
 
 
 @command("help simulate", "help")

@@ -16,7 +16,7 @@ from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Timing
 from collwise.studies.cli import options, target_options
-from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, command, option
+from collwise.studies.cli.declare import ALGORITHMS, COUNTS, NEW_FILE, command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
@@ -30,7 +30,7 @@ def measure(
     where: TargetOptions = TARGET,
     collective: str = options.COLLECTIVE,
     algorithms: Sequence[str] | None = option(
-        "Algorithms, names by commas, or all. Default: all that can be chosen.", NAMES
+        "Algorithms, names by commas, or all. Default: all that can be chosen.", ALGORITHMS
     ),
     procs: Sequence[int] = option("Process counts: 2,4.", COUNTS, required=True),
     sizes: Sequence[int] | None = options.SIZES,

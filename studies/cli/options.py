@@ -32,7 +32,11 @@ _PLACEMENT = option(
 )
 
 
-def _placed(platform: HostPlatform | None, placement: str) -> HostPlatform | None:
+def _placed(platform: HostPlatform | declare.Unknown | None, placement: str) -> HostPlatform | declare.Unknown | None:
+    if isinstance(platform, declare.Unknown):
+        if placement != "block":
+            raise platform.problem
+        return platform
     if platform is None and placement != "block":
         raise UsageError("--placement needs --platform")
     return None if platform is None else placed(platform, placement)
@@ -43,12 +47,12 @@ def placed_platform(platform: Any = PLATFORM) -> Any:
     return group(_placed, platform=platform, placement=_PLACEMENT)
 
 
-COLLECTIVE = option("A name (see 'collwise algorithms').", required=True)
+COLLECTIVE = option("A name (see 'collwise algorithms').", declare.COLLECTIVE, required=True)
 COLLECTIVES = option(
     "Names by commas (see 'collwise algorithms'), or all.", declare.COLLECTIVES, names="--collective", required=True
 )
 SIZES = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", declare.SIZES)
-ALGORITHMS = option("Algorithms, names by commas. Default: all that can be chosen.", declare.NAMES)
+ALGORITHMS = option("Algorithms, names by commas. Default: all that can be chosen.", declare.ALGORITHMS)
 MODEL = option(
     "One of the models in the file. Default: the one that it was made for.",
     NamedChoice("model", MODEL_NAMES),
@@ -79,13 +83,18 @@ class SimulationOptions:
         return arguments.session(self.store, self.engine, self.simgrid, self.jobs, sweep_progress)
 
 
-SIMULATION = group(
-    SimulationOptions,
-    store=STORE,
-    engine=option("The program that simulates.", NamedChoice("engine", ENGINES), "smpi"),
-    simgrid=SIMGRID,
-    jobs=option("The number of simultaneous simulations. Default: the number of cores.", click.IntRange(1)),
-)
+def simulation(engine: str = "smpi") -> Any:
+    """--store, --engine, --simgrid and --jobs, as SimulationOptions; `engine` is the default one."""
+    return group(
+        SimulationOptions,
+        store=STORE,
+        engine=option("The program that simulates.", NamedChoice("engine", ENGINES), engine),
+        simgrid=SIMGRID,
+        jobs=option("The number of simultaneous simulations. Default: the number of cores.", click.IntRange(1)),
+    )
+
+
+SIMULATION = simulation()
 
 
 def segments(default: str | None, about: str = "", default_text: str = "") -> Any:

@@ -14,7 +14,7 @@ from collwise.common.errors import UsageError, note, warn
 from collwise.common.units import format_seconds, format_size
 from collwise.models.piecewise import Array
 from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import COUNTS, NAMES, PATH, SIZES, command, flag, option
+from collwise.studies.cli.declare import ALGORITHMS, COLLECTIVE, COUNTS, PATH, SIZES, command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import sizes_of
 
@@ -31,11 +31,11 @@ def _pair(text: str) -> tuple[int, int]:
 @command("predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1")
 def predict(
     parameters: Path = option("A file that 'collwise fit' wrote.", PATH, required=True),
-    collective: str | None = option("A name (see 'collwise algorithms')."),
+    collective: str | None = option("A name (see 'collwise algorithms').", COLLECTIVE),
     pair: tuple[int, int] | None = option(
         "A message from process I to J instead of a collective.", declare.Parsed("pair", _pair), metavar="I,J"
     ),
-    algorithms: Sequence[str] | None = option("Names by commas, or all.", NAMES),
+    algorithms: Sequence[str] | None = option("Names by commas, or all.", ALGORITHMS),
     procs: Sequence[int] | None = option("Process counts: 50,80,90 or 2:1000:+1.", COUNTS),
     sizes: Sequence[int] | None = option("Message sizes: 8KiB:4MiB:x2. Default: the paper's.", SIZES),
     segments: Sequence[int] | None = options.segments(None, default_text="that of the fit, or 0"),

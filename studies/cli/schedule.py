@@ -14,7 +14,7 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.timing import Case
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import NEW_FILE, SIZES, command, option
+from collwise.studies.cli.declare import ALGORITHM, NEW_FILE, SIZES, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import SEGMENT_BYTES
 
@@ -28,7 +28,7 @@ _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for i
 def schedule(
     platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
-    algorithm: str = option("The algorithm's name (see 'collwise algorithms').", required=True),
+    algorithm: str = option("The algorithm's name (see 'collwise algorithms').", ALGORITHM, required=True),
     procs: int = option("The process count.", click.IntRange(2), required=True),
     size: tuple[int, ...] = option("The message size.", SIZES, required=True),
     segment: tuple[int, ...] | None = option("The segment size; 0: unsegmented. Default: 8 KiB.", SIZES),

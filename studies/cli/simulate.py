@@ -14,7 +14,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COUNTS, NAMES, command, group, option
+from collwise.studies.cli.declare import ALGORITHMS, COUNTS, command, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
@@ -27,7 +27,7 @@ def simulate(
     platform: HostPlatform = options.placed_platform(),
     collectives: Sequence[str] = options.COLLECTIVES,
     algorithms: Sequence[str] | None = option(
-        "Algorithms of one collective, names by commas. Default: all that can be chosen.", NAMES
+        "Algorithms of one collective, names by commas. Default: all that can be chosen.", ALGORITHMS
     ),
     procs: Sequence[int] = option("Process counts: 50,80,90 or 10:90:+10.", COUNTS, required=True),
     others: dict[str, Any] = group(

@@ -17,16 +17,18 @@ from collwise.studies.cli.output import print_json
 def study(
     name: str = argument(),
     output: Path | None = option("Folder. Default: results/NAME", PATH, names="-o --output"),
-    quick: bool = flag("Simulate fewer points if all of them take many minutes (pjesivac2007)."),
+    quick: bool = flag("Simulate fewer points if all of them take many minutes (luo2020, pjesivac2007)."),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Runs the study NAME: executes its notebook in a fresh Jupyter kernel.
 
     \b
+    luo2020       Luo et al. 2020 (HAN): hierarchical collectives, their tasks and tuning (some 20 minutes)
     nuriyev2021   Nuriyev & Lastovetsky 2021 against its own data and simulation
     oflynn2009    O'Flynn 2009: models of a heterogeneous cluster, LMO among them
     pjesivac2007  Pješivac-Grbović et al. 2007: table, figures and claims (some 20 minutes on two cores)
+    whatif        another bandwidth for Gros: what changes, from where on and why, with sliders
 
     Writes NAME.md with the narrative, tables and figures (PNG), NAME.json with the results, and the executed notebook
     NAME.ipynb.

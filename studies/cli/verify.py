@@ -11,7 +11,7 @@ from rich.console import Console
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, flag, named_choices, option
+from collwise.studies.cli.declare import COLLECTIVE, command, flag, named_choices, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.correctness.verification import PROCS as ENGINES
 from collwise.validation.correctness.verification import verify as run_verification
@@ -22,7 +22,7 @@ def verify(
     libraries: Sequence[str] = option(
         "Names by commas.", named_choices("MPI library", ENGINES), ",".join(ENGINES), names="--library"
     ),
-    collective: str | None = option("Only this one."),
+    collective: str | None = option("Only this one.", COLLECTIVE),
     algorithm: str | None = option("Only this one."),
     quick: bool = flag("Run fewer process counts and cases."),
     simgrid: str | None = options.SIMGRID,

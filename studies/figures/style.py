@@ -20,6 +20,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 
@@ -35,6 +36,15 @@ plt.rcParams |= {
     "figure.constrained_layout.use": True,
     "savefig.dpi": 150,
 }
+
+
+def algorithm_style(collective: str, algorithm: str) -> tuple[str, str]:
+    """The colour and the marker of an algorithm, by its place in the catalogue: the same in every figure.
+
+    A tenth algorithm further on has the same colour and another marker.
+    """
+    number = list(Catalogue.load().collective(collective).algorithms).index(algorithm)
+    return PALETTE[number % len(PALETTE)], MARKERS[(number + number // len(PALETTE)) % len(MARKERS)]
 
 
 def save(figure: Figure, path: Path) -> Path:

@@ -30,8 +30,10 @@ OnCell = Callable[[str, float], None]
 
 
 def known_studies() -> dict[str, Path]:
-    """The notebook of every study by name: papers/NAME/NAME.py."""
-    found = {folder.name: folder / f"{folder.name}.py" for folder in sorted(Path(__file__).parent.iterdir())}
+    """The notebook of every study by name: papers/NAME/NAME.py, and notebooks/NAME.py."""
+    papers = Path(__file__).parent
+    found = {folder.name: folder / f"{folder.name}.py" for folder in sorted(papers.iterdir())}
+    found |= {path.stem: path for path in sorted((papers.parent / "notebooks").glob("[a-z]*.py"))}
     return {name: notebook for name, notebook in found.items() if notebook.is_file()}
 
 

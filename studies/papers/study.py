@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +43,9 @@ class Study:
         self._simulation = SimulationOptions(**given | {"store": Path(given["store"])})
         self._conclusions: list[str] = []
 
-    def context(self) -> AbstractContextManager[SimulationContext]:
-        """The context of the study's simulations, with its store open."""
-        return self._simulation.context()
+    def context(self, engine: str | None = None) -> AbstractContextManager[SimulationContext]:
+        """The context of the study's simulations, with its store open; `engine` instead of the one asked for."""
+        return replace(self._simulation, engine=engine or self._simulation.engine).context()
 
     def text(self, markdown: str) -> None:
         """Shows a paragraph."""

@@ -43,9 +43,9 @@ static void fill_routes(routes *filled, int groups) {
     filled->first[groups * groups] = count;
 }
 
-/* Plays a schedule where nodes have `per_node` processes; the buffers hold two packets. Returns the time, or nan if
- * that failed. */
-static double play(const schedule *made, int per_node, network_kind kind, schedule_protocol protocol) {
+/* Plays a schedule where nodes have `per_node` processes; the buffers hold two packets. Playing it again must have
+ * the same result, and so must playing it on two equal models in one pass. */
+static schedule_result play(const schedule *made, int per_node, network_kind kind, schedule_protocol protocol) {
     size_t sizes = made->size_count;
     int nodes = (made->procs + per_node - 1) / per_node, groups = (nodes + GROUP - 1) / GROUP;
     int32_t node_of[MOST_PROCS], class_of[MOST_PROCS] = {0}, group_of[MOST_PROCS];
@@ -105,9 +105,16 @@ static double play(const schedule *made, int per_node, network_kind kind, schedu
         network.retransmission_seconds = 0.01;
         network.initial_window_packets = 4;
     }
-    schedule_result result = schedule_play(made, &network, 0, NULL, NULL, NULL);
-    if (result.failed) {
-        fprintf(stderr, "%s\n", result.problem);
+    const schedule_network *twice[] = {&network, &network};
+    schedule_result result = schedule_play(made, &network, 0, NULL, NULL, NULL), others[2];
+    int sets = kind == MODEL ? 2 : 1;
+    schedule_play_many(made, twice, (size_t)sets, 0, NULL, others);
+    for (int i = 0; i < sets; i++) {
+        if (strcmp(others[i].problem, result.problem) != 0 || others[i].seconds != result.seconds) {
+            fprintf(stderr, "%.17g s %s, then %.17g s %s\n", result.seconds, result.problem, others[i].seconds,
+                    others[i].problem);
+            result = (schedule_result){.failed = 1, .problem = "another result"};
+        }
     }
     free(protocols);
     free(nothing);
@@ -117,7 +124,7 @@ static double play(const schedule *made, int per_node, network_kind kind, schedu
     free(load);
     free(links);
     free(factor);
-    return result.failed ? NAN : result.seconds;
+    return result;
 }
 
 /* Algorithms by node are recorded on nodes of 4 processes, by turns. */
@@ -145,10 +152,11 @@ static int check(const collwise_algorithm *algorithm, int procs) {
     for (int per_node = 1; per_node <= 3; per_node++) {
         for (network_kind kind = MODEL; kind < KINDS; kind++) {
             for (schedule_protocol protocol = SCHEDULE_EAGER; protocol <= SCHEDULE_DEFERRED; protocol++) {
-                double seconds = play(made, per_node, kind, protocol);
-                if (!(seconds >= 0 && (procs == 1 || seconds > 0)) || seconds != play(made, per_node, kind, protocol)) {
-                    fprintf(stderr, "%s %s, P = %d, %d on a node, kind %d, protocol %d: %g s\n", algorithm->collective,
-                            algorithm->name, procs, per_node, (int)kind, (int)protocol, seconds);
+                schedule_result result = play(made, per_node, kind, protocol);
+                if (result.failed || !(result.seconds >= 0 && (procs == 1 || result.seconds > 0))) {
+                    fprintf(stderr, "%s %s, P = %d, %d on a node, kind %d, protocol %d: %g s %s\n",
+                            algorithm->collective, algorithm->name, procs, per_node, (int)kind, (int)protocol,
+                            result.seconds, result.problem);
                     failures++;
                 }
             }
@@ -179,8 +187,83 @@ static int check_refusals(void) {
     return failures;
 }
 
+static int rank_in(MPI_Comm comm) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+static void wait_for_ever(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,
+                          collwise_parameters with) {
+    (void)op, (void)with;
+    MPI_Recv(data, (int)elements, MPI_BYTE, 1 - rank_in(comm), 0, comm, MPI_STATUS_IGNORE);
+    MPI_Send(data, (int)elements, MPI_BYTE, 1 - rank_in(comm), 0, comm);
+}
+
+static void send_without_receive(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,
+                                 collwise_parameters with) {
+    (void)op, (void)with;
+    if (rank_in(comm) == 0) {
+        MPI_Send(data, (int)elements, MPI_BYTE, 1, 0, comm);
+    }
+}
+
+static void send_twice(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,
+                       collwise_parameters with) {
+    (void)op, (void)with;
+    if (rank_in(comm) == 0) {
+        MPI_Send(data, (int)elements, MPI_BYTE, 1, 0, comm);
+        MPI_Send(data, (int)elements, MPI_BYTE, 1, 0, comm);
+    } else {
+        MPI_Recv(data, (int)elements, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+    }
+}
+
+static void receive_less(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,
+                         collwise_parameters with) {
+    (void)op, (void)with;
+    if (rank_in(comm) == 0) {
+        MPI_Send(data, (int)elements, MPI_BYTE, 1, 0, comm);
+    } else {
+        MPI_Recv(data, (int)elements - 1, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+    }
+}
+
+/* What cannot be played is reported on every network, for the same reason. */
+static int check_failures(void) {
+    static const struct {
+        collwise_allreduce_function *function;
+        const char *problem;
+    } wrong[] = {{wait_for_ever, "wait for ever"},
+                 {send_without_receive, "has no counterpart"},
+                 {send_twice, "has no counterpart"},
+                 {receive_less, "of which process 1 receives"}};
+    int failures = 0;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        collwise_algorithm algorithm = {
+            .kind = COLLWISE_ALLREDUCE, .collective = "allreduce", .name = "", .allreduce = wrong[i].function};
+        schedule_case wanted = {.experiment = "collective",
+                                .collective = "allreduce",
+                                .algorithm = "",
+                                .procs = 2,
+                                .message_bytes = MESSAGE_BYTES};
+        char problem[200] = "";
+        schedule *made = schedule_record_algorithm(&wanted, &algorithm, problem, sizeof problem);
+        for (network_kind kind = MODEL; made != NULL && kind <= OVER_PORTS; kind++) {
+            schedule_result result = play(made, 1, kind, SCHEDULE_EAGER);
+            if (!result.failed || strstr(result.problem, wrong[i].problem) == NULL) {
+                fprintf(stderr, "wrong algorithm %zu, kind %d: %s\n", i, (int)kind, result.problem);
+                failures++;
+            }
+        }
+        failures += made == NULL;
+        schedule_free(made);
+    }
+    return failures;
+}
+
 int main(void) {
-    int failures = check_refusals();
+    int failures = check_refusals() + check_failures();
     for (const collwise_algorithm *algorithm = collwise_registry; algorithm->collective != NULL; algorithm++) {
         for (int procs = 1; procs <= MOST_PROCS; procs++) {
             failures += collwise_procs_objection(algorithm, procs) == NULL ? check(algorithm, procs) : 0;

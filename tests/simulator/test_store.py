@@ -306,3 +306,52 @@ def test_a_store_that_goes_away_is_told_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="cannot be used") as caught:
             store.add(CONFIGURATION, [timing(10_000)])
     assert str(store.path) in str(caught.value)
+
+
+def test_configurations_are_listed_with_what_they_hold(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add(CONFIGURATION, [timing(1), replace(timing(2), error="broken")])
+        store.add(OTHER, [replace(timing(3), case=Case("gather", "linear", 4, 3))])
+        first, second = store.configurations()
+    assert (first.configuration, first.rows, first.failed, first.collectives) == (CONFIGURATION, 2, 1, ("bcast",))
+    assert (second.configuration, second.rows, second.failed, second.collectives) == (OTHER, 1, 0, ("gather",))
+    assert first.key == CONFIGURATION.key
+    assert first.first_made <= first.last_made
+
+
+def test_pruning_deletes_what_was_named_and_configurations_without_rows(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add(CONFIGURATION, [timing(size) for size in range(5)])
+        store.add(OTHER, [timing(7)])
+        assert store.prune([CONFIGURATION.key], "2000-01-01 00:00:00") == 0
+        assert [one.rows for one in store.configurations()] == [5, 1]
+        assert store.prune([CONFIGURATION.key], "2999-01-01 00:00:00") == 5
+        assert [one.configuration for one in store.configurations()] == [OTHER]
+        assert store.prune(["not there"]) == 0
+        assert store.prune([OTHER.key]) == 1
+        assert (store.configurations(), list(store.rows())) == ([], [])
+        store.add(OTHER, [timing(7)])
+        assert len(store.timings(OTHER)) == 1
+
+
+def test_a_pruning_that_cannot_be_finished_deletes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.add(CONFIGURATION, [timing(size) for size in range(5)])
+        store.add(OTHER, [timing(7)])
+    other = sqlite3.connect(path)
+    other.execute(
+        "create trigger keep before delete on timings when old.message_bytes = 7 begin select raise(abort, 'kept'); end"
+    )
+    other.commit()
+    with Store(path) as store:
+        with pytest.raises(UsageError, match="kept"):
+            store.prune([CONFIGURATION.key, OTHER.key])
+        assert [one.rows for one in store.configurations()] == [5, 1]
+
+
+def test_rows_have_one_of_several_values(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add(CONFIGURATION, [timing(size) for size in range(5)])
+        found = store.rows(message_bytes=(1, 3, 9), platform="grisou")
+        assert [row["message_bytes"] for row in found] == [1, 3]

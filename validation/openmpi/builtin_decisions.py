@@ -1,4 +1,4 @@
-"""Open MPI's built-in decisions for broadcast and gather, by which it runs untuned."""
+"""Open MPI's built-in decisions for broadcast, gather and allreduce, by which it runs untuned."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ _SMALL_BLOCK_BYTES = 1024
 _LARGE_COMMUNICATOR = 60
 _SMALL_COMMUNICATOR = 10
 
+# Thresholds of the allreduce decision of Open MPI up to 4.0 (coll_tuned_decision_fixed.c).
+_DOUBLED_BYTES = 10000
+_RING_SEGMENT_BYTES = 1 << 20
+
+DECIDED = ("bcast", "gather")
+"""The collectives whose decision is here."""
+
 
 def decide(collective: str, procs: int, message_bytes: int) -> Choice:
     """The choice that Open MPI 3.1 makes untuned, with its own segment sizes, by the catalogue's names.
@@ -31,7 +38,18 @@ def decide(collective: str, procs: int, message_bytes: int) -> Choice:
         return _decide_bcast(procs, message_bytes)
     if collective == "gather":
         return _decide_gather(procs, message_bytes)
-    raise UsageError(f"no fixed decision of Open MPI for collective '{collective}'; valid: bcast, gather")
+    raise UsageError(f"no fixed decision of Open MPI for collective '{collective}'; valid: {', '.join(DECIDED)}")
+
+
+def decide_allreduce(procs: int, message_bytes: int, element_bytes: int = 4) -> Choice:
+    """The choice that Open MPI 4.0 makes untuned for an operation that commutes; 4 bytes are a float's."""
+    if message_bytes < _DOUBLED_BYTES:
+        return Choice("recursive_doubling")
+    if message_bytes // element_bytes <= procs:
+        return Choice("non_overlapping")
+    if message_bytes <= procs * _RING_SEGMENT_BYTES:
+        return Choice("ring")
+    return Choice("segmented_ring", _RING_SEGMENT_BYTES)
 
 
 def decide_as_listed(collective: str, procs: int, message_bytes: int) -> str:

@@ -1,13 +1,15 @@
-"""Decision consumers: Open MPI, which follows its dynamic rules, and libcollwise, which follows a table of its own.
+"""Decision consumers: Open MPI and other MPI libraries, which follow rules of theirs, and libcollwise with its table.
 
 What each can be asked for, and by what it looks a call up. The facts about Open MPI come from its component `tuned`
-(coll_tuned_decision_dynamic.c and coll_tuned_COLLECTIVE_decision.c), by version.
+(coll_tuned_decision_dynamic.c and coll_tuned_COLLECTIVE_decision.c), by version; docs/exports.md has the sources of
+those about other libraries.
 """
 
 from __future__ import annotations
 
-from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.algorithms.catalogue import LIBRARIES, Algorithm, Catalogue
 from collwise.common.errors import UsageError, unknown_name
+from collwise.validation.selection.choice import Choice
 
 
 def _versions() -> tuple[str, ...]:
@@ -18,6 +20,9 @@ def _versions() -> tuple[str, ...]:
 OPENMPI_VERSIONS = _versions()
 OPENMPI, COLLWISE = "openmpi", "collwise"
 CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in OPENMPI_VERSIONS))
+"""Those that every table of `report` and `demo` is made for."""
+SMPI = "smpi"
+ALL_CONSUMERS = (*CONSUMERS, *LIBRARIES, SMPI)
 
 # Open MPI 4.0 compares datatype size times processes and ignores the count (mended by its pull requests 7758, 8048);
 # for scans all versions do.
@@ -35,6 +40,20 @@ only.
 # The classic rules file has no field for their parameter: linear_sync's limit of requests is then none.
 _PARAMETER_NOT_IN_RULES = {("alltoall", "linear_sync")}
 _SIZE_NOT_KNOWN_TO_ALL = ("gatherv", "scatterv", "alltoallv")
+# Collectives for which a library has one algorithm or no size that every process knows.
+_WITHOUT_SIZES = {
+    "mpich": (*_SIZE_NOT_KNOWN_TO_ALL, "gather", "scatter", "scan", "exscan", "barrier"),
+    "intel": (*_SIZE_NOT_KNOWN_TO_ALL, "barrier"),
+    "mvapich2": (*_SIZE_NOT_KNOWN_TO_ALL, "barrier"),
+    "ucc": (*_SIZE_NOT_KNOWN_TO_ALL, "barrier"),
+}
+# SMPI's versions of these choose their segments by call.
+_SMPI_SEGMENTS_BY_CALL = (
+    *(("bcast", "chain"), ("gather", "linear_sync")),
+    *(("reduce", name) for name in ("chain", "pipeline", "binomial")),
+)
+# UCC's trees have the radix that an option gives them for all calls; docs/exports.md says which.
+_RADIX = {("ucc", "bcast", "knomial"): 4, ("ucc", "reduce", "knomial"): 4}
 
 
 def series(openmpi_version: str) -> str:
@@ -52,10 +71,31 @@ def openmpi_version(consumer: str) -> str | None:
 
 def can_run(consumer: str, algorithm: Algorithm) -> bool:
     """Whether a decision can ask the consumer for the algorithm."""
+    if consumer == SMPI:
+        return bool(algorithm.smpi) and (algorithm.collective, algorithm.name) not in _SMPI_SEGMENTS_BY_CALL
+    if consumer in LIBRARIES:
+        return bool(algorithm.name_in(consumer))
     version = openmpi_version(consumer)
     if version is None:
         return True
     return version in algorithm.openmpi and (algorithm.collective, algorithm.name) not in _PARAMETER_NOT_IN_RULES
+
+
+def segments_for(consumer: str | None, segments: tuple[int, ...]) -> tuple[int, ...]:
+    """The segment sizes that choices for a consumer may have: those asked for, or 0 where it has no segments."""
+    return (0,) if consumer in LIBRARIES else segments
+
+
+def can_say(consumer: str, collective: str, choice: Choice) -> bool:
+    """Whether a decision can ask one of LIBRARIES or SMPI for an algorithm with the parameters of a choice."""
+    algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
+    if not can_run(consumer, algorithm) or choice.limit_bytes:
+        return False
+    if consumer == SMPI:
+        same_count = choice.fanout in (0, algorithm.default_count)
+        return same_count and choice.segment_bytes == algorithm.smpi_segment_bytes
+    radix = _RADIX.get((consumer, collective, choice.algorithm), algorithm.default_count)
+    return choice.segment_bytes == 0 and (choice.fanout or algorithm.default_count) == radix
 
 
 def algorithms_for(collective: str, *consumers: str, by_node: bool = False) -> tuple[str, ...]:
@@ -73,9 +113,11 @@ def algorithms_for(collective: str, *consumers: str, by_node: bool = False) -> t
 
 def sees_sizes(consumer: str, collective: str) -> bool:
     """Whether the consumer distinguishes messages of different sizes when it looks a call up."""
+    if consumer == SMPI:
+        return False
     version = openmpi_version(consumer)
     if version is None:
-        return collective not in _SIZE_NOT_KNOWN_TO_ALL
+        return collective not in _WITHOUT_SIZES.get(consumer, _SIZE_NOT_KNOWN_TO_ALL)
     ignored = (collective, series(version)) in _COUNT_IGNORED
     return not ignored and Catalogue.load().collective(collective).openmpi_message != "none"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import bisect
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,47 @@ _MAKE_ONE = "make one with: collwise select -o FILE"
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """The seconds of every candidate at the points that a table was made from: by candidate, process count and size.
+
+    They are nan where a candidate does not run or has no time. `filled` marks points of candidates (indices) whose time
+    is not measured but `filled_by` another source.
+    """
+
+    choices: tuple[Choice, ...]
+    procs: tuple[int, ...]
+    message_bytes: tuple[int, ...]
+    seconds: tuple[tuple[tuple[float, ...], ...], ...]
+    filled: frozenset[tuple[int, int, int]] = frozenset()
+    filled_by: str = ""
+
+    def at(self, procs: int, message_bytes: int) -> dict[Choice, float]:
+        """The candidates' seconds at the point that a row from P and m on starts at; those that have a time there.
+
+        Where P or m is not among the points, the next lower one counts, else the first one.
+        """
+        i, j = _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
+        found = {choice: times[i][j] for choice, times in zip(self.choices, self.seconds, strict=True)}
+        return {choice: seconds for choice, seconds in found.items() if not math.isnan(seconds)}
+
+    def is_filled(self, choice: Choice, procs: int, message_bytes: int) -> bool:
+        """Whether a choice's time at a point comes from another source."""
+        if choice not in self.choices or procs not in self.procs or message_bytes not in self.message_bytes:
+            return False
+        place = (self.choices.index(choice), self.procs.index(procs), self.message_bytes.index(message_bytes))
+        return place in self.filled
+
+
+def _at_or_below(values: Sequence[int], wanted: int) -> int:
+    return max(bisect.bisect_right(values, wanted) - 1, 0)
+
+
+@dataclass(frozen=True)
 class DecisionTable:
     """The choices to run: for each process count, ascending, its row. `made_by` is a model or what simulated.
 
     A point between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where
-    a row is empty.
+    a row is empty. `evidence` has the times that decided, if they are known.
     """
 
     collective: str
@@ -33,6 +70,7 @@ class DecisionTable:
     processes_per_node: int
     made_by: str
     rules: Mapping[int, Row]
+    evidence: Evidence | None = field(default=None, compare=False)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -51,6 +89,15 @@ class DecisionTable:
         if not below:
             raise UsageError(f"the decision table has no entry for {message_bytes} bytes")
         return below[-1]
+
+    def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
+        """Whether the choice for P from one size up to another has times there that fill gaps."""
+        known = self.evidence
+        return known is not None and any(
+            known.is_filled(self.choose(procs, size), procs, size)
+            for size in known.message_bytes
+            if start <= size and (end is None or size < end)
+        )
 
 
 def check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
@@ -77,9 +124,51 @@ def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
                 str(p): [{"from_bytes": start, **vars(choice)} for start, choice in row]
                 for p, row in table.rules.items()
             },
+            **({} if table.evidence is None else {"times": _evidence_document(table.evidence)}),
         }
         for table in tables
     ]
+
+
+def _evidence_document(evidence: Evidence) -> dict[str, Any]:
+    """Seconds to four digits, and null where there is none; gaps that were filled as [choice, P, m]."""
+    return {
+        "choices": [vars(choice) for choice in evidence.choices],
+        "procs": list(evidence.procs),
+        "message_bytes": list(evidence.message_bytes),
+        "seconds": [
+            [[None if math.isnan(one) else float(f"{one:.4g}") for one in row] for row in times]
+            for times in evidence.seconds
+        ],
+        **(
+            {
+                "gaps_filled_by": evidence.filled_by,
+                "gaps_filled": [
+                    [choice, evidence.procs[i], evidence.message_bytes[j]] for choice, i, j in sorted(evidence.filled)
+                ],
+            }
+            if evidence.filled
+            else {}
+        ),
+    }
+
+
+def _evidence_from(document: Mapping[str, Any]) -> Evidence:
+    procs, sizes = tuple(map(int, document["procs"])), tuple(map(int, document["message_bytes"]))
+    choices = tuple(_choice(one) for one in document["choices"])
+    seconds = tuple(
+        tuple(tuple(math.nan if one is None else float(one) for one in row) for row in times)
+        for times in document["seconds"]
+    )
+    shapes = [len(seconds) == len(choices), all(len(times) == len(procs) for times in seconds)]
+    if not (all(shapes) and procs and sizes and all(len(row) == len(sizes) for times in seconds for row in times)):
+        raise ValueError("its times do not fit its process counts and sizes")
+    filled = frozenset((index, procs.index(p), sizes.index(m)) for index, p, m in document.get("gaps_filled", ()))
+    return Evidence(choices, procs, sizes, seconds, filled, document.get("gaps_filled_by", ""))
+
+
+def _choice(step: Mapping[str, Any]) -> Choice:
+    return Choice(*(step[name] for name in ("algorithm", "segment_bytes", "fanout", "limit_bytes")))
 
 
 def decisions_from(path: Path) -> list[DecisionTable]:
@@ -96,18 +185,10 @@ def decisions_from(path: Path) -> list[DecisionTable]:
 
 
 def _table(entry: Mapping[str, Any]) -> DecisionTable:
-    rules = {
-        int(p): tuple(
-            (
-                step["from_bytes"],
-                Choice(*(step[name] for name in ("algorithm", "segment_bytes", "fanout", "limit_bytes"))),
-            )
-            for step in row
-        )
-        for p, row in entry["rules"].items()
-    }
+    rules = {int(p): tuple((step["from_bytes"], _choice(step)) for step in row) for p, row in entry["rules"].items()}
     if not rules:
         raise ValueError("no process counts")
+    evidence = _evidence_from(entry["times"]) if "times" in entry else None
     return DecisionTable(
-        entry["collective"], entry["platform"], int(entry["processes_per_node"]), entry["made_by"], rules
+        entry["collective"], entry["platform"], int(entry["processes_per_node"]), entry["made_by"], rules, evidence
     )

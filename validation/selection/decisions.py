@@ -1,8 +1,9 @@
-"""Makes decision tables, from a model or from simulation."""
+"""Makes decision tables, from a model, from simulation or from times with confidence intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +12,14 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.models.registry import MODELS
-from collwise.models.switch_points import Standings, Times, good_enough, switch_points
+from collwise.models.switch_points import TIE, Standings, Times, good_enough, switch_points
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, Row
+from collwise.validation.selection.decision_table import DecisionTable, Evidence, Row
 from collwise.validation.selection.fewest_rows import fewest_rows
 from collwise.validation.selection.predictions import (
     covered_by_model,
@@ -27,6 +28,9 @@ from collwise.validation.selection.predictions import (
     simulated_seconds,
 )
 from collwise.validation.selection.slowdown import slowdown
+
+TIE_LIMIT = 0.1
+"""The slowdown by mean times that a tie may have, since a wide interval is no evidence that a choice is good."""
 
 # Standings at some P, for some of a grid's candidates by index.
 _StandingsOf = Callable[[Sequence[int], Sequence[int]], Mapping[int, Standings]]
@@ -50,8 +54,11 @@ def select_by_model(
         standings = _sampled(grid, predicted_seconds(model, grid), one_choice, tolerance)
     else:
         standings = _exact(model, grid, tolerance)
+    rules = _rules(grid, standings)
+    shown = replace(grid, procs=tuple(p for p in grid.procs if p in rules) or grid.procs[:1])
+    evidence = evidence_of(shown, predicted_seconds(model, shown))
     return DecisionTable(
-        grid.collective, model.platform, grid.processes_per_node, f"model {model.name}", _rules(grid, standings)
+        grid.collective, model.platform, grid.processes_per_node, f"model {model.name}", rules, evidence
     )
 
 
@@ -62,8 +69,85 @@ def select_by_simulation(
 
     The sweep holds at least the grid's cases.
     """
-    rules = _rules(grid, _sampled(grid, simulated_seconds(grid, sweep), one_choice, tolerance))
-    return DecisionTable(grid.collective, platform.name, grid.processes_per_node, sweep.configuration.maker, rules)
+    seconds = simulated_seconds(grid, sweep)
+    rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
+    maker, evidence = sweep.configuration.maker, evidence_of(grid, seconds)
+    return DecisionTable(grid.collective, platform.name, grid.processes_per_node, maker, rules, evidence)
+
+
+def select_by_times(
+    grid: CaseGrid,
+    times: IntervalTimes,
+    platform: str,
+    made_by: str,
+    one_choice: bool = False,
+    tolerance: float = 0.0,
+    tie_limit: float = TIE_LIMIT,
+) -> DecisionTable:
+    """Choices by times with confidence intervals, at the points of the grid, in the fewest rows.
+
+    Choices whose interval overlaps that of the fastest one are as good as it is (`tied_seconds`), as are those within
+    the tolerance. Of rows that are equally short, each has the choice with the least mean slowdown over the grid.
+    """
+    tied = tied_seconds(times, tie_limit)
+    with np.errstate(invalid="ignore"):
+        costs = slowdown(times.seconds, best_seconds(times.seconds))
+    known = ~np.isnan(costs)
+    mean = np.where(known, costs, 0.0).sum(axis=(1, 2)) / np.maximum(known.sum(axis=(1, 2)), 1)
+    order = np.argsort(np.where(known.any(axis=(1, 2)), mean, np.inf), kind="stable").tolist()
+    standings = _sampled(grid, tied, one_choice, max(tolerance, TIE))
+    rules = _rules(grid, standings, order)
+    evidence = evidence_of(grid, times.seconds, times.filled, times.filled_by)
+    return DecisionTable(grid.collective, platform, grid.processes_per_node, made_by, rules, evidence)
+
+
+@dataclass(frozen=True)
+class IntervalTimes:
+    """Seconds of a grid's candidates and the half-widths of their confidence intervals, shape (candidates, P, m).
+
+    Seconds are nan where there is no time. A half-width that is not known is 0. `filled` marks the times that come from
+    another source, `filled_by`.
+    """
+
+    seconds: Array
+    half_widths: Array
+    filled: NDArray[np.bool_]
+    filled_by: str = ""
+
+
+def best_seconds(seconds: Array) -> Array:
+    """The least time of all candidates (first axis) at every point; nan where none has one."""
+    least = np.min(np.where(np.isnan(seconds), np.inf, seconds), axis=0)
+    return np.where(np.isfinite(least), least, np.nan)
+
+
+def tied_seconds(times: IntervalTimes, limit: float = TIE_LIMIT) -> Array:
+    """The seconds, with the best time in place of those whose confidence interval overlaps that of the fastest one.
+
+    A time above the best one by more than the share `limit` is no tie, however wide its interval is.
+    """
+    seconds = times.seconds
+    unknown = np.isnan(seconds)
+    fastest_of_all = np.argmin(np.where(unknown, np.inf, seconds), axis=0)[None]
+    best = np.take_along_axis(seconds, fastest_of_all, axis=0)
+    reach = best + np.take_along_axis(times.half_widths, fastest_of_all, axis=0)
+    with np.errstate(invalid="ignore"):
+        overlapping = ~unknown & (seconds - times.half_widths <= reach) & (seconds <= best * (1 + limit))
+    return np.where(overlapping, best, seconds)
+
+
+def evidence_of(
+    grid: CaseGrid, seconds: Array, filled: NDArray[np.bool_] | None = None, filled_by: str = ""
+) -> Evidence:
+    """The times that decide, as a table keeps them; shape (candidates, P, m)."""
+    return Evidence(
+        tuple(grid.candidates.values()),
+        grid.procs,
+        grid.message_bytes,
+        tuple(tuple(map(tuple, times)) for times in seconds.tolist()),
+        frozenset() if filled is None else frozenset((int(a), int(b), int(c)) for a, b, c in np.argwhere(filled)),
+        filled_by,
+    )
 
 
 def simulate_and_select(
@@ -75,11 +159,13 @@ def simulate_and_select(
 ) -> tuple[list[DecisionTable], RunResult]:
     """Simulates what is missing of several grids and makes a table of each; `one_choice` says which have one choice.
 
-    The sweep holds the cases that failed. Raises UsageError for what does not fit on the platform.
+    Of the others the schedule engine leaves out what cannot be chosen. The sweep holds the cases that failed. Raises
+    UsageError for what does not fit on the platform.
     """
     names = ", ".join(grid.collective for grid in grids) if len(grids) <= 3 else f"{len(grids)} collectives"
     cases = [case for grid in grids for case in grid.cases()]
-    sweep = context.simulate(platform, cases, f"{platform.name}: simulating {names}")
+    free = {grid.collective: tolerance for grid in grids if not one_choice(grid.collective)}
+    sweep = replace(context, tolerances=free).simulate(platform, cases, f"{platform.name}: simulating {names}")
     warn_of_free_messages(platform)
     tables = [select_by_simulation(platform, grid, sweep, one_choice(grid.collective), tolerance) for grid in grids]
     return tables, sweep
@@ -140,9 +226,14 @@ def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
     return good if good.any() else complete
 
 
-def _rules(grid: CaseGrid, standings_of: _StandingsOf) -> dict[int, Row]:
-    """Rules for the grid's P, but those without any time. Where no candidate has one, what was chosen below stays."""
+def _rules(grid: CaseGrid, standings_of: _StandingsOf, order: Sequence[int] = ()) -> dict[int, Row]:
+    """Rules for the grid's P, but those without any time. Where no candidate has one, what was chosen below stays.
+
+    Of candidates that make rows equally short, the first one in `order` (indices) is chosen.
+    """
     choices = list(grid.candidates.values())
+    order = order or range(len(choices))
+    rank = {index: place for place, index in enumerate(order)}
     bound = {index for index, algorithm in enumerate(_algorithms(grid)) if algorithm.bound_to_procs}
     always = [index for index in range(len(choices)) if index not in bound]
 
@@ -158,7 +249,8 @@ def _rules(grid: CaseGrid, standings_of: _StandingsOf) -> dict[int, Row]:
         p for p, found in standings.items() if p + 1 not in standings and any(bound & good for _, good in found)
     ]
     standings |= {p + 1: found for p, found in timed(always, followed).items()}
-    return {p: tuple((start, choices[i]) for start, i in row) for p, row in fewest_rows(standings).items()}
+    ranked = {p: [(start, frozenset(rank[i] for i in good)) for start, good in of] for p, of in standings.items()}
+    return {p: tuple((start, choices[order[place]]) for start, place in row) for p, row in fewest_rows(ranked).items()}
 
 
 def _algorithms(grid: CaseGrid) -> list[Algorithm]:

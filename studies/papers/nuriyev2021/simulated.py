@@ -2,31 +2,43 @@
 
 - `fitted_tables`: the paper's tables from parameters fitted in simulation;
 - `picks_over_procs`, `traditional_and_ours`: its figures 6 and 3;
-- `agreement_with_measured_best`: whether the simulated best is the one that the paper measured.
+- `agreement_with_measured_best`: whether the simulated best is the one that the paper measured;
+- `shaheen`: table 8, on a simulated Shaheen II.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from collwise.common.units import format_seconds
 from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
-from collwise.platforms import load
-from collwise.simulator.sweeps.context import SMPI, SMPI_ALGORITHM_1, SimulationContext
-from collwise.studies.papers.nuriyev2021.published_model import segment_seconds
-from collwise.studies.papers.nuriyev2021.tables import INDISTINGUISHABLE_PERCENT, KIB, NEAR_OPTIMAL, PARAMETERS, TABLES
+from collwise.platforms import HostPlatform, Platform, load, load_description
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SMPI_ALGORITHM_1, SimulationContext
+from collwise.studies.papers.nuriyev2021.published_model import ADOPTED, predicted_seconds, segment_seconds
+from collwise.studies.papers.nuriyev2021.tables import (
+    EAGER_LIMIT_BYTES,
+    INDISTINGUISHABLE_PERCENT,
+    KIB,
+    NEAR_OPTIMAL,
+    PARAMETERS,
+    TABLE_8_SHAHEEN,
+    TABLES,
+)
 from collwise.studies.reports.comparison_table import percent
 from collwise.validation.fitting.implementation_aware import FitPlan, fit
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import Comparison, ComparisonResult, compare
 from collwise.validation.selection.defaults import PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.selection.predictions import simulated_seconds
 from collwise.validation.selection.slowdown import slowdown
 
 
@@ -50,6 +62,10 @@ CLUSTERS = (
     ClusterUse("grisou", (50, 80, 90), 90, (40,), 2, tuple(range(10, 91, 10))),
     ClusterUse("gros", (80, 100, 124), 100, (124,), 1, (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 124)),
 )
+# Table 8: one process per CPU of 512 nodes. The article does not say on how many processes it fitted its parameters.
+SHAHEEN = ClusterUse("shaheen-ii", (1024,), 1024, (64,), 2, ())
+# The sizes of table 8 that SMPI simulates in about a minute.
+SHAHEEN_SMPI_BYTES = 328 * KIB
 # The algorithms of the paper, by collective; the catalogue has more.
 PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in MODELS[AS_PRINTED].formulas.items()}
 # The paper's figure 6 does not say its message size. Here are one with few segments and one with many.
@@ -117,6 +133,116 @@ def picks_over_procs(table: FittedTable, context: SimulationContext) -> Comparis
     return result
 
 
+# Table 8.
+
+
+@dataclass(frozen=True)
+class Shaheen:
+    """Table 8 on a simulated Shaheen II: the schedule engine's comparison, and seconds by message size and algorithm.
+
+    `smpi` are SMPI's times of the sizes that it reaches, `eager` those of the schedule engine if segments were eager.
+    """
+
+    table: FittedTable
+    smpi: pd.DataFrame
+    eager: pd.DataFrame
+
+    @property
+    def scheduled(self) -> pd.DataFrame:
+        """Seconds of the schedule engine, by message size and algorithm."""
+        rows = self.table.printed_rows
+        return pd.DataFrame([row.simulated for row in rows], [row.message_bytes for row in rows])
+
+
+def shaheen(context: SimulationContext) -> Shaheen:
+    """Fits the models on some nodes in SMPI, and times the algorithms at the points of table 8 by both engines.
+
+    Raises CollwiseError when an experiment or a case fails.
+    """
+    platform, ppn, names = load_description(SHAHEEN.name), SHAHEEN.processes_per_node, PAPER_ALGORITHMS["bcast"]
+    plan = FitPlan(SHAHEEN.fit_procs, ppn, SEGMENT_BYTES, more_segments=(), broadcasts=names)
+    parameters = fit(platform, plan, context)
+    points = CaseGrid("bcast", SHAHEEN.procs, tuple(TABLE_8_SHAHEEN.message_bytes), ppn, (SEGMENT_BYTES,), names)
+    scheduling = replace(context, engine=SCHEDULE)
+    by_model = {
+        model: compare(platform, points, ImplementationAware(parameters, model), scheduling)
+        for model in (BY_PARTS, AS_PRINTED)
+    }
+    reached = replace(points, message_bytes=tuple(size for size in points.message_bytes if size <= SHAHEEN_SMPI_BYTES))
+    return Shaheen(
+        FittedTable(SHAHEEN, "bcast", parameters, by_model),
+        _seconds(platform, reached, context),
+        _seconds(with_threshold(platform, EAGER_LIMIT_BYTES), points, scheduling),
+    )
+
+
+def both_engines(of: Shaheen) -> pd.DataFrame:
+    """The times for readers: the schedule engine's, with SMPI's behind a slash where it has one."""
+    shown = of.scheduled.map(format_seconds)
+    shown.update(shown.loc[of.smpi.index] + " / " + of.smpi.map(format_seconds))
+    return _by_kib(shown)
+
+
+def engines_apart(of: Shaheen) -> pd.Series:
+    """How far SMPI's times are from the schedule engine's at the points of both (0.1: 10 %)."""
+    return (of.smpi / of.scheduled.loc[of.smpi.index] - 1).abs().stack()
+
+
+def picks_of_models(of: Shaheen) -> pd.DataFrame:
+    """The picks of both models, with their slowdowns in percent, beside the simulated best."""
+    table = of.table
+    shown = {"best": [row.best.choice.algorithm for row in table.printed_rows]} | {
+        title: [f"{row.model.choice.algorithm} ({percent(row.model.slowdown)})" for row in table.by_model[model].rows]
+        for title, model in (("model as printed", AS_PRINTED), ("model by parts", BY_PARTS))
+    }
+    return _by_kib(pd.DataFrame(shown, of.scheduled.index))
+
+
+def _by_kib(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with their message size, the index, as the first column in the paper's KB."""
+    return rows.set_axis(rows.index // KIB, axis=0).rename_axis("m (KB)").reset_index()
+
+
+def printed_picks(of: Shaheen) -> pd.DataFrame:
+    """The slowdowns in percent of every algorithm that a row of table 8 names, against the best.
+
+    They are as measured, by the published formulas, simulated, and simulated with eager segments.
+    """
+    formulas = predicted_seconds(TABLE_8_SHAHEEN, ADOPTED["bcast"], "Gros's")
+    printed = TABLE_8_SHAHEEN.set_index("message_bytes", drop=False)
+    sources = {
+        "by the formulas": formulas.set_axis(printed.index, axis=0),
+        "simulated": of.scheduled,
+        "simulated, eager segments": of.eager,
+    }
+    rows = []
+    for size, row in printed.iterrows():
+        measured = {row.model: row.model_percent, row.openmpi: row.openmpi_percent, row.best: 0}
+        for name, percents in measured.items():
+            found = [100 * float(slowdown(one.loc[size, name], one.loc[size].min())) for one in sources.values()]
+            rows.append((row.kib, name, percents, *found))
+    return pd.DataFrame(rows, columns=["m (KB)", "algorithm", "measured", *sources])
+
+
+def with_threshold(platform: Platform, eager_limit_bytes: int) -> Platform:
+    """The same platform with another rendezvous threshold, and with it whatever else changes there."""
+    calibration = platform.calibration
+    changed: dict[str, Any] = {"eager_limit_bytes": eager_limit_bytes}
+    for name in ("latency_factor", "bandwidth_factor", "ois"):
+        changed[name] = tuple(
+            (eager_limit_bytes if start == calibration.eager_limit_bytes else start, *values)
+            for start, *values in getattr(calibration, name)
+        )
+    return replace(platform, calibration=replace(calibration, **changed))
+
+
+def _seconds(platform: HostPlatform, points: CaseGrid, context: SimulationContext) -> pd.DataFrame:
+    """Simulated seconds of a grid with one P, by message size and algorithm."""
+    sweep = context.simulate(platform, points.cases())
+    sweep.complete()
+    return pd.DataFrame(simulated_seconds(points, sweep)[:, 0].T, points.message_bytes, list(points.candidates))
+
+
 # Slowdowns of picks against the best.
 
 
@@ -166,8 +292,10 @@ def segment_times(tables: Sequence[FittedTable]) -> pd.DataFrame:
 # The simulated best beside the measured one.
 
 
-def agreement_with_measured_best(tables: Sequence[FittedTable]) -> pd.DataFrame:
-    """Every row of tables 2 and 3 beside the simulation of the same point.
+def agreement_with_measured_best(
+    tables: Sequence[FittedTable], printed: Sequence[pd.DataFrame] = TABLES[:4]
+) -> pd.DataFrame:
+    """Every row of the printed tables, by default 2 and 3, beside the simulation of the same point.
 
     `SOURCE_slowdown` is the slowdown of the printed pick against the simulated best; `SOURCE_same_way` says whether the
     pick is near optimal in both or in neither. `best_within_precision` says whether the paper's measurements do not
@@ -176,7 +304,7 @@ def agreement_with_measured_best(tables: Sequence[FittedTable]) -> pd.DataFrame:
     simulated = {
         (table.cluster.name, table.collective, row.message_bytes): row for table in tables for row in table.printed_rows
     }
-    rows = pd.concat(TABLES[:4], ignore_index=True)
+    rows = pd.concat(printed, ignore_index=True)
     points = [simulated[key] for key in zip(rows.cluster, rows.collective, rows.message_bytes, strict=True)]
     rows["simulated_best"] = [point.best.choice.algorithm for point in points]
     rows["same_best"] = rows["best_within_precision"] = rows.simulated_best == rows.best

@@ -76,7 +76,7 @@ TABLE_3_GROS = _printed(3, "gros", "gather", 100, """
     512   binomial      binomial  0  linear_sync   71
     1024  binomial      binomial  0  linear_sync   36
 """)  # fmt: skip
-TABLE_8_SHAHEEN = _printed(8, "shaheen", "bcast", 1024, """
+TABLE_8_SHAHEEN = _printed(8, "shaheen-ii", "bcast", 1024, """
     8     binomial      binomial      0  split_binary  44
     40    binary        binary        0  split_binary  6
     152   split_binary  split_binary  0  split_binary  0
@@ -94,7 +94,7 @@ TABLES = (TABLE_2_GRISOU, TABLE_2_GROS, TABLE_3_GRISOU, TABLE_3_GROS, TABLE_8_SH
 PARAMETERS = {
     (cluster, collective): {name: Hockney(*pairs[column]) for name, pairs in printed.items()}
     for collective, clusters, printed in (
-        ("bcast", ("grisou", "gros", "shaheen"), {
+        ("bcast", ("grisou", "gros", "shaheen-ii"), {
             "linear": ((2.2e-12, 1.8e-8), (1.4e-12, 1.1e-8), (2.6e-12, 2.1e-8)),
             "k_chain": ((5.7e-13, 4.7e-9), (5.4e-13, 4.5e-9), (2.5e-13, 2.1e-9)),
             "chain": ((6.1e-13, 4.9e-9), (4.7e-12, 3.8e-8), (2.1e-13, 1.8e-9)),
@@ -110,7 +110,7 @@ PARAMETERS = {
     )
     for column, cluster in enumerate(clusters)
 }  # fmt: skip
-BCAST_CLUSTERS = {"grisou": "Grisou", "gros": "Gros", "shaheen": "Shaheen II"}
+BCAST_CLUSTERS = {"grisou": "Grisou", "gros": "Gros", "shaheen-ii": "Shaheen II"}
 
 
 def _gamma(*values: float) -> Gamma:
@@ -122,7 +122,7 @@ GAMMAS = {
     cluster: {"table 6": _gamma(*known), "table 6, constant beyond 7": _gamma(*known, *(known[-1],) * 1000)}
     for cluster, known in (("grisou", _GRISOU), ("gros", _GROS))
 } | {
-    "shaheen": {
+    "shaheen-ii": {
         "Grisou's": _gamma(*_GRISOU),
         "Gros's": _gamma(*_GROS),
         "1, the lower bound of (2)": _gamma(1.0, 1.0),

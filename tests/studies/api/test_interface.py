@@ -115,7 +115,7 @@ def test_the_store_is_read_as_a_data_frame(tmp_path: Path) -> None:
     found = collwise.results(path, source="simulated", procs=4)
     assert found[["algorithm", "message_bytes", "seconds"]].equals(times[["algorithm", "message_bytes", "seconds"]])
     assert collwise.results(path, procs=5).empty
-    with pytest.raises(collwise.UsageError, match="no column 'proc'; valid: source, platform"):
+    with pytest.raises(collwise.UsageError, match="no column 'proc'; valid: configuration, source, platform"):
         collwise.results(path, proc=4)
 
 

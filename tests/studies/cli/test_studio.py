@@ -83,7 +83,7 @@ def test_jupyterlab_listens_where_studio_says(
     )
     assert {"--ip=127.0.0.1", f"--port={port}", "--no-browser"} < set(command)
     assert ("--allow-root" in command) == (user == 0)
-    assert Path.cwd() == REPOSITORY / "studies" / "papers"
+    assert Path.cwd() == REPOSITORY / "studies"
 
 
 def test_a_taken_port_is_one_line_and_nothing_starts(
@@ -139,7 +139,9 @@ def test_jupyterlab_starts_and_other_commands_work_after_it(tmp_path: Path) -> N
         address = server.stdout.readline()
         assert address, (tmp_path / "log").read_text()
         [page, token] = re.findall(r"(http://127\.0\.0\.1:\d+)/lab\?token=(\w+)", address)[0]
-        listed = json.loads(answer(f"{page}/api/contents/nuriyev2021?token={token}", server))
+        shown = json.loads(answer(f"{page}/api/contents?token={token}", server))
+        assert {entry["name"] for entry in shown["content"]} == {"notebooks", "papers"}
+        listed = json.loads(answer(f"{page}/api/contents/papers/nuriyev2021?token={token}", server))
         assert "nuriyev2021.py" in {entry["name"] for entry in listed["content"]}
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(f"{page}/api/contents", timeout=10)

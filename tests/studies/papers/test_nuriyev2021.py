@@ -14,15 +14,22 @@ from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import Points
 from collwise.models.registry import BY_PARTS
+from collwise.platforms import load_description
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Configuration
 from collwise.studies.papers.nuriyev2021 import published_model as paper
 from collwise.studies.papers.nuriyev2021 import tables
 from collwise.studies.papers.nuriyev2021.simulated import (
     CLUSTERS,
+    SHAHEEN,
     FittedTable,
+    Shaheen,
     agreement_counts,
     agreement_with_measured_best,
+    both_engines,
+    engines_apart,
+    printed_picks,
+    with_threshold,
 )
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
@@ -81,7 +88,7 @@ def as_text(table: pd.DataFrame) -> str:
         (tables.TABLE_2_GROS, TABLE_2_GROS),
         (tables.TABLE_8_SHAHEEN, TABLE_8),
     ],
-    ids=["grisou", "gros", "shaheen"],
+    ids=["grisou", "gros", "shaheen-ii"],
 )
 def test_broadcast_tables(table: pd.DataFrame, typed: str) -> None:
     assert as_text(table) == typed.strip()
@@ -103,7 +110,7 @@ def test_parameters() -> None:
     typed = {
         "grisou": [(2.2e-6, 18), (0.57e-6, 4.7), (0.61e-6, 4.9), (0.37e-6, 3.6), (0.58e-6, 4.7), (0.58e-6, 4.8)],
         "gros": [(1.4e-6, 11), (0.54e-6, 4.5), (4.7e-6, 38), (0.55e-6, 4.5), (0.58e-6, 4.7), (0.12e-6, 1.0)],
-        "shaheen": [(2.6e-6, 21), (0.25e-6, 2.1), (0.21e-6, 1.8), (0.34e-6, 2.8), (0.31e-6, 2.5), (0.16e-6, 1.3)],
+        "shaheen-ii": [(2.6e-6, 21), (0.25e-6, 2.1), (0.21e-6, 1.8), (0.34e-6, 2.8), (0.31e-6, 2.5), (0.16e-6, 1.3)],
     }
     for platform, rows in typed.items():
         for name, (micro, nano) in zip(order, rows, strict=True):
@@ -186,7 +193,7 @@ def test_rows_that_match() -> None:
     readings = (paper.ADOPTED["bcast"], paper.LITERAL)
     assert [rows["grisou", reading, "table 6"] for reading in readings] == [10, 10]
     assert [rows["gros", reading, "table 6"] for reading in readings] == [5, 9]
-    assert [rows["shaheen", reading, "Gros's"] for reading in readings] == [1, 9]
+    assert [rows["shaheen-ii", reading, "Gros's"] for reading in readings] == [1, 9]
     assert [rows[cluster, paper.ADOPTED["gather"], "table 6"] for cluster in ("grisou", "gros")] == [5, 5]
 
 
@@ -262,3 +269,38 @@ def test_agreement_with_a_simulation_in_which_binary_is_always_the_best() -> Non
     counts = agreement_counts(found)
     assert list(counts.rows) == [10, 10, 5, 5]
     assert list(counts.same_best) == [3, 3, 0, 0]
+
+
+def test_a_moved_threshold_takes_what_changes_there_along() -> None:
+    platform = load_description(SHAHEEN.name)
+    moved = with_threshold(platform, 65536).calibration
+    assert moved.eager_limit_bytes == 65536
+    assert moved.latency_factor == ((0, 1.0), (65536, 7.4))
+    assert [row[0] for row in moved.ois] == [0, 65536]
+    assert moved.os == platform.calibration.os
+
+
+def test_printed_picks_of_table_8() -> None:
+    """Where the chain takes twice as long as all others, and three times with eager segments."""
+    sizes, names = tables.TABLE_8_SHAHEEN.message_bytes, ("linear", "chain", "binary", "split_binary", "binomial")
+    times = dict.fromkeys(names, 1.0) | {"chain": 2.0}
+    best = Pick(Choice("binary"), 1.0, 0.0)
+    rows = tuple(Comparison("bcast", 1024, size, times, {}, best, best, best, best) for size in sizes)
+    sweep = RunResult({}, 0, 0, Configuration("simulated", SHAHEEN.name, "none"))
+    by_model = {BY_PARTS: ComparisonResult(CaseGrid("bcast", (1024,), (1,)), rows, sweep)}
+    table = FittedTable(SHAHEEN, "bcast", cast(ModelParameters, None), by_model)
+    found = Shaheen(
+        table,
+        smpi=pd.DataFrame([dict.fromkeys(names, 1.0) | {"chain": 2.5}], [8192]),
+        eager=pd.DataFrame([times | {"chain": 3.0} for _ in sizes], sizes),
+    )
+    shown = printed_picks(found)
+    assert list(shown.algorithm[shown["m (KB)"] == 8]) == ["binomial", "split_binary"]
+    assert list(shown.measured[shown["m (KB)"] == 8]) == [0, 44]
+    (at_472,) = shown[(shown["m (KB)"] == 472) & (shown.algorithm == "chain")].to_dict("records")
+    assert (at_472["measured"], at_472["simulated"], at_472["simulated, eager segments"]) == (101, 100, 200)
+    formulas = paper.predicted_seconds(tables.TABLE_8_SHAHEEN, paper.ADOPTED["bcast"], "Gros's").loc[5]
+    assert at_472["by the formulas"] == pytest.approx(100 * (formulas.chain / formulas.min() - 1))
+    assert engines_apart(found).max() == pytest.approx(0.25)
+    shown = both_engines(found).set_index("m (KB)")
+    assert (shown.chain[8], shown.chain[40]) == ("2.00 s / 2.50 s", "2.00 s")

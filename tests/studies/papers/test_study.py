@@ -20,7 +20,7 @@ COLLWISE = [sys.executable, "-m", "collwise.studies"]
 
 
 def test_known_studies() -> None:
-    assert list(known_studies()) == ["nuriyev2021", "oflynn2009", "pjesivac2007"]
+    assert list(known_studies()) == ["luo2020", "nuriyev2021", "oflynn2009", "pjesivac2007", "whatif"]
 
 
 def test_help_names_every_study() -> None:
@@ -127,6 +127,8 @@ def test_nuriyev2021_from_an_empty_store(tmp_path: Path) -> None:
         assert costs["by parts"]["mean"] <= 0.03, name
         assert costs["by parts"]["worst"] <= 0.10, name
     assert sum(entry["rows"] for entry in results["agreement"].values()) == 30
+    assert results["table_8"]["rows"] == 10
+    assert results["table_8"]["engines_apart"]["median"] <= 0.10
     page = (tmp_path / "out" / "nuriyev2021.md").read_text()
     for figure in ("figure-3", "figure-5-bcast-grisou", "figure-5-gather-gros", "figure-6-grisou", "figure-6-gros"):
         assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 10_000

@@ -1,0 +1,86 @@
+"""How far several runs of `collwise validate` agree: the range of every score over the runs, and of the measured times.
+
+    ./collwise validate --testbed --quick --no-models --rate 50Mbit --store 1.sqlite --json > 1.json
+    (the same later, with another store, into 2.json and 3.json)
+    .venv/bin/python benchmarks/validation_runs.py 1.json 2.json 3.json
+
+Each run needs a store of its own, since stored times are not measured again. The table is Markdown.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from collwise.studies.reports.markdown import markdown_table
+
+SOURCES = {"schedule": "schedule engine", "simulated": "SMPI"}
+FROM_BYTES = 8192
+Run = dict[str, Any]
+
+
+def main() -> int:
+    if len(sys.argv) < 3:
+        print("at least two files that `collwise validate --json` wrote are needed", file=sys.stderr)
+        return 2
+    runs = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]
+    columns = ("quantity", *(f"run {number + 1}" for number in range(len(runs))))
+    rows = [
+        (f"{title}{suffix}: {quantity}", *(shown(values(run, source, least)[quantity]) for run in runs))
+        for source, title in SOURCES.items()
+        for least, suffix in ((0, ""), (FROM_BYTES, ", from 8 KiB"))
+        for quantity in values(runs[0], source, least)
+    ]
+    print(markdown_table(columns, rows, left=1))
+    for first, second in combinations(range(len(runs)), 2):
+        print(f"\nRuns {first + 1} and {second + 1}: {agreement(runs[first], runs[second])}")
+    return 0
+
+
+def shown(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def values(run: Run, source: str, least_bytes: int) -> dict[str, float]:
+    """The scores of one source over the cases whose message has at least so many bytes, as shares of 1."""
+    errors = [
+        abs(row["predicted"][source] / row["seconds"] - 1)
+        for row in run["rows"]
+        if row["point"]["message_bytes"] >= least_bytes
+    ]
+    slowdowns = [
+        row["slowdown"]
+        for row in run["slowdowns"]
+        if row["source"] == source and row["point"]["message_bytes"] >= least_bytes
+    ]
+    return {
+        "median error": statistics.median(errors),
+        "mean error": statistics.fmean(errors),
+        "mean slowdown of picks": statistics.fmean(slowdowns),
+        "worst slowdown of picks": max(slowdowns),
+    }
+
+
+def agreement(one: Run, other: Run) -> str:
+    """How far the measured times of two runs differ."""
+    seconds = {_case(row): row["seconds"] for row in one["rows"]}
+    differences = sorted(
+        abs(row["seconds"] / seconds[_case(row)] - 1) for row in other["rows"] if _case(row) in seconds
+    )
+    within = sum(difference <= 0.05 for difference in differences)
+    return (
+        f"the measured times of {len(differences)} cases differ by {shown(statistics.median(differences))} in the "
+        f"median and {shown(statistics.fmean(differences))} on average; {within} of them by at most 5 %."
+    )
+
+
+def _case(row: Run) -> tuple[str | int, ...]:
+    return (*row["point"].values(), row["algorithm"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

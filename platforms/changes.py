@@ -1,0 +1,514 @@
+"""Changes of a platform: more bandwidth, another latency, fewer nodes, a slow node and the like, as text says them."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import tomli_w
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.units import parse_size
+from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeType, Platform, Ports, Wire
+from collwise.platforms.hosts import HostPlatform
+from collwise.platforms.placement import PlacedPlatform, placed
+from collwise.platforms.reader import read_description
+from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
+from collwise.platforms.writer import write_description
+
+Described = Platform | HeterogeneousPlatform
+
+_FACTOR = re.compile(r"x([0-9.]+(?:[eE][+-]?[0-9]+)?)")
+_RATE = re.compile(r"([0-9.]+)\s*([KMGT]?)bit(?:/s)?", re.IGNORECASE)
+_TIME = re.compile(r"([0-9.]+)\s*(s|ms|us|ns)")
+_TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_RATE_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+_NO_LIMIT = 1e15
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change, such as bandwidth x2: the name of what is changed, and the value as text."""
+
+    name: str
+    value: str
+
+    @property
+    def label(self) -> str:
+        """'bandwidth x2', 'slow node 3:x4'."""
+        return f"{self.name.replace('_', ' ')} {self.value}"
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A changed platform, and the processes on each node if a change says so."""
+
+    platform: HostPlatform
+    processes_per_node: int | None = None
+
+
+def parse_change(text: str) -> Change:
+    """The change that 'NAME=VALUE' says; `changed` reads its value. Raises UsageError for an unknown name."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if name not in CHANGES:
+        raise unknown_name("change", name, CHANGES)
+    if not equals or not value:
+        raise UsageError(f"malformed change '{text}' (valid: {name}={CHANGES[name].example})")
+    return Change(name, value)
+
+
+def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
+    """The platform with these changes, made in the order given; placement and processes per node hold in the end.
+
+    Its name says what was changed, so that its times are never taken for those of the platform. Raises UsageError,
+    naming the change, for a value that is malformed and for what a description cannot express.
+    """
+    per_node: int | None = None
+    placement: str | None = None
+    base = platform.base if isinstance(platform, PlacedPlatform) else platform
+    for change in changes:
+        try:
+            if change.name == "ppn":
+                per_node = _whole(change.value)
+            elif change.name == "placement":
+                placement = change.value
+            else:
+                base = _checked(CHANGES[change.name].apply(_described(base), change.value))
+        except UsageError as problem:
+            raise UsageError(f"change {change.name}={change.value}: {problem}") from None
+    if isinstance(base, Platform | HeterogeneousPlatform):
+        base = _renamed(base, [change for change in changes if change.name not in ("ppn", "placement")])
+    if placement is not None:
+        return Changed(placed(base, placement), per_node)
+    if isinstance(platform, PlacedPlatform):
+        if max(platform.ranks, default=0) >= len(base.hosts):
+            raise UsageError(f"{platform.source} places ranks on nodes that the changed platform does not have")
+        return Changed(replace(platform, base=base), per_node)
+    return Changed(base, per_node)
+
+
+def _renamed(platform: Described, changes: Sequence[Change]) -> Described:
+    if not changes:
+        return platform
+    words = re.sub(r"[^a-z0-9]+", "-", " ".join(change.label for change in changes).lower()).strip("-")
+    title = f"{platform.title}, {', '.join(change.label for change in changes)}"
+    return replace(platform, name=f"{platform.name}-{words}", title=title)
+
+
+def _described(platform: HostPlatform) -> Described:
+    if not isinstance(platform, Platform | HeterogeneousPlatform):
+        raise UsageError(f"platform '{platform.name}' is platform XML (valid: a description in TOML)")
+    return platform
+
+
+def _homogeneous(platform: Described, what: str) -> Platform:
+    if not isinstance(platform, Platform):
+        raise UsageError(f"the nodes of platform '{platform.name}' differ, so that it has no {what} for all of them")
+    return platform
+
+
+def _checked(platform: Described) -> Described:
+    """The platform itself. Raises UsageError with the first problem that its description would have as a file."""
+    problems = read_description(write_description(platform))[1]
+    if problems:
+        raise UsageError(problems[0].what)
+    return platform
+
+
+# --- Values -----------------------------------------------------------------------------------------------------------
+
+
+def factor_of(text: str) -> float:
+    """2.0 of 'x2'. Raises UsageError for anything else, and unless it is above 0."""
+    found = _factor(text)
+    if found is None:
+        raise UsageError(f"'{text}' is no factor (valid: x0.5, x2)")
+    return found
+
+
+def _factor(text: str) -> float | None:
+    match = _FACTOR.fullmatch(text)
+    return None if match is None else _positive(match.group(1), text)
+
+
+def _positive(number: str, text: str) -> float:
+    try:
+        found = float(number)
+    except ValueError:
+        found = math.nan
+    if not (math.isfinite(found) and found > 0):
+        raise UsageError(f"'{text}' is not above 0 (valid: a number above 0)")
+    return found
+
+
+def _bytes_per_second(text: str) -> float:
+    match = _RATE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"'{text}' is neither a factor nor a rate (valid: x2, 25Gbit)")
+    return _positive(match.group(1), text) * _RATE_UNITS[match.group(2).lower()] / 8
+
+
+def _seconds(text: str) -> float:
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise UsageError(f"'{text}' is neither a factor nor a time (valid: x0.5, 2us)")
+    return _positive(match.group(1), text) * _TIME_UNITS[match.group(2)]
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"'{text}' is not a whole number of at least 1")
+    return int(text)
+
+
+def _node_and_factor(platform: Described, text: str) -> tuple[int, float]:
+    node, colon, factor = text.partition(":")
+    if not node.isdecimal() or not colon:
+        raise UsageError(f"'{text}' names no node and factor (valid: 3:x4, nodes count from 0)")
+    if int(node) >= platform.nodes:
+        raise UsageError(f"there is no node {node} (valid: 0 to {platform.nodes - 1})")
+    return int(node), factor_of(factor)
+
+
+# --- Rates and times --------------------------------------------------------------------------------------------------
+
+
+def _bandwidth(platform: Described, text: str) -> Described:
+    factor = _factor(text)
+    if factor is None:
+        single = _homogeneous(platform, "bandwidth")
+        factor = _bytes_per_second(text) / (
+            single.ports.bytes_per_second if single.ports is not None else single.route[1]
+        )
+    if isinstance(platform, HeterogeneousPlatform):
+        kinds = [
+            replace(kind, link_bytes_per_second=kind.link_bytes_per_second * factor) for kind in platform.node_types
+        ]
+        wires = [replace(wire, bytes_per_second=wire.bytes_per_second * factor) for wire in platform.wires]
+        return replace(platform, node_types=tuple(kinds), wires=tuple(wires))
+    return replace(
+        _with_rates(platform, factor), topology=_topology_with_rates(platform.topology, factor, keeps_uplinks=True)
+    )
+
+
+def _with_rates(platform: Platform, factor: float) -> Platform:
+    """The platform with other rates of its nodes' links, ports and backbone."""
+    backbone, ports = platform.backbone_bytes_per_second, platform.ports
+    return replace(
+        platform,
+        link_bytes_per_second=platform.link_bytes_per_second * factor,
+        backbone_bytes_per_second=None if backbone is None else backbone * factor,
+        ports=None if ports is None else replace(ports, bytes_per_second=ports.bytes_per_second * factor),
+    )
+
+
+def _topology_with_rates(topology: Topology | None, factor: float, keeps_uplinks: bool) -> Topology | None:
+    """The topology with other rates of its cables.
+
+    Those of a fat tree, and of a torus that gives none, follow from the nodes' links. With `keeps_uplinks` the links
+    change by the same factor, so that these cables need no change of their own.
+    """
+    if isinstance(topology, FatTree):
+        more = 1.0 if keeps_uplinks else 1 / factor
+        return replace(topology, oversubscription=topology.oversubscription * more)
+    if isinstance(topology, Dragonfly):
+        return replace(
+            topology,
+            local_bytes_per_second=topology.local_bytes_per_second * factor,
+            global_bytes_per_second=topology.global_bytes_per_second * factor,
+        )
+    if isinstance(topology, Torus) and topology.cable_bytes_per_second is not None:
+        return replace(topology, cable_bytes_per_second=topology.cable_bytes_per_second * factor)
+    return topology
+
+
+def _latency(platform: Described, text: str) -> Described:
+    factor = _factor(text)
+    if factor is None:
+        single = _homogeneous(platform, "latency")
+        known = single.ports.latency_seconds if single.ports is not None else single.route[0]
+        if known == 0:
+            raise UsageError(f"platform '{platform.name}' has no latency that could be changed")
+        factor = _seconds(text) / known
+    if isinstance(platform, HeterogeneousPlatform):
+        kinds = [replace(kind, link_latency_seconds=kind.link_latency_seconds * factor) for kind in platform.node_types]
+        wires = [replace(wire, latency_seconds=wire.latency_seconds * factor) for wire in platform.wires]
+        return replace(platform, node_types=tuple(kinds), wires=tuple(wires))
+    ports, topology = platform.ports, platform.topology
+    return replace(
+        platform,
+        link_latency_seconds=platform.link_latency_seconds * factor,
+        backbone_latency_seconds=platform.backbone_latency_seconds * factor,
+        ports=None if ports is None else _with_port_latency(ports, factor),
+        topology=topology and replace(topology, hop_latency_seconds=topology.hop_latency_seconds * factor),
+    )
+
+
+def _with_port_latency(ports: Ports, factor: float) -> Ports:
+    return replace(
+        ports,
+        latency_seconds=ports.latency_seconds * factor,
+        handshake_seconds=ports.handshake_seconds * factor,
+    )
+
+
+def _overheads(platform: Described, text: str) -> Described:
+    factor = _factor(text)
+    own = platform.calibration
+    if factor is None:
+        _homogeneous(platform, "overhead")
+        seconds, limit = _seconds(text), own.eager_limit_bytes
+        usual = ((0, seconds, 0.0),)
+        started = (*usual, (limit, 0.0, 0.0)) if limit > 0 else ((0, 0.0, 0.0),)
+        return replace(platform, calibration=replace(own, os=usual, or_=usual, ois=started))
+    if isinstance(platform, HeterogeneousPlatform):
+        return replace(platform, node_types=tuple(_slower(kind, factor) for kind in platform.node_types))
+    if not _has_overheads(own):
+        raise UsageError(f"platform '{platform.name}' has no overheads (os, or, ois) (valid: a time, overheads=1us)")
+    rows: dict[str, Any] = {
+        name: tuple((start, base * factor, per_byte * factor) for start, base, per_byte in getattr(own, name))
+        for name in ("os", "or_", "ois")
+    }
+    return replace(platform, calibration=replace(own, **rows))
+
+
+def _has_overheads(own: Calibration) -> bool:
+    return any(base > 0 or per_byte > 0 for rows in (own.os, own.or_, own.ois) for _, base, per_byte in rows)
+
+
+def _slower(kind: NodeType, factor: float) -> NodeType:
+    return replace(
+        kind,
+        send_base_seconds=kind.send_base_seconds * factor,
+        send_seconds_per_byte=kind.send_seconds_per_byte * factor,
+        receive_base_seconds=kind.receive_base_seconds * factor,
+        receive_seconds_per_byte=kind.receive_seconds_per_byte * factor,
+    )
+
+
+def _reduction(platform: Described, text: str) -> Described:
+    own = platform.calibration
+    if own.reduce_seconds_per_byte == 0:
+        raise UsageError(f"platform '{platform.name}' has no reduce_seconds_per_byte that could be changed")
+    per_byte = own.reduce_seconds_per_byte * factor_of(text)
+    return replace(platform, calibration=replace(own, reduce_seconds_per_byte=per_byte))
+
+
+def _eager_limit(platform: Described, text: str) -> Described:
+    """The rows of the calibration that start at the threshold belong to the protocol, and move with it."""
+    own, limit = platform.calibration, parse_size(text)
+    before = own.eager_limit_bytes
+    if limit < 1 or before < 1:
+        raise UsageError(f"the threshold can be moved from {before} B to at least 1 B (valid: 128KiB)")
+
+    names = ("latency_factor", "bandwidth_factor", "os", "or_", "ois")
+    moved: dict[str, Any] = {}
+    for name in names:
+        rows = getattr(own, name)
+        starts = [row[0] for row in rows]
+        if before in starts:
+            low, high = sorted((before, limit))
+            if between := [start for start in starts if start != before and low <= start <= high]:
+                raise UsageError(
+                    f"{name.rstrip('_')} of the calibration has another row from {between[0]} B on, beyond which the "
+                    "threshold's cannot move"
+                )
+            moved[name] = tuple((limit if row[0] == before else row[0], *row[1:]) for row in rows)
+    return replace(platform, calibration=replace(own, eager_limit_bytes=limit, **moved))
+
+
+def _background(platform: Described, text: str) -> Described:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise UsageError(f"'{text}' is not a share (valid: a number from 0 to below 1)")
+    if isinstance(platform, Platform) and platform.topology is not None:
+        topology = _topology_with_rates(platform.topology, 1 - share, keeps_uplinks=False)
+        if isinstance(topology, Torus) and topology.cable_bytes_per_second is None:
+            topology = replace(topology, cable_bytes_per_second=platform.node_bytes_per_second * (1 - share))
+        return replace(platform, topology=topology)
+    return _bandwidth(platform, f"x{1 - share!r}")
+
+
+# --- Nodes and topologies ---------------------------------------------------------------------------------------------
+
+
+def _nodes(platform: Described, text: str) -> Described:
+    return replace(_homogeneous(platform, "number of nodes"), nodes=_whole(text))
+
+
+def _topology(platform: Described, text: str) -> Described:
+    kind, *settings = text.split(":")
+    table: dict[str, object] = {"kind": kind}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageError(f"malformed '{setting}' (valid: fat-tree:nodes_per_switch=16:oversubscription=4)")
+        table[key] = _toml_value(value)
+    document = tomllib.loads(write_description(_homogeneous(platform, "topology")))
+    document["topology"] = table
+    made, problems = read_description(tomli_w.dumps(document))
+    if made is None:
+        raise UsageError(problems[0].what)
+    assert isinstance(made, Platform)
+    return made
+
+
+def _toml_value(text: str) -> object:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        raise UsageError(f"'{text}' is neither a number nor a list of numbers (valid: 16, 2.5, [8, 8])") from None
+
+
+def _oversubscription(platform: Described, text: str) -> Described:
+    single = _homogeneous(platform, "topology")
+    topology = single.topology
+    if not isinstance(topology, FatTree):
+        raise UsageError(
+            f"platform '{platform.name}' is no fat tree (valid: first a change such as "
+            "topology=fat-tree:nodes_per_switch=16)"
+        )
+    factor = _factor(text)
+    return replace(
+        single,
+        topology=replace(
+            topology, oversubscription=_positive(text, text) if factor is None else topology.oversubscription * factor
+        ),
+    )
+
+
+# --- One node ---------------------------------------------------------------------------------------------------------
+
+
+def _slow_node(platform: Described, text: str) -> Described:
+    node, factor = _node_and_factor(platform, text)
+    if isinstance(platform, Platform) and not _has_overheads(platform.calibration):
+        raise UsageError(
+            f"platform '{platform.name}' has no overheads (os, or, ois) that a slow node could have more of (valid: "
+            "first a change such as overheads=1us)"
+        )
+    return _with_other_node(platform, node, lambda kind: _slower(kind, factor))
+
+
+def _degraded_link(platform: Described, text: str) -> Described:
+    node, factor = _node_and_factor(platform, text)
+    return _with_other_node(
+        platform, node, lambda kind: replace(kind, link_bytes_per_second=kind.link_bytes_per_second * factor)
+    )
+
+
+def _with_other_node(platform: Described, node: int, other: Callable[[NodeType], NodeType]) -> HeterogeneousPlatform:
+    """The platform with one node of another type, as a heterogeneous platform."""
+    base = platform if isinstance(platform, HeterogeneousPlatform) else _with_node_types(platform)
+    kinds: list[NodeType] = []
+    kind_of: dict[str, str] = {}
+    first = 0
+    for kind in base.node_types:
+        at = node - first
+        first += kind.nodes
+        if not 0 <= at < kind.nodes:
+            kinds.append(kind)
+            kind_of[kind.name] = kind.name
+            continue
+        for suffix, count in (("", at), (f"-node{node}", 1), (f"-from{node + 1}", kind.nodes - at - 1)):
+            if count > 0:
+                part = replace(kind, name=kind.name + suffix, nodes=count)
+                kinds.append(other(part) if count == 1 and suffix.startswith("-node") else part)
+                kind_of[part.name] = kind.name
+    types = {kind.name: kind for kind in base.node_types}
+    wires = []
+    for i, one in enumerate(kinds):
+        for another in kinds[i:]:
+            if one is not another or one.nodes > 1:
+                wire = base.wire(types[kind_of[one.name]], types[kind_of[another.name]])
+                wires.append(replace(wire, one=one.name, other=another.name))
+    return replace(base, node_types=tuple(kinds), wires=tuple(wires))
+
+
+def _with_node_types(platform: Platform) -> HeterogeneousPlatform:
+    """A homogeneous platform as a heterogeneous one of one node type. Raises UsageError for what these do not have."""
+    lacking = [name for name in ("topology", "ports", "memory_bytes_per_second") if getattr(platform, name) is not None]
+    if lacking:
+        raise UsageError(f"nodes that differ cannot be described beside {lacking[0]} (valid: platforms without it)")
+    own = platform.calibration
+    limit = own.eager_limit_bytes
+    expected = (*own.os, (limit, 0.0, 0.0)) if limit > 0 else ((0, 0.0, 0.0),)
+    if len(own.os) > 1 or len(own.or_) > 1 or (_has_overheads(own) and own.ois != expected):
+        raise UsageError(
+            "the overheads of a node are described by a base and a time per byte, the same for all eager sizes and "
+            "sends, which those of this platform are not (valid: first a change such as overheads=1us)"
+        )
+    kind = NodeType(
+        name="node",
+        nodes=platform.nodes,
+        cpus_per_node=platform.cpus_per_node,
+        cores_per_node=platform.cores_per_node,
+        core_flops=platform.core_flops,
+        send_base_seconds=own.os[0][1],
+        send_seconds_per_byte=own.os[0][2],
+        receive_base_seconds=own.or_[0][1],
+        receive_seconds_per_byte=own.or_[0][2],
+        link_bytes_per_second=platform.node_bytes_per_second,
+        link_latency_seconds=platform.link_latency_seconds,
+    )
+    wire = Wire("node", "node", platform.backbone_latency_seconds, platform.backbone_bytes_per_second or _NO_LIMIT)
+    return HeterogeneousPlatform(
+        name=platform.name,
+        title=platform.title,
+        site=platform.site,
+        host_prefix=platform.host_prefix,
+        host_suffix=platform.host_suffix,
+        first_host=platform.first_host,
+        loopback_bytes_per_second=platform.loopback_bytes_per_second,
+        loopback_latency_seconds=platform.loopback_latency_seconds,
+        processes_per_node=platform.default_processes_per_node,
+        calibration=replace(own, os=((0, 0.0, 0.0),), or_=((0, 0.0, 0.0),), ois=((0, 0.0, 0.0),)),
+        published=platform.published,
+        sources=platform.sources,
+        node_types=(kind,),
+        wires=(wire,) if platform.nodes > 1 else (),
+    )
+
+
+def _elsewhere(platform: Described, text: str) -> Described:
+    """Stands for changes that are no part of a description; `changed` makes them."""
+    return platform
+
+
+@dataclass(frozen=True)
+class ChangeKind:
+    """A kind of change: an example of its value, what it means, and whether a sweep over factors can make it."""
+
+    example: str
+    meaning: str
+    apply: Callable[[Described, str], Described]
+    has_factor: bool = False
+
+
+CHANGES: dict[str, ChangeKind] = {
+    "bandwidth": ChangeKind(
+        "x2", "the rate of all links, ports and cables between nodes (or 25Gbit)", _bandwidth, True
+    ),
+    "latency": ChangeKind("x0.5", "the latency between nodes, handshakes and hops included (or 5us)", _latency, True),
+    "overheads": ChangeKind("x2", "the processors' times os, or and ois (or 1us, for every message)", _overheads, True),
+    "reduction": ChangeKind("x0.5", "the time to combine a byte", _reduction, True),
+    "nodes": ChangeKind("64", "the number of nodes", _nodes),
+    "ppn": ChangeKind("4", "the processes per node", _elsewhere),
+    "placement": ChangeKind("cyclic", "where ranks run: block, cyclic or a file", _elsewhere),
+    "topology": ChangeKind("fat-tree:nodes_per_switch=16:oversubscription=4", "the network's switches", _topology),
+    "oversubscription": ChangeKind("4", "of a fat tree's lowest switches (or x2)", _oversubscription, True),
+    "eager_limit": ChangeKind("128KiB", "the message size from which on the rendezvous protocol is used", _eager_limit),
+    "slow_node": ChangeKind("3:x4", "the overheads of one node, counted from 0", _slow_node),
+    "degraded_link": ChangeKind("3:x0.1", "the rate of one node's link", _degraded_link),
+    "background": ChangeKind(
+        "0.3", "a steady share of other traffic on the cables between switches, of one switch on all links", _background
+    ),
+}
+"""What can be changed, by name."""

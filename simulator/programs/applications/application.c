@@ -1,0 +1,184 @@
+#include "application.h"
+
+#include "timing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if SIMULATED
+#include <simgrid/actor.h>
+#include <simgrid/host.h>
+#endif
+
+/* --- Options ----------------------------------------------------------------------------------------------------- */
+
+static int read_whole(application_option *option, const char *text) {
+    char *stop;
+    option->value = strtol(text, &stop, 10);
+    return stop != text && *stop == '\0' && option->value >= option->least && option->value <= option->most;
+}
+
+static int read_option(application *app, const char *name, const char *text, application_option *options, int count) {
+    char *stop;
+    if (strcmp(name, "--rate") == 0) {
+        app->rate = strtod(text, &stop);
+        return stop != text && *stop == '\0' && app->rate > 0 && isfinite(app->rate);
+    }
+    if (strcmp(name, "--calls") == 0) {
+        app->lists_calls = strcmp(text, "1") == 0;
+        return app->lists_calls;
+    }
+    for (int i = 0; i < count; i++) {
+        if (strncmp(name, "--", 2) == 0 && strcmp(name + 2, options[i].name) == 0) {
+            return read_whole(&options[i], text);
+        }
+    }
+    return 0;
+}
+
+static void print_usage(const application *app, const application_option *options, int count) {
+    fprintf(stderr, "usage: %s [--rate OPERATIONS_PER_SECOND] [--calls 1]", app->name);
+    for (int i = 0; i < count; i++) {
+        fprintf(stderr, " [--%s %ld..%ld]", options[i].name, options[i].least, options[i].most);
+    }
+    fprintf(stderr, "\n");
+}
+
+application application_start(const char *name, int *argc, char ***argv, application_option *options, int count) {
+    application app = {.name = name};
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &app.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &app.procs);
+    int fine = *argc % 2 == 1;
+    for (int i = 1; fine && i + 1 < *argc; i += 2) {
+        fine = read_option(&app, (*argv)[i], (*argv)[i + 1], options, count);
+    }
+    if (!fine) {
+        if (app.rank == 0) {
+            print_usage(&app, options, count);
+        }
+        MPI_Finalize();
+        exit(2);
+    }
+    return app;
+}
+
+void application_list_call(const application *app, const char *collective, size_t message_bytes, long times) {
+    if (app->rank == 0 && times > 0) {
+        printf("{\"collective\": \"%s\", \"message_bytes\": %zu, \"calls\": %ld}\n", collective, message_bytes, times);
+    }
+}
+
+/* --- Times ------------------------------------------------------------------------------------------------------- */
+
+void application_begin(application *app) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    app->in_collectives = app->computing = app->operations = 0;
+    app->start = MPI_Wtime();
+}
+
+void application_enter(application *app) { app->entered = MPI_Wtime(); }
+void application_leave(application *app) { app->in_collectives += MPI_Wtime() - app->entered; }
+void application_compute_begin(application *app) { app->entered = MPI_Wtime(); }
+
+void application_compute_end(application *app, double operations) {
+    app->computing += MPI_Wtime() - app->entered;
+    app->operations += operations;
+}
+
+void application_model(const application *app, double operations, double speed) {
+    if (operations > 0) {
+        busy_wait(operations / (app->rate * speed));
+    }
+}
+
+void application_end(application *app) { app->seconds = MPI_Wtime() - app->start; }
+
+static void print_results(const application *app, const double *most, double mean, double result, int correct) {
+    printf("{\"application\": \"%s\", \"procs\": %d, \"seconds\": %.9g, \"collective_seconds_mean\": %.9g, "
+           "\"collective_seconds_most\": %.9g",
+           app->name, app->procs, most[0], mean, most[1]);
+    if (app->rate == 0) {
+        printf(", \"result\": %.15g, \"correct\": %s", result, correct ? "true" : "false");
+    }
+    if (app->rate == 0 && !SIMULATED && app->computing > 0) {
+        printf(", \"operations_per_second\": %.4g", app->operations / app->computing);
+    }
+    printf("}\n");
+}
+
+int application_finish(application *app, double result, int correct) {
+    double own[2] = {app->seconds, app->in_collectives}, most[2], sum;
+    if (!app->lists_calls) {
+        MPI_Reduce(own, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        MPI_Reduce(&own[1], &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+        MPI_Bcast(&correct, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        if (app->rank == 0) {
+            print_results(app, most, sum / app->procs, result, correct);
+        }
+    }
+    MPI_Finalize();
+    return app->rate == 0 && !app->lists_calls && !correct;
+}
+
+/* --- Memory and reductions --------------------------------------------------------------------------------------- */
+
+void *application_allocate(const application *app, size_t bytes) {
+    void *memory = app->rate > 0 ? allocate_payload(bytes + 1) : calloc(bytes + 1, 1);
+    if (memory == NULL) {
+        fprintf(stderr, "%s: out of memory for %zu bytes\n", app->name, bytes);
+        abort_program();
+    }
+    return memory;
+}
+
+void application_free(const application *app, void *memory) {
+    if (app->rate > 0) {
+        free_payload(memory);
+    } else {
+        free(memory);
+    }
+}
+
+#if SIMULATED
+
+static void take_time(void *left, void *right, int *count, MPI_Datatype *type) {
+    (void)left;
+    (void)right;
+    int bytes;
+    MPI_Type_size(*type, &bytes);
+    const char *rate = sg_host_get_property_value(sg_host_self(), "collwise/reduce-seconds-per-byte");
+    double seconds = rate == NULL ? 0 : strtod(rate, NULL) * (double)*count * bytes;
+    if (seconds > 0) {
+        sg_actor_sleep_for(seconds);
+    }
+}
+
+MPI_Op application_sum_make(const application *app) {
+    MPI_Op sum = MPI_SUM;
+    if (app->rate > 0) {
+        MPI_Op_create(take_time, 1, &sum);
+    }
+    return sum;
+}
+
+#else
+
+MPI_Op application_sum_make(const application *app) { return (void)app, MPI_SUM; }
+
+#endif
+
+void application_sum_free(MPI_Op *sum) {
+    if (*sum != MPI_SUM) {
+        MPI_Op_free(sum);
+    }
+}
+
+unsigned application_noise(unsigned i, unsigned j, unsigned most) {
+    unsigned mixed = i * 2654435761U + j * 2246822519U + 374761393U;
+    mixed = (mixed ^ mixed >> 15) * 2246822519U;
+    mixed = (mixed ^ mixed >> 13) * 3266489917U;
+    return (mixed ^ mixed >> 16) % most;
+}

@@ -1,0 +1,17 @@
+/* Point-to-point models without a trace: a schedule's times under several sets of parameters in one pass. */
+#ifndef COLLWISE_MODELS_H
+#define COLLWISE_MODELS_H
+
+#include "engine.h"
+
+/* Whether a network is a point-to-point model that models_play plays. */
+int models_can_play(const schedule_network *network);
+/* How many of the networks, from the first on, models_play can play together: those with the nodes and protocols of the
+ * first, and no more than fit into a bounded memory. */
+size_t models_together(const schedule *played, const schedule_network *const *networks, size_t count);
+/* Plays the first `procs` processes, all or a period (play.h), on each network. `ends` has for each process in turn the
+ * times at which it is done on each network. Returns 0 if the schedule cannot be played to its end, for a reason that
+ * engine.c finds and reports. */
+int models_play(const schedule *played, const schedule_network *const *networks, size_t count, int procs, double *ends);
+
+#endif

@@ -1,0 +1,153 @@
+"""The runner for applications in SMPI: whole programs, with their computation modelled, under one choice of collectives.
+
+Each execution makes two rows of the timing table, whose cases differ in `experiment`: the time of the application, and
+the time that its processes spend within collectives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from collwise.common.errors import CollwiseError
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
+from collwise.simulator.execution.interposed import preloadable
+from collwise.simulator.execution.processes import run_command
+from collwise.simulator.execution.smpirun import SMPI_OPTIONS, smpi_files, smpirun_command, smpirun_environment
+from collwise.simulator.sweeps.runner import Keep, Runner
+from collwise.simulator.sweeps.smpi_runner import simulated_configuration
+from collwise.simulator.timing import Case, Configuration, Timing
+
+APPLICATION = "application"
+"""The experiment whose seconds are those of the application, until its slowest process is done."""
+IN_COLLECTIVES = "application_collectives"
+"""The experiment whose seconds are those within collectives, the mean over processes; `greatest_seconds` is the most."""
+
+_FOLDED_LIBRARY = "libcollwise_folded.so"
+# Data is folded into one block; larger blocks take fewer mappings, of which the kernel allows some 65 thousand.
+_OPTIONS = SMPI_OPTIONS | {"smpi/shared-malloc-blocksize": str(2**26)}
+
+
+@dataclass(frozen=True)
+class CollectivesInUse:
+    """What runs the collectives of an application: rules of libcollwise, and SMPI's selector for all other calls.
+
+    `rules` is the text of a table that libcollwise reads; without rules the library is not loaded.
+    """
+
+    name: str
+    selector: str = "ompi"
+    rules: str = ""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A collective that an application calls, with its message bytes, and how often it does."""
+
+    collective: str
+    message_bytes: int
+    calls: int
+
+
+class ApplicationRunner(Runner):
+    """Executions of one application with the same arguments, one after another.
+
+    The cases are those of `application_cases`. Raises UsageError when that version of SimGrid is missing.
+    """
+
+    def __init__(
+        self,
+        platform: HostPlatform,
+        application: str,
+        arguments: Sequence[str],
+        collectives: CollectivesInUse,
+        procs: int = 1,
+        simgrid: str | None = None,
+    ) -> None:
+        """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred."""
+        self.platform = platform
+        self.installation: Installation = smpi_installation(simgrid, procs)
+        self._application, self._arguments, self._collectives = application, tuple(arguments), collectives
+        self._stop = threading.Event()
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration that the times depend on besides the case."""
+        rules = self._collectives.rules
+        library = file_digest(self.installation.program(_FOLDED_LIBRARY)) if rules else ""
+        return simulated_configuration(
+            self.platform,
+            self.installation,
+            self._application,
+            options=json.dumps(_OPTIONS, sort_keys=True),
+            arguments=" ".join(self._arguments),
+            selector=self._collectives.selector,
+            rules=hashlib.sha256(rules.encode()).hexdigest(),
+            library_digest=library,
+        )
+
+    def weight(self, case: Case) -> float:
+        """The number of processes: what they send is not known beforehand."""
+        return float(case.procs)
+
+    def make(self, cases: Sequence[Case], keep: Keep) -> None:
+        """Runs the application once for each process count. Raises UsageError when it does not fit on the platform."""
+        for procs, per_node in dict.fromkeys((case.procs, case.processes_per_node) for case in cases):
+            total, within = application_cases(self._application, self._collectives.name, procs, per_node)
+            try:
+                [record] = self._run(procs, per_node, self._arguments)
+            except CollwiseError as problem:
+                if problem.exit_code != CollwiseError.exit_code:
+                    raise
+                keep(Timing(total, float("nan"), error=str(problem)))
+                keep(Timing(within, float("nan"), error=str(problem)))
+                continue
+            mean, most = float(record["collective_seconds_mean"]), float(record["collective_seconds_most"])
+            keep(Timing(total, float(record["seconds"])))
+            keep(Timing(within, mean, greatest_seconds=most))
+
+    def calls(self, procs: int, processes_per_node: int) -> list[Call]:
+        """The collectives that the application calls with its arguments. Raises CollwiseError when it does not run."""
+        records = self._run(procs, processes_per_node, (*self._arguments, "--calls", "1"))
+        return [Call(**record) for record in records]
+
+    def _run(self, procs: int, per_node: int, arguments: Sequence[str]) -> list[dict[str, object]]:
+        """The records that an execution prints, at least one. Raises CollwiseError when it fails."""
+        program = self.installation.program(self._application)
+        environment = smpirun_environment(self.installation)
+        self.processes_started += 1
+        with (
+            smpi_files(self.platform, procs, per_node) as files,
+            tempfile.TemporaryDirectory(prefix="collwise-") as directory,
+        ):
+            wrapper = ""
+            if self._collectives.rules:
+                table = Path(directory, "rules")
+                table.write_text(self._collectives.rules, encoding="utf-8")
+                environment["COLLWISE_TABLE"] = str(table)
+                marker = Path(directory, "load_marker")
+                environment["COLLWISE_LOAD_MARKER"] = str(marker)
+                library = preloadable(self.installation.program(_FOLDED_LIBRARY), Path(directory))
+                wrapper = "env LD_PRELOAD=" + ":".join(filter(None, [library, environment.get("LD_PRELOAD", "")]))
+            options = _OPTIONS | {"smpi/coll-selector": self._collectives.selector}
+            words = smpirun_command(self.installation, files, procs, program, wrapper=wrapper, options=options)
+            run = run_command([*words, *arguments], environment=environment, stop=self._stop)
+            loaded = not wrapper or marker.exists()
+        records = [json.loads(line) for line in run.output_lines if line.startswith("{")]
+        if run.returncode != 0 or not records:
+            raise CollwiseError(f"{self._application} in {self.installation.label}: {run.problem}")
+        if not loaded:
+            raise CollwiseError(f"{self._application} in {self.installation.label} ended without calling libcollwise")
+        return records
+
+
+def application_cases(application: str, name: str, procs: int, processes_per_node: int) -> tuple[Case, Case]:
+    """The cases of an execution, under the collectives of that name: the whole time, and that within collectives."""
+    total = Case(application, name, procs, 0, processes_per_node=processes_per_node, experiment=APPLICATION)
+    return total, replace(total, experiment=IN_COLLECTIVES)

@@ -1,0 +1,67 @@
+"""Applications under several choices of collectives: `application`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from collwise import arguments
+from collwise.arguments import Names, Numbers, PlatformLike
+
+if TYPE_CHECKING:
+    from collwise.simulator.sweeps.context import SimulationContext
+
+COLLECTIVES = "ompi,flat,hierarchical"
+SEGMENTS = "64KiB:1MiB:x2"
+
+
+def application(
+    name: str,
+    platform: PlatformLike,
+    procs: Numbers,
+    collectives: Names = COLLECTIVES,
+    *,
+    settings: Mapping[str, int] | None = None,
+    rate: float | None = None,
+    segments: Numbers = SEGMENTS,
+    ppn: int | None = None,
+    context: SimulationContext | None = None,
+) -> pd.DataFrame:
+    """The simulated time of an application, and that within its collectives, under several choices of collectives.
+
+    Parameters: `name`, 'asp', 'matmul' or 'training'; `platform`, see `platform`; `procs`, process counts;
+    `collectives`, 'ompi', 'mpich', 'mvapich2' and 'impi' (SMPI's selectors), 'openmpi' (the decisions of Open MPI 3.1),
+    'flat' and 'hierarchical' (the fastest of our algorithms for each call, without and with those by node), and files
+    of decisions or rules; `settings`, the application's options, for instance {'iterations': 48}; `rate`, operations
+    per second of a process; `segments`, the segment sizes that tuned choices may have; `ppn`, processes per node, by
+    default the platform's; `context`, whose engine times the algorithms to choose from.
+
+    Returns a DataFrame with a row for each process count and choice: `seconds`, `mean_seconds` and `most_seconds` within
+    collectives, their shares, and `speedup` over the first choice. What the store has is not simulated again.
+
+    Raises UsageError for wrong arguments and where SimGrid is missing, CollwiseError when an execution fails.
+
+    >>> import collwise
+    >>> times = collwise.application("asp", "gros", procs=4, collectives="ompi,mpich", settings={"iterations": 2})
+    >>> bool((times.mean_seconds <= times.most_seconds).all())
+    True
+    """
+    from collwise.validation.measurement.applications import application_of, compare_collectives
+
+    where = arguments.platform(platform)
+    with arguments.opened(context) as simulations:
+        rows = compare_collectives(
+            where,
+            application_of(name),
+            arguments.counts(procs),
+            ppn or where.default_processes_per_node,
+            arguments.names(collectives),
+            simulations,
+            settings=settings or {},
+            rate=rate,
+            segments=arguments.sizes(segments),
+        )
+    return pd.DataFrame([asdict(row) | {"mean_share": row.mean_share, "most_share": row.most_share} for row in rows])

@@ -1,0 +1,111 @@
+"""collwise application: the time of a program, and its share of communication, under several choices of collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+import collwise
+from collwise import arguments
+from collwise.applications import COLLECTIVES, SEGMENTS
+from collwise.common.errors import UsageError
+from collwise.common.units import format_seconds
+from collwise.platforms import HostPlatform
+from collwise.simulator.sweeps.context import ENGINES, SCHEDULE
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed, argument, command, group, option
+from collwise.studies.cli.output import print_json, print_table
+from collwise.validation.measurement.applications import APPLICATIONS, NAMES as CHOICES, application_of, arguments_of
+
+_SIMULATION = group(
+    options.SimulationOptions,
+    store=options.STORE,
+    engine=option(
+        "The program that times algorithms for flat and hierarchical; the application runs in SMPI.",
+        NamedChoice("engine", ENGINES),
+        SCHEDULE.name,
+    ),
+    simgrid=options.SIMGRID,
+    jobs=option("The number of simultaneous simulations. Default: the number of cores.", click.IntRange(1)),
+)
+
+
+def _settings(text: str) -> dict[str, int]:
+    found = {}
+    for part in arguments.names(text):
+        name, equals, value = part.partition("=")
+        if not equals or not value.isdecimal():
+            raise UsageError(f"malformed '{part}': write NAME=NUMBER, for example iterations=48")
+        found[name] = int(value)
+    return found
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise UsageError(f"'{text}' is no rate; valid: operations per second above 0, for example 2e10")
+    return rate
+
+
+@command("application asp --platform gros --procs 8 --collectives ompi,mpich --set size=4096,iterations=4")
+def application(
+    name: str = argument(NamedChoice("application", APPLICATIONS)),
+    platform: HostPlatform = options.placed_platform(),
+    procs: Sequence[int] = option("Process counts: 96,192.", COUNTS, required=True),
+    collectives: Sequence[str] = option(
+        f"What runs the collectives: {', '.join(CHOICES)}, or files of decisions or rules; names by commas.",
+        NAMES,
+        COLLECTIVES,
+    ),
+    settings: Mapping[str, int] = option(
+        "Options of the application: size=65536,iterations=48.", Parsed("settings", _settings), "", names="--set"
+    ),
+    rate: float | None = option(
+        "Operations per second of each process. Default: an estimate, by application.", Parsed("rate", _rate)
+    ),
+    segments: Sequence[int] = options.segments(SEGMENTS, "For flat and hierarchical."),
+    ppn: int | None = options.PPN,
+    figure: Path | None = option("Write a figure of the times (PNG or SVG) here.", NEW_FILE),
+    simulation: options.SimulationOptions = _SIMULATION,
+    as_json: bool = options.JSON,
+) -> None:
+    """Simulates an application with modelled computation under several choices of collectives.
+
+    asp broadcasts the rows of a matrix by turns, matmul is a master-worker matrix multiplication, training an allreduce
+    of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's selectors; openmpi has the decisions of Open MPI
+    3.1; flat and hierarchical are the fastest of our algorithms for the application's calls. The speed-up is over the
+    first choice. Executions that the store has are not repeated.
+    """
+    if not collectives:
+        raise UsageError(f"--collectives: name one at least; valid: {', '.join(CHOICES)}, or a file")
+    with simulation.context() as context:
+        times = collwise.application(
+            name, platform, procs, collectives,
+            settings=settings or {}, rate=rate, segments=segments, ppn=ppn, context=context,
+        )  # fmt: skip
+    if figure is not None:
+        from collwise.studies.figures.applications import application_figure
+        from collwise.studies.figures.style import save
+
+        save(application_figure(times, f"{name} on {platform.title}, simulated"), figure)
+    if as_json:
+        print_json(times.to_dict("records"))
+        return
+    rows = [
+        (
+            one.procs, one.collectives, format_seconds(one.seconds), format_seconds(one.mean_seconds),
+            f"{one.mean_share * 100:.2f} %", f"{one.most_share * 100:.2f} %", f"{one.speedup:.2f}", one.algorithms or "-",
+        )
+        for one in times.itertuples()
+    ]  # fmt: skip
+    heads = ["P", "collectives", "time", "in collectives", "share, mean", "share, most", "speed-up", "algorithms"]
+    print_table(f"{name} on {platform.title}, simulated", heads, rows, left=0, keys=2)
+    words = arguments_of(application_of(name), settings or {}, rate)
+    click.echo(f"{name} {' '.join(words)}; an operation is one of: {application_of(name).operation}")
+    if figure is not None:
+        click.echo(f"figure: {figure}")

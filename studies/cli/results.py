@@ -1,0 +1,184 @@
+"""collwise results: list, show, export, prune: what the store of times holds."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collwise import arguments
+from collwise.common.errors import UsageError
+from collwise.common.units import format_seconds, format_size
+from collwise.simulator.store import default_store_path
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.commands import CommandGroup, example
+from collwise.studies.cli.declare import NAMES, NEW_FILE, command, flag, group, option
+from collwise.studies.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_ROWS = 200
+STORE = option(
+    "The SQLite file of timings.",
+    declare.PATH,
+    default_store_path,
+    show_default="results/timings.sqlite",
+    envvar="COLLWISE_STORE",
+)
+CONFIGURATIONS = option("The first characters of keys, by commas (see 'results list').", NAMES, metavar="KEY[,KEY...]")
+SOURCES = option("Only simulated, or only measured times.", NAMES, names="--source")
+PLATFORMS = option("Only times of these platforms, names by commas.", NAMES, names="--platform")
+
+
+@dataclass(frozen=True)
+class _Filter:
+    """Which rows of a store are wanted, as its options say."""
+
+    store: Path
+    wanted: dict[str, Any]
+
+    def rows(self) -> pd.DataFrame:
+        """The wanted rows. Raises UsageError where there is no store, or nothing of what is named."""
+        from collwise.simulator.store import Store
+        from collwise.stored import chosen_configurations, results
+
+        if not self.store.exists():
+            raise UsageError(f"there is no store {self.store}; name one with --store")
+        given = {name: value for name, value in self.wanted.items() if value is not None}
+        with Store(self.store) as opened:
+            chosen_configurations(opened, *(given.get(name) for name in ("configuration", "source", "platform")))
+        if "collective" in given:
+            given["collective"] = arguments.collectives(given["collective"])
+        return results(self.store, **given)
+
+
+def _filter(store: Path, **wanted: Any) -> _Filter:
+    return _Filter(store, wanted)
+
+
+FILTER = group(
+    _filter,
+    store=STORE,
+    configuration=CONFIGURATIONS,
+    source=SOURCES,
+    platform=PLATFORMS,
+    collective=option("Only these collectives, names by commas.", NAMES),
+    algorithm=option("Only these algorithms, names by commas.", NAMES, names="--algorithms"),
+    procs=option("Only these process counts.", declare.COUNTS),
+    sizes=option("Only these message sizes.", declare.SIZES),
+)
+
+
+@click.group(cls=CommandGroup, epilog=example("results list"))
+def results() -> None:
+    """Lists, shows, exports and deletes the times in the store."""
+
+
+@command("results list --json", "list", parent=results)
+def list_configurations(
+    store: Path = STORE,
+    as_json: bool = options.JSON,
+) -> None:
+    """Lists the configurations: everything that times depend on besides the case; results of two never mix."""
+    from collwise.stored import configurations
+
+    found = configurations(store)
+    if as_json:
+        print_json(found.to_dict("records"))
+        return
+    shown = ("configuration", "source", "platform", "maker", "collectives", "rows", "failed", "first_made", "last_made")
+    heads = [*shown[:5], "times", "failed", "from (UTC)", "to (UTC)"]
+    print_table(str(store), heads, found[list(shown)].values.tolist(), left=5, keys=1, wrap=True)
+
+
+@command("results show --collective bcast --procs 16", "show", parent=results)
+def show(
+    rows: _Filter = FILTER,
+    as_json: bool = options.JSON,
+) -> None:
+    """Shows the times of cases, those of one configuration, collective and so on if named."""
+    found = rows.rows()
+    if as_json:
+        print_json(found.to_dict("records"))
+        return
+    heads = ("configuration", "platform", "collective", "algorithm", "P", "m", "segment", "seconds", "+-", "times")
+    print_table(str(rows.store), heads, [_row(one) for one in found.head(_MOST_ROWS).itertuples()], left=4, keys=4)
+    left_out = f", of which these are the first {_MOST_ROWS}; --json prints all" if len(found) > _MOST_ROWS else ""
+    click.echo(f"{len(found)} times{left_out}")
+
+
+def _row(one: Any) -> Sequence[object]:
+    unknown = not math.isfinite(one.half_width_seconds)
+    what = one.collective if one.experiment == "collective" else f"{one.collective} ({one.experiment})"
+    return (
+        *(one.configuration, one.platform, what, one.algorithm, one.procs, format_size(one.message_bytes)),
+        format_size(one.segment_bytes) if one.segment_bytes else "-",
+        "failed" if one.error else format_seconds(one.seconds),
+        "-" if one.error or unknown or not one.seconds else f"{one.half_width_seconds / one.seconds * 100:.1f} %",
+        one.repetitions,
+    )
+
+
+@command("results export --collective bcast -o bcast.csv", "export", parent=results)
+def export(
+    rows: _Filter = FILTER,
+    format_name: str | None = option(
+        "csv, json or parquet (needs pyarrow). Default: as the file's name ends.",
+        declare.NamedChoice("format", ("csv", "json", "parquet")),
+        names="--format",
+    ),
+    output: Path = option("The file.", NEW_FILE, required=True, names="-o --output"),
+) -> None:
+    """Writes times with everything that is known of them, one row a case, to a file."""
+    from collwise.stored import FORMATS, write_results
+
+    ending = output.suffix.removeprefix(".").lower()
+    if format_name is None and ending not in FORMATS:
+        raise UsageError(f"-o {output}: the name does not end in a format; add --format {'|'.join(FORMATS)}")
+    found = rows.rows()
+    write_results(found, output, format_name or ending)
+    click.echo(f"written: {output}, {len(found)} times")
+
+
+@command("results prune --platform gros --before 2026-01-01 --yes", "prune", parent=results)
+def prune(
+    store: Path = STORE,
+    configuration: Sequence[str] | None = CONFIGURATIONS,
+    source: Sequence[str] | None = SOURCES,
+    platform: Sequence[str] | None = PLATFORMS,
+    before: str | None = option("Only times made before this date or time, UTC: 2026-11-01.", metavar="TIME"),
+    yes: bool = flag("Do not ask.", "--yes"),
+) -> None:
+    """Deletes times: those of the configurations, sources and platforms named, made before a time if one is given.
+
+    Everything is deleted at once: a command that is stopped has deleted nothing.
+    """
+    from collwise.simulator.store import Store
+    from collwise.stored import chosen_configurations, time_of
+    from collwise.stored import results as stored
+
+    if configuration is source is platform is before is None:
+        raise click.UsageError("name what to delete: --configuration, --source, --platform or --before")
+    if not store.exists():
+        raise UsageError(f"there is no store {store}; name one with --store")
+    time = None if before is None else time_of(before)
+    with Store(store) as opened:
+        chosen = chosen_configurations(opened, configuration, source, platform)
+        keys = [one.key for one in chosen]
+        found = stored(store, configuration=keys) if keys else None
+        number = 0 if found is None else int((found.made_at < time).sum() if time else len(found))
+        if number == 0:
+            click.echo(f"{store}: nothing to delete")
+            return
+        what = f"{number} times of {len(keys)} configurations in {store}"
+        if not yes:
+            if not sys.stdin.isatty():
+                raise UsageError(f"{what} would be deleted; nobody is there to ask: add --yes")
+            click.confirm(f"Delete {what}?", abort=True)
+        click.echo(f"deleted: {opened.prune(keys, time)} times")

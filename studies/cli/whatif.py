@@ -1,0 +1,246 @@
+"""collwise whatif: which choices and times change if a platform does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+import collwise
+from collwise.common.errors import note
+from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
+from collwise.platforms.changes import CHANGES, Change, parse_change
+from collwise.platforms.smpi import warn_of_free_messages
+from collwise.simulator.sweeps.context import SCHEDULE
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import COUNTS, FOLDER, PATH, Parsed, command, option, refuse_options
+from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.validation.selection.defaults import SEGMENTS_TEXT
+from collwise.validation.whatif.application import Application
+from collwise.validation.whatif.sweep import Factors, parse_factors
+
+_MOST_ROWS = 120
+_CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
+_HELP = f"""Shows which choices and times change if a platform does, and why.
+
+Times both platforms: which choices change, by how much times change, what yesterday's rules would now cost, and what
+limits each choice: latency, overhead, gap (waiting for ports), bandwidth or reduction, from its critical path in the
+schedule engine. With --sweep, finds the factors from which on another choice is the best. docs/whatif.md says how each
+change is expressed.
+
+\b
+Changes, made in the order given:
+{_CHANGES}
+"""
+
+
+@command(
+    "whatif --platform gros --collective allreduce --procs 16,62 --sizes 1KiB,1MiB --change bandwidth=x0.25", help=_HELP
+)
+def whatif(
+    platform: HostPlatform = options.placed_platform(),
+    changes: Sequence[Change] = option(
+        "What changes, see above; may be given several times.",
+        Parsed("change", parse_change),
+        multiple=True,
+        names="--change",
+        metavar="NAME=VALUE",
+    ),
+    sweep: Factors | None = option(
+        "Sweep over one more change by factors, and find the cross-over points: bandwidth=x0.25:x8.",
+        Parsed("sweep", parse_factors),
+        metavar="NAME=xLOW:xHIGH",
+    ),
+    collective: str | None = option("A name (see 'collwise algorithms')."),
+    application: Path | None = option(
+        "Instead of a collective, the report of a run ('collwise run --report'): its collectives by default and tuned.",
+        PATH,
+        metavar="REPORT",
+    ),
+    procs: tuple[int, ...] | None = option(
+        "Process counts: 16,32. Default: powers of two, and all that the platform holds.", COUNTS
+    ),
+    sizes: tuple[int, ...] | None = options.SIZES,
+    algorithms: Sequence[str] | None = options.ALGORITHMS,
+    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT),
+    rules: Path | None = option(
+        "Yesterday's rules, a file from 'collwise select -o'. Default: the best choices before the change.", PATH
+    ),
+    figures: Path | None = option("Write figures into this folder.", FOLDER),
+    ppn: int | None = options.PPN,
+    simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
+    as_json: bool = options.JSON,
+) -> None:
+    """Shows which choices and times change if a platform does, and why."""
+    if not changes and sweep is None:
+        raise click.UsageError("name a change, for example --change bandwidth=x2, or --sweep bandwidth=x0.25:x8")
+    if (collective is None) == (application is None):
+        raise click.UsageError("give either --collective NAME or --application REPORT")
+    common: dict[str, Any] = {"segments": segments, "ppn": ppn}
+    if application is not None:
+        refuse_options(("sweep", "procs", "sizes", "algorithms", "rules", "figures"), "--collective, not --application")
+    elif sweep is not None:
+        refuse_options(("rules",), "a change without --sweep")
+    with simulation.context() as context:
+        if application is not None:
+            found = collwise.whatif_application(platform, changes, application, context=context, **common)
+            _show_application(found, platform, changes, as_json)
+            warn_of_free_messages(platform)
+            check_failed(found.failed)
+            return
+        assert collective is not None
+        common |= {"procs": procs, "sizes": sizes, "algorithms": algorithms, "context": context}
+        if sweep is not None:
+            swept = collwise.whatif_sweep(platform, sweep, collective, changes=changes, **common)
+            _show_sweep(swept, figures, as_json)
+            failed = swept.result.failed
+        else:
+            answer = collwise.whatif(platform, changes, collective, rules=rules, **common)
+            _show(answer, figures, as_json)
+            failed = answer.result.failed
+    warn_of_free_messages(platform)
+    check_failed(failed)
+
+
+def _show(answer: collwise.WhatIfResult, figures: Path | None, as_json: bool) -> None:
+    found = answer.result
+    frame = answer.frame()
+    if figures is not None:
+        from collwise.studies.figures.style import save
+
+        file = save(answer.figure(), figures / f"{found.after.platform.name}-{found.after.grid.collective}.png")
+        note(f"written: {file}")
+    if as_json:
+        print_json(
+            {
+                "collective": found.before.grid.collective,
+                "platform": found.before.platform.name,
+                "changes": [vars(change) for change in found.changes],
+                "made_by": found.made_by,
+                "kept_rules": found.kept_rules,
+                "summary": answer.summary(),
+                "points": frame.to_dict("records"),
+            }
+        )
+        return
+    rows = [
+        (
+            row.procs, format_size(row.message_bytes), row.before, row.after if row.changes else "the same",
+            format_seconds(row.before_seconds), format_seconds(row.after_seconds), f"x{row.ratio:.2f}",
+            _percent(row.kept_slowdown), _limited(row.limited_before, row.share_before),
+            _limited(row.limited_after, row.share_after),
+        )
+        for row in frame.itertuples()
+    ]  # fmt: skip
+    what = ", ".join(change.label for change in found.changes)
+    title = f"{found.before.grid.collective} on {found.before.platform.title}, {what}, {found.made_by}"
+    heads = (
+        "P", "m", "best before", "best after", "time before", "after", "ratio", "rules kept", "limited before", "after",
+    )  # fmt: skip
+    print_table(title, heads, rows[:_MOST_ROWS], left=0, keys=2)
+    if len(rows) > _MOST_ROWS:
+        click.echo(f"The table has the first {_MOST_ROWS} of {len(rows)} points; --json prints all.")
+    for line in answer.summary():
+        click.echo(line)
+
+
+def _show_sweep(swept: collwise.SweepResult, figures: Path | None, as_json: bool) -> None:
+    found = swept.result
+    if figures is not None:
+        from collwise.studies.figures.style import save
+
+        stem = f"{found.platform.name}-{found.grid.collective}-{found.factors.name}"
+        files = [save(swept.map(size), figures / f"{stem}-{size}.png") for size in found.grid.message_bytes]
+        files.append(save(swept.figure(), figures / f"{stem}.png"))
+        note(f"written: {', '.join(map(str, files))}")
+    if as_json:
+        print_json(
+            {
+                "collective": found.grid.collective,
+                "platform": found.platform.name,
+                "changes": [vars(change) for change in found.others],
+                "sweep": found.factors.name,
+                "unit": swept.unit(),
+                "made_by": found.made_by,
+                "crossovers": swept.crossovers().to_dict("records"),
+                "points": swept.frame().to_dict("records"),
+            }
+        )
+        return
+    rows = [
+        (row.procs, format_size(row.message_bytes), f"x{row.factor:.3g}", row.below, row.above)
+        for row in swept.crossovers().itertuples()
+    ]
+    others = "".join(f", {change.label}" for change in found.others)
+    name = found.factors.name.replace("_", " ")
+    span = f"x{found.factors.values[0]:g} to x{found.factors.values[-1]:g} of {swept.unit()}"
+    title = f"{found.grid.collective} on {found.platform.title}{others}, {name} {span}, {found.made_by}"
+    print_table(title, ("P", "m", "from", "best below", "best from there on"), rows, left=0, keys=2)
+    for line in swept.summary():
+        click.echo(line)
+
+
+def _show_application(found: Application, platform: HostPlatform, changes: Sequence[Change], as_json: bool) -> None:
+    totals = ("default_before", "tuned_before", "default_after", "tuned_after")
+    if as_json:
+        print_json(
+            {
+                "platform": platform.name,
+                "changes": [vars(change) for change in changes],
+                "made_by": found.made_by,
+                "totals": {name: found.total(name) for name in totals},
+                "left_out": list(found.left_out),
+                "lines": [
+                    {
+                        **vars(line.calls),
+                        "default": vars(line.default),
+                        "default_is": line.default_is,
+                        "tuned": vars(line.tuned),
+                        **{name: getattr(line, name) for name in totals},
+                    }
+                    for line in found.lines
+                ],
+            }
+        )
+        return
+    rows = [
+        (
+            line.calls.collective, line.calls.procs, format_size(line.calls.message_bytes), line.calls.calls,
+            f"{line.default.label} ({line.default_is})", line.tuned.label,
+            *(format_seconds(getattr(line, name)) for name in totals),
+        )
+        for line in found.lines
+    ]  # fmt: skip
+    what = ", ".join(change.label for change in changes)
+    heads = (
+        "collective",
+        "P",
+        "m",
+        "calls",
+        "default",
+        "tuned after",
+        "default before",
+        "tuned",
+        "default after",
+        "tuned",
+    )
+    print_table(f"The run's collectives on {platform.title}, {what}, {found.made_by}", heads, rows)
+    for line in found.left_out:
+        click.echo(f"left out: {line}")
+    before, tuned, after, both = (found.total(name) for name in totals)
+    click.echo(
+        f"All calls: {format_seconds(before)} by default and {format_seconds(tuned)} tuned before the change, "
+        f"{format_seconds(after)} by default (x{after / before:.2f}) and {format_seconds(both)} tuned "
+        f"(x{both / before:.2f}) after it."
+    )
+
+
+def _percent(slowdown: float) -> str:
+    return "-" if slowdown != slowdown else f"+{slowdown * 100:.1f} %"
+
+
+def _limited(name: str, share: float) -> str:
+    return name if share != share else f"{name} {share * 100:.0f} %"

@@ -1,0 +1,300 @@
+"""Figures of what-if: maps before and after a change, sweeps with their cross-over points, and a map that is redrawn.
+
+An algorithm has its colour in every figure; of its segment sizes larger ones are darker.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import ListedColormap, LogNorm, Normalize, to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from PIL import Image
+
+from collwise.common.units import format_size
+from collwise.models.piecewise import Array
+from collwise.models.switch_points import NOBODY, Indices
+from collwise.studies.figures.style import algorithm_style
+from collwise.validation.selection.choice import Choice
+from collwise.validation.whatif.comparison import WhatIf
+from collwise.validation.whatif.limits import LIMITS
+from collwise.validation.whatif.sweep import Sweep
+
+_LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", "#999999", "#0072B2", "#CC79A7"), strict=True))
+_LIGHTEST = 0.55
+"""The share of white in the colour of an algorithm's smallest segments."""
+
+_MOST_DIGITS = 250
+"""Cells of a heat map that have room for digits."""
+
+_WORST_PERCENT = 100
+_MOST_LABELS = 12
+_LARGEST_RATIO = 16
+_LEAST_RATIO = 1.25
+"""Colours of ratios reach at least from 1 / this to this, so that small ones do not look large."""
+
+
+def whatif_figure(found: WhatIf, title: str) -> Figure:
+    """Maps of the best choice before and after the changes, of the ratio of times, and of what the kept rules cost."""
+    figure, axes = plt.subplots(2, 2, figsize=(10.2, 6.8), sharex=True, sharey=True)
+    before, after, ratio, kept = axes.ravel()
+    grid = found.before.grid
+    choices = list(grid.candidates.values())
+    used = _used(choices, found.before.best, found.after.best)
+    colours = _colours(grid.collective, [choices[index] for index in used])
+    for axis, best in ((before, found.before.best), (after, found.after.best)):
+        _choice_cells(axis, best, used, colours)
+    for i, j in np.argwhere(found.changes_choice):
+        ink = _ink(colours[used.index(int(found.after.best[i, j]))])
+        after.text(j + 0.5, i + 0.5, "•", ha="center", va="center", color=ink)
+    before.set_title("best choice before")
+    after.set_title("best choice after (dots: another one)")
+    _heat(ratio, found.time_ratio, _ratio_norm(found.time_ratio), "RdBu_r", "{:.2f}")
+    ratio.set_title("best time after / before")
+    _heat(kept, found.kept_slowdown * 100, Normalize(0, _WORST_PERCENT), "Oranges", "{:.0f}")
+    kept.set_title("slowdown of the kept rules, % (hatched: none)")
+    _label_cells(axes, grid.procs, grid.message_bytes)
+    figure.legend(
+        handles=_patches([choices[index].label for index in used], colours), loc="outside right upper", title="choice",
+        alignment="left", fontsize=8.5,
+    )  # fmt: skip
+    figure.suptitle(title, fontsize=11, wrap=True)
+    return figure
+
+
+def sweep_figure(
+    sweep: Sweep, procs: int, message_bytes: int, limits: Mapping[float, Mapping[str, float]], unit: str, title: str
+) -> Figure:
+    """Times relative to the best over the factor, with cross-over points; below them what limits the best choice.
+
+    `limits` are the shares of the best choice's critical path by factor; `unit` is what a factor of 1 stands for.
+    """
+    i, j = sweep.grid.procs.index(procs), sweep.grid.message_bytes.index(message_bytes)
+    factors = np.array(sweep.factors.values)
+    seconds = sweep.seconds[:, :, i, j]
+    ratios = seconds / np.nanmin(seconds, axis=1)[:, None]
+    figure, (above, below) = plt.subplots(2, 1, figsize=(8.4, 6.6), sharex=True, height_ratios=(3, 2))
+    for index in _best_of_each_algorithm(sweep.choices, ratios):
+        colour, marker = algorithm_style(sweep.grid.collective, sweep.choices[index].algorithm)
+        above.plot(
+            factors, ratios[:, index], color=colour, marker=marker, markersize=4.5, label=sweep.choices[index].label
+        )
+    for crossing in sweep.crossovers:
+        if (crossing.procs, crossing.message_bytes) == (procs, message_bytes):
+            for axis in (above, below):
+                axis.axvline(crossing.factor, color="#444444", linestyle="--", linewidth=1)
+            above.annotate(
+                f"from x{crossing.factor:.3g} on {crossing.above.label}", (crossing.factor, 0.97),
+                xytext=(4, 0), textcoords="offset points", xycoords=("data", "axes fraction"), rotation=90, va="top",
+                fontsize=8.5,
+            )  # fmt: skip
+    above.set_yscale("log", base=2)
+    above.set_ylim(0.93, min(_LARGEST_RATIO, 1.15 * float(np.nanmax(ratios))))
+    above.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    above.set_ylabel("time / that of the best choice")
+    known = sorted(limits)
+    below.stackplot(
+        known, [[100 * limits[factor][name] for factor in known] for name in LIMITS], labels=list(LIMITS),
+        colors=list(_LIMIT_COLOURS.values()),
+    )  # fmt: skip
+    below.set_ylabel("critical path of\nthe best choice, %")
+    below.set_ylim(0, 100)
+    _factor_axis(below, sweep, unit)
+    for axis, name in ((above, "choice"), (below, "limited by")):
+        axis.legend(fontsize=8.5, title=name, alignment="left", loc="upper left", bbox_to_anchor=(1.01, 1))
+    figure.suptitle(title, fontsize=11, wrap=True)
+    return figure
+
+
+def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure:
+    """The best choice over the factor and P, for one message size."""
+    best = sweep.best[:, :, sweep.grid.message_bytes.index(message_bytes)].T
+    crossed = np.array([[sweep.choices.index(one.above) for one in sweep.crossovers]], dtype=np.int64)
+    used = _used(sweep.choices, best, crossed)
+    colours = _colours(sweep.grid.collective, [sweep.choices[index] for index in used])
+    rows = len(sweep.grid.procs)
+    figure, axis = plt.subplots(figsize=(8.4, 1.9 + 0.28 * rows))
+    low, high = sweep.factors.values[0], sweep.factors.values[-1]
+    for row, procs in enumerate(sweep.grid.procs):
+        mine = [one for one in sweep.crossovers if (one.procs, one.message_bytes) == (procs, message_bytes)]
+        starts = [(low, int(best[row, 0])), *((one.factor, sweep.choices.index(one.above)) for one in mine)]
+        for (start, index), end in zip(starts, [*(one.factor for one in mine), high], strict=True):
+            if index in used:
+                axis.barh(row + 0.5, end - start, left=start, height=1, color=colours[used.index(index)], linewidth=0)
+        for start, index in starts[1:]:
+            ink = _ink(colours[used.index(index)]) if index in used else "black"
+            axis.text(start, row + 0.5, f" x{start:.2g}", va="center", fontsize=8.5, color=ink)
+    axis.set_ylim(0, rows)
+    axis.set_yticks(np.arange(rows) + 0.5, [str(count) for count in sweep.grid.procs])
+    axis.grid(axis="y", visible=False)
+    axis.set_axisbelow(False)
+    axis.set_ylabel("processes P")
+    _factor_axis(axis, sweep, unit)
+    figure.legend(
+        handles=_patches([sweep.choices[index].label for index in used], colours), loc="outside right upper",
+        title="best choice", alignment="left", fontsize=8.5,
+    )  # fmt: skip
+    figure.suptitle(title, fontsize=11, wrap=True)
+    return figure
+
+
+class LiveFigure:
+    """A map of the best choice and one of the ratio of times, which are drawn again for other times.
+
+    The axes, labels and colours are laid out once; `draw` only replaces the cells, so that it keeps up with a slider.
+    """
+
+    def __init__(
+        self, collective: str, choices: Sequence[Choice], procs: Sequence[int], message_bytes: Sequence[int]
+    ) -> None:
+        self._figure = Figure(figsize=(11, 4.6), layout="constrained")
+        self._canvas = FigureCanvasAgg(self._figure)
+        axes = self._figure.subplots(1, 2, sharex=True, sharey=True)
+        colours = _colours(collective, choices)
+        shape = (len(procs), len(message_bytes))
+        self._best = axes[0].pcolormesh(
+            np.zeros(shape), cmap=ListedColormap(colours), vmin=-0.5, vmax=len(choices) - 0.5
+        )
+        self._ratio = axes[1].pcolormesh(
+            np.ones(shape), cmap="RdBu_r", norm=LogNorm(1 / _LARGEST_RATIO, _LARGEST_RATIO)
+        )
+        axes[0].set_title("best choice")
+        axes[1].set_title("best time / that before the change")
+        bar = self._figure.colorbar(self._ratio, ax=axes[1])
+        bar.ax.yaxis.set_major_locator(FixedLocator([1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16]))
+        bar.ax.yaxis.set_minor_locator(NullLocator())
+        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        _label_cells(np.array([axes]), procs, message_bytes)
+        self._figure.legend(
+            handles=_patches([choice.label for choice in choices], colours), loc="outside right upper", title="choice",
+            alignment="left", fontsize=8.5,
+        )  # fmt: skip
+        for mesh in (self._best, self._ratio):
+            mesh.set_animated(True)  # not part of the background
+        self._canvas.draw()
+        self._background = self._canvas.copy_from_bbox(self._figure.bbox)
+
+    def draw(self, best: Indices, ratio: Array) -> bytes:
+        """The figure as a PNG file's bytes."""
+        self._canvas.restore_region(self._background)
+        for mesh, values in ((self._best, np.where(best == NOBODY, np.nan, best)), (self._ratio, ratio)):
+            mesh.set_array(np.ma.masked_invalid(values))
+            mesh.axes.draw_artist(mesh)
+        picture = io.BytesIO()
+        # Fast compression: a slider waits for the picture.
+        Image.fromarray(np.asarray(self._canvas.buffer_rgba())).save(picture, "png", compress_level=1)
+        return picture.getvalue()
+
+
+# --- Cells ------------------------------------------------------------------------------------------------------------
+
+
+def _used(choices: Sequence[Choice], *maps: Indices) -> list[int]:
+    """The choices that occur in maps, by their names and segment sizes."""
+    found = {int(index) for best in maps for index in np.unique(best)} - {NOBODY}
+    names = list(dict.fromkeys(choice.algorithm for choice in choices))
+    return sorted(found, key=lambda index: (names.index(choices[index].algorithm), choices[index].segment_bytes))
+
+
+def _colours(collective: str, choices: Sequence[Choice]) -> list[str]:
+    """The colour of each choice: its algorithm's, lighter for smaller segments."""
+    found = []
+    for choice in choices:
+        mine = sorted({one.segment_bytes for one in choices if one.algorithm == choice.algorithm}, reverse=True)
+        white = _LIGHTEST * mine.index(choice.segment_bytes) / max(len(mine) - 1, 1)
+        colour = np.array(to_rgb(algorithm_style(collective, choice.algorithm)[0]))
+        found.append(to_hex(tuple(colour * (1 - white) + white)))
+    return found
+
+
+def _patches(labels: Sequence[str], colours: Sequence[str]) -> list[Patch]:
+    return [
+        Patch(facecolor=colour, edgecolor="#444444", linewidth=0.4, label=label)
+        for label, colour in zip(labels, colours, strict=True)
+    ]
+
+
+def _ink(colour: str) -> str:
+    """Black or white, whichever can be read on a colour."""
+    return "#000000" if np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) > 0.5 else "#FFFFFF"
+
+
+def _numbered(best: Indices, used: Sequence[int]) -> Array:
+    """The places of choices among those used, masked where there is none."""
+    places = {index: float(place) for place, index in enumerate(used)}
+    return np.ma.masked_invalid(np.vectorize(lambda index: places.get(int(index), np.nan), otypes=[float])(best))
+
+
+def _choice_cells(axis: Axes, best: Indices, used: Sequence[int], colours: Sequence[str]) -> None:
+    axis.set_facecolor("#FFFFFF")
+    axis.pcolormesh(_numbered(best, used), cmap=ListedColormap(list(colours)), vmin=-0.5, vmax=len(used) - 0.5)
+    axis.grid(False)
+
+
+def _ratio_norm(ratio: Array) -> LogNorm:
+    """Colours that are as dark for twice as for half the time."""
+    known = ratio[np.isfinite(ratio)]
+    most = float(np.exp(np.abs(np.log(known)).max())) if known.size else 1.0
+    return LogNorm(1 / max(most, _LEAST_RATIO), max(most, _LEAST_RATIO))
+
+
+def _heat(axis: Axes, values: Array, norm: Normalize, colours: str, digits: str) -> None:
+    """Cells with digits if there is room for them, hatched where there is no value."""
+    axis.patch.set(hatch="////", edgecolor="#BBBBBB")
+    mesh = axis.pcolormesh(np.ma.masked_invalid(values), norm=norm, cmap=colours)
+    axis.grid(False)
+    if values.size > _MOST_DIGITS:
+        axis.figure.colorbar(mesh, ax=axis)
+        return
+    for i, j in np.argwhere(np.isfinite(values)):
+        ink = _ink(to_hex(mesh.cmap(norm(values[i, j]))))
+        axis.text(j + 0.5, i + 0.5, digits.format(values[i, j]), ha="center", va="center", fontsize=6.5, color=ink)
+
+
+def _label_cells(axes: np.ndarray, procs: Sequence[int], message_bytes: Sequence[int]) -> None:
+    """Labels of rows and columns of cells: process counts and message sizes, at most a dozen each."""
+    for axis in axes[-1]:
+        step = -(-len(message_bytes) // 6)
+        places = range(0, len(message_bytes), step)
+        axis.set_xticks([place + 0.5 for place in places], [format_size(message_bytes[place]) for place in places])
+        axis.set_xlabel("message size m")
+    for axis in axes[:, 0]:
+        step = -(-len(procs) // _MOST_LABELS)
+        places = range(0, len(procs), step)
+        axis.set_yticks([place + 0.5 for place in places], [str(procs[place]) for place in places])
+        axis.set_ylabel("processes P")
+    for axis in axes.ravel():
+        axis.grid(False)
+
+
+# --- Sweeps -----------------------------------------------------------------------------------------------------------
+
+
+def _factor_axis(axis: Axes, sweep: Sweep, unit: str) -> None:
+    factors = sweep.factors.values
+    axis.set_xscale("log", base=2)
+    axis.set_xlim(factors[0], factors[-1])
+    ticks = [2.0**k for k in range(-20, 21) if factors[0] <= 2.0**k <= factors[-1]]
+    axis.xaxis.set_major_locator(FixedLocator(ticks))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"x{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.set_xlabel(f"{sweep.factors.name.replace('_', ' ')}, relative to {unit}")
+
+
+def _best_of_each_algorithm(choices: Sequence[Choice], ratios: Array) -> list[int]:
+    """Of each algorithm the choice that is the best at most factors, or else comes closest on the mean."""
+    found: dict[str, int] = {}
+    for index, choice in enumerate(choices):
+        if np.isnan(ratios[:, index]).all():
+            continue
+        other = found.get(choice.algorithm)
+        if other is None or np.nanmean(ratios[:, index]) < np.nanmean(ratios[:, other]) - 1e-9:
+            found[choice.algorithm] = index
+    return list(found.values())

@@ -1,0 +1,1 @@
+"""Notebooks that answer questions about clusters, one file each."""

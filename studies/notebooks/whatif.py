@@ -1,0 +1,104 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What if the network were another one?
+#
+# The platform is Gros, 124 nodes with a link of 25 Gbit/s each, the collective is an allreduce. The schedule engine
+# times every algorithm, on Gros and on a Gros that is changed. The question is:
+#
+# **From which bandwidth on does the winner for a 1 MiB allreduce change on Gros, and why?**
+#
+# To ask about another cluster, name it in the first cell, or give the path of its description.
+
+# %%
+import collwise
+from collwise.studies.figures.explorer import Explorer
+from collwise.studies.papers.study import Study
+
+here = Study()
+PLATFORM, COLLECTIVE, SIZE = "gros", "allreduce", 2**20
+
+# %% [markdown]
+# ## A quarter of the bandwidth
+#
+# `collwise.whatif` times the platform before and after a change. The maps show the best choices, by how much times
+# change, and what the choices of before would cost if they were kept.
+
+# %%
+with here.context("schedule") as context:
+    quarter = collwise.whatif(
+        PLATFORM,
+        "bandwidth=x0.25",
+        COLLECTIVE,
+        procs="12:124:+16",
+        sizes="1KiB:4MiB:x2",
+        segments="8KiB",
+        context=context,
+    )
+here.figure(quarter.figure(), "whatif-quarter", "Gros with a quarter of its bandwidth.")
+for line in quarter.summary():
+    here.conclude(line)
+
+# %% [markdown]
+# ## From which bandwidth on does the winner change?
+#
+# A sweep changes the bandwidth from 1/16 to 8 times that of Gros, and finds the cross-over points: the factors from
+# which on another algorithm is the fastest.
+
+# %%
+with here.context("schedule") as context:
+    sweep = collwise.whatif_sweep(
+        PLATFORM, "bandwidth=x0.0625:x8", COLLECTIVE, procs="16,31,32,48,62,64,80,93,124", sizes=SIZE, segments="8KiB",
+        context=context,
+    )  # fmt: skip
+here.figure(sweep.map(), "whatif-bandwidth", "The best algorithm for 1 MiB over bandwidth and process count.")
+crossovers = sweep.crossovers()
+here.table("Cross-over points of the bandwidth, relative to 25 Gbit/s", crossovers, "{:.3f}")
+
+# %% [markdown]
+# ## Why?
+#
+# The ring sends least: every process sends 2 (P - 1) / P of the message, but one after the other in 2 (P - 1) steps,
+# each with its latency. Rabenseifner's algorithm takes about 2 log2 P steps. If P is a power of two, it sends as little
+# as the ring, and wins at any bandwidth. Otherwise some processes first hand their whole message to others, and take
+# the result from them in the end: it then sends up to twice as much as the ring, on the way that decides the time. The
+# less bandwidth there is, the more that costs, and the less the ring's latencies matter.
+#
+# The lower part of the figure shows what the critical path of the best choice consists of.
+
+# %%
+here.figure(sweep.figure(procs=62), "whatif-why", "Times relative to the best, and what limits it, with 62 processes.")
+for line in sweep.summary():
+    here.conclude(line)
+
+# %% [markdown]
+# ## Sliders
+#
+# In JupyterLab (`collwise studio`) the map follows the sliders: 24 message sizes and 30 process counts. Where a message
+# cannot be divided evenly among the processes, and for pipelines of 128 segments and more, times are not played but
+# follow from others; the line below the map says how exact they are.
+
+# %%
+live = collwise.live_map(PLATFORM, COLLECTIVE, procs="4:120:+4", sizes="1:8MiB:x2")
+explorer = Explorer(live)
+explorer.widget
+
+# %%
+here.publish(
+    {
+        "crossovers": crossovers.to_dict("records"),
+        "changed_points": int(quarter.result.changes_choice.sum()),
+        "slider": explorer.text.partition("; drawn")[0],
+    }
+)

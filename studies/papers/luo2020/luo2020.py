@@ -1,0 +1,410 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Luo et al. 2020: do hierarchical collectives from tasks pay, and can tasks tune them?
+#
+# X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong and J. Dongarra, "HAN: a Hierarchical
+# AutotuNed Collective Communication Framework", IEEE Cluster 2020, compose collectives of many-core clusters from tasks
+# on two levels, between nodes and within them, predict their times from measured tasks, and let the prediction choose
+# the configuration. They measure on Shaheen II and Stampede2. Here both machines are simulated, and the same questions
+# are asked:
+#
+# - **(a)** How much do the tasks of a node's leader overlap, and do their times settle?
+# - **(b)** Does the cost model of tasks find the best configuration, and what does a search by tasks cost?
+# - **(c)** Do hierarchical collectives beat flat ones, and the algorithms that MPI libraries choose?
+#
+# The descriptions of the machines rest on what others measured on such networks (docs/platforms.md); the bandwidth of
+# a node's memory is estimated. No figure of the paper went into them. The paper's curves are pictures, so only what its
+# text says in numbers is compared. Figure, table and section numbers are the paper's.
+
+# %%
+from dataclasses import replace
+
+import pandas as pd
+
+import collwise
+from collwise.common.units import format_seconds, format_size
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
+from collwise.studies.figures import hierarchy as tuning_figures
+from collwise.studies.papers.luo2020 import figures as draw
+from collwise.studies.papers.luo2020 import tables as published
+from collwise.studies.papers.luo2020 import whole as paper
+from collwise.studies.papers.study import Study
+from collwise.validation.hierarchy.searches import EXHAUSTIVE
+from collwise.validation.hierarchy.space import label, outputs
+from collwise.validation.hierarchy.tuning import spreads
+
+here = Study()
+SEARCHES = ("exhaustive", "exhaustive-heuristics", "tasks", "tasks-heuristics")
+NODES, PER_NODE = (16, 4) if here.quick else (64, 12)
+machine = paper.STAMPEDE2
+place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
+
+
+def times(seconds: pd.DataFrame) -> pd.DataFrame:
+    """A table of seconds by size for readers."""
+    rows = seconds.map(lambda value: "" if value != value else format_seconds(value))
+    return rows.set_axis(rows.index.map(format_size), axis=0).rename_axis("m").reset_index()
+
+
+# %% [markdown]
+# ## (a) Tasks: figures 2, 3 and 6
+#
+# Segments of 64 KiB on 6 nodes, as in figure 2. A task is what a leader does with successive segments at once: ib(0)
+# passes segment 0 on between nodes; sbib(i) passes segment i - 1 on within the node and segment i between nodes. Times
+# are the schedule engine's.
+
+# %%
+with here.context() as simulation:
+    context = replace(simulation, engine=SCHEDULE)
+    studies = {
+        collective: collwise.time_tasks(
+            collective, platform=machine.name, nodes=6, ppn=PER_NODE, segments="64KiB", context=context
+        )
+        for collective in ("bcast", "allreduce")
+    }
+here.figure(
+    tuning_figures.task_overlap(studies["bcast"], "Broadcast on 6 nodes, segments of 64 KiB"),
+    "figure-2",
+    "Figure 2: ib and sb alone, at once, and sb and ib at once after ib(0), on each leader.",
+)
+here.figure(
+    tuning_figures.task_trend(studies["bcast"], 2, "Broadcast on 6 nodes, segments of 64 KiB"),
+    "figure-3",
+    "Figure 3: sbib(i) on leader 2, and the stabilised cost.",
+)
+here.figure(
+    tuning_figures.task_overlap(studies["allreduce"], "Allreduce on 6 nodes, segments of 64 KiB"),
+    "figure-6",
+    "Figure 6: ib and ir alone and at once.",
+)
+overlaps = {
+    collective: {study.point.choice.algorithm.removeprefix("tasks_"): study.overlap for study in found}
+    for collective, found in studies.items()
+}
+settled = {
+    study.point.choice.algorithm.removeprefix("tasks_"): max(
+        study.stable_from(leader) or study.times.full.stop for leader in range(6)
+    )
+    for study in studies["bcast"]
+}
+here.table(
+    "How much of the shorter part is hidden behind the longer one, and from which segment on sbib has settled (5 %)",
+    pd.DataFrame(
+        [
+            (
+                name,
+                f"{100 * overlaps['bcast'][name]:.0f} %",
+                settled[name],
+                f"{100 * overlaps['allreduce'][name]:.0f} %",
+            )
+            for name in settled
+        ],
+        columns=["between nodes", "ib with sb", "sbib(i) settled from", "ib with ir"],
+    ),
+)
+here.text(
+    "The paper finds a significant overlap of ib and sb that is usually not perfect, for two reasons: data that "
+    "arrives from the network also passes through the memory that sb uses, and one thread progresses both. The "
+    "simulated machine has neither: a message from another node takes no share of the node's memory bandwidth, and "
+    "progress costs only the overheads of messages. So the simulated overlap is an upper bound. The high overlap of ib "
+    "and ir, and that sbib settles after a few segments, agree with the paper."
+)
+
+# %% [markdown]
+# ## (b) The cost model and the searches: figures 4, 7, 8 and 9, tables I and II
+#
+# Table I has the inputs of a search, table II its outputs. Here are both for the best configurations of 4 MiB.
+
+# %%
+with here.context() as simulation:
+    context = replace(simulation, engine=SCHEDULE)
+    checks = {
+        collective: collwise.model_tasks(
+            collective, platform=machine.name, nodes=NODES, ppn=PER_NODE, sizes="4MiB", context=context
+        )
+        for collective in ("bcast", "allreduce")
+    }
+picks = {collective: next(iter(check.picks.values())) for collective, check in checks.items()}
+here.table(
+    f"Tables I and II: a broadcast and an allreduce of 4 MiB on {place}",
+    pd.DataFrame(
+        [
+            (symbol, meaning, *({"n": NODES, "p": PER_NODE, "m": "4 MiB", "t": name}[symbol] for name in picks))
+            for symbol, meaning in published.TABLE_1.items()
+        ]
+        + [
+            (symbol, meaning, *(outputs(name, best.choice)[symbol] or "-" for name, (_, best, _) in picks.items()))
+            for symbol, meaning in published.TABLE_2.items()
+        ],
+        columns=["symbol", "description", *picks],
+    ),
+)
+for number, (collective, check) in zip((4, 7), checks.items(), strict=True):
+    (one,) = check.picks
+    here.figure(
+        tuning_figures.model_by_configuration(check, one, f"{collective} of 4 MiB on {place}"),
+        f"figure-{number}",
+        f"Figure {number}: the cost model of tasks and the whole collective, over the segment size.",
+    )
+for stated in published.BEST_OF_4_MB:
+    pick, best, slowdown = picks[stated.collective]
+    here.text(
+        f"{stated.collective}: the paper's best configuration is {format_size(stated.segment_bytes)} with "
+        f"{stated.between_nodes}; simulated it is {label(best.choice)}, and the cost model chooses "
+        f"{label(pick.choice)}, {100 * slowdown:.1f} % slower. The model's median error is "
+        f"{100 * checks[stated.collective].median_error:.2f} %."
+    )
+
+# %%
+with here.context() as simulation:
+    context = replace(simulation, engine=SCHEDULE)
+    tunings = {
+        collective: collwise.tune_hierarchy(
+            collective, platform=machine.name, nodes=NODES, ppn=PER_NODE, searches=SEARCHES, context=context
+        )
+        for collective in ("bcast", "allreduce")
+    }
+scores = {collective: tuning.scores for collective, tuning in tunings.items()}
+here.figure(
+    tuning_figures.search_costs(scores, f"Searches on {place}"),
+    "figure-8",
+    "Figure 8: the machine time that the benchmarks of each search would take, relative to the exhaustive search.",
+)
+costs = {}
+for number, name in enumerate(SEARCHES):
+    ours = [found[number] for found in scores.values()]
+    costs[name] = {
+        "cost": sum(one.machine_seconds for one in ours) / sum(found[0].machine_seconds for found in scores.values()),
+        "mean": sum(one.mean for one in ours) / len(ours),
+        "worst": max(one.worst for one in ours),
+    }
+here.table(
+    "Figures 8 and 9: cost of each search of broadcast and allreduce, and slowdown of its choices (%)",
+    pd.DataFrame(
+        [
+            (title, printed, 100 * one["cost"], 100 * one["mean"], 100 * one["worst"])
+            for (title, printed), one in zip(published.SEARCH_COST_PERCENT.items(), costs.values(), strict=True)
+        ],
+        columns=["search", "cost in the paper", "cost here", "mean slowdown here", "worst here"],
+    ),
+    floats="{:.1f}",
+)
+for collective, tuning in tunings.items():
+    truth = tuning.found[EXHAUSTIVE]
+    here.figure(
+        tuning_figures.search_quality(
+            truth, spreads(truth), list(tuning.found.values()), (NODES, PER_NODE), f"{collective} on {place}"
+        ),
+        f"figure-9-{collective}",
+        f"Figure 9: {collective}, the choices of each search among all configurations.",
+    )
+here.text(
+    "The costs depend on how many message sizes, segment sizes and algorithms a search covers: a search by tasks needs "
+    f"no other benchmarks for more message sizes. Here there are {len(tunings['bcast'].space.message_bytes)} message "
+    f"sizes, {len(tunings['bcast'].space.segment_bytes)} segment sizes and {len(tunings['bcast'].space.algorithms)} "
+    "algorithms between nodes, while the paper does not list its own. As in the paper, the choices by tasks are nearly "
+    "always the best ones."
+)
+
+# %% [markdown]
+# ## (c) Whole collectives: figures 10 to 14
+#
+# One process per core: 4096 on Shaheen II, 1536 on Stampede2. **Best hierarchical** is the fastest of all algorithms
+# that treat the processes of one node differently, **best flat** of all others, over three segment sizes each. **Open
+# MPI 4.0.0's decision** is what that library chooses untuned, with its own segment sizes. All are timed by the schedule
+# engine. SMPI times the same choices where they have at most 100,000 messages and 8 MiB. Dotted lines end the small
+# messages.
+
+# %%
+sizes = paper.QUICK_SIZES if here.quick else paper.SIZES
+with here.context() as simulation:
+    wholes = {
+        number: paper.simulate_whole(one, collective, sizes, simulation)
+        for number, (one, collective) in paper.FIGURES.items()
+    }
+for number, found in wholes.items():
+    title = f"{found.collective} on {found.machine.title}, {found.machine.procs} processes"
+    here.figure(
+        draw.times_and_speed_ups(found.seconds, found.speed_ups(), title),
+        f"figure-{number}",
+        f"Figure {number}: {title}, by the schedule engine.",
+    )
+    shown = times(found.seconds)
+    for source in found.seconds:
+        shown[source] = [
+            f"{time} ({choice})" for time, choice in zip(shown[source], found.choices[source], strict=True)
+        ]
+    here.table(f"{title}: times and choices, schedule engine", shown)
+    here.table(f"{title}: the same choices in SMPI", times(found.smpi.dropna(how="all")))
+
+# %% [markdown]
+# ### SMPI's selectors
+#
+# SMPI's own collectives can choose their algorithms as Open MPI, MPICH, MVAPICH2 and Intel MPI do. Most of these
+# selectors look for the leaders of all nodes when a communicator is first used, which takes SMPI minutes from 400
+# processes on. So they are timed on fewer nodes, where MPICH's stands for Cray MPI, which descends from MPICH.
+
+# %%
+with here.context() as simulation:
+    fews = {
+        number: paper.simulate_whole(
+            paper.FEW_NODES[one], collective, [size for size in sizes if size <= 8 * published.MIB], simulation,
+            SMPI_SELECTORS,
+        )
+        for number, (one, collective) in paper.FIGURES.items()
+    }  # fmt: skip
+for found in fews.values():
+    title = f"{found.collective} on {found.machine.title}, {found.machine.procs} processes"
+    here.figure(
+        draw.times_and_speed_ups(found.smpi, found.speed_ups(smpi=True), f"{title}, SMPI"),
+        f"selectors-{found.collective}-{found.machine.name}",
+        f"{title}: SMPI's selectors and the choices of the schedule engine, all timed by SMPI.",
+    )
+failing = {f"{found.collective} on {found.machine.title}": found.failures for found in fews.values() if found.failures}
+for where, reasons in failing.items():
+    here.text(
+        f"{where}: no time for {', '.join(reasons)}. SMPI ends with: {next(iter(reasons.values())).splitlines()[-1]}"
+    )
+
+# %% [markdown]
+# ### Speed-ups beside those of the paper
+#
+# The text of section IV says how large HAN's speed-up is at most; simulated are the least and the greatest one in the
+# same range of sizes.
+
+# %%
+here.table(
+    "Speed-ups of HAN as the paper reports them, and of the best hierarchical choice here", paper.compared(wholes, fews)
+)
+
+# %% [markdown]
+# ### Where they differ, and why
+#
+# What a broadcast on Stampede2 consists of: the best flat broadcast between the leaders alone, one process on each
+# node, and the best one among the 48 processes of one node alone. And what happens if ranks are placed cyclically
+# instead of by blocks.
+
+# %%
+with here.context() as simulation:
+    alone = paper.parts(machine, sizes, simulation)
+    scattered = paper.cyclic(machine, paper.QUICK_SIZES, simulation)
+stampede = wholes[12]
+shown = pd.concat([alone, stampede.seconds[[paper.HIERARCHICAL, paper.FLAT]]], axis=1)
+here.table("Broadcast on Stampede2: its parts alone, and the whole", times(shown))
+here.table("Broadcast on Stampede2, ranks placed cyclically", times(scattered))
+over_flat = {number: paper.by_range(found.speed_ups()[paper.FLAT]) for number, found in wholes.items()}
+over_default = {number: paper.by_range(found.speed_ups()[paper.DEFAULT]) for number, found in wholes.items()}
+by_placement = paper.by_range(scattered[paper.FLAT] / scattered[paper.HIERARCHICAL])
+largest = max(sizes)
+node_share = alone["within a node alone"][largest] / stampede.seconds[paper.HIERARCHICAL][largest]
+saved = (stampede.seconds[paper.FLAT] - alone["between nodes alone"])[4]
+here.text(
+    f"**Large messages.** At {format_size(largest)} the 48 processes of a node alone need {100 * node_share:.0f} % of "
+    "the time of the whole hierarchical broadcast: each of them takes a copy of the message through the node's memory, "
+    "whose bandwidth they share, and 47 copies take longer than the network needs to bring one. A flat algorithm makes "
+    "the same copies, and with ranks placed by blocks a tree or chain of ranks crosses the network hardly more often "
+    "than one of nodes. So both are bounded by the same memory, and a clear margin over the best flat algorithm does "
+    "not appear. What the simulated machine lacks is HAN's way within a node: its submodules SM and SOLO read the "
+    "leader's copy directly from shared memory or by one-sided communication, one copy for each process, where a "
+    "message goes in and out of a buffer. The algorithms from tasks have both ways on real MPI, but neither engine "
+    "has a cost for them."
+)
+here.text(
+    f"**Small messages.** At 4 B the leaders alone take {format_seconds(alone['between nodes alone'][4])}, the whole "
+    f"{format_seconds(stampede.seconds[paper.HIERARCHICAL][4])}: what is left, at most {format_seconds(saved)} of the "
+    "best flat broadcast, are messages within a node, each of which costs the processor as much as one between nodes "
+    "in this description. Through shared memory it would be a fraction of a microsecond for all processes of the node."
+)
+here.text(
+    f"**Placement.** Cyclically placed, the best flat broadcast takes {by_placement['small']['least']:.2f} to "
+    f"{by_placement['small']['greatest']:.2f} times as long as the best hierarchical one for small messages, and "
+    f"{by_placement['large']['least']:.2f} to {by_placement['large']['greatest']:.2f} times for large ones: a "
+    "hierarchical algorithm does not depend on the placement. The paper does not say how ranks were placed."
+)
+here.text(
+    "**Libraries.** Against what Open MPI 4.0.0 chooses untuned, hierarchical broadcasts are up to "
+    f"{over_default[10]['small']['greatest']:.2f} and {over_default[10]['large']['greatest']:.2f} times as fast on "
+    f"Shaheen II for small and large messages (paper: 4.72 and 7.35), and up to "
+    f"{over_default[12]['small']['greatest']:.2f} and {over_default[12]['large']['greatest']:.2f} times on Stampede2 "
+    "(paper: 5.35 and 1.73). In simulation all of this comes from the choice of algorithm and segment size; in the "
+    "paper also from the submodules."
+)
+
+# %% [markdown]
+# ### Point-to-point: figure 11
+#
+# The paper explains Cray MPI's lead for small messages by its point-to-point rate, which is higher than Open MPI's
+# between 512 B and 2 MB. A description holds the rate of one library.
+
+# %%
+with here.context() as simulation:
+    single = pd.DataFrame({one.title: paper.messages(one, sizes, simulation) for one in paper.FEW_NODES})
+here.figure(
+    draw.rates(single, "One message between two nodes"), "figure-11", "Figure 11: rate of single messages, simulated."
+)
+here.text(
+    "Open: a comparison with Cray MPI. The overheads and the rendezvous threshold of Shaheen II's description were "
+    "measured with Open MPI, and none of Cray MPI are known here."
+)
+
+# %% [markdown]
+# ## Conclusions
+
+# %%
+here.conclude(
+    "(a) The parts of a task overlap by "
+    + ", ".join(f"{100 * share:.0f} % ({name})" for name, share in overlaps["bcast"].items())
+    + " in a broadcast, more than in the paper: memory and processor are not shared by network and node here."
+)
+here.conclude(
+    f"(b) On {place} the cost model of tasks has a median error of "
+    + " and ".join(f"{100 * check.median_error:.2f} % ({name})" for name, check in checks.items())
+    + f". A search by tasks costs {100 * costs['tasks']['cost']:.1f} % of an exhaustive one (paper: 23 %) and its "
+    f"choices are {100 * costs['tasks']['mean']:.1f} % slower than the best on average; with heuristics "
+    f"{100 * costs['tasks-heuristics']['cost']:.1f} % (paper: 4.3 %) and "
+    f"{100 * costs['tasks-heuristics']['mean']:.1f} %."
+)
+here.conclude(
+    "(c) Speed-up of the best hierarchical algorithm over the best flat one, geometric mean for small and for large "
+    "messages: "
+    + "; ".join(
+        f"{found.collective} on {found.machine.title} {over_flat[number]['small']['mean']:.2f} and "
+        f"{over_flat[number]['large']['mean']:.2f} times"
+        for number, found in wholes.items()
+    )
+    + ". Over Open MPI 4.0.0's decision: "
+    + "; ".join(
+        f"{found.collective} on {found.machine.title} {over_default[number]['small']['mean']:.2f} and "
+        f"{over_default[number]['large']['mean']:.2f} times"
+        for number, found in wholes.items()
+    )
+    + "."
+)
+here.conclude(
+    "(c) On Stampede2 there is no clear margin over the best flat broadcast: with ranks placed by blocks both are "
+    "bounded by copies through a node's memory. The simulated machine lacks the single copies of shared memory and "
+    "one-sided communication that HAN uses within nodes."
+)
+
+# %%
+here.publish({
+    "overlap": overlaps,
+    "model_error": {name: check.median_error for name, check in checks.items()},
+    "searches": costs,
+    "over_flat": over_flat,
+    "over_openmpi": over_default,
+    "cyclic_over_flat": by_placement,
+    "failing_selectors": {where: list(reasons) for where, reasons in failing.items()},
+})  # fmt: skip

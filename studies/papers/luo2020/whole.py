@@ -1,0 +1,266 @@
+"""Whole collectives as in figures 10, 12, 13 and 14 of Luo et al. 2020: hierarchical ones against flat ones.
+
+The schedule engine times everything at every size. SMPI times the choices that the schedule engine found best where
+their messages are not too many, and its own selectors on fewer nodes: when a communicator is first used, most of them
+have every process look for the leaders of all, which takes minutes from 400 processes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.units import format_size
+from collwise.platforms import HostPlatform, load, placed
+from collwise.platforms.placement import CYCLIC
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext, smpi_selecting
+from collwise.simulator.sweeps.smpi_runner import cost_of
+from collwise.studies.papers.luo2020.tables import (
+    CRAY,
+    INTEL,
+    KIB,
+    LARGE,
+    LARGEST_BYTES,
+    MIB,
+    MVAPICH2,
+    OPENMPI,
+    SMALL,
+    SMALL_BYTES,
+    SPEED_UPS,
+)
+from collwise.validation.openmpi.builtin_decisions import decide, decide_allreduce
+from collwise.validation.selection.cases import ChoicesAt, builtin_cases, candidates, case_of, cases
+from collwise.validation.selection.choice import Choice
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine of the paper and the processes of its figures, one per core."""
+
+    name: str
+    title: str
+    procs: int
+    per_node: int
+
+
+SHAHEEN = Machine("shaheen-ii", "Shaheen II", 4096, 32)
+STAMPEDE2 = Machine("stampede2", "Stampede2", 1536, 48)
+FEW_NODES = {
+    SHAHEEN: Machine("shaheen-ii", "8 nodes of Shaheen II", 256, 32),
+    STAMPEDE2: Machine("stampede2", "4 nodes of Stampede2", 192, 48),
+}
+"""Parts of the machines that SMPI's selectors reach."""
+FIGURES = {
+    10: (SHAHEEN, "bcast"),
+    12: (STAMPEDE2, "bcast"),
+    13: (SHAHEEN, "allreduce"),
+    14: (STAMPEDE2, "allreduce"),
+}
+
+SIZES = (*(4 * 8**k for k in range(9)), LARGEST_BYTES)
+"""Message sizes from 4 B to 128 MiB; 128 KiB, the last small one, is among them."""
+QUICK_SIZES = (4, 2 * KIB, SMALL_BYTES, 8 * MIB, LARGEST_BYTES)
+SEGMENTS = (8 * KIB, 64 * KIB, 512 * KIB)
+# What SMPI is asked for: messages, which take it some 50 us each, and the largest one for its own selectors.
+_SMPI_MESSAGES = 100_000
+_SMPI_LARGEST_BYTES = 8 * MIB
+# More segments than that hardly ever help, and the engine would take minutes for them.
+_MOST_SEGMENTS = 256
+# Around a ring every process sends P - 1 blocks, millions of messages: it is left out where blocks are so short that
+# the latencies alone take longer than any tree. Blocks of a ring have 85 KiB at most here: they are not cut.
+_RINGS = {"scatter_ring_allgather", "ring"}
+_LEAST_BLOCK_BYTES = 256
+# MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded.
+_LEFT_OUT = {"segmented_ring", "tasks_library"}
+
+HIERARCHICAL, FLAT, DEFAULT = "best hierarchical", "best flat", f"{OPENMPI}'s decision"
+LIBRARIES = {"ompi": "Open MPI 4.1", "mpich": CRAY, "mvapich2": MVAPICH2, "impi": INTEL}
+"""The library of the paper that a selector of SMPI stands for, as far as one does: Cray MPI descends from MPICH."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """One figure: seconds by size and source, of the schedule engine and of SMPI, and the engine's `choices`.
+
+    The sources of `smpi` are those of `seconds`, with the same choices, and SMPI's selectors; nan where SMPI was not
+    asked or failed. `failures` are the reasons, by selector and size.
+    """
+
+    machine: Machine
+    collective: str
+    seconds: pd.DataFrame
+    choices: pd.DataFrame
+    smpi: pd.DataFrame
+    failures: Mapping[str, str]
+
+    def speed_ups(self, smpi: bool = False) -> pd.DataFrame:
+        """The speed-up of the best hierarchical choice over every other source, by size, all by the same engine."""
+        seconds = self.smpi if smpi else self.seconds
+        return seconds.drop(columns=HIERARCHICAL).div(seconds[HIERARCHICAL], axis=0)
+
+
+def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -> list[Choice]:
+    """The hierarchical or the flat choices that compete at a point."""
+    entries = [one for one in Catalogue.load().algorithms(collective) if one.name not in _LEFT_OUT]
+    names = [one.name for one in entries if (one.by_node if by_node else one.selectable)]
+    if message_bytes < procs * _LEAST_BLOCK_BYTES:
+        names = [name for name in names if name not in _RINGS]
+    segments = [one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one]
+    return list(candidates(collective, [0, *segments], names))
+
+
+def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:
+    """What Open MPI 4.0 decides untuned; its broadcast decision is that of 3.1."""
+    if collective == "allreduce":
+        return decide_allreduce(procs, message_bytes)
+    return decide(collective, procs, message_bytes)
+
+
+def simulate_whole(
+    machine: Machine,
+    collective: str,
+    sizes: Sequence[int],
+    context: SimulationContext,
+    selectors: Sequence[str] = (),
+) -> Whole:
+    """Times a collective on a machine by both engines, in SMPI also by these of its selectors.
+
+    Raises CollwiseError when a case of the schedule engine fails.
+    """
+    sources: dict[str, ChoicesAt] = {
+        HIERARCHICAL: partial(choices_at, collective, True),
+        FLAT: partial(choices_at, collective, False),
+        DEFAULT: lambda procs, size: [default_choice(collective, procs, size)],
+    }
+    wanted = {
+        source: {size: cases(collective, at, [machine.procs], [size], machine.per_node) for size in sizes}
+        for source, at in sources.items()
+    }
+    every = list(dict.fromkeys(case for by_size in wanted.values() for found in by_size.values() for case in found))
+    platform, label = load(machine.name), f"{machine.title}: {collective}"
+    run = replace(context, engine=SCHEDULE).simulate(platform, every, label).complete()
+    best = {
+        source: {size: min(found, key=lambda case: run.timings[case].seconds) for size, found in by_size.items()}
+        for source, by_size in wanted.items()
+    }
+    asked = [(SMPI, {(source, size): case for source, by_size in best.items() for size, case in by_size.items()})]
+    for name in selectors:
+        own = builtin_cases(collective, [machine.procs], sizes, machine.per_node)
+        asked.append((smpi_selecting(collective, name), {(name, case.message_bytes): case for case in own}))
+    seconds = pd.DataFrame(np.nan, list(sizes), [*sources, *selectors])
+    failures: dict[str, str] = {}
+    for engine, by_place in asked:
+        reached = {
+            place: case
+            for place, case in by_place.items()
+            if cost_of(case) <= _SMPI_MESSAGES and case.message_bytes <= _SMPI_LARGEST_BYTES
+        }
+        smpi = replace(context, engine=engine).simulate(platform, list(reached.values()), f"{label}, SMPI")
+        for (source, size), case in reached.items():
+            seconds.loc[size, source] = smpi.timings[case].seconds
+            if not smpi.timings[case].ok:
+                failures[f"{source}, {format_size(size)}"] = smpi.timings[case].error
+    found = pd.DataFrame(best)
+    return Whole(
+        machine,
+        collective,
+        found.map(lambda case: run.timings[case].seconds),
+        found.map(lambda case: Choice(case.algorithm, case.segment_bytes, case.fanout).label),
+        seconds,
+        failures,
+    )
+
+
+# What the parts cost.
+
+
+def parts(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.DataFrame:
+    """Seconds of the best flat broadcast among the leaders alone and among the processes of one node alone, by size.
+
+    One needs the network only, the other the node's memory only.
+    """
+    nodes = machine.procs // machine.per_node
+    columns = {
+        "between nodes alone": _best_flat(load(machine.name), nodes, 1, sizes, context),
+        "within a node alone": _best_flat(load(machine.name), machine.per_node, machine.per_node, sizes, context),
+    }
+    return pd.DataFrame(columns)
+
+
+def cyclic(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.DataFrame:
+    """Seconds of the best hierarchical and the best flat broadcast if ranks are placed cyclically, by size."""
+    platform = placed(load(machine.name), CYCLIC)
+    columns = {
+        source: _best(platform, machine.procs, machine.per_node, sizes, partial(choices_at, "bcast", by_node), context)
+        for source, by_node in ((HIERARCHICAL, True), (FLAT, False))
+    }
+    return pd.DataFrame(columns)
+
+
+def _best_flat(
+    platform: HostPlatform, procs: int, per_node: int, sizes: Sequence[int], context: SimulationContext
+) -> pd.Series:
+    return _best(platform, procs, per_node, sizes, partial(choices_at, "bcast", False), context)
+
+
+def _best(
+    platform: HostPlatform,
+    procs: int,
+    per_node: int,
+    sizes: Sequence[int],
+    choices: ChoicesAt,
+    context: SimulationContext,
+) -> pd.Series:
+    """The schedule engine's seconds of the fastest choice, by size. Raises CollwiseError when a case fails."""
+    wanted = {size: cases("bcast", choices, [procs], [size], per_node) for size in sizes}
+    every = [case for found in wanted.values() for case in found]
+    run = replace(context, engine=SCHEDULE).simulate(platform, every).complete()
+    return pd.Series({size: min(run.timings[case].seconds for case in found) for size, found in wanted.items()})
+
+
+def messages(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.Series:
+    """Seconds of one message between two nodes, by size."""
+    found = {size: case_of("bcast", Choice("linear"), 2, size) for size in sizes}
+    run = replace(context, engine=SCHEDULE).simulate(load(machine.name), list(found.values())).complete()
+    return pd.Series({size: run.timings[case].seconds for size, case in found.items()})
+
+
+# Beside what the paper says.
+
+
+def compared(whole: Mapping[int, Whole], few: Mapping[int, Whole]) -> pd.DataFrame:
+    """The speed-ups that the paper states beside simulated ones, a row each.
+
+    Over Open MPI 4.0.0 on the whole machine, by its decision and the schedule engine; over the others on few nodes, by
+    SMPI with the selector that stands for the library.
+    """
+    selector = {library: name for name, library in LIBRARIES.items()}
+    rows = []
+    for stated in SPEED_UPS:
+        one = whole[stated.figure] if stated.over == OPENMPI else few[stated.figure]
+        ratios = one.speed_ups()[DEFAULT] if stated.over == OPENMPI else one.speed_ups(smpi=True)[selector[stated.over]]
+        ours = ratios[(ratios.index <= SMALL_BYTES) == (stated.sizes == SMALL)].dropna()
+        shown = f"{ours.min():.2f} to {ours.max():.2f}" if len(ours) else "not simulated"
+        rows.append(
+            (
+                *(stated.figure, stated.machine, stated.collective, stated.sizes, stated.over, stated.words, shown),
+                "" if not len(ours) else format_size(int(ours.idxmax())),
+            )
+        )
+    columns = ["figure", "machine", "collective", "messages", "HAN over", "the paper", "simulated", "greatest at"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def by_range(speed_ups: pd.Series) -> dict[str, dict[str, float]]:
+    """The least and greatest speed-up, and its geometric mean, among small and among large messages."""
+    ranges = {SMALL: speed_ups.index <= SMALL_BYTES, LARGE: speed_ups.index > SMALL_BYTES}
+    return {
+        name: {"least": float(of.min()), "mean": float(np.exp(np.log(of).mean())), "greatest": float(of.max())}
+        for name, chosen in ranges.items()
+        for of in (speed_ups[chosen],)
+    }

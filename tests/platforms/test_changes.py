@@ -1,0 +1,191 @@
+"""Changes of platforms: what each does to a description, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.platforms import HeterogeneousPlatform, Platform, Ports, load, load_description, placed, write_description
+from collwise.platforms.changes import CHANGES, Change, changed, parse_change
+
+GROS = load_description("gros")
+TREE = "topology=fat-tree:nodes_per_switch=16:oversubscription=4"
+BY_FACTOR = ("bandwidth=x2", "latency=x2", "reduction=x2")
+
+
+def change(platform: Platform | HeterogeneousPlatform, *texts: str) -> Platform | HeterogeneousPlatform:
+    found = changed(platform, [parse_change(text) for text in texts]).platform
+    assert isinstance(found, Platform | HeterogeneousPlatform)
+    return found
+
+
+def single(*texts: str, platform: Platform = GROS) -> Platform:
+    found = change(platform, *texts)
+    assert isinstance(found, Platform)
+    return found
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_example_can_be_applied(name: str) -> None:
+    needed = {
+        "overheads": ["overheads=1us"],
+        "slow_node": ["overheads=1us"],
+        "oversubscription": [TREE],
+    }.get(name, [])
+    found = changed(GROS, [parse_change(text) for text in [*needed, f"{name}={CHANGES[name].example}"]])
+    assert found.platform.hosts
+
+
+def test_bandwidth_and_latency() -> None:
+    latency, rate = GROS.route
+    assert single("bandwidth=x2").route == (latency, 2 * rate)
+    assert single("bandwidth=100Gbit").route == (latency, 12.5e9)
+    assert single("latency=x0.5").route == (latency / 2, rate)
+    assert single("latency=5us").route[0] == pytest.approx(5e-6)
+
+
+def test_ports_and_a_backbone_change_with_the_links() -> None:
+    described = replace(
+        GROS, backbone_bytes_per_second=2e9, backbone_latency_seconds=1e-6, ports=Ports(3e9, 1e-5, 2e-6)
+    )
+    found = single("bandwidth=x2", "latency=x3", platform=described)
+    assert found.backbone_bytes_per_second == 4e9
+    assert found.backbone_latency_seconds == pytest.approx(3e-6)
+    assert found.ports == Ports(6e9, pytest.approx(3e-5), pytest.approx(6e-6))
+
+
+@pytest.mark.parametrize("name", ["shaheen-ii", "stampede2", "slingshot-2048", "fat-tree-1024"])
+def test_cables_change_with_the_links_and_background_takes_a_share_of_them_only(name: str) -> None:
+    base = load_description(name)
+    assert base.topology is not None
+
+    def cables(of: Platform) -> list[float]:
+        assert of.topology is not None
+        return [one.bytes_per_second for one in of.topology.cables(of.nodes, of.node_bytes_per_second)]
+
+    twice, busy = single("bandwidth=x2", platform=base), single("background=0.25", platform=base)
+    assert cables(twice) == pytest.approx([2 * rate for rate in cables(base)])
+    assert cables(busy) == pytest.approx([0.75 * rate for rate in cables(base)])
+    assert busy.route == base.route
+
+
+def test_background_on_one_switch_takes_a_share_of_the_links() -> None:
+    assert single("background=0.25").route[1] == pytest.approx(0.75 * GROS.route[1])
+
+
+def test_overheads_of_all_eager_messages() -> None:
+    own = single("overheads=2us", "overheads=x3").calibration
+    assert own.os == own.or_ == ((0, pytest.approx(6e-6), 0.0),)
+    assert own.ois == ((0, pytest.approx(6e-6), 0.0), (65536, 0.0, 0.0))
+
+
+def test_what_belongs_to_the_protocol_moves_with_its_threshold() -> None:
+    own = single("overheads=2us", "eager_limit=128KiB").calibration
+    assert own.eager_limit_bytes == 131072
+    assert [start for start, _ in own.latency_factor] == [0, 131072]
+    assert [row[0] for row in own.ois] == [0, 131072]
+    assert single("eager_limit=1KiB").calibration.latency_factor[1] == (1024, GROS.calibration.latency_factor[1][1])
+
+
+def test_a_threshold_does_not_pass_other_rows() -> None:
+    rows = ((0, 1.0), (8192, 1.5), (65536, 2.5))
+    described = replace(GROS, calibration=replace(GROS.calibration, latency_factor=rows))
+    with pytest.raises(UsageError, match="latency_factor of the calibration has another row from 8192 B on"):
+        change(described, "eager_limit=4KiB")
+    assert single("eager_limit=16KiB", platform=described).calibration.latency_factor[2] == (16384, 2.5)
+
+
+def test_nodes_topologies_and_oversubscription() -> None:
+    assert len(single("nodes=64").hosts) == 64
+    found = single(TREE, "oversubscription=x2")
+    assert found.topology is not None
+    assert found.topology.kind == "fat-tree"
+    assert found.topology.oversubscription == 8
+    assert single(TREE, "topology=one-switch").topology is None
+
+
+def test_one_node_that_is_slower_and_one_link() -> None:
+    found = change(GROS, "overheads=1us", "slow_node=0:x4", "degraded_link=5:x0.5")
+    assert isinstance(found, HeterogeneousPlatform)
+    assert found.hosts == GROS.hosts
+    kinds = found.types_of_hosts
+    base = kinds[1]
+    assert [kind.nodes for kind in found.node_types] == [1, 4, 1, 118]
+    assert kinds[0].send_base_seconds == 4 * base.send_base_seconds == pytest.approx(4e-6)
+    assert kinds[5].link_bytes_per_second == base.link_bytes_per_second / 2
+    assert kinds[6].link_bytes_per_second == kinds[0].link_bytes_per_second == GROS.node_bytes_per_second
+
+
+def test_placement_and_processes_per_node() -> None:
+    found = changed(GROS, [parse_change("placement=cyclic"), parse_change("ppn=2"), parse_change("nodes=8")])
+    assert found.processes_per_node == 2
+    assert found.platform.positions(6, 2) == (0, 1, 2, 0, 1, 2)
+
+
+def test_a_placement_stays_and_its_nodes_must_exist(tmp_path: Path) -> None:
+    file = tmp_path / "ranks"
+    file.write_text("9\n3\n")
+    own = placed(GROS, str(file))
+    assert changed(own, [parse_change("bandwidth=x2")]).platform.positions(2, 1) == (9, 3)
+    with pytest.raises(UsageError, match="nodes that the changed platform does not have"):
+        changed(own, [parse_change("nodes=9")])
+
+
+def test_a_changed_platform_has_another_name_and_can_be_written(tmp_path: Path) -> None:
+    found = single("bandwidth=x0.5", "latency=x2")
+    assert (found.name, found.title) == ("gros-bandwidth-x0-5-latency-x2", f"{GROS.title}, bandwidth x0.5, latency x2")
+    file = tmp_path / "changed.toml"
+    file.write_text(write_description(found))
+    assert load(file) == found
+    assert single() == GROS
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["bandwith=x2"], "unknown change 'bandwith'; did you mean bandwidth?"),
+        (["bandwidth"], "malformed change 'bandwidth' (valid: bandwidth=x2)"),
+        (["bandwidth=2"], "change bandwidth=2: '2' is neither a factor nor a rate (valid: x2, 25Gbit)"),
+        (["bandwidth=x0"], "change bandwidth=x0: 'x0' is not above 0"),
+        (["bandwidth=x1.2.3"], "'x1.2.3' is not above 0"),
+        (["latency=fast"], "'fast' is neither a factor nor a time (valid: x0.5, 2us)"),
+        (["overheads=x2"], "platform 'gros' has no overheads (os, or, ois) (valid: a time, overheads=1us)"),
+        (["slow_node=3:x2"], "platform 'gros' has no overheads (os, or, ois) that a slow node could have more of"),
+        (["degraded_link=3"], "'3' names no node and factor (valid: 3:x4, nodes count from 0)"),
+        (["degraded_link=124:x0.5"], "there is no node 124 (valid: 0 to 123)"),
+        ([TREE, "degraded_link=3:x0.5"], "nodes that differ cannot be described beside topology"),
+        (["topology=fat-tree:nodes_per_switch"], "malformed 'nodes_per_switch' (valid: fat-tree:nodes_per_switch=16"),
+        (["topology=fat-tree:nodes_per_switch=many"], "'many' is neither a number nor a list of numbers"),
+        (["topology=tree"], "did you mean fat-tree?"),
+        (["topology=fat-tree:nodes=2"], "nodes_per_switch"),
+        (["oversubscription=2"], "platform 'gros' is no fat tree"),
+        (["eager_limit=0"], "the threshold can be moved from 65536 B to at least 1 B"),
+        (["background=1"], "'1' is not a share (valid: a number from 0 to below 1)"),
+        (["nodes=0"], "'0' is not a whole number of at least 1"),
+        (["placement=cylic"], "did you mean cyclic?"),
+    ],
+)
+def test_bad_changes_are_one_line(texts: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        change(GROS, *texts)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_platform_xml_cannot_be_changed(tmp_path: Path) -> None:
+    file = tmp_path / "gros.xml"
+    file.write_text(GROS.xml_text())
+    with pytest.raises(UsageError, match="is platform XML"):
+        changed(load(file), [Change("bandwidth", "x2")])
+
+
+@pytest.mark.parametrize("text", [*BY_FACTOR, "overheads=x2", "degraded_link=3:x0.5", "slow_node=3:x2"])
+def test_clusters_of_different_nodes_can_be_changed(text: str) -> None:
+    base = load("hcl16")
+    found = changed(base, [parse_change(text)]).platform
+    assert found.digest() != base.digest()
+    with pytest.raises(UsageError, match="has no number of nodes for all of them"):
+        changed(base, [parse_change("nodes=4")])

@@ -1,0 +1,95 @@
+"""Times of many cases on one network after another, against those of each case alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pytest
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.platforms import HostPlatform, load
+from collwise.platforms.changes import changed, parse_change
+from collwise.simulator.schedule.library import NetworkTables
+from collwise.simulator.schedule.live import LiveCases
+from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.pipelines import Sizes, play_case
+from collwise.simulator.timing import Case
+from collwise.validation.selection.cases import CaseGrid
+
+GROS = load("gros")
+CHANGES = (
+    (),
+    ("bandwidth=x0.2", "latency=x3"),
+    ("overheads=1us", "eager_limit=8KiB"),
+    ("overheads=4us", "latency=x0.1", "reduction=x8"),
+)
+DIFFERENT = (
+    ("overheads=1us", "slow_node=2:x5", "degraded_link=4:x0.3"),
+    ("topology=fat-tree:nodes_per_switch=4:oversubscription=3", "eager_limit=8KiB"),
+)
+
+
+def cases_of(collective: str, procs: tuple[int, ...], sizes: tuple[int, ...]) -> list[Case]:
+    return CaseGrid(collective, procs, sizes, 1, (4096,)).cases()
+
+
+def platforms_of(changes: Sequence[Sequence[str]]) -> list[HostPlatform]:
+    return [changed(GROS, [parse_change(text) for text in texts]).platform for texts in changes]
+
+
+def compare(cases: Sequence[Case], platforms: Sequence[HostPlatform], exact: bool = False) -> np.ndarray:
+    """The relative errors of the times that are not exact; all others must be exact, and none worse than it says."""
+    live = LiveCases(cases, lambda procs: None, exact=exact)
+    errors = []
+    for platform in platforms:
+
+        def tables_for(procs: int, sizes: Sizes, where: HostPlatform = platform) -> NetworkTables:
+            return network_tables(where, procs, 1, sizes)
+
+        found = live.times(tables_for)
+        for case, seconds, error in zip(cases, found.seconds, found.errors, strict=True):
+            exact = play_case(case, partial(tables_for, case.procs)).seconds
+            assert abs(seconds - exact) <= error + 1e-9 * exact, case
+            if error:
+                errors.append(abs(seconds - exact) / exact)
+    return np.array(errors)
+
+
+@pytest.mark.parametrize("collective", [name for name in Catalogue.load().collectives if name != "barrier"])
+def test_times_are_those_of_each_case_alone(collective: str) -> None:
+    cases = cases_of(collective, (5, 8, 16), (8, 1000, 65536, 2**20))
+    compare(cases, platforms_of(CHANGES))
+    assert len(compare(cases[::3], platforms_of(DIFFERENT), exact=True)) == 0
+
+
+def test_a_barrier() -> None:
+    compare(cases_of("barrier", (5, 8), (0,)), [GROS])
+
+
+def test_uneven_blocks_of_a_ring_are_not_played() -> None:
+    cases = [case for case in cases_of("allreduce", (24, 60), (8, 100, 2**12, 2**20)) if "ring" in case.algorithm]
+    live = LiveCases(cases, lambda procs: None)
+    platforms = platforms_of([(f"bandwidth=x{factor}",) for factor in (0.1, 1, 10)])
+    errors = compare(cases, platforms)
+    assert len(errors) == len(cases) * len(platforms)
+    assert errors.max() < 0.002
+    assert live.messages > 0
+
+
+def test_of_long_pipelines_a_few_segments_are_played() -> None:
+    cases = [case for case in cases_of("bcast", (13, 24), (2**20, 2**21, 2**22)) if case.segment_bytes]
+    live = LiveCases(cases, lambda procs: None)
+    every = sum(-(-case.message_bytes // case.segment_bytes) * (case.procs - 1) for case in cases)
+    assert live.messages < every / 3
+    errors = compare(cases, platforms_of(CHANGES))
+    assert len(errors) == len(cases) * len(CHANGES)
+    assert errors.max() < 0.01
+
+
+def test_equal_schedules_are_played_once() -> None:
+    grid = CaseGrid("bcast", (16,), (1024,), 1, (4096, 8192, 16384), ("chain", "binary"))
+    live = LiveCases(grid.cases(), lambda procs: None)
+    assert (len(grid.cases()), live.plays) == (6, 2)
+    assert live.memory_bytes > 0

@@ -1,0 +1,102 @@
+"""Times of one recording on several networks in one call, against those on each alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collwise.algorithms.catalogue import Algorithm
+from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, NetworkTables, Played, Schedule
+from collwise.simulator.schedule.pipelines import play_case, play_case_on_many
+from collwise.simulator.timing import Case
+from tests.simulator.schedule.test_recording import ALGORITHMS, case_of
+
+
+def network(schedule: Schedule, seed: int, protocol: int, per_node: int = 1, over_ports: bool = False) -> NetworkTables:
+    """Two classes of nodes and costs by chance; many are 0, so that times are often equal."""
+    chance = np.random.default_rng(seed)
+    sizes, nodes = schedule.sizes, -(-schedule.procs // per_node)
+    rows, pairs = (2, len(sizes)), (2, 2, len(sizes))
+
+    def costs(shape: tuple[int, ...]) -> np.ndarray:
+        return chance.integers(0, 4, shape) * 1e-6
+
+    tables = NetworkTables(
+        node_of=np.arange(schedule.procs) // per_node,
+        class_of=np.arange(nodes) % 2,
+        send_seconds=costs(rows),
+        start_seconds=costs(rows),
+        receive_seconds=costs(rows),
+        reduce_seconds=costs(rows[1:]),
+        copy_seconds=costs(rows[1:]),
+        protocol=np.full(len(sizes), protocol),
+        handshake_seconds=costs(pairs),
+        answer_seconds=costs(pairs),
+        latency_seconds=costs(pairs),
+        transfer_seconds=costs(pairs),
+        gap_seconds=costs(pairs),
+        receive_gap_seconds=costs(rows),
+        local_latency_seconds=costs(rows),
+        local_transfer_seconds=costs(rows),
+    )
+    if not over_ports:
+        return tables
+    rate = np.full(2, 1e9)
+    return replace(tables, out_rate=rate, in_rate=rate, burst_bytes=np.zeros(2), load_bytes=sizes.astype(float))
+
+
+def same(found: Played, expected: Played) -> bool:
+    return np.array_equal(found.ends, expected.ends) and (found.seconds, found.root_seconds) == (
+        expected.seconds,
+        expected.root_seconds,
+    )
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(ALGORITHMS),
+    st.integers(1, 40),
+    st.integers(0, 3000),
+    st.integers(1, 3),
+    st.lists(st.tuples(st.integers(0, 2**16), st.sampled_from((EAGER, RENDEZVOUS, DEFERRED))), max_size=7),
+    st.integers(0, 39),
+)
+def test_times_on_many_networks_are_those_of_each_traced_play(
+    algorithm: Algorithm, procs: int, message_bytes: int, per_node: int, kinds: list[tuple[int, int]], root: int
+) -> None:
+    """A trace plays the whole schedule, with one time for each event, and none of its shortcuts."""
+    if algorithm.objection(procs):
+        return
+    schedule = Schedule(case_of(algorithm, procs, message_bytes, root % procs))
+    networks = [network(schedule, seed, protocol, per_node) for seed, protocol in kinds]
+    found = schedule.play_many(networks)
+    assert len(found) == len(networks)
+    for played, tables in zip(found, networks, strict=True):
+        assert same(played, schedule.play(tables))
+        assert played.seconds == schedule.trace(tables).seconds
+
+
+def test_models_and_ports_can_be_mixed() -> None:
+    schedule = Schedule(Case("allreduce", "recursive_doubling", 24, 4096))
+    networks = [network(schedule, seed, EAGER, over_ports=seed % 2 > 0) for seed in range(5)]
+    expected = [schedule.play(tables) for tables in networks]
+    assert all(map(same, schedule.play_many(networks), expected))
+
+
+@pytest.mark.parametrize("case", [Case("bcast", "chain", 8, 2**21, 1024), Case("allgather", "hierarchical", 8, 1024)])
+def test_a_case_on_many_networks(case: Case) -> None:
+    """A long pipeline, which is extrapolated on each network, and an algorithm by node."""
+    node_of = tuple(rank // 2 for rank in range(case.procs))
+    latencies = (1e-6, 3e-6, 1e-5)
+
+    def tables_of(latency: float, sizes: np.ndarray) -> NetworkTables:
+        return NetworkTables.of_model(case.procs, sizes, latency, 1e-9, 3e-7)
+
+    networks = [lambda sizes, latency=latency: tables_of(latency, sizes) for latency in latencies]
+    found = play_case_on_many(case, networks, node_of)
+    assert all(map(same, found, [play_case(case, one, node_of=node_of) for one in networks]))
+    assert len({played.seconds for played in found}) == len(latencies)

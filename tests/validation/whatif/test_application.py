@@ -1,0 +1,99 @@
+"""What-if for an application: reports of runs, and their collectives by default and tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.platforms import load_description
+from collwise.platforms.changes import Change
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.validation.openmpi.builtin_decisions import decide
+from collwise.validation.whatif.application import (
+    AS_RUN,
+    BEST_BEFORE,
+    OPENMPI_DEFAULT,
+    Calls,
+    read_report,
+    what_if_application,
+)
+
+GROS = load_description("gros")
+REPORT = """the program's own output
+collwise: collectives of this run of 8 processes, counted once a call
+collective            processes  algorithm                                    message bytes       calls
+bcast                         8  MPI's own: no rule                        131072 to 262143           5
+allreduce                     8  MPI's own: the rule says default              512 to 1023          30
+barrier                       4  bruck                                                    0           2
+reduce                        8  binomial                                         8 to 15          18
+gatherv                       8  MPI's own: no rule                                       0           1
+bcast                         1  MPI's own: one process                       512 to 1023           5
+"""
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[SimulationContext]:
+    with Store(tmp_path / "timings.sqlite") as store:
+        yield SimulationContext(store, SCHEDULE)
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "report.txt"
+    file.write_text(text)
+    return file
+
+
+def test_lines_of_a_report(tmp_path: Path) -> None:
+    found = read_report(write(tmp_path, REPORT + "\nmore output\n"))
+    assert len(found) == 6
+    assert found[0] == Calls("bcast", 8, 196608, 5, "MPI's own: no rule")
+    assert found[1].message_bytes == 768
+    assert found[2] == Calls("barrier", 4, 0, 2, "bruck")
+    assert found[3].message_bytes == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no report\n", "no report of libcollwise"),
+        (REPORT.replace("reduce  ", "redduce "), "report.txt:5: no collective 'allredduce'"),
+        (REPORT.replace("8 to 15", "8 bis 15"), "report.txt:7: no line of a report"),
+        ("\n".join(REPORT.splitlines()[:3]), "the report counts no call"),
+    ],
+)
+def test_files_that_are_no_report(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as raised:
+        read_report(write(tmp_path, text))
+    assert message in str(raised.value)
+
+
+def test_calls_by_default_and_tuned(tmp_path: Path, context: SimulationContext) -> None:
+    lines = read_report(write(tmp_path, REPORT))
+    found = what_if_application(GROS, [Change("bandwidth", "x4")], lines, 1, context)
+    assert [line.default_is for line in found.lines] == [OPENMPI_DEFAULT, BEST_BEFORE, AS_RUN, AS_RUN]
+    assert found.lines[0].default == decide("bcast", 8, 196608)
+    assert len(found.left_out) == 2
+    for line in found.lines:
+        assert line.tuned_before <= line.default_before
+        assert line.tuned_after <= line.default_after
+        assert line.tuned_after <= line.tuned_before
+    assert found.total("tuned_after") == pytest.approx(sum(line.tuned_after for line in found.lines))
+    [again] = what_if_application(GROS, [Change("bandwidth", "x4")], [lines[0]], 1, context).lines
+    assert again == found.lines[0]
+
+
+def test_times_count_for_each_call(context: SimulationContext) -> None:
+    one, ten = (
+        what_if_application(GROS, [], [Calls("allgather", 8, 1024, calls, "MPI's own: no rule")], 1, context)
+        for calls in (1, 10)
+    )
+    assert ten.total("default_after") == pytest.approx(10 * one.total("default_before"))
+
+
+def test_a_report_without_calls_that_can_be_timed(context: SimulationContext) -> None:
+    with pytest.raises(UsageError, match="no call of the report can be timed: 3 calls of bcast on 1 processes"):
+        what_if_application(GROS, [], [Calls("bcast", 1, 8, 3, "MPI's own: one process")], 1, context)

@@ -1,0 +1,86 @@
+"""The baselines that choices are compared with: what an MPI library of some version decides untuned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError, unknown_name
+from collwise.simulator.execution.installations import mpi_installation
+from collwise.validation.library_defaults import mpich, openmpi
+from collwise.validation.library_defaults.decision import Decision
+from collwise.validation.openmpi.builtin_decisions import decide as decide_by_openmpi_3
+from collwise.validation.selection.choice import Choice
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A library's decisions: its name as an option says it, its title, and what it decides for a call.
+
+    `nodes` says what the library does otherwise with several processes on a node; empty if nothing.
+    """
+
+    name: str
+    title: str
+    collectives: Sequence[str]
+    decision: Callable[[str, int, int], Decision]
+    nodes: str = ""
+
+    def decide(self, collective: str, procs: int, message_bytes: int) -> Decision:
+        """The decision for a call. Raises UsageError for a collective whose decision is not known."""
+        if collective not in self.collectives:
+            known = f"{self.title} for collective '{collective}'; valid: {', '.join(self.collectives)}"
+            others = ", ".join(one.name for one in BASELINES.values() if collective in one.collectives)
+            raise UsageError(f"no fixed decision of {known}" + (f" (--baseline {others})" if others else ""))
+        return self.decision(collective, procs, message_bytes)
+
+    def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
+        """The catalogue's choice that is the same, None without one."""
+        return self.decide(collective, procs, message_bytes).choice
+
+
+def _by_openmpi_3(collective: str, procs: int, message_bytes: int) -> Decision:
+    choice = decide_by_openmpi_3(collective, procs, message_bytes)
+    return Decision(choice.algorithm, choice)
+
+
+_ALL = tuple(Catalogue.load().collectives)
+_HAN = (
+    "with several processes on a node Open MPI 5.0 runs its component han, where that is installed; the baseline is "
+    "its component tuned"
+)
+_COMPOSITIONS = (
+    "with several processes on a node MPICH combines algorithms within and between nodes (bcast, reduce, allreduce, "
+    "barrier, scan); the baseline is what it decides for one on each"
+)
+BASELINES = {
+    one.name: one
+    for one in (
+        Baseline("openmpi-4.1", "Open MPI 4.1", _ALL, openmpi.decide),
+        Baseline("openmpi-5.0", "Open MPI 5.0", _ALL, openmpi.decide, _HAN),
+        Baseline("mpich-4", "MPICH 4", _ALL, mpich.decide, _COMPOSITIONS),
+        Baseline("openmpi-3.1", "Open MPI 3.1", ("bcast", "gather"), _by_openmpi_3),
+    )
+}
+"""Baselines by name, the default first."""
+PAPERS = BASELINES["openmpi-3.1"]
+"""The baseline of Nuriyev & Lastovetsky 2021."""
+
+
+def baseline(name: str | None = None) -> Baseline:
+    """The baseline of that name; by default the installed Open MPI's, else that of 4.1. Raises UsageError."""
+    if name is None:
+        return _installed()
+    if name not in BASELINES:
+        raise unknown_name("baseline", name, BASELINES)
+    return BASELINES[name]
+
+
+def _installed() -> Baseline:
+    try:
+        version = mpi_installation("openmpi").version
+    except UsageError:
+        version = ""
+    series = ".".join(version.split(".")[:2])
+    return BASELINES.get(f"openmpi-{series}", next(iter(BASELINES.values())))

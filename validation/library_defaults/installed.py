@@ -1,0 +1,175 @@
+"""What the installed libraries decide, to be compared with what is known here.
+
+Open MPI is asked itself: the program `openmpi_defaults` stands in for its algorithms. MPICH carries its selection as
+tables in JSON, which are read from its library.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.execution.installations import Installation, mpi_installation
+from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.mpirun import parameter_options
+from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.library_defaults.decision import elements
+from collwise.validation.library_defaults.openmpi import BASIC, decided_name
+
+Point = tuple[str, int, int]
+"""Collective, P and message size."""
+
+_TIME_LIMIT_SECONDS = 200.0
+
+# Names of Open MPI's functions, where they are not those of the catalogue's algorithms.
+_FUNCTIONS = {
+    "basic_linear": "linear",
+    "basic_default": "linear",
+    "linear_nb": "linear_nonblocking",
+    "doublering": "double_ring",
+    "recursivedoubling": "recursive_doubling",
+    "recursivehalving": "recursive_halving",
+    "basic_recursivehalving": "recursive_halving",
+    "neighborexchange": "neighbor_exchange",
+    "bintree": "binary",
+    "split_bintree": "split_binary",
+    "scatter_allgather_ring": "scatter_ring_allgather",
+    "nonoverlapping": "non_overlapping",
+    "ring_segmented": "segmented_ring",
+    "redscat_allgather": "rabenseifner",
+    "redscat_gather": "rabenseifner",
+}
+_FUNCTIONS_BY_COLLECTIVE = {
+    ("bcast", "pipeline"): "chain",
+    ("bcast", "chain"): "k_chain",
+    ("reduce_scatter_block", "basic_linear"): "non_overlapping",
+    # Of two processes, what these algorithms send is the same.
+    ("allgather", "two_procs"): "recursive_doubling",
+    ("allgatherv", "two_procs"): "ring",
+    ("alltoall", "two_procs"): "pairwise",
+    ("barrier", "two_procs"): "recursive_doubling",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """A call, the algorithm that the baseline names for it, and the one that the installed library has."""
+
+    point: Point
+    expected: str
+    found: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both are the same."""
+        return self.expected == self.found
+
+
+def installed_library(baseline: Baseline) -> Installation:
+    """The installed library of a baseline's version. Raises UsageError if there is none, or another version."""
+    library, _, version = baseline.name.partition("-")
+    found = mpi_installation(library)
+    if found.version.split(".")[: len(version.split("."))] != version.split("."):
+        raise UsageError(f"{baseline.title} is not installed, but {found.label}")
+    return found
+
+
+def check(baseline: Baseline, points: Sequence[Point]) -> list[Check]:
+    """Asks the installed library about calls. Raises UsageError where it cannot be asked, and CollwiseError if it fails.
+
+    Open MPI is not asked about collectives that its component tuned leaves to others.
+    """
+    installation = installed_library(baseline)
+    if installation.library == "mpich":
+        tables = selection_tables(installation)
+        return [Check(point, baseline.decide(*point).algorithm, mpichs_algorithm(tables, *point)) for point in points]
+    asked = [point for point in points if point[0] not in BASIC]
+    found = zip(asked, openmpis_algorithms(asked), strict=True)
+    return [Check(point, decided_name(*point), name) for point, name in found]
+
+
+def openmpis_algorithms(points: Sequence[Point]) -> list[str]:
+    """What the installed Open MPI runs for each call, by the catalogue's names."""
+    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        file = Path(directory, "points")
+        file.write_text("".join(f"{collective} {procs} {size}\n" for collective, procs, size in points))
+        run = run_program(
+            "openmpi",
+            "openmpi_defaults",
+            2,
+            [str(file)],
+            timeout_seconds=_TIME_LIMIT_SECONDS,
+            launcher_args=parameter_options({"coll": "^han,adapt"}),
+        )
+    if run.returncode != 0 or len(run.output_lines) != len(points):
+        raise CollwiseError(f"Open MPI does not say what it decides: {run.problem}")
+    return [_from_function(point[0], line) for point, line in zip(points, run.output_lines, strict=True)]
+
+
+def _from_function(collective: str, function: str) -> str:
+    name = re.sub(rf"^{collective}_(intra_)?", "", function)
+    return _FUNCTIONS_BY_COLLECTIVE.get((collective, name)) or _FUNCTIONS.get(name, name)
+
+
+def selection_tables(installation: Installation) -> Mapping[str, Any]:
+    """The tables by which the installed MPICH selects algorithms. Raises CollwiseError where it carries none."""
+    program = installation.program("latency")
+    loaded = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False).stdout
+    match = re.search(r"libmpich\S* => (\S+)", loaded)
+    content = Path(match[1]).read_bytes() if match else b""
+    for found in re.finditer(rb'\{"collective=', content):
+        text = content[found.start() : content.index(b"\0", found.start())].decode()
+        if "algorithm=MPIR_" in text:
+            tables: Mapping[str, Any] = json.loads(text)
+            return tables
+    raise CollwiseError(f"no selection tables in the library of {installation.label}")
+
+
+def mpichs_algorithm(tables: Mapping[str, Any], collective: str, procs: int, message_bytes: int) -> str:
+    """The algorithm that the tables select for a call with one process on each node, by MPICH's name."""
+    totals = message_bytes * (1 if collective in ("bcast", "reduce", "allreduce", "reduce_scatter") else procs)
+    numbers = {
+        "comm_size": procs,
+        "avg_msg_size": message_bytes,
+        "total_msg_size": totals,
+        "count": elements(message_bytes),
+    }
+    facts = {
+        "collective": collective,
+        "comm_type": "intra",
+        "comm_hierarchy": "flat",
+        "is_commutative": "yes",
+        "is_op_built_in": "yes",
+        "is_sendbuf_inplace": "no",
+        "is_block_regular": "yes",
+        "is_node_consecutive": "yes",
+    }
+    tree = tables
+    while tree:
+        condition = next(each for each in tree if _holds(each, numbers, facts, procs))
+        if condition.startswith("algorithm="):
+            name = condition.rpartition("=")[2].removeprefix(f"MPIR_{collective.capitalize()}_")
+            # Without several processes on a node, what treats nodes differently is this.
+            return "recursive_doubling" if name == "intra_smp" else re.sub("^(intra|allcomm)_", "", name)
+        tree = tree[condition]
+    raise CollwiseError(f"MPICH's tables select nothing for {collective}")
+
+
+def _holds(condition: str, numbers: Mapping[str, int], facts: Mapping[str, str], procs: int) -> bool:
+    """Whether a condition such as 'comm_size<8', 'comm_size=pow2', 'count<pow2' or 'is_commutative=yes' holds."""
+    name, operator, value = re.fullmatch(r"(\w+)(<=|<|=)(.*)", condition).groups()  # type: ignore[union-attr]
+    if name == "algorithm" or value == "any":
+        return True
+    if name in facts:
+        return facts[name] == value
+    largest_power = 1 << (procs.bit_length() - 1)
+    bound = largest_power if value == "pow2" else int(value)
+    number = numbers[name]
+    return number < bound if operator == "<" else number <= bound if operator == "<=" else number == bound

@@ -1,0 +1,256 @@
+"""What applications gain from other collectives: their simulated time, and the time within collectives, under each choice.
+
+Decision tables are made for the very calls that an application makes, among flat algorithms and among all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import warn_of_free_messages
+from collwise.simulator.execution.interposed import LibraryOptions
+from collwise.simulator.sweeps.application_runner import (
+    ApplicationRunner,
+    Call,
+    CollectivesInUse,
+    application_cases,
+)
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.runner import run_cases
+from collwise.validation.openmpi.builtin_decisions import DECIDED, decide
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.collwise_rules import collwise_rules
+from collwise.validation.selection.consumers import COLLWISE, algorithms_for, sees_sizes
+from collwise.validation.selection.decision_table import DecisionTable, decisions_from
+from collwise.validation.selection.decisions import simulate_and_select
+
+SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
+"""SMPI's selectors, which decide as versions of Open MPI, MPICH, MVAPICH2 and Intel MPI do."""
+OPENMPI, FLAT, HIERARCHICAL = "openmpi", "flat", "hierarchical"
+NAMES = (*SELECTORS, OPENMPI, FLAT, HIERARCHICAL)
+"""The names of choices of collectives; a file of rules or decisions is one, too."""
+_TUNED = (FLAT, HIERARCHICAL)
+
+
+@dataclass(frozen=True)
+class Application:
+    """A program of ours: its options with their defaults, and the operations per second of its computation."""
+
+    name: str
+    about: str
+    options: Mapping[str, int]
+    rate: float
+    operation: str
+
+
+APPLICATIONS: Mapping[str, Application] = {
+    one.name: one
+    for one in (
+        Application(
+            "asp",
+            "all pairs' shortest paths: rows broadcast by turns",
+            {"size": 1048576, "rows": 0, "iterations": 24},
+            1e9,
+            "updates of a distance",
+        ),
+        Application(
+            "matmul",
+            "master-worker matrix multiplication: scatterv, bcast, gatherv",
+            {"size": 4096, "repetitions": 1, "fastest": 1},
+            2e10,
+            "additions and multiplications",
+        ),
+        Application(
+            "training",
+            "data-parallel training of AlexNet: allreduce of gradients",
+            {"steps": 1, "batch": 8, "fusion-bytes": 2**26, "overlap": 1},
+            2e10,
+            "additions and multiplications",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class ApplicationRow:
+    """One execution: its seconds, and those within collectives, as the mean over processes and the most of one."""
+
+    application: str
+    collectives: str
+    procs: int
+    processes_per_node: int
+    seconds: float
+    mean_seconds: float
+    most_seconds: float
+    speedup: float
+    """The time under the first choice of collectives over this one."""
+    algorithms: str = ""
+    """The algorithms that the rules name, if there are rules."""
+
+    @property
+    def mean_share(self) -> float:
+        """The share of the time that processes spend within collectives, on average."""
+        return self.mean_seconds / self.seconds
+
+    @property
+    def most_share(self) -> float:
+        """The share of the process that spends most."""
+        return self.most_seconds / self.seconds
+
+
+def application_of(name: str) -> Application:
+    """The application of that name. Raises UsageError, which lists the valid names, if there is none."""
+    if name not in APPLICATIONS:
+        raise unknown_name("application", name, APPLICATIONS)
+    return APPLICATIONS[name]
+
+
+def arguments_of(application: Application, settings: Mapping[str, int], rate: float | None) -> list[str]:
+    """The program's arguments for modelled computation. Raises UsageError for a setting that it does not have."""
+    for name in settings:
+        if name not in application.options:
+            raise unknown_name(f"setting of {application.name}", name, application.options)
+    chosen = {**application.options, **settings}
+    words = [word for name, value in chosen.items() for word in (f"--{name}", str(value))]
+    return [*words, "--rate", repr(rate or application.rate)]
+
+
+def compare_collectives(
+    platform: HostPlatform,
+    application: Application,
+    procs: Sequence[int],
+    processes_per_node: int,
+    names: Sequence[str],
+    context: SimulationContext,
+    *,
+    settings: Mapping[str, int],
+    rate: float | None = None,
+    segments: Sequence[int],
+) -> list[ApplicationRow]:
+    """A row for each process count and choice of collectives; executions that the store has are not repeated.
+
+    The context's engine times the algorithms among which the tables choose; applications run in SMPI. Raises UsageError
+    for wrong names and what does not fit on the platform, and CollwiseError when an execution fails.
+    """
+    arguments = arguments_of(application, settings, rate)
+    for name in names:
+        if name not in NAMES and not Path(name).suffix:
+            raise unknown_name("choice of collectives", name, NAMES, "or a file of decisions or rules")
+    for count in procs:
+        platform.hosts_for(count, processes_per_node)
+    rows: list[ApplicationRow] = []
+    for count in procs:
+        first = 0.0
+        calls: list[Call] = []
+        for name in names:
+            if name in (OPENMPI, *_TUNED) and not calls:
+                plain = ApplicationRunner(
+                    platform, application.name, arguments, CollectivesInUse("ompi"), count, context.simgrid
+                )
+                calls = plain.calls(count, processes_per_node)
+            tables = _tables(platform, name, calls, count, processes_per_node, segments, context)
+            in_use = _in_use(name, tables)
+            runner = ApplicationRunner(platform, application.name, arguments, in_use, count, context.simgrid)
+            cases = application_cases(application.name, name, count, processes_per_node)
+            with context.progress(f"{application.name} with {name}, P = {count}") as advance:
+                found = run_cases(runner, cases, context.store, advance).complete().timings
+            total, within = (found[case] for case in cases)
+            first = first or total.seconds
+            rows.append(
+                ApplicationRow(
+                    application.name, name, count, processes_per_node, total.seconds, within.seconds,
+                    within.greatest_seconds, first / total.seconds, _algorithms(tables, count),
+                )
+            )  # fmt: skip
+    warn_of_free_messages(platform)
+    return rows
+
+
+def _in_use(name: str, tables: Sequence[DecisionTable]) -> CollectivesInUse:
+    if name in SELECTORS:
+        return CollectivesInUse(name, name)
+    if tables:
+        return CollectivesInUse(name, rules=collwise_rules(tables))
+    path = Path(name)
+    LibraryOptions(path).check()
+    return CollectivesInUse(name, rules=path.read_text(encoding="utf-8"))
+
+
+def _tables(
+    platform: HostPlatform,
+    name: str,
+    calls: Sequence[Call],
+    procs: int,
+    per_node: int,
+    segments: Sequence[int],
+    context: SimulationContext,
+) -> list[DecisionTable]:
+    """The decision tables of a choice of collectives; none for a selector and for a file of rules."""
+    if name in SELECTORS:
+        return []
+    if name == OPENMPI:
+        return _openmpis_tables(platform, calls, procs, per_node)
+    if name in _TUNED:
+        return _tuned_tables(platform, calls, procs, per_node, segments, name == HIERARCHICAL, context)
+    return decisions_from(Path(name)) if Path(name).suffix == ".json" else []
+
+
+def _sizes(calls: Sequence[Call]) -> dict[str, tuple[int, ...]]:
+    """The message sizes of the calls, ascending, by collective."""
+    names = dict.fromkeys(call.collective for call in calls)
+    return {name: tuple(sorted({call.message_bytes for call in calls if call.collective == name})) for name in names}
+
+
+def _openmpis_tables(
+    platform: HostPlatform, calls: Sequence[Call], procs: int, per_node: int
+) -> list[DecisionTable]:
+    """Open MPI 3.1's own decisions. Raises UsageError if the application has no collective of which they are known."""
+    sizes = {name: found for name, found in _sizes(calls).items() if name in DECIDED}
+    if not sizes:
+        missing = ", ".join(_sizes(calls))
+        raise UsageError(f"{OPENMPI}: no fixed decision of Open MPI for {missing}; valid: {', '.join(SELECTORS)}")
+    return [
+        DecisionTable(
+            one, platform.name, per_node, "Open MPI 3.1",
+            {procs: _from_the_start(tuple((size, decide(one, procs, size)) for size in found))},
+        )
+        for one, found in sizes.items()
+    ]  # fmt: skip
+
+
+def _tuned_tables(
+    platform: HostPlatform,
+    calls: Sequence[Call],
+    procs: int,
+    per_node: int,
+    segments: Sequence[int],
+    by_node: bool,
+    context: SimulationContext,
+) -> list[DecisionTable]:
+    """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
+    grids = [
+        CaseGrid(one, (procs,), sizes, per_node, tuple(segments), algorithms_for(one, COLLWISE, by_node=by_node))
+        for one, sizes in _sizes(calls).items()
+    ]
+    tables, sweep = simulate_and_select(platform, grids, context, lambda one: not sees_sizes(COLLWISE, one), 0.0)
+    if sweep.failed and not all(table.rules for table in tables):
+        raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].error}")
+    return [replace(one, rules={p: _from_the_start(row) for p, row in one.rules.items()}) for one in tables]
+
+
+def _from_the_start(row: tuple[tuple[int, Choice], ...]) -> tuple[tuple[int, Choice], ...]:
+    """The row with its first choice from 0 bytes on, so that an untimed first call runs the same algorithm."""
+    return ((0, row[0][1]), *row[1:]) if row else row
+
+
+def _algorithms(tables: Sequence[DecisionTable], procs: int) -> str:
+    """The choices of the tables for a process count, by collective."""
+    return "; ".join(
+        f"{table.collective}: {' / '.join(dict.fromkeys(choice.label for _, choice in table.row(procs)))}"
+        for table in tables
+    )

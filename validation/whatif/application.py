@@ -1,0 +1,209 @@
+"""What-if for an application: the collectives that a run's report counts, on a platform and on a changed one.
+
+The report is that of libcollwise (docs/interposing.md). A line counts calls whose message sizes lie between a power of
+two and the next one; they are timed in the middle, at one and a half times the lower end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.platforms import HostPlatform
+from collwise.platforms.changes import Change, changed
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case, Timing
+from collwise.validation.openmpi.builtin_decisions import DECIDED, decide
+from collwise.validation.selection.cases import CaseGrid, case_of
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.defaults import SEGMENT_BYTES, SEGMENTS
+
+_LINE = re.compile(r"(\w+)\s+(\d+)\s+(\S+(?: \S+)*)\s+(\d+)(?: to (\d+))?\s+(\d+)\s*")
+_OWN = "MPI's own"
+_HEAD = "collwise: collectives of this run"
+_ELEMENT_BYTES = 8
+
+OPENMPI_DEFAULT, AS_RUN, BEST_BEFORE = "Open MPI 3.1", "as it ran", "best before"
+"""What the default of a line is: a library's fixed decision, the algorithm of ours that ran, or what was the best
+before the change, for collectives whose fixed decision is not here."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A line of the report: so many calls of a collective with about this message size, and what ran."""
+
+    collective: str
+    procs: int
+    message_bytes: int
+    calls: int
+    algorithm: str
+
+
+@dataclass(frozen=True)
+class CallTimes:
+    """The seconds of all calls of a line: by default and tuned, before and after the change.
+
+    Tuned is the best choice on either platform, `tuned` that of the changed one.
+    """
+
+    calls: Calls
+    default: Choice
+    default_is: str
+    tuned: Choice
+    default_before: float
+    tuned_before: float
+    default_after: float
+    tuned_after: float
+
+
+@dataclass(frozen=True)
+class Application:
+    """The lines of a report with their times, what was left out and why, and the cases that failed."""
+
+    lines: tuple[CallTimes, ...]
+    left_out: tuple[str, ...]
+    made_by: str
+    failed: tuple[Timing, ...] = ()
+
+    def total(self, name: str) -> float:
+        """The seconds of all calls: of 'default_before', 'tuned_before', 'default_after' or 'tuned_after'."""
+        return float(sum(getattr(line, name) for line in self.lines))
+
+
+def read_report(path: Path) -> list[Calls]:
+    """The lines of a report. Raises UsageError, naming the file and line, for a file that is none."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
+    starts = [number for number, line in enumerate(lines) if line.startswith(_HEAD)]
+    if not starts:
+        raise UsageError(f"{path}: no report of libcollwise (make one: collwise run --report, docs/interposing.md)")
+    found: list[Calls] = []
+    for number, line in enumerate(lines[starts[-1] + 2 :], start=starts[-1] + 3):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            if found and not line.strip():
+                break
+            raise UsageError(f"{path}:{number}: no line of a report: '{line}'")
+        collective, procs, algorithm, low, high, calls = match.groups()
+        if collective not in Catalogue.load().collectives:
+            raise UsageError(f"{path}:{number}: no collective '{collective}'")
+        found.append(Calls(collective, int(procs), _middle(int(low), high is not None), int(calls), algorithm))
+    if not found:
+        raise UsageError(f"{path}: the report counts no call")
+    return found
+
+
+def _middle(low: int, is_range: bool) -> int:
+    """One and a half times the lower end, in whole doubles where these are as fine."""
+    middle = low * 3 // 2 if is_range else low
+    return middle // _ELEMENT_BYTES * _ELEMENT_BYTES if middle >= 2 * _ELEMENT_BYTES else middle
+
+
+def what_if_application(
+    platform: HostPlatform,
+    changes: Sequence[Change],
+    lines: Sequence[Calls],
+    processes_per_node: int,
+    context: SimulationContext,
+    segments: Sequence[int] = SEGMENTS,
+) -> Application:
+    """Times the calls of a report by default and tuned, on the platform and on the changed one.
+
+    Processes of smaller communicators are placed as if they were the first ones. Raises UsageError for changes that
+    cannot be made, and if the processes do not fit on a platform.
+    """
+    new = changed(platform, changes)
+    timed, left_out = _can_be_timed(lines)
+    if not timed:
+        raise UsageError(f"no call of the report can be timed: {'; '.join(left_out)}")
+    sides = []
+    failed: list[Timing] = []
+    for where, per_node in (
+        (platform, processes_per_node),
+        (new.platform, new.processes_per_node or processes_per_node),
+    ):
+        cases = {line: _candidates(line, per_node, segments) for line in timed}
+        every = list(dict.fromkeys(case for mine in cases.values() for case in mine.values()))
+        sweep = context.simulate(where, every, f"{where.name}: timing the run's collectives")
+        failed.extend(sweep.failed)
+        sides.append(
+            {
+                line: {choice: sweep.timings[case].seconds for choice, case in mine.items()}
+                for line, mine in cases.items()
+            }
+        )
+    before, after = sides
+    found = []
+    for line in timed:
+        tuned_before, tuned_after = _fastest(before[line]), _fastest(after[line])
+        default, default_is = _default(line) or (tuned_before, BEST_BEFORE)
+        found.append(
+            CallTimes(
+                line,
+                default,
+                default_is,
+                tuned_after,
+                line.calls * before[line][default],
+                line.calls * before[line][tuned_before],
+                line.calls * after[line][default],
+                line.calls * after[line][tuned_after],
+            )
+        )
+    return Application(tuple(found), tuple(left_out), sweep.configuration.maker, tuple(failed))
+
+
+def _can_be_timed(lines: Sequence[Calls]) -> tuple[list[Calls], list[str]]:
+    """The lines that can be timed, and the reasons why others cannot."""
+    timed, left_out = [], []
+    for line in lines:
+        what = f"{line.calls} calls of {line.collective} on {line.procs} processes"
+        if line.procs < 2:
+            left_out.append(f"{what} send nothing")
+        elif "intercommunicator" in line.algorithm or "invalid" in line.algorithm:
+            left_out.append(f"{what} ({line.algorithm.partition(': ')[2]})")
+        elif line.message_bytes == 0 and line.collective != "barrier":
+            left_out.append(f"{what}: their sizes are not known")
+        else:
+            timed.append(line)
+    return timed, left_out
+
+
+def _candidates(line: Calls, processes_per_node: int, segments: Sequence[int]) -> dict[Choice, Case]:
+    """The choices that are timed for a line, the default among them."""
+    grid = CaseGrid(line.collective, (line.procs,), (line.message_bytes,), processes_per_node, tuple(segments))
+    catalogue = Catalogue.load()
+    choices = [
+        choice
+        for choice in grid.candidates.values()
+        if not catalogue.algorithm(line.collective, choice.algorithm).objection(line.procs)
+    ]
+    default = _default(line)
+    every = dict.fromkeys([*choices, *(default[:1] if default else ())])
+    return {
+        choice: case_of(line.collective, choice, line.procs, line.message_bytes, processes_per_node) for choice in every
+    }
+
+
+def _default(line: Calls) -> tuple[Choice, str] | None:
+    """What runs untuned, and why; None where no fixed decision is at hand."""
+    if not line.algorithm.startswith(_OWN):
+        entry = Catalogue.load().algorithm(line.collective, line.algorithm)
+        return Choice(entry.name, SEGMENT_BYTES if entry.pipelined else 0), AS_RUN
+    if line.collective not in DECIDED:
+        return None
+    return decide(line.collective, line.procs, line.message_bytes), OPENMPI_DEFAULT
+
+
+def _fastest(seconds: dict[Choice, float]) -> Choice:
+    known = {choice: value for choice, value in seconds.items() if not np.isnan(value)}
+    if not known:
+        raise UsageError("no algorithm has a time for a call of the report")
+    return min(known, key=lambda choice: known[choice])

@@ -1,0 +1,150 @@
+"""A platform and a changed one side by side: the choices and times that change, and what rules cost that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from collwise.common.errors import UsageError
+from collwise.models.piecewise import Array
+from collwise.models.switch_points import NOBODY, Indices, fastest
+from collwise.platforms import HostPlatform
+from collwise.platforms.changes import Change, changed
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Timing
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.predictions import seconds_of, simulated_seconds
+from collwise.validation.selection.slowdown import slowdown
+
+_SAME = 1e-9
+"""Choices whose times differ by less than this share are equally good, so that nothing changes between them."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two platforms: its points and the seconds of all candidates there, shape (candidates, P, m).
+
+    `kept_seconds` are those of the kept rules' choices, nan where there is none.
+    """
+
+    platform: HostPlatform
+    grid: CaseGrid
+    seconds: Array
+    kept_seconds: Array
+
+    @cached_property
+    def best(self) -> Indices:
+        """The fastest candidate at each point, NOBODY where none has a time."""
+        return fastest(self.seconds)
+
+    @cached_property
+    def best_seconds(self) -> Array:
+        """The time of the fastest candidate at each point."""
+        found = np.take_along_axis(self.seconds, np.maximum(self.best, 0)[None], axis=0)[0]
+        return np.where(self.best == NOBODY, np.nan, found)
+
+    def choice(self, i: int, j: int) -> Choice | None:
+        """The fastest choice at the i-th P and the j-th m."""
+        index = int(self.best[i, j])
+        return None if index == NOBODY else list(self.grid.candidates.values())[index]
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A platform before and after changes, and the rules that are kept: yesterday's choices, or those of a table.
+
+    `kept` are the choices of these rules, of shape (P, m), None where they decide nothing. `made_by` is what timed.
+    """
+
+    changes: tuple[Change, ...]
+    before: Side
+    after: Side
+    kept: tuple[tuple[Choice | None, ...], ...]
+    kept_rules: str
+    made_by: str
+    failed: tuple[Timing, ...] = ()
+
+    @property
+    def time_ratio(self) -> Array:
+        """The best time after the change, relative to the best one before, shape (P, m)."""
+        return self.after.best_seconds / self.before.best_seconds
+
+    @property
+    def kept_slowdown(self) -> Array:
+        """The slowdown of the kept rules on the changed platform, nan where they decide nothing, shape (P, m)."""
+        return slowdown(self.after.kept_seconds, self.after.best_seconds)
+
+    @property
+    def changes_choice(self) -> npt.NDArray[np.bool_]:
+        """Where the best choice is another one than before, and not only as good, shape (P, m)."""
+        seconds = self.after.seconds
+        known = (self.before.best != NOBODY) & (self.after.best != NOBODY)
+        same = np.take_along_axis(seconds, np.maximum(self.before.best, 0)[None], axis=0)[0]
+        return known & ~(slowdown(same, self.after.best_seconds) <= _SAME)
+
+
+def what_if(
+    platform: HostPlatform,
+    changes: Sequence[Change],
+    grid: CaseGrid,
+    context: SimulationContext,
+    rules: DecisionTable | None = None,
+) -> WhatIf:
+    """Times a grid on a platform and on the changed one, with the context's engine.
+
+    `rules` are what is kept, by default the best choices before the change. Raises UsageError for changes that cannot
+    be made, for points that do not fit on the changed platform, and for rules of another collective.
+    """
+    if rules is not None and rules.collective != grid.collective:
+        raise UsageError(f"the rules are for {rules.collective}, not for {grid.collective}")
+    new = changed(platform, changes)
+    after_grid = replace(grid, processes_per_node=new.processes_per_node or grid.processes_per_node)
+    for where, points in ((platform, grid), (new.platform, after_grid)):
+        for procs in points.procs:
+            where.hosts_for(procs, points.processes_per_node)
+    kept = None if rules is None else [[_decided(rules, p, m) for m in grid.message_bytes] for p in grid.procs]
+    before, failed, made_by = _timed(platform, grid, kept, context)
+    if kept is None:
+        kept = [[before.choice(i, j) for j in range(len(grid.message_bytes))] for i in range(len(grid.procs))]
+    after, more, _ = _timed(new.platform, after_grid, kept, context)
+    named = "the best choices before the change" if rules is None else f"the table made by {rules.made_by}"
+    rows = tuple(map(tuple, kept))
+    return WhatIf(tuple(changes), before, after, rows, named, made_by, (*failed, *more))
+
+
+def _decided(rules: DecisionTable, procs: int, message_bytes: int) -> Choice | None:
+    try:
+        return rules.choose(procs, message_bytes)
+    except UsageError:
+        return None
+
+
+def _timed(
+    platform: HostPlatform,
+    grid: CaseGrid,
+    kept: Sequence[Sequence[Choice | None]] | None,
+    context: SimulationContext,
+) -> tuple[Side, tuple[Timing, ...], str]:
+    """A side with the times of the grid's candidates and of the kept choices, the cases that failed, and what timed."""
+    at = {} if kept is None else {
+        (p, m): choice
+        for p, row in zip(grid.procs, kept, strict=True)
+        for m, choice in zip(grid.message_bytes, row, strict=True)
+        if choice is not None
+    }  # fmt: skip
+    extra = grid.cases_of(lambda p, m: [at[p, m]] if (p, m) in at else [])
+    sweep = context.simulate(platform, list(dict.fromkeys([*grid.cases(), *extra])), f"{platform.name}: timing")
+    kept_seconds = np.array(
+        [
+            [seconds_of(grid, sweep, at[p, m], p, m) if (p, m) in at else np.nan for m in grid.message_bytes]
+            for p in grid.procs
+        ]
+    )
+    side = Side(platform, grid, simulated_seconds(grid, sweep), kept_seconds)
+    return side, tuple(sweep.failed), sweep.configuration.maker

@@ -1,0 +1,41 @@
+"""What limits a choice: the shares of its critical path, in the terms of LogGP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from collwise.platforms import HostPlatform
+from collwise.simulator.schedule.critical_path import path_parts
+from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.timing import Case
+
+LIMITS: Mapping[str, tuple[str, ...]] = {
+    "latency": ("latency", "handshake", "answers"),
+    "overhead": ("send overhead", "receive overhead", "copies"),
+    "gap": ("waiting for ports", "waiting for ports and time-outs"),
+    "bandwidth": ("transfer",),
+    "reduction": ("reduction",),
+}
+"""The limits, and the parts of the critical path (simulator/schedule/critical_path.py) that each consists of.
+
+A message that takes longer than alone waits for ports that other messages use: that is the gap between messages.
+"""
+
+
+def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
+    """The share of each limit in the critical path of a case, by the schedule engine; they add up to 1.
+
+    Raises UsageError for platform XML, and if the algorithm cannot run on the case.
+    """
+    node_of = platform.positions(case.procs, case.processes_per_node)
+    schedule = Schedule(case, node_of)
+    network = network_tables(platform, case.procs, case.processes_per_node, schedule.sizes)
+    _, parts = path_parts(schedule, network)
+    share = parts.share.to_dict()
+    return {limit: float(sum(share.get(name, 0.0) for name in names)) for limit, names in LIMITS.items()}
+
+
+def main_limit(shares: Mapping[str, float]) -> str:
+    """The limit with the largest share."""
+    return max(shares, key=lambda limit: shares[limit])

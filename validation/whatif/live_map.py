@@ -1,0 +1,96 @@
+"""A map of one collective that follows changes of its platform within a fraction of a second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.models.piecewise import Array
+from collwise.models.switch_points import NOBODY, Indices, fastest
+from collwise.platforms import HostPlatform, Platform
+from collwise.platforms.changes import Change, changed
+from collwise.simulator.schedule.live import LiveCases
+from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.shared import NodeOf
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.choice import Choice
+
+
+@dataclass(frozen=True)
+class LiveView:
+    """The times of a map's candidates on a changed platform, shape (candidates, P, m), and the fastest ones.
+
+    `errors` are the seconds by which times may be wrong that were not played exactly (simulator/schedule/live.py).
+    """
+
+    platform: HostPlatform
+    seconds: Array
+    errors: Array
+    best: Indices
+
+    @property
+    def best_seconds(self) -> Array:
+        """The time of the fastest candidate at each point, nan where there is none."""
+        found = np.take_along_axis(self.seconds, np.maximum(self.best, 0)[None], axis=0)[0]
+        return np.where(self.best == NOBODY, np.nan, found)
+
+    @property
+    def largest_error(self) -> float:
+        """The largest error of a time, relative to it."""
+        return float(np.nanmax(self.errors / self.seconds, initial=0.0))
+
+
+class LiveMap:
+    """The candidates of a grid, recorded once, and their times on any change of a platform, by the schedule engine."""
+
+    def __init__(self, platform: HostPlatform, grid: CaseGrid, jobs: int | None = None) -> None:
+        """Records the cases. Raises UsageError for platform XML and points that do not fit on the platform."""
+        self.platform, self.grid = platform, grid
+        self._jobs = jobs
+        self._recorded: dict[tuple[object, ...], LiveCases] = {}
+        self._cases = grid.cases()
+        labels = {choice: index for index, choice in enumerate(grid.candidates.values())}
+        self._place = tuple(
+            np.array(axis)
+            for axis in zip(
+                *(
+                    (
+                        labels[Choice(case.algorithm, case.segment_bytes, case.fanout, case.limit_bytes)],
+                        grid.procs.index(case.procs),
+                        grid.message_bytes.index(case.message_bytes),
+                    )
+                    for case in self._cases
+                ),
+                strict=True,
+            )
+        )
+        self._by_node = any(Catalogue.load().algorithm(grid.collective, name).by_node for name in grid.names)
+        self.base = self.on(())
+
+    @property
+    def choices(self) -> list[Choice]:
+        """The candidates, in the order of the indices."""
+        return list(self.grid.candidates.values())
+
+    def on(self, changes: Sequence[Change]) -> LiveView:
+        """The times on the changed platform. Raises UsageError for changes that cannot be made."""
+        new = changed(self.platform, changes)
+        per_node = new.processes_per_node or self.grid.processes_per_node
+        node_of: dict[int, NodeOf] = dict.fromkeys(self.grid.procs)
+        if self._by_node:
+            node_of = {procs: new.platform.positions(procs, per_node) for procs in self.grid.procs}
+        described = getattr(new.platform, "base", new.platform)
+        exact = not isinstance(described, Platform) or described.topology is not None or per_node > 1
+        key = (exact, per_node if self._by_node else 1, *node_of.values())
+        if key not in self._recorded:
+            # Only the latest two are kept, for memory: with and without shortcuts.
+            others = {old: cases for old, cases in self._recorded.items() if old[0] != exact}
+            self._recorded = {**others, key: LiveCases(self._cases, node_of.__getitem__, self._jobs, exact)}
+        times = self._recorded[key].times(lambda procs, sizes: network_tables(new.platform, procs, per_node, sizes))
+        shape = (len(self.grid.candidates), len(self.grid.procs), len(self.grid.message_bytes))
+        seconds, errors = np.full(shape, np.nan), np.zeros(shape)
+        seconds[self._place], errors[self._place] = times.seconds, times.errors
+        return LiveView(new.platform, seconds, errors, fastest(seconds))

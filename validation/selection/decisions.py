@@ -52,13 +52,13 @@ def select_by_model(
     not cover are no choice. Raises UsageError if it covers none.
     """
     grid, _ = covered_by_model(model, grid)
-    plays = isinstance(model, CriticalPath)
-    if sampled or one_choice or plays:
-        contested = plays and not one_choice
-        seconds = contested_seconds(model, grid, tolerance) if contested else predicted_seconds(model, grid)
+    played = model if isinstance(model, CriticalPath) else None
+    if sampled or one_choice or played is not None:
+        contest = None if one_choice else played
+        seconds = predicted_seconds(model, grid) if contest is None else contested_seconds(contest, grid, tolerance)
         rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
-        if contested and not sampled:
-            rules = {p: _to_the_byte(model, grid, p, row) for p, row in rules.items()}
+        if contest is not None and not sampled:
+            rules = {p: _to_the_byte(contest, grid, p, row) for p, row in rules.items()}
     else:
         seconds = None
         rules = _rules(grid, _exact(model, grid, tolerance))

@@ -6,9 +6,9 @@ Every algorithm of every collective is timed by SMPI and by the schedule engine,
 with SMPI's (docs/engine.md); the formulas of the point-to-point models, with parameters fitted in SMPI, predict the
 algorithms that they cover. A table by platform has the mean and the largest |time / SMPI's time - 1|, and the slowdown
 of the picks against the best algorithm, both by SMPI's times. SMPI takes about two minutes of one core for the small
-platforms and several for the fat tree, of which three sizes are compared, and for each collective the process counts for
-which SMPI has no more than SAMPLED_MESSAGES. SMPI's times are stored, by default in results/timings.sqlite, and are not
-made again: a run that was stopped goes on where it was. --markdown writes docs/engines.md.
+platforms and several for the fat tree, of which three sizes are compared, and for each collective the process counts at
+which its algorithms send no more than SAMPLED_MESSAGES. SMPI's times are stored, by default in results/timings.sqlite,
+and are not made again: a run that was stopped goes on where it was. --markdown writes docs/engines.md.
 """
 
 from __future__ import annotations

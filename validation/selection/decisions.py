@@ -49,13 +49,12 @@ def select_by_model(
     not cover are no choice. Raises UsageError if it covers none.
     """
     grid, _ = covered_by_model(model, grid)
-    plays = isinstance(model, CriticalPath)
-    if sampled or one_choice or plays:
-        contested = plays and not one_choice
-        seconds = contested_seconds(model, grid, tolerance) if contested else predicted_seconds(model, grid)
-        rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
-        if contested and not sampled:
+    if isinstance(model, CriticalPath) and not one_choice:
+        rules = _rules(grid, _sampled(grid, contested_seconds(model, grid, tolerance), one_choice, tolerance))
+        if not sampled:
             rules = {p: _to_the_byte(model, grid, p, row) for p, row in rules.items()}
+    elif sampled or one_choice:
+        rules = _rules(grid, _sampled(grid, predicted_seconds(model, grid), one_choice, tolerance))
     else:
         rules = _rules(grid, _exact(model, grid, tolerance))
     return DecisionTable(grid.collective, model.platform, grid.processes_per_node, f"model {model.name}", rules)

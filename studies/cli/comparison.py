@@ -175,9 +175,9 @@ def select(
 
     A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance: by
     predicted times, to the byte, at every size between the least and the largest of --sizes; by simulated times, and by
-    the model critical_path, at --sizes. With --tolerance 0 looking it up decides as evaluating the formulas would. An algorithm that needs a power
-    of two or an even number of processes holds only for the P where it was decided; from P + 1 on the best one that
-    always runs follows it.
+    the model critical_path, at --sizes. With --tolerance 0 looking it up decides as evaluating the formulas would. An
+    algorithm that needs a power of two or an even number of processes holds only for the P where it was decided; from
+    P + 1 on the best one that always runs follows it.
     """
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")

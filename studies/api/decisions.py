@@ -140,8 +140,9 @@ def select(
     the fastest one whose confidence interval it overlaps.
 
     Returns Decisions, with the fewest rules that keep to the tolerance. By predicted times they keep to it, to the
-    byte, at every size between the least and the largest of `sizes`; by simulated and measured times at `sizes`.
-    Measured choices whose confidence interval overlaps that of the fastest one are as good as it is.
+    byte, at every size between the least and the largest of `sizes`; by simulated and measured times, and by the model
+    critical_path, at `sizes`. Measured choices whose confidence interval overlaps that of the fastest one are as good
+    as it is.
     Raises UsageError for wrong arguments.
 
     >>> import collwise

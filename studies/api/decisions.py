@@ -16,6 +16,7 @@ from collwise.algorithms.catalogue import LIBRARIES
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, note, unknown_name, warn
 from collwise.common.files import write_text
+from collwise.common.units import counted
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, known, load
 from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
@@ -219,7 +220,7 @@ def select(
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
     if sweep.failed:
-        warn(f"{len(sweep.failed)} cases failed and are no choice; first: {sweep.failed[0].error}")
+        warn(f"{counted(len(sweep.failed), 'case')} failed and are no choice; first: {sweep.failed[0].error}")
     return Decisions(tuple(tables), tuple(sweep.failed))
 
 
@@ -428,7 +429,10 @@ def _process_counts(
     """The process counts to decide for, and the processes per node: as asked, as fitted, or the platform's."""
     from collwise.validation.fitting.models_by_name import check_fits_platform, fitted_per_node, platform_of
 
-    per_node = ppn or fitted_per_node(model)
+    fitted = fitted_per_node(model)
+    if ppn is not None and fitted not in (None, ppn):
+        raise UsageError(f"--ppn: {file} has parameters for {fitted} per node, not for {ppn}")
+    per_node = ppn or fitted
     if platform is None and procs:
         return procs, per_node or 1
     platform = platform or platform_of(model, file)

@@ -83,6 +83,8 @@ def simulate(
         for one, among in competing.items()
         for case in cases(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root)
     ]
+    if not wanted:
+        raise nothing_runs(competing, process_counts)
     with arguments.opened(context) as simulations:
         result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
     warn_of_free_messages(where)
@@ -183,9 +185,20 @@ def cases_to_measure(
         )
     ]
     if not wanted:
-        names = dict.fromkeys(choice.algorithm for choice in competing)
-        raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, counts))}")
+        raise nothing_runs({collective: competing}, counts)
     return wanted
+
+
+def nothing_runs(competing: Mapping[str, Sequence[Choice]], procs: Sequence[int]) -> UsageError:
+    """The error for process counts on which no algorithm runs, with the reasons."""
+    entries = {
+        choice.algorithm: Catalogue.load().algorithm(collective, choice.algorithm)
+        for collective, among in competing.items()
+        for choice in among
+    }
+    reasons = (f"{name} {entry.objection(procs[0])}" for name, entry in entries.items())
+    what = next(iter(entries)) if len(entries) == 1 else f"any of {', '.join(entries)}"
+    return UsageError(f"no case of {what} can run on P = {', '.join(map(str, procs))}: {'; '.join(reasons)}")
 
 
 def _frame(timings: Iterable[Timing], case: Sequence[str], values: Sequence[str]) -> pd.DataFrame:

@@ -34,7 +34,9 @@ def context(tmp_path: Path) -> Iterator[SimulationContext]:
         yield SimulationContext(store, SCHEDULE)
 
 
-def compared(context: SimulationContext, *names: str, application: str = "asp", **settings: int) -> list[ApplicationRow]:
+def compared(
+    context: SimulationContext, *names: str, application: str = "asp", **settings: int
+) -> list[ApplicationRow]:
     chosen = settings or {"size": 65536, "rows": 12, "iterations": 3}
     platform = load("stampede2")
     return compare_collectives(

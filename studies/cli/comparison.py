@@ -32,7 +32,10 @@ from collwise.studies.cli.declare import (
     option,
 )
 from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.sources import Asked, compare_sources, parse_sources
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+from collwise.validation.exports.formats import FORMATS
+from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
@@ -52,9 +55,18 @@ _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 @command("compare --platform gros --collective bcast --procs 16,64")
 def compare(
-    platform: HostPlatform = options.placed_platform(),
+    platform: HostPlatform | declare.Unknown = options.placed_platform(
+        option(
+            "A known platform (see 'collwise platforms list') or a .toml or .xml file; with measured --sources a name "
+            "that the store has.",
+            declare.PLATFORM_OR_NAME,
+            required=True,
+        )
+    ),
     collective: str = options.COLLECTIVE,
-    procs: tuple[int, ...] = option("Process counts: 50,80,90.", COUNTS, required=True),
+    procs: tuple[int, ...] | None = option(
+        "Process counts: 50,80,90. Needed, unless measured --sources have some.", COUNTS
+    ),
     sizes: tuple[int, ...] | None = options.SIZES,
     algorithms: Sequence[str] | None = options.ALGORITHMS,
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
@@ -65,6 +77,11 @@ def compare(
     ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
     baseline: Baseline = options.BASELINE,
+    sources: tuple[str, str] | None = option(
+        "Instead compare the choices by two sources of times: measured, simulated, predicted, or an engine's name.",
+        declare.Parsed("sources", parse_sources),
+        metavar="A,B",
+    ),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
@@ -76,7 +93,24 @@ def compare(
     and, where that cuts messages, one of --segments; in brackets its slowdown against the best one in percent. The
     library decides untuned, with what it ships, which may not be among the choices and beat them (negative). See
     'collwise defaults' for its decisions.
+
+    With --sources measured,simulated the choices by these times stand side by side, each with its slowdown by measured
+    times (without any, by the second source's).
     """
+    if sources is not None:
+        declare.refuse_options(("figures", "baseline"), "comparisons of a model and Open MPI with simulated times")
+        cut = segments if declare.was_given("segments") else ()
+        asked = Asked(
+            *(collective, procs, sizes, arguments.algorithms(collective, algorithms), cut, ppn),
+            *(model or DEFAULT_MODEL, parameters),
+        )
+        with simulation.context() as context:
+            compare_sources(sources, platform, asked, sizes_of(collective), context, as_json)
+        return
+    if isinstance(platform, declare.Unknown):
+        raise platform.problem
+    if procs is None:
+        raise click.UsageError("Missing option '--procs'.")
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
     if model is None and parameters is None:
@@ -209,10 +243,10 @@ def select(
 
     A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance: by
     predicted times, to the byte, at every size between the least and the largest of --sizes; by simulated and measured
-    times at --sizes. Measured choices whose confidence interval overlaps the best one's are as good as it. With
-    --tolerance 0 looking predicted times up decides as evaluating the formulas would. An algorithm that needs a power
-    of two or an even number of processes holds only for the P where it was decided; from P + 1 on the best one that
-    always runs follows it.
+    times, and by the model critical_path, at --sizes. Measured choices whose confidence interval overlaps the best
+    one's are as good as it. With --tolerance 0 looking predicted times up decides as evaluating the formulas would. An
+    algorithm that needs a power of two or an even number of processes holds only for the P where it was decided; from
+    P + 1 on the best one that always runs follows it.
     """
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
@@ -270,40 +304,58 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
 def export(
     decisions: Sequence[Path] = argument(PATH, nargs=-1, required=True),
     format_name: str = option(
-        f"{OPENMPI}: classic dynamic rules; {COLLWISE}: the table of collwise run.",
-        declare.NamedChoice("format", (OPENMPI, COLLWISE)),
+        "; ".join(f"{name}: {known.title}" for name, known in FORMATS.items()) + ".",
+        declare.NamedChoice("format", FORMATS),
         OPENMPI,
         names="--format",
+        metavar="NAME",
     ),
     openmpi_version: str = option(f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.", default="4.1"),
+    mpich_version: str = option(
+        "For mpich: 4.0, or 4.1 for later ones.", declare.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]
+    ),
+    procs: int | None = option(
+        "For formats that hold for one process count (mpich-variables, mvapich2, smpi): which.", click.IntRange(1)
+    ),
     output: Path = option("The rules file.", NEW_FILE, required=True, names="-o --output"),
-    check: bool = flag("Run the installed Open MPI with the rules and see what it does."),
+    check: bool = flag("Run the installed library with the rules and see what it does; for openmpi and mpich."),
 ) -> None:
-    """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective)."""
-    if check and format_name == COLLWISE:
-        raise click.UsageError("--check is for --format openmpi")
+    """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective).
+
+    Where a format cannot say a choice, the best one that it can say is written, and a note says what it costs.
+    """
+    if check and format_name not in (OPENMPI, "mpich"):
+        raise click.UsageError("--check is for --format openmpi and mpich")
     tables = collwise.Decisions.load(*decisions)
-    text = collwise.export(tables, output, format_name, openmpi_version=openmpi_version)
-    if format_name == COLLWISE:
-        click.echo(f"{output}: rules for {arguments.several([one.collective for one in tables.tables])}; use them with")
-        click.echo(f"  collwise run --table {output} ...")
-        return
-    click.echo(f"{output}: rules for Open MPI {openmpi_version}; use them with")
-    click.echo(
-        "  mpirun --mca coll_tuned_use_dynamic_rules 1 "
-        f"--mca coll_tuned_dynamic_rules_filename {output.resolve()} --mca coll ^han ..."
+    text = collwise.export(
+        tables,
+        output,
+        format_name,
+        openmpi_version=openmpi_version,
+        mpich_version=mpich_version,
+        procs=procs,
     )
+    known = FORMATS[format_name]
+    version = f" {openmpi_version}" if format_name == OPENMPI else ""
+    collectives = arguments.several([one.collective for one in tables.tables])
+    what = f"rules for Open MPI{version}" if format_name == OPENMPI else f"{known.title} for {collectives}"
+    click.echo(f"{output}: {what}; use them with")
+    click.echo(f"  {known.use.format(file=output if format_name == COLLWISE else output.resolve())} ...")
     if "WARNING" in text:
         note("the file's head has a WARNING: read it")
     if check:
-        from collwise.studies.cli.rules_check import check_all
+        _check(format_name, output, tables.tables)
 
-        wrong = 0
-        for line, ok in check_all(output, tables.tables):
-            click.echo(line)
-            wrong += not ok
-        if wrong:
-            raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
+
+def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> None:
+    from collwise.studies.cli.rules_check import check_all, check_mpich
+
+    wrong = 0
+    for line, ok in check_all(output, tables) if format_name == OPENMPI else check_mpich(output, tables):
+        click.echo(line)
+        wrong += not ok
+    if wrong:
+        raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
 
 
 @command("report --platform gros --procs 16,32,64")

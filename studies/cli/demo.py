@@ -17,7 +17,7 @@ from collwise.studies.cli.declare import FOLDER, command, option
 from collwise.studies.cli.output import print_table, stdout_console
 from collwise.studies.cli.rules_check import check_all
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
+from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, decided, tune, tune_by_engine
@@ -93,5 +93,6 @@ def _show(console: Console, tuning: Tuning, procs: int) -> None:
         choices = tuning.by_engine[collective]
         title = f"{collective} on {tuning.platform.title}, P = {procs} (by the schedule engine)"
         rows = [row[1:] for row in engine_rows(choices) if row[0] == str(procs)]
-        print_table(title, ENGINE_COLUMNS[1:], rows, left=0)
+        print_table(title, engine_columns(choices)[1:], rows, left=0)
+        click.echo(library_line(choices))
         click.echo(f"{agreement_line(choices)}\n")

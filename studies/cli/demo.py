@@ -94,5 +94,6 @@ def _show(console: Console, tuning: Tuning, procs: int) -> None:
         title = f"{collective} on {tuning.platform.title}, P = {procs} (by the schedule engine)"
         rows = [row[1:] for row in engine_rows(choices) if row[0] == str(procs)]
         print_table(title, engine_columns(choices)[1:], rows, left=0)
-        click.echo(library_line(choices))
+        if line := library_line(choices):
+            click.echo(line)
         click.echo(f"{agreement_line(choices)}\n")

@@ -55,13 +55,14 @@ def choices_by_engine(
     """Times the compared grids by the schedule engine, sets SMPI's times beside these, and decides the other grids.
 
     `smpi` has the results of SMPI's simulations by collective, which may be of some of the compared cases only.
-    With a baseline, the engine also times what the untuned library picks for the collectives that are decided.
+    With a baseline, the engine also times what the untuned library picks for those that it decides.
     Decisions have the usual tolerance and hold only what every consumer can be asked for. Raises UsageError for what
     does not fit on the platform, and for platform XML.
     """
     engine = replace(context, engine=SCHEDULE)
     cases = [case for grid in (*compared, *decided.values()) for case in grid.cases()]
-    cases += [case for grid in compared if grid.collective in decided for case in cases_shipped(baseline, grid)]
+    known = [] if baseline is None else [name for name in decided if name in baseline.collectives]
+    cases += [case for grid in compared if grid.collective in known for case in cases_shipped(baseline, grid)]
     result = engine.simulate(platform, cases, f"{platform.name}: playing {len(compared)} collectives")
     found = {}
     for grid in compared:
@@ -73,7 +74,7 @@ def choices_by_engine(
             table = select_by_simulation(platform, decided[name], result, needs_one_choice(name), tolerance)
         failed = sum(timing.case.collective == name for timing in (*result.failed, *smpi[name].failed))
         score = score_of(platform.name, result.configuration.maker, grid, played, checked)
-        shipped = _picks(baseline, grid, result, played) if name in decided and baseline is not None else {}
+        shipped = _picks(baseline, grid, result, played) if name in known and baseline is not None else {}
         found[name] = EngineChoices(grid, played, checked, score, failed, table, baseline, shipped)
     return found
 

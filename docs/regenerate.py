@@ -35,7 +35,7 @@ from collwise.studies.cli.demo import BY_ENGINE, BY_MODEL, CLUSTERS, SHOWN
 from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
+from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.studies.reports.markdown import markdown_table
 from collwise.studies.reports.validation_report import OWN
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
@@ -407,8 +407,8 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         for collective in BY_ENGINE:
             choices = tuning.by_engine[collective]
             parts.append(f"\n### {collective} on {tuning.platform.title}\n\n")
-            parts.append(markdown_table(ENGINE_COLUMNS, engine_rows(choices)))
-            parts.append(f"\n{agreement_line(choices)}.\n")
+            parts.append(markdown_table(engine_columns(choices), engine_rows(choices)))
+            parts.append(f"\n{library_line(choices)}.\n\n{agreement_line(choices)}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each algorithm over message size]({picture})\n")
     parts.append("\n## How well the calibration meets the published figures\n\n")
@@ -444,7 +444,9 @@ def readme_block(tunings: Sequence[Tuning]) -> str:
         for collective in BY_ENGINE:
             choices = tuning.by_engine[collective]
             picks = dict.fromkeys(row[2].partition(",")[0] for row in engine_rows(choices) if row[0] == str(procs))
-            parts.append(f"\n{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}.\n")
+            chosen = f"{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}."
+            counts = ", ".join(dict.fromkeys(row[0] for row in engine_rows(choices)))
+            parts.append(f"\n{chosen} P = {counts}: {library_line(choices)}.\n")
     return "".join(parts)
 
 

@@ -44,34 +44,19 @@ class TaskCosts:
         return float(whole.max()) + self.times.tail_seconds
 
 
-@dataclass(frozen=True)
-class Runs:
-    """The numbers of segments with which tasks are timed: `short` ones each, `pipelines` until costs are stable."""
+def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS) -> tuple[int, ...]:
+    """The numbers of segments with which tasks must be timed, so that costs for all those numbers follow.
 
-    short: tuple[int, ...]
-    pipelines: tuple[int, ...]
-
-
-def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS) -> Runs:
-    """The runs from which the costs for all those numbers of segments follow.
-
-    Numbers below d - 1 are timed themselves. The first pipeline has three full tasks, each further one is twice as
-    long, and the last one has `most` segments, or as many as the longest message.
+    A pipeline is timed with `most` segments, or as many as the longest one has; numbers below d - 1 each for itself.
     """
     asked = sorted(set(segments))
-    parts = len(parts_of(collective))
-    long = [count for count in asked if count >= parts - 1]
-    if not long:
-        return Runs(tuple(asked), ())
-    last = min(max(long), max(most, parts - 1))
-    lengths = [last]
-    while (length := (parts + 2) * 2 ** (len(lengths) - 1)) < last:
-        lengths.insert(-1, length)
-    return Runs(tuple(asked[: len(asked) - len(long)]), tuple(lengths))
+    least = len(parts_of(collective)) - 1
+    long = [count for count in asked if count >= least]
+    return (*(count for count in asked if count < least), *([min(max(long), most)] if long else ()))
 
 
 def costs_from(runs: Iterable[TaskTimes]) -> TaskCosts:
-    """The costs from timed tasks, of the numbers of segments that `runs_needed` says; the longest pipeline counts."""
+    """The costs from timed tasks of the numbers of segments that `runs_needed` says."""
     found = list(runs)
     least = len(parts_of(found[0].collective)) - 1
     long = [one for one in found if one.segments >= least]

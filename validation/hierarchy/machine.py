@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from collwise.common.errors import CollwiseError
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.hierarchy.cost_model import costs_from, runs_needed
+from collwise.validation.hierarchy.cost_model import TaskCosts, costs_from, runs_needed
 from collwise.validation.hierarchy.space import Point
-from collwise.validation.hierarchy.tasks import SEGMENTS, TaskTimes, task_case, task_times
+from collwise.validation.hierarchy.tasks import SEGMENTS, task_case, task_times
 
 Timer = Callable[[Sequence[Case]], Mapping[Case, Timing]]
 """Times cases: SMPI, the schedule engine, or a real MPI, each through the store."""
@@ -53,28 +53,19 @@ class Machine:
     def tasks(self, points: Sequence[Point], most: int = SEGMENTS) -> dict[Point, float]:
         """The seconds of whole collectives by the cost model: only tasks are timed, once for all sizes of messages.
 
-        A pipeline is timed with more segments, up to `most`, if the costs of its tasks are not stable yet. Raises
-        CollwiseError if one fails.
+        Raises CollwiseError if one fails.
         """
         alike: dict[tuple[object, ...], list[Point]] = {}
         for point in points:
             alike.setdefault(_tasks_key(point), []).append(point)
-        runs = {key: runs_needed(group[0].collective, _segments(group), most) for key, group in alike.items()}
-        longer = {key: list(each.pipelines) for key, each in runs.items()}
-        lengths = {key: [*each.short, *longer[key][:1]] for key, each in runs.items()}
-        times: dict[tuple[object, ...], list[TaskTimes]] = {key: [] for key in alike}
-        while lengths:
-            cases = {
-                (key, count): task_case(alike[key][0], count) for key, counts in lengths.items() for count in counts
-            }
-            found = self._timed(list(cases.values()))
-            for (key, _), case in cases.items():
-                times[key].append(task_times(found[case]))
-            lengths = {key: longer[key][1:2] for key in lengths if longer[key][1:] and not times[key][-1].is_stable}
-            longer = {key: counts[1:] for key, counts in longer.items()}
+        runs = {
+            key: [task_case(group[0], count) for count in runs_needed(group[0].collective, _segments(group), most)]
+            for key, group in alike.items()
+        }
+        found = self._timed([case for cases in runs.values() for case in cases])
         seconds: dict[Point, float] = {}
         for key, group in alike.items():
-            costs = costs_from(times[key])
+            costs: TaskCosts = costs_from(task_times(found[case]) for case in runs[key])
             seconds |= {point: costs.seconds(point.segments) for point in group}
         return {point: seconds[point] for point in points}
 

@@ -19,11 +19,7 @@ from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.space import Point
 
 SEGMENTS = 8
-"""The largest number of segments with which tasks are timed: figure 3 shows sbib(1) to sbib(8), stable from the third
-on."""
-
-STABLE = 0.05
-"""The relative difference between two successive full tasks on any leader up to which their cost counts as stable."""
+"""The number of segments with which tasks are timed: figure 3 shows sbib(1) to sbib(8), stable from the third on."""
 
 
 def parts_of(collective: str) -> tuple[str, ...]:
@@ -82,15 +78,6 @@ class TaskTimes:
         count = full.shape[1]
         later = min(count, 2 * -(-count // 4))
         return full[:, count - later :].mean(axis=1) if later else np.zeros(len(self.seconds))
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether the last two full tasks took equally long on every leader, up to STABLE."""
-        full = self.seconds[:, self.full]
-        if full.shape[1] < 2:
-            return False
-        before, last = full[:, -2], full[:, -1]
-        return bool((np.abs(last - before) <= STABLE * last).all())
 
 
 def task_case(point: Point, segments: int, steps: str = "", tasks: range | None = None) -> Case:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
@@ -125,22 +124,6 @@ def test_tasks_are_timed_once_for_all_message_sizes() -> None:
     SEARCHES["tasks"](SPACE, timer)
     assert all(case.experiment == EXPERIMENT for case in timer.log)
     assert len(timer.log) == len(set(timer.log)) < len(list(SPACE.points())) / 3
-
-
-def test_pipelines_are_timed_until_their_tasks_are_stable() -> None:
-    class Unstable(SyntheticMachine):
-        def task_seconds(self, case: Case, segments: int, segment: int) -> np.ndarray:
-            each = super().task_seconds(case, segments, segment)
-            if case.algorithm == "tasks_chain":
-                each[:, 3] *= 2
-            return each
-
-    lengths: dict[str, set[int]] = {}
-    timer = Unstable()
-    SEARCHES["tasks"](replace(SPACE, message_bytes=(2**22,), segment_bytes=(2**14,)), timer)
-    for case in timer.log:
-        lengths.setdefault(case.algorithm, set()).add(case.message_bytes // case.segment_bytes)
-    assert lengths == {"tasks_chain": {4, 8}, "tasks_binary": {4}, "tasks_binomial": {4}}
 
 
 def test_a_failed_benchmark_ends_the_search() -> None:

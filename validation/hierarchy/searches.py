@@ -97,12 +97,12 @@ def predict_and_correct(space: Space, timer: Timer, predict: Predictor | None = 
     points = list(space.points())
     machine = Machine(timer)
     predictions = Corrected(predict(points))
-    left = budget * sum(predictions.predicted.values())
     for round_points in _rounds(space, predictions):
         # Short messages come first: their ratios correct the predictions for long ones.
         for size in sorted({point.input.message_bytes for point in round_points}):
             group = [point for point in round_points if point.input.message_bytes == size]
-            if chosen := _affordable(group, predictions, left - machine.bill.seconds):
+            left = budget * predictions.sum_of_seconds - machine.bill.seconds / machine.bill.repetitions
+            if chosen := _affordable(group, predictions, left):
                 predictions.add(machine.whole(chosen))
     return _found(PREDICT, {point: predictions.seconds(point) for point in points}, machine.bill)
 
@@ -171,6 +171,11 @@ class Corrected:
     def seconds(self, point: Point) -> float:
         """The measured time of a point, else the corrected one."""
         return float(self._seconds[self._position[point]])
+
+    @property
+    def sum_of_seconds(self) -> float:
+        """The time of all points: what the exhaustive search takes if it repeats nothing."""
+        return float(self._seconds.sum())
 
     @property
     def uncertainty(self) -> float:

@@ -149,7 +149,7 @@ def elsewhere_sections(context: SimulationContext) -> list[str]:
     where = f"{ELSEWHERE_PLACE['nodes']} nodes of {ELSEWHERE_PLACE['ppn']} processes"
     sections = [
         "## Another machine\n",
-        f"All searches on `{ELSEWHERE}`, {where}, with SMPI as the machine. Nothing in the searches was changed for it.\n",
+        f"All searches on `{ELSEWHERE}`, {where}, with SMPI as the machine; nothing was changed for it.\n",
     ]
     for collective in SIZES:
         tuning = collwise.tune_hierarchy(

@@ -14,7 +14,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import ALGORITHMS, COUNTS, command, group, option
+from collwise.studies.cli.declare import ALGORITHMS, COUNTS, SIZE, command, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 

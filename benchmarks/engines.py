@@ -37,7 +37,7 @@ from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.evaluation import Evaluation, Score, evaluate
 
 SAMPLED = "fat-tree-1024"
-SAMPLED_PROCS, SAMPLED_SIZES, SAMPLED_MESSAGES = (64, 128, 256, 512, 1024), (2**10, 2**15, 2**19), 300_000
+SAMPLED_PROCS, SAMPLED_SIZES, SAMPLED_MESSAGES = (64, 128, 256, 512, 1024), (2**10, 2**15, 2**19), 100_000
 PLATFORMS = ("grisou", "gros", "boba", "frodo", "dahu", SAMPLED)
 SIZES = tuple(1024 * 4**k for k in range(6))
 SEGMENTS = (8192, 65536)
@@ -174,7 +174,9 @@ def page(found: Sequence[Evaluation], procs: str) -> str:
         "<!-- Written by benchmarks/engines.py --markdown; do not edit. -->\n",
         "# The schedule engine and formulas against SMPI\n\nThe output of `benchmarks/engines.py`: all algorithms of "
         f"all collectives, one process per node, P = {procs.replace(',', ', ')}, sizes from 1 KiB to 1 MiB by factors "
-        "of 4, segments of 8 and 64 KiB. An error is |time / SMPI's time - 1|. A slowdown is that of the pick against "
+        f"of 4, segments of 8 and 64 KiB. Of {SAMPLED} there are {len(SAMPLED_SIZES)} sizes, 1, 32 and 512 KiB, and of "
+        f"P = 64, 128, ... 1024 those at which all algorithms of a collective send {SAMPLED_MESSAGES:,} messages at "
+        "most together. An error is |time / SMPI's time - 1|. A slowdown is that of the pick against "
         "the best algorithm, both by SMPI's times.\n\nBy SMPI's rules the engine should have SMPI's times. By its own "
         "it is meant to differ, as [engine.md](engine.md) says: eager messages leave when they are sent. That shows "
         "most on platforms without overheads, Grisou and Gros, for the shortest messages and smallest segments: those "

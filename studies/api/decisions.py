@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,14 +22,12 @@ from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
 from collwise.predictions import ModelLike, model_from
 from collwise.simulator.timing import Case, Timing
 from collwise.stored import chosen_configurations
-from collwise.validation.openmpi.rules import openmpi_rules
+from collwise.validation.exports.formats import FORMATS, exported
+from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import (
     ALL_CONSUMERS,
-    COLLWISE,
-    OPENMPI,
     algorithms_for,
     needs_one_choice,
     segments_for,
@@ -141,8 +139,9 @@ def select(
     the fastest one whose confidence interval it overlaps.
 
     Returns Decisions, with the fewest rules that keep to the tolerance. By predicted times they keep to it, to the
-    byte, at every size between the least and the largest of `sizes`; by simulated and measured times at `sizes`.
-    Measured choices whose confidence interval overlaps that of the fastest one are as good as it is.
+    byte, at every size between the least and the largest of `sizes`; by simulated and measured times, and by the model
+    critical_path, at `sizes`. Measured choices whose confidence interval overlaps that of the fastest one are as good
+    as it is.
     Raises UsageError for wrong arguments.
 
     >>> import collwise
@@ -185,13 +184,14 @@ def select(
             where_measured = _measured_platform(opened.store, platform)
             wanted = () if configuration is None else chosen_configurations(opened.store, configuration)
             keys = [one.key for one in wanted]
+            measured = _measured(opened.store, where_measured, chosen, ppn, keys)
             return Decisions(
                 tuple(
                     _by_measured(
-                        *(opened, where_measured, one, algorithms, asked_grid, keys, filler),
-                        (single(one), tolerance / 100, tie_limit / 100),
+                        *(opened, one, chosen[one.collective], asked_grid, filler),
+                        (single(one.collective), tolerance / 100, tie_limit / 100),
                     )
-                    for one, algorithms in chosen.items()
+                    for one in measured
                 )
             )
     where = None if platform is None else arguments.platform(platform)
@@ -228,14 +228,19 @@ def export(
     format_name: str = "openmpi",
     *,
     openmpi_version: str = "4.1",
+    mpich_version: str = "4.0",
+    procs: int | None = None,
 ) -> str:
     """Decisions as rules that an MPI library reads; a file of that name is replaced.
 
     Parameters: `decisions`, what `select` returned, or files that it was saved in; `path`, the file to write, if any;
-    `format_name`, 'openmpi' (classic dynamic rules) or 'collwise' (the table of `collwise run`); `openmpi_version`,
-    whose algorithm ids the rules have.
+    `format_name`, 'openmpi' (classic dynamic rules), 'openmpi-json', 'collwise' (the table of `collwise run`), 'mpich'
+    (its selection file), 'mpich-variables', 'intel', 'mvapich2', 'ucc' or 'smpi'; `openmpi_version`, whose algorithm
+    ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1 and later; `procs`, for formats that hold for one
+    process count, which one.
 
-    Returns the text of the rules. Raises UsageError for what the format cannot express, and for a file that cannot be
+    Returns the text of the rules. A choice that the format cannot say is replaced by the best one that it can, and a
+    note says what that costs. Raises UsageError for what cannot be written at all, and for a file that cannot be
     written.
 
     >>> import collwise
@@ -243,15 +248,26 @@ def export(
     >>> decisions = collwise.select("bcast", model, procs="2:8:+1", consumer="openmpi-4.1")
     >>> rules = collwise.export(decisions, "exact.rules")
     """
-    if format_name not in (OPENMPI, COLLWISE):
-        raise unknown_name("format", format_name, (OPENMPI, COLLWISE))
+    if format_name not in FORMATS:
+        raise unknown_name("format", format_name, FORMATS)
+    if mpich_version not in MPICH_VERSIONS:
+        raise unknown_name("version of MPICH's selection file", mpich_version, MPICH_VERSIONS)
     if not isinstance(decisions, Decisions):
         decisions = Decisions.load(*([decisions] if isinstance(decisions, (str, Path)) else decisions))
-    tables = decisions.tables
-    text = collwise_rules(tables) if format_name == COLLWISE else openmpi_rules(tables, openmpi_version)
+    version = mpich_version if format_name == "mpich" else openmpi_version
+    made = exported(decisions.tables, format_name, version=version, procs=procs)
+    for line in made.substitutions[:_MOST_SUBSTITUTIONS]:
+        note(str(line))
+    if len(made.substitutions) > _MOST_SUBSTITUTIONS:
+        costs = [one.cost for one in made.substitutions if not math.isnan(one.cost)]
+        worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
+        note(f"{len(made.substitutions)} choices cannot be said{worst}; {_MOST_SUBSTITUTIONS} are listed")
     if path is not None:
-        write_text(Path(path), text)
-    return text
+        write_text(Path(path), made.text)
+    return made.text
+
+
+_MOST_SUBSTITUTIONS = 20
 
 
 @dataclass(frozen=True)
@@ -314,21 +330,40 @@ def _measured_platform(store: Store, platform: PlatformLike | None) -> str:
         return names.pop() if names else ""
     if not isinstance(platform, HostPlatform) and str(platform) not in names and Path(str(platform)).is_file():
         platform = load(str(platform))
-    return platform.name if isinstance(platform, HostPlatform) else str(platform)
+    name = platform.name if isinstance(platform, HostPlatform) else str(platform)
+    # Names of platforms are in lower case, those of hosts and test beds not always.
+    alike = [one for one in names if one.lower() == name.lower()]
+    return alike[0] if name not in names and len(alike) == 1 else name
+
+
+def _measured(
+    store: Store, platform: str, collectives: Iterable[str], ppn: int | None, keys: Sequence[str]
+) -> list[Measurement]:
+    """The measurement of each collective; those without any are left out, and an error if all are."""
+    found: list[Measurement] = []
+    missing: dict[str, UsageError] = {}
+    for name in collectives:
+        try:
+            found.append(measurement_of(store, platform, name, ppn, keys))
+        except UsageError as problem:
+            missing[name] = problem
+    if not found:
+        raise next(iter(missing.values()))
+    if missing:
+        note(f"{', '.join(missing)}: nothing is measured on {platform} that could be chosen; left out")
+    return found
 
 
 def _by_measured(
     simulations: SimulationContext,
-    platform: str,
-    collective: str,
+    measurement: Measurement,
     algorithms: Sequence[str],
     asked: _AskedGrid,
-    keys: Sequence[str],
     filler: _Filler | None,
     how: tuple[bool, float, float],
 ) -> DecisionTable:
     """The table of one collective by measured times; says what it rests on. `how` is what `select_by_times` takes."""
-    measurement = measurement_of(simulations.store, platform, collective, asked.processes_per_node, keys)
+    platform, collective = measurement.platform, measurement.collective
     grid = measured_grid(measurement, algorithms, asked.procs, asked.sizes, asked.segments)
     times = measured_times(grid, measurement)
     gaps = [case for case in grid.cases() if case not in measurement.timings]

@@ -17,7 +17,8 @@ from collwise.simulator.sweeps.context import ENGINES, SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed, argument, command, group, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.validation.measurement.applications import APPLICATIONS, NAMES as CHOICES, application_of, arguments_of
+from collwise.validation.measurement.applications import APPLICATIONS, application_of, arguments_of
+from collwise.validation.measurement.applications import NAMES as CHOICES
 
 _SIMULATION = group(
     options.SimulationOptions,

@@ -1,4 +1,4 @@
-"""Shows that the installed Open MPI accepts a rules file and runs what it says."""
+"""Shows that the installed Open MPI or MPICH accepts a file of rules and runs what it says."""
 
 from __future__ import annotations
 
@@ -20,6 +20,20 @@ _SIZES = {
     "barrier": (0,),
 }
 _OTHER_SIZES = (1024, 65536)
+
+
+_MPICH_PROCS = 4
+
+
+def check_mpich(file: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
+    """Checks a short and a long message for each table for which MPICH has a choice, as `check_all` does."""
+    from collwise.validation.exports.mpich_check import check_selection, usual_calls
+
+    calls = usual_calls([table.collective for table in tables], _MPICH_PROCS, _OTHER_SIZES)
+    if not calls:
+        yield "MPICH has one algorithm for these collectives: nothing to check", True
+    for checked in check_selection(file, calls):
+        yield checked.summary, checked.matches
 
 
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:

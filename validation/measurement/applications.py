@@ -206,9 +206,7 @@ def _sizes(calls: Sequence[Call]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(sorted({call.message_bytes for call in calls if call.collective == name})) for name in names}
 
 
-def _openmpis_tables(
-    platform: HostPlatform, calls: Sequence[Call], procs: int, per_node: int
-) -> list[DecisionTable]:
+def _openmpis_tables(platform: HostPlatform, calls: Sequence[Call], procs: int, per_node: int) -> list[DecisionTable]:
     """Open MPI 3.1's own decisions. Raises UsageError if the application has no collective of which they are known."""
     sizes = {name: found for name, found in _sizes(calls).items() if name in DECIDED}
     if not sizes:

@@ -10,7 +10,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.consumers import CONSUMERS, algorithms_for, needs_one_choice
+from collwise.validation.selection.consumers import algorithms_for, consumers_of, needs_one_choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import select_by_simulation
 from collwise.validation.selection.defaults import TOLERANCE_PERCENT
@@ -72,4 +72,4 @@ def decided_grid(grid: CaseGrid, largest: int) -> CaseGrid:
     powers = [2**k for k in range(1, largest.bit_length())]
     counts = {count for power in powers for count in (power, power + 1, power * 3 // 2)} | {*grid.procs, largest}
     procs = tuple(sorted(count for count in counts if count <= largest))
-    return replace(grid, procs=procs, algorithms=algorithms_for(grid.collective, *CONSUMERS))
+    return replace(grid, procs=procs, algorithms=algorithms_for(grid.collective, *consumers_of(grid.collective)))

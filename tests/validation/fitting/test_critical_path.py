@@ -23,6 +23,9 @@ from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting.critical_path import CriticalPath, path_counts, path_tables
 from collwise.validation.fitting.critical_path_fit import PathPlan, fit_algorithms, plan_cases, receives_first
 from collwise.validation.fitting.models_by_name import load_model, models_on
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.decisions import select_by_model
+from collwise.validation.selection.predictions import predicted_seconds
 from tests.needs import needs
 
 MESSAGES = {EAGER: Hockney(2e-5, 1e-9), RENDEZVOUS: Hockney(5e-5, 9e-10), LOCAL: Hockney(1e-6, 2e-10)}
@@ -153,6 +156,37 @@ def test_predictions_are_those_of_the_schedule_at_one_size_and_at_many() -> None
     assert many.shape == (2, len(sizes))
     assert many == pytest.approx(each, rel=1e-3)
     assert len(model_of().predict("bcast", "chain", 8, sizes, 8192)) == len(sizes)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.05])
+def test_choices_change_at_the_byte_at_which_the_other_one_is_faster(tolerance: float) -> None:
+    """The choices are those by all times, of which the table needs only some."""
+    model = model_of()
+    for collective in ("bcast", "allgather"):
+        grid = CaseGrid(collective, (3, 8), (64, 5000, 30_000, 300_000), segments=(0, 8192))
+        asked = replace(grid, algorithms=model.algorithms(collective))
+        seconds = predicted_seconds(model, asked)
+        exact = select_by_model(model, asked, tolerance=tolerance)
+        sampled = select_by_model(model_of(), asked, sampled=True, tolerance=tolerance)
+        choices = list(asked.candidates.values())
+        for j, procs in enumerate(asked.procs):
+            for k, size in enumerate(asked.message_bytes):
+                for table in (exact, sampled):
+                    chosen = seconds[choices.index(table.choose(procs, size)), j, k]
+                    assert chosen <= np.nanmin(seconds[:, j, k]) * (1 + tolerance + 1e-9)
+        moved = 0
+        for procs, row in exact.rules.items():
+            assert [choice for _, choice in row] == [choice for _, choice in sampled.rules[procs]]
+            for (start, choice), (_, before), (at, _) in zip(row[1:], row, sampled.rules[procs][1:], strict=False):
+                now, last = (
+                    [model.seconds_of(asked.case(one, procs, m)) for one in (choice, before)]
+                    for m in (start, start - 1)
+                )
+                # A row of several P may change at a size for another one of them.
+                assert now[0] < now[1] or start == at
+                assert last[0] >= last[1] or start - 1 in asked.message_bytes
+                moved += start < at
+        assert moved > 0 or tolerance > 0
 
 
 def test_what_does_not_run_is_nan_and_what_was_not_fitted_is_not_covered() -> None:

@@ -429,7 +429,7 @@ here.text(
     f"{format_seconds(row[paper.DEFAULT])}, the best hierarchical algorithm in "
     f"{format_seconds(row[paper.HIERARCHICAL])}: {row[paper.DEFAULT] / row[paper.HIERARCHICAL]:.1f} times. The share "
     "of communication cannot be compared. With a matrix of 1M rows and columns each of 1536 processes updates 683 "
-    "million distances for each row; at 1e9 updates per second, the estimate of `collwise application`, such a broadcast is "
+    "million distances for each row; at 1e9 updates per second, the estimate of `collwise application`, a broadcast is "
     f"{100 * row[paper.DEFAULT] / (row[paper.DEFAULT] + 0.683):.1f} % of the time with Open MPI's decision, not 82 %. "
     "Open: what the paper's matrix of 1M is, and how fast its computation was."
 )

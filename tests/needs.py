@@ -98,6 +98,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     "smpi-linked": Capability("linked simulation", _lacks_linked_simulation),
     "mount-namespaces": Capability("mount namespaces", _lacks_mount_namespaces),
     "ssh": _commands("ssh", "ssh"),
+    "hpcc": _commands("the HPC Challenge benchmark", "hpcc"),
     "cc": _commands("C compiler", "cc"),
     "c-headers": Capability("C headers", _lacks(Path("/usr/include/stdio.h"), "no /usr/include/stdio.h")),
     "clang-format": _commands("clang-format", "clang-format"),

@@ -102,7 +102,7 @@ def application(
     if as_json:
         print_json(times.to_dict("records"))
     else:
-        print_table(f"{name} on {platform.title}, simulated", _HEADS, list(map(_cells, times.itertuples())), 0, keys=2)
+        print_table(f"{name} on {platform.title}, simulated", _HEADS, list(map(cells, times.itertuples())), 0, keys=2)
         words = arguments_of(application_of(name), settings or {}, rate)
         click.echo(f"{name} {' '.join(words)}; an operation is one of: {application_of(name).operation}")
         if figure is not None:
@@ -112,7 +112,8 @@ def application(
         raise CollwiseError(f"{len(failed)} of {len(times)} executions failed; first: {failed.error.iloc[0]}")
 
 
-def _cells(one: Any) -> tuple[object, ...]:
+def cells(one: Any) -> tuple[object, ...]:
+    """The cells of a row of `collwise.application`."""
     if one.error:
         return (one.procs, one.collectives, "failed", *["-"] * 4, one.algorithms or "-")
     return (

@@ -43,6 +43,7 @@ from collwise.validation.selection.measured import (
     gap_cases,
     loss_of,
     measured_grid,
+    measured_platform,
     measured_times,
     measurement_of,
 )
@@ -323,18 +324,12 @@ class _Filler:
 
 
 def _measured_platform(store: Store, platform: PlatformLike | None) -> str:
-    """The name that a platform's measured times have in the store; without a platform, that of the only one."""
-    names = {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
-    if platform is None:
-        if len(names) > 1:
-            raise UsageError(f"times of {len(names)} platforms are measured; name one: {', '.join(sorted(names))}")
-        return names.pop() if names else ""
-    if not isinstance(platform, HostPlatform) and str(platform) not in names and Path(str(platform)).is_file():
+    """The name that a platform's measured times have in the store."""
+    if platform is not None and not isinstance(platform, HostPlatform) and Path(str(platform)).is_file():
         platform = load(str(platform))
-    name = platform.name if isinstance(platform, HostPlatform) else str(platform)
-    # Names of platforms are in lower case, those of hosts and test beds not always.
-    alike = [one for one in names if one.lower() == name.lower()]
-    return alike[0] if name not in names and len(alike) == 1 else name
+    return measured_platform(
+        store, platform.name if isinstance(platform, HostPlatform) else None if platform is None else str(platform)
+    )
 
 
 def _measured(

@@ -201,7 +201,8 @@ def evaluation_page() -> str:
     """The page of the models' scores, from the output of the commands with an empty store."""
     with tempfile.TemporaryDirectory() as folder:
         store = ["--store", str(Path(folder, "timings.sqlite")), "--json"]
-        scores = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
+        evaluated = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
+        scores = [score for score in evaluated if not score["library"]]
         recovered = printed_by(["recover", *store])
     parts = [
         NOTE,

@@ -14,7 +14,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import ALGORITHMS, COUNTS, command, group, option
+from collwise.studies.cli.declare import ALGORITHMS, COUNTS, SIZE, command, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
@@ -41,6 +41,12 @@ def simulate(
             max_requests=option(
                 "The number of simultaneous exchanges of alltoall linear_sync. Default: 4.", click.IntRange(1)
             ),
+            leaders=option("The leaders on each node of multi_leader algorithms. Default: 2.", click.IntRange(1)),
+        ),
+        between_segment=option(
+            "The parts in which algorithms of tasks send a segment between nodes, for example 64KiB; 0: whole segments.",
+            SIZE,
+            0,
         ),
         thresholds=options.THRESHOLDS,
         root=option("The root's rank.", click.IntRange(0), 0),

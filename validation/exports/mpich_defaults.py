@@ -118,11 +118,14 @@ def _reduce_scatter(prefix: str, regular: bool) -> Tree:
 
 
 def _alltoall(prefix: str, in_place: str, middle: str, short_bytes: int) -> Tree:
-    """Alltoall, blocking or not, which differ in two algorithms and in what is a short message."""
+    """Alltoall, blocking or not, which differ in two algorithms and in what is a short message.
+
+    MPICH's file has "comm_size<8" here, which it evaluates as at most 8 below a condition on the call.
+    """
     pairwise = {"avg_msg_size<=32768": _leaf(prefix + middle), "avg_msg_size=any": _leaf(f"{prefix}pairwise")}
     bruck = {f"avg_msg_size<={short_bytes}": _leaf(f"{prefix}brucks"), **pairwise}
     return _yes_or_no(
-        "is_sendbuf_inplace", _leaf(prefix + in_place), {"comm_size<=7": pairwise, "comm_size=any": bruck}
+        "is_sendbuf_inplace", _leaf(prefix + in_place), {"comm_size<=8": pairwise, "comm_size=any": bruck}
     )
 
 

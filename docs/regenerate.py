@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/regenerate.py [PAGE...]
 
-Pages: algorithms, crosscheck, models, evaluation, validation, results, luo2020, whatif.
+Pages: algorithms, crosscheck, models, evaluation, validation, results, luo2020, whatif, applications.
 
 Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
 simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
@@ -21,21 +21,25 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from collwise import application, session
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.studies.cli.algorithms import ids_text, parameters_text, reservation_text
+from collwise.studies.cli.application import cells as application_cells
 from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.cli.demo import BY_ENGINE, BY_MODEL, CLUSTERS, SHOWN
+from collwise.studies.figures.applications import application_figure
 from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
+from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.studies.reports.markdown import markdown_table
 from collwise.studies.reports.validation_report import OWN
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
@@ -69,6 +73,7 @@ def main() -> int:
         "results": write_results,
         "luo2020": lambda: write_study("luo2020"),
         "whatif": write_whatif,
+        "applications": write_applications,
     }
     if unknown := [name for name in sys.argv[1:] if name not in pages]:
         print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}", file=sys.stderr)
@@ -157,6 +162,39 @@ def whatif_block() -> str:
         "count whose cross-over point is nearest to Gros's own bandwidth:\n\n"
         "![times relative to the best choice, and its limits, over the bandwidth](figures/whatif.png)\n"
     )
+
+
+# An application, P, its settings, the choices of collectives.
+APPLICATIONS = (
+    ("asp", 192, "rows=192,iterations=24", "ompi,openmpi-4.1,mvapich2,impi,flat,hierarchical"),
+    ("asp", 192, "iterations=24", "ompi,hierarchical"),
+    ("matmul", 192, "size=4096", "ompi,openmpi-4.1,mvapich2,impi,flat,hierarchical"),
+    ("training", 48, "steps=1,batch=1", "ompi,openmpi-4.1,flat,hierarchical"),
+    ("training", 48, "steps=1,batch=1,fusion-bytes=0", "ompi,hierarchical"),
+)
+APPLICATIONS_DRAWN = APPLICATIONS[0]
+
+
+def write_applications() -> None:
+    """Writes the tables of applications into their page. Executions that the usual store has are not repeated."""
+    parts = []
+    with session() as context:
+        for name, procs, settings, collectives in APPLICATIONS:
+            words = f"application {name} --platform stampede2 --ppn 12 --procs {procs} --set {settings}"
+            words += f" --collectives {collectives}"
+            chosen = {key: int(value) for key, value in (part.split("=") for part in settings.split(","))}
+            times = application(
+                name, "stampede2", procs, collectives, settings=chosen, ppn=12,
+                context=replace(context, engine=SCHEDULE),
+            )  # fmt: skip
+            columns = ["collectives", "time", "in collectives", "share, mean", "share, most", "speed-up", "algorithms"]
+            rows = [application_cells(one)[1:] for one in times.itertuples()]
+            parts.append(f"\n`collwise {words}`\n\n{markdown_table(columns, rows)}")
+            if (name, procs, settings, collectives) == APPLICATIONS_DRAWN:
+                title = f"{name} on Stampede2, P = {procs}, simulated"
+                save(application_figure(times, title), DOCS / "figures" / "application.png")
+    page = DOCS / "applications.md"
+    write(page, replaced(page.read_text(encoding="utf-8"), "applications", "".join(parts)))
 
 
 def evaluation_page() -> str:
@@ -407,8 +445,8 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         for collective in BY_ENGINE:
             choices = tuning.by_engine[collective]
             parts.append(f"\n### {collective} on {tuning.platform.title}\n\n")
-            parts.append(markdown_table(ENGINE_COLUMNS, engine_rows(choices)))
-            parts.append(f"\n{agreement_line(choices)}.\n")
+            parts.append(markdown_table(engine_columns(choices), engine_rows(choices)))
+            parts.append(f"\n{library_line(choices)}.\n\n{agreement_line(choices)}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each algorithm over message size]({picture})\n")
     parts.append("\n## How well the calibration meets the published figures\n\n")
@@ -444,7 +482,9 @@ def readme_block(tunings: Sequence[Tuning]) -> str:
         for collective in BY_ENGINE:
             choices = tuning.by_engine[collective]
             picks = dict.fromkeys(row[2].partition(",")[0] for row in engine_rows(choices) if row[0] == str(procs))
-            parts.append(f"\n{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}.\n")
+            chosen = f"{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}."
+            counts = ", ".join(dict.fromkeys(row[0] for row in engine_rows(choices)))
+            parts.append(f"\n{chosen} P = {counts}: {library_line(choices)}.\n")
     return "".join(parts)
 
 

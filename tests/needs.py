@@ -106,6 +106,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     "mount-namespaces": Capability("mount namespaces", _lacks_mount_namespaces),
     "nodes": Capability("nodes by host names", _lacks_host_names),
     "ssh": _commands("ssh", "ssh"),
+    "hpcc": _commands("the HPC Challenge benchmark", "hpcc"),
     "cc": _commands("C compiler", "cc"),
     "c-headers": Capability("C headers", _lacks(Path("/usr/include/stdio.h"), "no /usr/include/stdio.h")),
     "clang-format": _commands("clang-format", "clang-format"),

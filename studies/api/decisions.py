@@ -16,6 +16,7 @@ from collwise.algorithms.catalogue import LIBRARIES
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, note, unknown_name, warn
 from collwise.common.files import write_text
+from collwise.common.units import counted
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, known, load
 from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
@@ -42,6 +43,7 @@ from collwise.validation.selection.measured import (
     gap_cases,
     loss_of,
     measured_grid,
+    measured_platform,
     measured_times,
     measurement_of,
 )
@@ -218,7 +220,7 @@ def select(
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
     if sweep.failed:
-        warn(f"{len(sweep.failed)} cases failed and are no choice; first: {sweep.failed[0].error}")
+        warn(f"{counted(len(sweep.failed), 'case')} failed and are no choice; first: {sweep.failed[0].error}")
     return Decisions(tuple(tables), tuple(sweep.failed))
 
 
@@ -322,18 +324,12 @@ class _Filler:
 
 
 def _measured_platform(store: Store, platform: PlatformLike | None) -> str:
-    """The name that a platform's measured times have in the store; without a platform, that of the only one."""
-    names = {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
-    if platform is None:
-        if len(names) > 1:
-            raise UsageError(f"times of {len(names)} platforms are measured; name one: {', '.join(sorted(names))}")
-        return names.pop() if names else ""
-    if not isinstance(platform, HostPlatform) and str(platform) not in names and Path(str(platform)).is_file():
+    """The name that a platform's measured times have in the store."""
+    if platform is not None and not isinstance(platform, HostPlatform) and Path(str(platform)).is_file():
         platform = load(str(platform))
-    name = platform.name if isinstance(platform, HostPlatform) else str(platform)
-    # Names of platforms are in lower case, those of hosts and test beds not always.
-    alike = [one for one in names if one.lower() == name.lower()]
-    return alike[0] if name not in names and len(alike) == 1 else name
+    return measured_platform(
+        store, platform.name if isinstance(platform, HostPlatform) else None if platform is None else str(platform)
+    )
 
 
 def _measured(
@@ -433,7 +429,10 @@ def _process_counts(
     """The process counts to decide for, and the processes per node: as asked, as fitted, or the platform's."""
     from collwise.validation.fitting.models_by_name import check_fits_platform, fitted_per_node, platform_of
 
-    per_node = ppn or fitted_per_node(model)
+    fitted = fitted_per_node(model)
+    if ppn is not None and fitted not in (None, ppn):
+        raise UsageError(f"--ppn: {file} has parameters for {fitted} per node, not for {ppn}")
+    per_node = ppn or fitted
     if platform is None and procs:
         return procs, per_node or 1
     platform = platform or platform_of(model, file)

@@ -40,7 +40,7 @@ SECTIONS = {
         "decision-map": Command("Draws maps of the best method and of models' slowdowns.", needs="build smpi"),
         "select": Command(
             "Makes decision tables of the algorithm for each P and m.",
-            needs="--by=simulated:build+smpi",
+            needs="--by=simulated:build+smpi --fill=simulated:build+smpi",
             where="comparison",
         ),
         "export": Command(

@@ -17,8 +17,9 @@ from collwise.studies.cli.declare import FOLDER, command, option
 from collwise.studies.cli.output import print_table, stdout_console
 from collwise.studies.cli.rules_check import check_all
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
+from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.selection.comparison import ComparisonResult
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, decided, tune, tune_by_engine
 
@@ -82,16 +83,25 @@ def _show(console: Console, tuning: Tuning, procs: int) -> None:
         title = f"{collective} on {tuning.platform.title}, P = {procs} (simulated by {maker})"
         print_table(title, table_columns(result)[1:], [row[1:] for row in rows], left=0)
         click.echo(f"P = {', '.join(sorted({str(row.procs) for row in result.rows}, key=int))}: {summary_line(result)}")
-        gained = max(result.rows, key=lambda row: row.baseline.seconds - row.model.seconds)
-        click.echo(
-            f"largest gain over {result.baseline.title}: {format_size(gained.message_bytes)} on P = {gained.procs} "
-            f"takes {format_seconds(gained.model.seconds)} with {gained.model.choice.label} instead of "
-            f"{format_seconds(gained.baseline.seconds)} with {gained.baseline.choice.label}\n"
-            f"{agreement_line(tuning.by_engine[collective])}\n"
-        )
+        click.echo(f"{_gain(result)}\n{agreement_line(tuning.by_engine[collective])}\n")
     for collective in BY_ENGINE:
         choices = tuning.by_engine[collective]
         title = f"{collective} on {tuning.platform.title}, P = {procs} (by the schedule engine)"
         rows = [row[1:] for row in engine_rows(choices) if row[0] == str(procs)]
-        print_table(title, ENGINE_COLUMNS[1:], rows, left=0)
+        print_table(title, engine_columns(choices)[1:], rows, left=0)
+        if line := library_line(choices):
+            click.echo(line)
         click.echo(f"{agreement_line(choices)}\n")
+
+
+def _gain(result: ComparisonResult) -> str:
+    """The point at which the model's choice saves most time, in a line."""
+    title = result.baseline.title
+    gained = max(result.rows, key=lambda row: row.baseline.seconds - row.model.seconds)
+    if gained.baseline.seconds <= gained.model.seconds:
+        return f"no gain over {title}, whose choices are as good"
+    return (
+        f"largest gain over {title}: {format_size(gained.message_bytes)} on P = {gained.procs} takes "
+        f"{format_seconds(gained.model.seconds)} with {gained.model.choice.label} instead of "
+        f"{format_seconds(gained.baseline.seconds)} with {gained.baseline.choice.label}"
+    )

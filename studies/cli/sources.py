@@ -21,7 +21,7 @@ from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import SEGMENTS
-from collwise.validation.selection.measured import measured_grid, measured_times, measurement_of
+from collwise.validation.selection.measured import measured_grid, measured_platform, measured_times, measurement_of
 from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
 from collwise.validation.selection.sources import SideBySide, SidePick, median_difference, side_by_side, slowdowns_of
 
@@ -65,8 +65,9 @@ def compare_sources(
 ) -> None:
     """Prints the choices by both sources, judged by measured times if these are one of them, else by the second."""
     judge = MEASURED if MEASURED in sources else sources[1]
-    name = platform if isinstance(platform, declare.Unknown) else platform.name
+    name = str(platform) if isinstance(platform, declare.Unknown) else platform.name
     if MEASURED in sources:
+        name = measured_platform(context.store, name)
         measurement = measurement_of(context.store, name, asked.collective, asked.processes_per_node)
         grid = measured_grid(measurement, asked.algorithms, asked.procs, asked.sizes, asked.segments or None)
     else:

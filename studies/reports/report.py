@@ -19,7 +19,7 @@ from collwise.platforms.smpi import charges_overheads
 from collwise.studies.figures.maps import method_map
 from collwise.studies.figures.picks import algorithms_by_engine, algorithms_by_size, picks_by_procs, picks_by_size
 from collwise.studies.reports.comparison_table import chooses_segments, summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
+from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.comparison import Comparison, ComparisonResult
@@ -200,9 +200,8 @@ def _engine_section(tuning: Tuning, collective: str, choices: EngineChoices, dec
             "Open MPI have; between the process counts of the table the lower one holds.",
         ),
     ]
-    return Section(
-        heading, [intro, f"{agreement_line(choices)}."], [TextTable(ENGINE_COLUMNS, engine_rows(choices))], pictures
-    )
+    lines = [f"{line}." for line in (library_line(choices), agreement_line(choices)) if line]
+    return Section(heading, [intro, *lines], [TextTable(engine_columns(choices), engine_rows(choices))], pictures)
 
 
 def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:

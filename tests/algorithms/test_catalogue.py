@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.algorithms.catalogue import COUNT_PARAMETERS, PART_PARAMETERS, Algorithm, Catalogue
+from collwise.algorithms.catalogue import COUNT_PARAMETERS, LIMIT_PARAMETERS, PART_PARAMETERS, Algorithm, Catalogue
 from collwise.algorithms.generate_wrappers import PARAMETERS, wrapper
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,14 +70,17 @@ def test_function_is_defined_in_the_file_of_that_name(collective: str, entry: di
 def test_entry_is_complete(collective: str, entry: dict) -> None:
     assert set(entry["topology"].split(", ")) <= TOPOLOGIES
     parameters = set(entry["parameters"])
-    assert parameters <= {*PART_PARAMETERS, *COUNT_PARAMETERS, "limit_bytes"}
+    assert parameters <= {*PART_PARAMETERS, *COUNT_PARAMETERS, *LIMIT_PARAMETERS}
     assert len(parameters & set(PART_PARAMETERS)) <= 1
     assert len(parameters & set(COUNT_PARAMETERS)) <= 1
     assert len({"segment_bytes", "first_bytes", "bound_bytes"} & set(entry["parameters"])) <= 1  # passed as one
-    assert "limit_bytes" not in entry["parameters"] or "bound_bytes" in entry["parameters"]
+    assert len(parameters & set(LIMIT_PARAMETERS)) <= 1
+    assert "limit_bytes" not in parameters or "bound_bytes" in parameters
+    assert "between_segment_bytes" not in parameters or "segment_bytes" in parameters
     assert set(entry.get("defaults", {})) == parameters & set(COUNT_PARAMETERS)
     assert isinstance(entry["selectable"], bool)
-    assert entry.get("by_node", False) == entry["name"].startswith("hierarchical")
+    assert entry.get("by_node", False) == entry["name"].startswith(("hierarchical", "tasks_", "multi_leader_"))
+    assert entry.get("real_mpi_only", False) == (entry["name"] == "tasks_library")
     assert not (entry["selectable"] and entry.get("by_node", False))
     assert entry["title"]
     assert entry["reference"]

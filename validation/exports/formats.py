@@ -130,8 +130,20 @@ _WRITERS: dict[str, _Write] = {
 
 
 def _for_openmpi(tables: Sequence[DecisionTable], version: str) -> Exported:
-    """Rules of Open MPI; a choice that it cannot say is replaced where the table has the times of others."""
-    version = series(version)
+    """Rules of Open MPI, classic or, for the version that reads them, in JSON."""
+    said, replaced = for_openmpi(tables, version)
+    json_wanted = series(version) == openmpi_json.VERSION
+    return Exported(openmpi_json.json_rules(said) if json_wanted else openmpi_rules(said, version), replaced)
+
+
+def for_openmpi(
+    tables: Sequence[DecisionTable], openmpi_version: str
+) -> tuple[list[DecisionTable], tuple[Substitution, ...]]:
+    """Tables that rules of an Open MPI version can say: what they cannot is replaced where times of others are known.
+
+    A table is left as it is where they are not.
+    """
+    version = series(openmpi_version)
     kept: list[DecisionTable] = []
     replaced: list[Substitution] = []
     for table in tables:
@@ -152,8 +164,7 @@ def _for_openmpi(tables: Sequence[DecisionTable], version: str) -> Exported:
         }
         kept.append(replace(table, rules=rules))
         replaced += said.substitutions
-    text = openmpi_json.json_rules(kept) if version == openmpi_json.VERSION else openmpi_rules(kept, version)
-    return Exported(text, tuple(replaced))
+    return kept, tuple(replaced)
 
 
 def _one_count(said: Sequence[Expressed], procs: int | None, title: str) -> int:

@@ -11,17 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.local_machine import run_program
 from collwise.validation.exports import mpich
+from collwise.validation.selection.decision_table import DecisionTable
 
 Sent = tuple[tuple[tuple[int, int], ...], ...]
 """For each process the messages that it sent: their sizes, ascending, and the number of each."""
 
 _TIME_LIMIT_SECONDS = 120.0
+# Few enough processes for one machine; two would not tell most algorithms apart.
+_LEAST_PROCS, _MOST_PROCS = 3, 8
+_MOST_BYTES = 2**20
 _THROUGH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}
 
 
@@ -125,10 +128,22 @@ def _counts(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(sorted((int(size), int(count)) for size, count in pairs))
 
 
-def usual_calls(collectives: Sequence[str], procs: int, sizes: Sequence[int]) -> list[tuple[str, int, int]]:
-    """Calls to check: of those collectives for which MPICH has a choice, at each size."""
-    known = Catalogue.load()
-    choice = [
-        name for name in collectives if sum(bool(one.mpich) for one in known.collective(name).algorithms.values()) > 1
-    ]
-    return [(name, procs, size) for name in choice for size in sizes]
+def telling_calls(text: str, tables: Sequence[DecisionTable]) -> list[tuple[str, int, int]]:
+    """Calls (collective, P, message bytes) that show whether MPICH follows a selection file made from the tables.
+
+    For each collective they are up to two in which MPICH by itself would run another algorithm, on few processes and at
+    sizes where a row of the table changes its choice; where there are none, one call.
+    """
+    own = mpich.own_selection()
+    found = []
+    for table in tables:
+        name = table.collective
+        points = [
+            (name, procs, max(start, 1))
+            for procs in sorted({max(procs, _LEAST_PROCS) for procs in table.rules if procs <= _MOST_PROCS})
+            for start, _ in table.row(procs)
+            if start <= _MOST_BYTES
+        ]
+        telling = [point for point in points if mpich.lookup(text, *point) != mpich.lookup(own, *point)]
+        found += telling[-2:] or points[-1:]
+    return found

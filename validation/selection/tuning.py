@@ -44,6 +44,11 @@ class Tuning:
     decisions: Mapping[str, DecisionTable] = field(default_factory=dict)
 
     @property
+    def baseline(self) -> Baseline:
+        """The decisions of an untuned library that all comparisons are with."""
+        return next(iter(self.comparisons.values())).baseline
+
+    @property
     def failures(self) -> int:
         """The number of simulated cases that failed."""
         compared = sum(len(result.sweep.failed) for result in self.comparisons.values())
@@ -129,4 +134,4 @@ def tune_by_engine(
         checked = replace(grid, procs=(checked_procs,), message_bytes=few, segments=grid.segments[:1])
         smpi[name] = context.simulate(platform, checked.cases(), f"{platform.name}: simulating {name}")
         tables[name] = decided_grid(grid, platform.max_procs(grid.processes_per_node))
-    return replace(tuning, by_engine=choices_by_engine(platform, compared, smpi, tables, context))
+    return replace(tuning, by_engine=choices_by_engine(platform, compared, smpi, tables, context, tuning.baseline))

@@ -25,8 +25,14 @@ from collwise.validation.openmpi.rules_file import parse_rules
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import ALL_CONSUMERS, algorithms_for, can_say, rule_message
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document
+from tests.models.parameter_examples import fitted
 
 KIB = 1024
+
+
+def fitted_model() -> collwise.FittedModel:
+    """A model whose parameters are made up."""
+    return collwise.FittedModel(fitted("hockney"))
 
 
 def table(collective: str, rules: dict[int, list[tuple[int, str]]], evidence: Evidence | None = None) -> DecisionTable:
@@ -284,6 +290,22 @@ def test_the_second_best_has_the_least_worst_slowdown(seconds: list[list[float]]
     assert taken in allowed
     assert worst(taken) == min(map(worst, allowed))
     assert all(math.isclose(one.cost, worst(taken)) for one in made.substitutions)
+
+
+def test_predicted_tables_know_their_second_best(tmp_path: Path) -> None:
+    model = fitted_model()
+    decisions = collwise.select("bcast", model, procs="4:16:x2", sizes="1KiB:1MiB:x4", segments="0,8KiB", tolerance=0)
+    (decided,) = decisions.tables
+    assert decided.evidence is not None
+    assert set(decided.evidence.procs) <= {4, 8, 16}
+    decisions.save(tmp_path / "d.json")
+    (again,) = collwise.Decisions.load(tmp_path / "d.json").tables
+    replaced = exported([again], "mpich").substitutions
+    assert replaced
+    for one in replaced:
+        times = decided.evidence.at(one.procs, one.start)
+        assert one.instead in [choice for choice in times if can_say("mpich", "bcast", choice)]
+        assert one.cost >= 0
 
 
 # Names, and the command line

@@ -8,7 +8,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.validation.exports.formats import exported
-from collwise.validation.exports.mpich_check import SelectionCheck, check_selection, sent, usual_calls
+from collwise.validation.exports.mpich_check import SelectionCheck, check_selection, sent, telling_calls
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
 from tests.needs import needs
@@ -23,8 +23,18 @@ CHOSEN = {
 PROCS, SIZE = 4, 1024
 
 
-def test_calls_are_those_in_which_mpich_has_a_choice() -> None:
-    assert usual_calls(["gather", "bcast", "scan"], 4, (8, 16)) == [("bcast", 4, 8), ("bcast", 4, 16)]
+def test_calls_are_those_in_which_mpich_would_run_something_else() -> None:
+    def one(name: str, rules: dict[int, list[tuple[int, str]]]) -> DecisionTable:
+        rows = {procs: tuple((start, Choice(choice)) for start, choice in row) for procs, row in rules.items()}
+        return DecisionTable(name, "bed", 1, "test", rows)
+
+    tables = [
+        one("bcast", {2: [(0, "binomial"), (1024, "scatter_ring_allgather")], 64: [(0, "scatter_allgather")]}),
+        one("gather", {4: [(0, "binomial")]}),
+        one("allreduce", {16: [(0, "recursive_doubling")]}),
+    ]
+    text = exported(tables, "mpich").text
+    assert telling_calls(text, tables) == [("bcast", 3, 1024), ("gather", 4, 1)]
 
 
 @needs("mpich")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from collwise.common.errors import warn
 from collwise.platforms import load
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
@@ -25,6 +26,7 @@ gatherv                       8  MPI's own: no rule                             
 def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
+    warn.cache_clear()  # each warning is printed once
 
 
 def test_choices_times_kept_rules_and_limits(capsys: Capture) -> None:

@@ -55,7 +55,6 @@ class Machine:
 QUICK_SIZES = (4, 2 * KIB, SMALL_BYTES, 8 * MIB, LARGEST_BYTES)
 SIZES = (*(4 * 8**k for k in range(9)), LARGEST_BYTES)
 """Message sizes from 4 B to 128 MiB; 128 KiB, the last small one, is among them."""
-# Around a ring of 4096 processes go 33 million messages, which take the engine most of a minute.
 SHAHEEN = Machine("shaheen-ii", "Shaheen II", 4096, 32, QUICK_SIZES)
 STAMPEDE2 = Machine("stampede2", "Stampede2", 1536, 48, SIZES)
 FEW_NODES = {
@@ -80,8 +79,10 @@ _SMPI_LARGEST_BYTES = 8 * MIB
 _MOST_SEGMENTS = 256
 # Around a ring every process sends P - 1 blocks, millions of messages: it is left out where blocks are so short that
 # the latencies alone take longer than any tree. Blocks of a ring have 85 KiB at most here: they are not cut.
-_RINGS = {"scatter_ring_allgather", "ring"}
+_RINGS = {"scatter_ring_allgather": 1, "ring": 2}
 _LEAST_BLOCK_BYTES = 256
+# The turns of each ring are above. An allreduce around one of 4096 processes takes the engine a minute, each size.
+_MOST_RING_MESSAGES = 20_000_000
 # MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded.
 _LEFT_OUT = {"segmented_ring", "tasks_library"}
 
@@ -118,13 +119,18 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
     """The hierarchical or the flat choices that compete at a point."""
     entries = [one for one in Catalogue.load().algorithms(collective) if one.name not in _LEFT_OUT]
     names = [one.name for one in entries if (one.by_node if by_node else one.selectable)]
-    if message_bytes < procs * _LEAST_BLOCK_BYTES:
-        names = [name for name in names if name not in _RINGS]
+    short = message_bytes < procs * _LEAST_BLOCK_BYTES
+    names = [name for name in names if not (short and name in _RINGS) and _is_played(name, procs)]
     segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one)]
     led = [name for name in names if Catalogue.load().algorithm(collective, name).count_parameter == "leaders"]
     found = candidates(collective, segments, [name for name in names if name not in led])
     many = [candidates(collective, segments, led, {"leaders": count}) for count in LEADERS if led]
     return [*found, *itertools.chain.from_iterable(many)]
+
+
+def _is_played(algorithm: str, procs: int) -> bool:
+    """Whether the engine plays an algorithm on so many processes; not around rings of too many."""
+    return _RINGS.get(algorithm, 0) * procs**2 <= _MOST_RING_MESSAGES
 
 
 def _label(case: Case) -> str:
@@ -165,7 +171,14 @@ def simulate_whole(
         **{name: partial(_decided, collective, baseline) for name, baseline in DECISIONS.items()},
     }
     wanted = {
-        source: {size: cases(collective, at, [machine.procs], [size], machine.per_node) for size in sizes}
+        source: {
+            size: [
+                case
+                for case in cases(collective, at, [machine.procs], [size], machine.per_node)
+                if _is_played(case.algorithm, case.procs)
+            ]
+            for size in sizes
+        }
         for source, at in sources.items()
     }
     every = list(dict.fromkeys(case for by_size in wanted.values() for found in by_size.values() for case in found))
@@ -290,10 +303,15 @@ def compared(whole: Mapping[int, Whole], few: Mapping[int, Whole]) -> pd.DataFra
 
 
 def by_range(speed_ups: pd.Series) -> dict[str, dict[str, float]]:
-    """The least and greatest speed-up, and its geometric mean, among small and among large messages."""
+    """The least and greatest speed-up, and its geometric mean, among small and among large messages.
+
+    Nothing where no speed-up is known.
+    """
     ranges = {SMALL: speed_ups.index <= SMALL_BYTES, LARGE: speed_ups.index > SMALL_BYTES}
     return {
         name: {"least": float(of.min()), "mean": float(np.exp(np.log(of).mean())), "greatest": float(of.max())}
+        if len(of)
+        else {}
         for name, chosen in ranges.items()
-        for of in (speed_ups[chosen],)
+        for of in (speed_ups[chosen].dropna(),)
     }

@@ -79,12 +79,11 @@ _SMPI_LARGEST_BYTES = 8 * MIB
 _MOST_SEGMENTS = 256
 # Around a ring every process sends P - 1 blocks, millions of messages: it is left out where blocks are so short that
 # the latencies alone take longer than any tree. Blocks of a ring have 85 KiB at most here: they are not cut.
-_RINGS = {"scatter_ring_allgather": 1, "ring": 2}
+_RINGS = {"scatter_ring_allgather", "ring"}
 _LEAST_BLOCK_BYTES = 256
-# The turns of each ring are above. An allreduce around one of 4096 processes takes the engine a minute, each size.
-_MOST_RING_MESSAGES = 20_000_000
-# MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded.
-_LEFT_OUT = {"segmented_ring", "tasks_library"}
+# MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded; tasks_ring sends each segment around a
+# ring of its own, more messages than all others together.
+_LEFT_OUT = {"segmented_ring", "tasks_library", "tasks_ring"}
 
 HIERARCHICAL, FLAT, DEFAULT = "best hierarchical", "best flat", f"{OPENMPI}'s decision"
 DECISIONS = {f"{BASELINES[name].title}'s decision": BASELINES[name] for name in ("openmpi-4.1", "mpich-4")}
@@ -120,17 +119,12 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
     entries = [one for one in Catalogue.load().algorithms(collective) if one.name not in _LEFT_OUT]
     names = [one.name for one in entries if (one.by_node if by_node else one.selectable)]
     short = message_bytes < procs * _LEAST_BLOCK_BYTES
-    names = [name for name in names if not (short and name in _RINGS) and _is_played(name, procs)]
+    names = [name for name in names if not (short and name in _RINGS)]
     segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one)]
     led = [name for name in names if Catalogue.load().algorithm(collective, name).count_parameter == "leaders"]
     found = candidates(collective, segments, [name for name in names if name not in led])
     many = [candidates(collective, segments, led, {"leaders": count}) for count in LEADERS if led]
     return [*found, *itertools.chain.from_iterable(many)]
-
-
-def _is_played(algorithm: str, procs: int) -> bool:
-    """Whether the engine plays an algorithm on so many processes; not around rings of too many."""
-    return _RINGS.get(algorithm, 0) * procs**2 <= _MOST_RING_MESSAGES
 
 
 def _label(case: Case) -> str:
@@ -171,14 +165,7 @@ def simulate_whole(
         **{name: partial(_decided, collective, baseline) for name, baseline in DECISIONS.items()},
     }
     wanted = {
-        source: {
-            size: [
-                case
-                for case in cases(collective, at, [machine.procs], [size], machine.per_node)
-                if _is_played(case.algorithm, case.procs)
-            ]
-            for size in sizes
-        }
+        source: {size: cases(collective, at, [machine.procs], [size], machine.per_node) for size in sizes}
         for source, at in sources.items()
     }
     every = list(dict.fromkeys(case for by_size in wanted.values() for found in by_size.values() for case in found))

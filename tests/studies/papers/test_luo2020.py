@@ -82,15 +82,6 @@ def test_rings_compete_only_where_blocks_are_long_enough() -> None:
     assert rings(1536 * 256)
 
 
-def test_rings_of_thousands_do_not_compete() -> None:
-    names = {
-        collective: {one.algorithm for one in paper.choices_at(collective, False, 4096, tables.LARGEST_BYTES)}
-        for collective in ("bcast", "allreduce")
-    }
-    assert "ring" not in names["allreduce"]
-    assert "scatter_ring_allgather" in names["bcast"]
-
-
 def test_segments_are_neither_too_many_nor_longer_than_the_message() -> None:
     def segments(size: int) -> set[int]:
         return {one.segment_bytes for one in paper.choices_at("bcast", False, 1536, size)}

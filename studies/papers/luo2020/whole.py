@@ -81,8 +81,8 @@ _MOST_SEGMENTS = 256
 # the latencies alone take longer than any tree. Blocks of a ring have 85 KiB at most here: they are not cut.
 _RINGS = {"scatter_ring_allgather", "ring"}
 _LEAST_BLOCK_BYTES = 256
-# MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded; tasks_ring sends each segment around a
-# ring of its own, more messages than all others together.
+# MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded; tasks_ring sends each segment around
+# a ring of its own, more messages than all others together.
 _LEFT_OUT = {"segmented_ring", "tasks_library", "tasks_ring"}
 
 HIERARCHICAL, FLAT, DEFAULT = "best hierarchical", "best flat", f"{OPENMPI}'s decision"

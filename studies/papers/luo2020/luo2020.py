@@ -53,6 +53,11 @@ machine = paper.STAMPEDE2
 place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
 
 
+def average(speed_ups: dict[str, float]) -> str:
+    """The mean of speed-ups for readers."""
+    return f"{speed_ups['mean']:.2f}" if speed_ups else "unknown"
+
+
 def times(seconds: pd.DataFrame) -> pd.DataFrame:
     """A table of seconds by size for readers."""
     rows = seconds.map(lambda value: "" if value != value else format_seconds(value))
@@ -461,14 +466,14 @@ here.conclude(
     "(c) Speed-up of the best hierarchical algorithm over the best flat one, geometric mean for small and for large "
     "messages: "
     + "; ".join(
-        f"{found.collective} on {found.machine.title} {over_flat[number]['small']['mean']:.2f} and "
-        f"{over_flat[number]['large']['mean']:.2f} times"
+        f"{found.collective} on {found.machine.title} {average(over_flat[number]['small'])} and "
+        f"{average(over_flat[number]['large'])} times"
         for number, found in wholes.items()
     )
     + ". Over Open MPI 4.0.0's decision: "
     + "; ".join(
-        f"{found.collective} on {found.machine.title} {over_default[number]['small']['mean']:.2f} and "
-        f"{over_default[number]['large']['mean']:.2f} times"
+        f"{found.collective} on {found.machine.title} {average(over_default[number]['small'])} and "
+        f"{average(over_default[number]['large'])} times"
         for number, found in wholes.items()
     )
     + "."

@@ -55,7 +55,6 @@ class Machine:
 QUICK_SIZES = (4, 2 * KIB, SMALL_BYTES, 8 * MIB, LARGEST_BYTES)
 SIZES = (*(4 * 8**k for k in range(9)), LARGEST_BYTES)
 """Message sizes from 4 B to 128 MiB; 128 KiB, the last small one, is among them."""
-# Around a ring of 4096 processes go 33 million messages, which take the engine most of a minute.
 SHAHEEN = Machine("shaheen-ii", "Shaheen II", 4096, 32, QUICK_SIZES)
 STAMPEDE2 = Machine("stampede2", "Stampede2", 1536, 48, SIZES)
 FEW_NODES = {
@@ -82,8 +81,9 @@ _MOST_SEGMENTS = 256
 # the latencies alone take longer than any tree. Blocks of a ring have 85 KiB at most here: they are not cut.
 _RINGS = {"scatter_ring_allgather", "ring"}
 _LEAST_BLOCK_BYTES = 256
-# MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded.
-_LEFT_OUT = {"segmented_ring", "tasks_library"}
+# MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded; tasks_ring sends each segment around
+# a ring of its own, more messages than all others together.
+_LEFT_OUT = {"segmented_ring", "tasks_library", "tasks_ring"}
 
 HIERARCHICAL, FLAT, DEFAULT = "best hierarchical", "best flat", f"{OPENMPI}'s decision"
 DECISIONS = {f"{BASELINES[name].title}'s decision": BASELINES[name] for name in ("openmpi-4.1", "mpich-4")}
@@ -118,8 +118,8 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
     """The hierarchical or the flat choices that compete at a point."""
     entries = [one for one in Catalogue.load().algorithms(collective) if one.name not in _LEFT_OUT]
     names = [one.name for one in entries if (one.by_node if by_node else one.selectable)]
-    if message_bytes < procs * _LEAST_BLOCK_BYTES:
-        names = [name for name in names if name not in _RINGS]
+    short = message_bytes < procs * _LEAST_BLOCK_BYTES
+    names = [name for name in names if not (short and name in _RINGS)]
     segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one)]
     led = [name for name in names if Catalogue.load().algorithm(collective, name).count_parameter == "leaders"]
     found = candidates(collective, segments, [name for name in names if name not in led])
@@ -290,10 +290,15 @@ def compared(whole: Mapping[int, Whole], few: Mapping[int, Whole]) -> pd.DataFra
 
 
 def by_range(speed_ups: pd.Series) -> dict[str, dict[str, float]]:
-    """The least and greatest speed-up, and its geometric mean, among small and among large messages."""
+    """The least and greatest speed-up, and its geometric mean, among small and among large messages.
+
+    Nothing where no speed-up is known.
+    """
     ranges = {SMALL: speed_ups.index <= SMALL_BYTES, LARGE: speed_ups.index > SMALL_BYTES}
     return {
         name: {"least": float(of.min()), "mean": float(np.exp(np.log(of).mean())), "greatest": float(of.max())}
+        if len(of)
+        else {}
         for name, chosen in ranges.items()
-        for of in (speed_ups[chosen],)
+        for of in (speed_ups[chosen].dropna(),)
     }

@@ -76,10 +76,10 @@ def test_choices_by_node_and_flat_are_disjoint() -> None:
 
 def test_rings_compete_only_where_blocks_are_long_enough() -> None:
     def rings(size: int) -> bool:
-        return "ring" in {one.algorithm for one in paper.choices_at("allreduce", False, 4096, size)}
+        return "ring" in {one.algorithm for one in paper.choices_at("allreduce", False, 1536, size)}
 
-    assert not rings(4096 * 256 - 1)
-    assert rings(4096 * 256)
+    assert not rings(1536 * 256 - 1)
+    assert rings(1536 * 256)
 
 
 def test_segments_are_neither_too_many_nor_longer_than_the_message() -> None:
@@ -188,6 +188,7 @@ def test_ranges_of_speed_ups() -> None:
     found = paper.by_range(pd.Series({4: 1.0, 131072: 4.0, 1 << 20: 0.5}))
     assert found["small"] == pytest.approx({"least": 1.0, "mean": 2.0, "greatest": 4.0})
     assert found["large"] == pytest.approx({"least": 0.5, "mean": 0.5, "greatest": 0.5})
+    assert paper.by_range(pd.Series({4: 1.0, 1 << 20: np.nan}))["large"] == {}
 
 
 def test_figures(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure
     axis.set_ylabel("processes P")
     _factor_axis(axis, sweep, unit)
     figure.legend(
-        handles=_patches([sweep.choices[index].label for index in used], colours), loc="outside right upper",
+        handles=_patches([sweep.choices[index].label for index in used], colours), loc="outside right center",
         title="best choice", alignment="left", fontsize=8.5,
     )  # fmt: skip
     figure.suptitle(title, fontsize=11, wrap=True)

@@ -1,9 +1,12 @@
 """Writes the pages, tables and figures of the documentation that show results, and the README's blocks of results.
 
-    .venv/bin/python docs/regenerate.py [algorithms] [crosscheck] [evaluation] [validation] [results] [applications]
+    .venv/bin/python docs/regenerate.py [PAGE...]
 
-Without names it writes all pages, which takes about forty minutes, most of them for the evaluation of models and for
-measuring on test beds, which needs the right to create network namespaces. `results` includes the README's block of
+Pages: algorithms, crosscheck, models, evaluation, validation, results, luo2020, whatif, applications.
+
+Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
+simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
+namespaces. `results` includes the README's block of
 results, `validation` that of measured times. Nothing that it writes is edited by hand. docs/engines.md is written by
 benchmarks/engines.py.
 """
@@ -11,6 +14,7 @@ benchmarks/engines.py.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -35,7 +39,7 @@ from collwise.studies.figures.applications import application_figure
 from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
+from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.studies.reports.markdown import markdown_table
 from collwise.studies.reports.validation_report import OWN
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
@@ -44,6 +48,7 @@ from collwise.validation.correctness.crosscheck_openmpi import compare_with_open
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
 from collwise.validation.fitting.path_against_formulas import REASONS, algorithms_with_both, counted
+from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune, tune_by_engine
@@ -66,6 +71,8 @@ def main() -> int:
         "evaluation": lambda: write(DOCS / "evaluation.md", evaluation_page()),
         "validation": write_validation,
         "results": write_results,
+        "luo2020": lambda: write_study("luo2020"),
+        "whatif": write_whatif,
         "applications": write_applications,
     }
     if unknown := [name for name in sys.argv[1:] if name not in pages]:
@@ -103,12 +110,58 @@ def write_results() -> None:
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         context = SimulationContext(store)
         for name, procs in CLUSTERS.items():
-            tuning = tune(load(name), BY_MODEL, procs, context, sizes=PAPER_SIZES)
+            tuning = tune(load(name), BY_MODEL, procs, context, BASELINES["openmpi-4.1"], sizes=PAPER_SIZES)
             tunings.append(tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context))
     for tuning in tunings:
         draw_figures(tuning)
     write(DOCS / "results.md", results_page(tunings))
     write(README, replaced(README.read_text(encoding="utf-8"), "results", readme_block(tunings)))
+
+
+def write_study(name: str) -> None:
+    """Runs a study with the stored times, and writes its page and figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "collwise.studies", "study", name, "-o", folder], check=True)
+        write(DOCS / f"{name}.md", study_page(name, Path(folder, f"{name}.md").read_text(encoding="utf-8")))
+        for figure in Path(folder).glob("*.png"):
+            shutil.copy(figure, DOCS / "figures" / f"{name}-{figure.name}")
+
+
+def study_page(name: str, page: str) -> str:
+    """A study's page with its figures in the folder of the documentation's."""
+    return NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{name}-\1)", page)
+
+
+def write_whatif() -> None:
+    page = DOCS / "whatif.md"
+    write(page, replaced(page.read_text(encoding="utf-8"), "whatif", whatif_block()))
+
+
+def whatif_block() -> str:
+    """The answer to the page's question and its figures, which the command draws."""
+    procs = "8,16,24,31,32,40,48,56,62,64,72,80,93,96,104,112,124"
+    swept = ["--collective", "allreduce", "--procs", procs, "--sizes", "1MiB", "--sweep", "bandwidth=x0.0625:x8"]
+    with tempfile.TemporaryDirectory() as folder:
+        drawn = Path(folder, "figures")
+        options = ["--store", str(Path(folder, "timings.sqlite")), "--figures", str(drawn), "--json"]
+        found = printed_by(["whatif", "--platform", "gros", *swept, *options])
+        for picture in sorted(drawn.iterdir()):
+            name = picture.name.replace("gros-allreduce-bandwidth", "whatif").replace("1048576", "map")
+            shutil.copy(picture, DOCS / "figures" / name)
+    points = {point["procs"]: point["choice"] for point in found["points"]}
+    crossing = {row["procs"]: row for row in found["crossovers"]}
+    always = [str(count) for count in points if count not in crossing]
+    [winner] = {row["above"] for row in crossing.values()}
+    rows = [(count, row["below"], row["above"], f"x{row['factor']:.3g}") for count, row in crossing.items()]
+    return (
+        f"\nWith {', '.join(always)} processes {winner} is the best choice at any bandwidth from 1/16 to 8 times "
+        f"{found['unit']}, that of Gros. With other process counts:\n\n"
+        + markdown_table(["P", "best below", "best from there on", "bandwidth"], rows)
+        + "\n![the best choice over bandwidth and process count](figures/whatif-map.png)\n\n"
+        "Times relative to the best choice, and what the critical path of the best one consists of, for the process "
+        "count whose cross-over point is nearest to Gros's own bandwidth:\n\n"
+        "![times relative to the best choice, and its limits, over the bandwidth](figures/whatif.png)\n"
+    )
 
 
 # An application, P, its settings, the choices of collectives, and the segment sizes of tuned ones.
@@ -148,7 +201,8 @@ def evaluation_page() -> str:
     """The page of the models' scores, from the output of the commands with an empty store."""
     with tempfile.TemporaryDirectory() as folder:
         store = ["--store", str(Path(folder, "timings.sqlite")), "--json"]
-        scores = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
+        evaluated = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
+        scores = [score for score in evaluated if not score["library"]]
         recovered = printed_by(["recover", *store])
     parts = [
         NOTE,
@@ -359,7 +413,7 @@ def draw_figures(tuning: Tuning) -> None:
     for collective, result in tuning.comparisons.items():
         title = f"{collective} on {tuning.platform.title}, simulated"
         stem = f"{tuning.platform.name}-{collective}"
-        save(picks_by_size(result.rows, title), DOCS / "figures" / f"{stem}.png")
+        save(picks_by_size(result, title), DOCS / "figures" / f"{stem}.png")
     procs = SHOWN[tuning.platform.name]
     for collective in BY_ENGINE:
         title = f"{collective} on {tuning.platform.title}, P = {procs}"
@@ -373,13 +427,13 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         NOTE,
         f"# Results\n\nSimulated by {engine}, models fitted in simulation. A choice is an algorithm and, for "
         "broadcast, a segment size of 8 KiB to 128 KiB. The number in brackets is its slowdown against the best choice "
-        "in percent. Open MPI 3.1 decides without tuning and with its own segment sizes. `./collwise demo` prints the "
+        "in percent. Open MPI 4.1 decides without tuning ([defaults.md](defaults.md)). `./collwise demo` prints the "
         "same tables.\n",
     ]
     for tuning in tunings:
         for collective, result in tuning.comparisons.items():
             parts.append(f"\n## {collective} on {tuning.platform.title}\n\n")
-            parts.append(markdown_table(table_columns(result.rows), [table_row(row) for row in result.rows]))
+            parts.append(markdown_table(table_columns(result), [table_row(row) for row in result.rows]))
             parts.append(f"\n{summary_line(result)}.\n\n{agreement_line(tuning.by_engine[collective])}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each pick over message size]({picture})\n")
@@ -392,8 +446,8 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         for collective in BY_ENGINE:
             choices = tuning.by_engine[collective]
             parts.append(f"\n### {collective} on {tuning.platform.title}\n\n")
-            parts.append(markdown_table(ENGINE_COLUMNS, engine_rows(choices)))
-            parts.append(f"\n{agreement_line(choices)}.\n")
+            parts.append(markdown_table(engine_columns(choices), engine_rows(choices)))
+            parts.append(f"\n{library_line(choices)}.\n\n{agreement_line(choices)}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each algorithm over message size]({picture})\n")
     parts.append("\n## How well the calibration meets the published figures\n\n")
@@ -422,14 +476,16 @@ def readme_block(tunings: Sequence[Tuning]) -> str:
         parts.append(
             f"\nBroadcast on {tuning.platform.title}, P = {procs}, simulated by {tuning.parameters.made_by}:\n\n"
         )
-        parts.append(markdown_table(table_columns(result.rows)[1:], rows))
+        parts.append(markdown_table(table_columns(result)[1:], rows))
         counts = sorted({row.procs for row in result.rows})
         for collective, compared in tuning.comparisons.items():
             parts.append(f"\n{collective}, P = {', '.join(map(str, counts))}: {summary_line(compared)}.\n")
         for collective in BY_ENGINE:
             choices = tuning.by_engine[collective]
             picks = dict.fromkeys(row[2].partition(",")[0] for row in engine_rows(choices) if row[0] == str(procs))
-            parts.append(f"\n{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}.\n")
+            chosen = f"{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}."
+            counts = ", ".join(dict.fromkeys(row[0] for row in engine_rows(choices)))
+            parts.append(f"\n{chosen} P = {counts}: {library_line(choices)}.\n")
     return "".join(parts)
 
 

@@ -34,12 +34,13 @@ SECTIONS = {
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
         "schedule": Command("Shows an algorithm's messages and what decides its time.", needs="build"),
         "compare": Command(
-            "Compares the best with a model's and Open MPI's picks.", needs="build smpi", where="comparison"
+            "Compares the best with a model's and a library's picks.", needs="build smpi", where="comparison"
         ),
+        "defaults": Command("Shows what untuned MPI libraries run.", needs="--check:build+openmpi+mpich"),
         "decision-map": Command("Draws maps of the best method and of models' slowdowns.", needs="build smpi"),
         "select": Command(
             "Makes decision tables of the algorithm for each P and m.",
-            needs="--by=simulated:build+smpi",
+            needs="--by=simulated:build+smpi --fill=simulated:build+smpi",
             where="comparison",
         ),
         "export": Command(

@@ -7,6 +7,7 @@ have every process look for the leaders of all, which takes minutes from 400 pro
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +21,7 @@ from collwise.platforms import HostPlatform, load, placed
 from collwise.platforms.placement import CYCLIC
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext, smpi_selecting
 from collwise.simulator.sweeps.smpi_runner import cost_of
+from collwise.simulator.timing import Case
 from collwise.studies.papers.luo2020.tables import (
     CRAY,
     INTEL,
@@ -33,6 +35,7 @@ from collwise.studies.papers.luo2020.tables import (
     SMALL_BYTES,
     SPEED_UPS,
 )
+from collwise.validation.library_defaults.baselines import BASELINES, Baseline
 from collwise.validation.openmpi.builtin_decisions import decide, decide_allreduce
 from collwise.validation.selection.cases import ChoicesAt, builtin_cases, candidates, case_of, cases
 from collwise.validation.selection.choice import Choice
@@ -40,21 +43,25 @@ from collwise.validation.selection.choice import Choice
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine of the paper and the processes of its figures, one per core."""
+    """A machine of the paper, the processes of its figures, one per core, and the message sizes here."""
 
     name: str
     title: str
     procs: int
     per_node: int
+    sizes: tuple[int, ...] = ()
 
 
-SHAHEEN = Machine("shaheen-ii", "Shaheen II", 4096, 32)
-STAMPEDE2 = Machine("stampede2", "Stampede2", 1536, 48)
+QUICK_SIZES = (4, 2 * KIB, SMALL_BYTES, 8 * MIB, LARGEST_BYTES)
+SIZES = (*(4 * 8**k for k in range(9)), LARGEST_BYTES)
+"""Message sizes from 4 B to 128 MiB; 128 KiB, the last small one, is among them."""
+SHAHEEN = Machine("shaheen-ii", "Shaheen II", 4096, 32, QUICK_SIZES)
+STAMPEDE2 = Machine("stampede2", "Stampede2", 1536, 48, SIZES)
 FEW_NODES = {
-    SHAHEEN: Machine("shaheen-ii", "8 nodes of Shaheen II", 256, 32),
-    STAMPEDE2: Machine("stampede2", "4 nodes of Stampede2", 192, 48),
+    SHAHEEN: Machine("shaheen-ii", "4 nodes of Shaheen II", 64, 16),
+    STAMPEDE2: Machine("stampede2", "4 nodes of Stampede2", 64, 16),
 }
-"""Parts of the machines that SMPI's selectors reach."""
+"""Parts of the machines that SMPI's selectors reach; each has a power of two of processes, which some of them need."""
 FIGURES = {
     10: (SHAHEEN, "bcast"),
     12: (STAMPEDE2, "bcast"),
@@ -62,12 +69,11 @@ FIGURES = {
     14: (STAMPEDE2, "allreduce"),
 }
 
-SIZES = (*(4 * 8**k for k in range(9)), LARGEST_BYTES)
-"""Message sizes from 4 B to 128 MiB; 128 KiB, the last small one, is among them."""
-QUICK_SIZES = (4, 2 * KIB, SMALL_BYTES, 8 * MIB, LARGEST_BYTES)
 SEGMENTS = (8 * KIB, 64 * KIB, 512 * KIB)
-# What SMPI is asked for: messages, which take it some 50 us each, and the largest one for its own selectors.
-_SMPI_MESSAGES = 100_000
+LEADERS = (4,)
+"""How many processes of each node drive the network, in the algorithms that let several do so."""
+# What SMPI is asked for: cases of so many messages, 8 for each process among them, and the largest message.
+_SMPI_MESSAGES = 20_000
 _SMPI_LARGEST_BYTES = 8 * MIB
 # More segments than that hardly ever help, and the engine would take minutes for them.
 _MOST_SEGMENTS = 256
@@ -75,12 +81,16 @@ _MOST_SEGMENTS = 256
 # the latencies alone take longer than any tree. Blocks of a ring have 85 KiB at most here: they are not cut.
 _RINGS = {"scatter_ring_allgather", "ring"}
 _LEAST_BLOCK_BYTES = 256
-# MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded.
-_LEFT_OUT = {"segmented_ring", "tasks_library"}
+# MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded; tasks_ring sends each segment around
+# a ring of its own, more messages than all others together.
+_LEFT_OUT = {"segmented_ring", "tasks_library", "tasks_ring"}
 
 HIERARCHICAL, FLAT, DEFAULT = "best hierarchical", "best flat", f"{OPENMPI}'s decision"
-LIBRARIES = {"ompi": "Open MPI 4.1", "mpich": CRAY, "mvapich2": MVAPICH2, "impi": INTEL}
-"""The library of the paper that a selector of SMPI stands for, as far as one does: Cray MPI descends from MPICH."""
+DECISIONS = {f"{BASELINES[name].title}'s decision": BASELINES[name] for name in ("openmpi-4.1", "mpich-4")}
+"""What newer libraries decide untuned for one process on each node; the paper's are not known to the engine."""
+DECISION_OF = {OPENMPI: DEFAULT, CRAY: "MPICH 4's decision"}
+SELECTOR_OF = {INTEL: "impi", MVAPICH2: "mvapich2"}
+"""The decision or the selector of SMPI that stands for a library of the paper."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +118,19 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
     """The hierarchical or the flat choices that compete at a point."""
     entries = [one for one in Catalogue.load().algorithms(collective) if one.name not in _LEFT_OUT]
     names = [one.name for one in entries if (one.by_node if by_node else one.selectable)]
-    if message_bytes < procs * _LEAST_BLOCK_BYTES:
-        names = [name for name in names if name not in _RINGS]
-    segments = [one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one]
-    return list(candidates(collective, [0, *segments], names))
+    short = message_bytes < procs * _LEAST_BLOCK_BYTES
+    names = [name for name in names if not (short and name in _RINGS)]
+    segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one)]
+    led = [name for name in names if Catalogue.load().algorithm(collective, name).count_parameter == "leaders"]
+    found = candidates(collective, segments, [name for name in names if name not in led])
+    many = [candidates(collective, segments, led, {"leaders": count}) for count in LEADERS if led]
+    return [*found, *itertools.chain.from_iterable(many)]
+
+
+def _label(case: Case) -> str:
+    """'chain, 8 KiB', 'multi_leader_chain, 8 KiB, 2 leaders'."""
+    label = Choice(case.algorithm, case.segment_bytes).label
+    return f"{label}, {case.fanout} leaders" if case.algorithm.startswith("multi_leader") else label
 
 
 def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:
@@ -121,14 +140,21 @@ def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:
     return decide(collective, procs, message_bytes)
 
 
+def _decided(collective: str, baseline: Baseline, procs: int, message_bytes: int) -> list[Choice]:
+    """The choice of a library; none if the catalogue does not have its algorithm."""
+    choice = baseline.choice(collective, procs, message_bytes)
+    return [choice] if choice is not None else []
+
+
 def simulate_whole(
     machine: Machine,
     collective: str,
     sizes: Sequence[int],
     context: SimulationContext,
     selectors: Sequence[str] = (),
+    smpi_sizes: Sequence[int] = QUICK_SIZES,
 ) -> Whole:
-    """Times a collective on a machine by both engines, in SMPI also by these of its selectors.
+    """Times a collective on a machine by both engines, in SMPI at some sizes, and there by these of its selectors, too.
 
     Raises CollwiseError when a case of the schedule engine fails.
     """
@@ -136,6 +162,7 @@ def simulate_whole(
         HIERARCHICAL: partial(choices_at, collective, True),
         FLAT: partial(choices_at, collective, False),
         DEFAULT: lambda procs, size: [default_choice(collective, procs, size)],
+        **{name: partial(_decided, collective, baseline) for name, baseline in DECISIONS.items()},
     }
     wanted = {
         source: {size: cases(collective, at, [machine.procs], [size], machine.per_node) for size in sizes}
@@ -145,7 +172,9 @@ def simulate_whole(
     platform, label = load(machine.name), f"{machine.title}: {collective}"
     run = replace(context, engine=SCHEDULE).simulate(platform, every, label).complete()
     best = {
-        source: {size: min(found, key=lambda case: run.timings[case].seconds) for size, found in by_size.items()}
+        source: {
+            size: min(found, key=lambda case: run.timings[case].seconds) for size, found in by_size.items() if found
+        }
         for source, by_size in wanted.items()
     }
     asked = [(SMPI, {(source, size): case for source, by_size in best.items() for size, case in by_size.items()})]
@@ -158,19 +187,21 @@ def simulate_whole(
         reached = {
             place: case
             for place, case in by_place.items()
-            if cost_of(case) <= _SMPI_MESSAGES and case.message_bytes <= _SMPI_LARGEST_BYTES
+            if cost_of(case) <= _SMPI_MESSAGES
+            and case.message_bytes <= _SMPI_LARGEST_BYTES
+            and case.message_bytes in smpi_sizes
         }
         smpi = replace(context, engine=engine).simulate(platform, list(reached.values()), f"{label}, SMPI")
         for (source, size), case in reached.items():
             seconds.loc[size, source] = smpi.timings[case].seconds
             if not smpi.timings[case].ok:
                 failures[f"{source}, {format_size(size)}"] = smpi.timings[case].error
-    found = pd.DataFrame(best)
+    found = pd.DataFrame(best, list(sizes), list(sources))
     return Whole(
         machine,
         collective,
-        found.map(lambda case: run.timings[case].seconds),
-        found.map(lambda case: Choice(case.algorithm, case.segment_bytes, case.fanout).label),
+        found.map(lambda case: run.timings[case].seconds, na_action="ignore").astype(float),
+        found.map(_label, na_action="ignore").fillna(""),
         seconds,
         failures,
     )
@@ -236,14 +267,16 @@ def messages(machine: Machine, sizes: Sequence[int], context: SimulationContext)
 def compared(whole: Mapping[int, Whole], few: Mapping[int, Whole]) -> pd.DataFrame:
     """The speed-ups that the paper states beside simulated ones, a row each.
 
-    Over Open MPI 4.0.0 on the whole machine, by its decision and the schedule engine; over the others on few nodes, by
-    SMPI with the selector that stands for the library.
+    Over Open MPI 4.0.0 and Cray MPI on the whole machine, by decisions and the schedule engine, MPICH 4's for Cray MPI,
+    which descends from MPICH; over the others on few nodes, by SMPI with the selector that stands for the library.
     """
-    selector = {library: name for name, library in LIBRARIES.items()}
     rows = []
     for stated in SPEED_UPS:
-        one = whole[stated.figure] if stated.over == OPENMPI else few[stated.figure]
-        ratios = one.speed_ups()[DEFAULT] if stated.over == OPENMPI else one.speed_ups(smpi=True)[selector[stated.over]]
+        one = (whole if stated.over in DECISION_OF else few)[stated.figure]
+        if stated.over in DECISION_OF:
+            ratios = one.speed_ups()[DECISION_OF[stated.over]]
+        else:
+            ratios = one.speed_ups(smpi=True)[SELECTOR_OF[stated.over]]
         ours = ratios[(ratios.index <= SMALL_BYTES) == (stated.sizes == SMALL)].dropna()
         shown = f"{ours.min():.2f} to {ours.max():.2f}" if len(ours) else "not simulated"
         rows.append(
@@ -257,10 +290,15 @@ def compared(whole: Mapping[int, Whole], few: Mapping[int, Whole]) -> pd.DataFra
 
 
 def by_range(speed_ups: pd.Series) -> dict[str, dict[str, float]]:
-    """The least and greatest speed-up, and its geometric mean, among small and among large messages."""
+    """The least and greatest speed-up, and its geometric mean, among small and among large messages.
+
+    Nothing where no speed-up is known.
+    """
     ranges = {SMALL: speed_ups.index <= SMALL_BYTES, LARGE: speed_ups.index > SMALL_BYTES}
     return {
         name: {"least": float(of.min()), "mean": float(np.exp(np.log(of).mean())), "greatest": float(of.max())}
+        if len(of)
+        else {}
         for name, chosen in ranges.items()
-        for of in (speed_ups[chosen],)
+        for of in (speed_ups[chosen].dropna(),)
     }

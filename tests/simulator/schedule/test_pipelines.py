@@ -131,7 +131,8 @@ def test_the_algorithm_has_a_repetition_under_a_model(monkeypatch: pytest.Monkey
     """For all segmented algorithms but a few.
 
     The repetitions of synchronous sends may be longer than the message. The allreduces by node wait for all their sends
-    at the end, and the allgather by node broadcasts what it gathered: their ends grow with the message.
+    at the end, and the allgather by node broadcasts what it gathered: their ends grow with the message. The segments of
+    gathers and scatters from tasks are those of blocks, and several leaders have unequal shares of the last one.
     """
     played = []
     monkeypatch.setattr(Schedule, "play", lambda self, network: played.append(network))

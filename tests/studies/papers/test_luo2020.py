@@ -1,0 +1,198 @@
+"""What the paper on HAN says against a second typing of it, and whole collectives on a few nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext, smpi_selecting
+from collwise.studies.papers.luo2020 import tables
+from collwise.studies.papers.luo2020 import whole as paper
+from collwise.studies.papers.luo2020.figures import rates, times_and_speed_ups
+from collwise.validation.selection.cases import builtin_cases
+from collwise.validation.selection.choice import Choice
+
+# Typed a second time from section IV-A: figure, small or large messages, the libraries' factors.
+STATED = """
+10 small Open 4.72
+10 large Open 7.35
+10 large Cray 2.32
+12 small Intel 1.15
+12 small MVAPICH2 2.28
+12 small Open 5.35
+12 large Intel 1.39
+12 large MVAPICH2 3.83
+12 large Open 1.73
+13 large Cray 1.12
+"""
+TINY = paper.Machine("stampede2", "4 nodes of 4", 16, 4)
+SIZES = (4, 4096, 131072)
+
+
+def test_speed_ups_that_the_text_states() -> None:
+    typed = [
+        f"{one.figure} {one.sizes} {one.over.split()[0]} {one.factor}"
+        for one in tables.SPEED_UPS
+        if one.factor is not None
+    ]
+    assert sorted(typed) == sorted(STATED.strip().splitlines())
+    for one in tables.SPEED_UPS:
+        machine, collective = paper.FIGURES[one.figure]
+        assert (one.machine, one.collective) == (machine.name, collective)
+        assert one.factor is None or str(one.factor) in one.words
+
+
+def test_other_printed_numbers() -> None:
+    assert list(tables.SEARCH_COST_PERCENT.values()) == [100, 26.8, 23, 4.3]
+    assert sorted(tables.TABLE_3_COMMUNICATION_PERCENT.values()) == [46.41, 50.24, 69.29, 81.77]
+    assert sorted(tables.TABLE_3_SPEED_UP.values()) == [1.08, 1.8, 2.43]
+    assert sorted(tables.FIGURE_15_PERCENT.values()) == [9.05, 24.30]
+    assert [one.segment_bytes for one in tables.BEST_OF_4_MB] == [131072, 1048576]
+    assert list(tables.TABLE_1) == ["n", "p", "m", "t"]
+    assert list(tables.TABLE_2) == ["fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs"]
+
+
+def test_sizes_include_the_borders_of_the_paper() -> None:
+    for sizes in (paper.SIZES, paper.QUICK_SIZES):
+        assert {4, tables.SMALL_BYTES, tables.LARGEST_BYTES} <= set(sizes)
+        assert list(sizes) == sorted(sizes)
+
+
+def test_choices_by_node_and_flat_are_disjoint() -> None:
+    for collective in ("bcast", "allreduce"):
+        by_node, flat = (
+            {one.algorithm for one in paper.choices_at(collective, kind, 1536, 8 * tables.MIB)}
+            for kind in (True, False)
+        )
+        assert "hierarchical" in by_node
+        assert "multi_leader_chain" in by_node
+        assert "tasks_library" not in by_node
+        assert not by_node & flat
+
+
+def test_rings_compete_only_where_blocks_are_long_enough() -> None:
+    def rings(size: int) -> bool:
+        return "ring" in {one.algorithm for one in paper.choices_at("allreduce", False, 1536, size)}
+
+    assert not rings(1536 * 256 - 1)
+    assert rings(1536 * 256)
+
+
+def test_segments_are_neither_too_many_nor_longer_than_the_message() -> None:
+    def segments(size: int) -> set[int]:
+        return {one.segment_bytes for one in paper.choices_at("bcast", False, 1536, size)}
+
+    assert segments(8192) == {0}
+    assert segments(131072) == {0, 8192, 65536}
+    assert segments(tables.LARGEST_BYTES) == {0, 524288}
+
+
+def test_open_mpi_4_0_decides_as_before_4_1() -> None:
+    assert paper.default_choice("bcast", 1536, 2047) == Choice("binomial")
+    assert paper.default_choice("bcast", 1536, 2048) == Choice("split_binary", 1024)
+    assert paper.default_choice("allreduce", 1536, 9999) == Choice("recursive_doubling")
+    assert paper.default_choice("allreduce", 4096, 10000) == Choice("non_overlapping")
+    assert paper.default_choice("allreduce", 4096, 4 * 4097) == Choice("ring")
+    assert paper.default_choice("allreduce", 16, 16 * tables.MIB) == Choice("ring")
+    assert paper.default_choice("allreduce", 16, 16 * tables.MIB + 4) == Choice("segmented_ring", tables.MIB)
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> SimulationContext:
+    return SimulationContext(Store(tmp_path_factory.mktemp("luo") / "t.sqlite"), jobs=2)
+
+
+@pytest.mark.parametrize("collective", ["bcast", "allreduce"])
+def test_whole_collectives_by_both_engines(collective: str, context: SimulationContext) -> None:
+    found = paper.simulate_whole(TINY, collective, SIZES, context, ("ompi",), SIZES)
+    assert list(found.seconds.index) == list(SIZES)
+    assert found.failures == {}
+    assert (found.seconds > 0).all(axis=None)
+    # Both engines time the same choices, and SMPI's own decision is among what it is compared with.
+    both = found.smpi[list(found.seconds)]
+    assert both.notna().all(axis=None)
+    assert np.abs(np.log(both / found.seconds)).to_numpy().max() < 0.35
+    assert list(found.smpi) == [*found.seconds, "ompi"]
+    # No source is faster than the best of all that compete, except by segments that do not.
+    ours = found.seconds[[paper.HIERARCHICAL, paper.FLAT]].min(axis=1)
+    assert (found.seconds[paper.DEFAULT] >= 0.9 * ours).all()
+    ratios = found.speed_ups()
+    assert ratios.loc[4, paper.FLAT] == pytest.approx(
+        found.seconds.loc[4, paper.FLAT] / found.seconds.loc[4, paper.HIERARCHICAL]
+    )
+    assert list(found.speed_ups(smpi=True)) == [paper.FLAT, paper.DEFAULT, *paper.DECISIONS, "ompi"]
+
+
+def test_a_selector_chooses_the_algorithm_of_one_collective(context: SimulationContext) -> None:
+    platform, cases = paper.load("stampede2"), builtin_cases("allreduce", [16], [1 << 20], 4)
+    seconds = {}
+    for engine in (SMPI, smpi_selecting("allreduce", "ompi"), smpi_selecting("bcast", "ompi")):
+        run = SimulationContext(context.store, engine, jobs=1).simulate(platform, cases).complete()
+        seconds[run.configuration.key] = run.timings[cases[0]].seconds
+    assert len(seconds) == 3
+    plain, chosen, other = seconds.values()
+    assert plain == pytest.approx(other)
+    assert chosen != pytest.approx(plain, rel=0.01)
+
+
+def test_the_parts_of_a_broadcast_take_no_longer_than_the_whole(context: SimulationContext) -> None:
+    alone = paper.parts(TINY, SIZES, context)
+    whole = paper.simulate_whole(TINY, "bcast", SIZES, context).seconds[paper.HIERARCHICAL]
+    assert (alone.max(axis=1) <= 1.001 * whole).all()
+
+
+def test_a_hierarchical_broadcast_does_not_depend_on_the_placement(context: SimulationContext) -> None:
+    by_blocks = paper.simulate_whole(TINY, "bcast", SIZES, context).seconds[paper.HIERARCHICAL]
+    found = paper.cyclic(TINY, SIZES, context)
+    assert found[paper.HIERARCHICAL].to_numpy() == pytest.approx(by_blocks.to_numpy(), rel=0.02)
+
+
+def test_a_message_takes_longer_the_longer_it_is(context: SimulationContext) -> None:
+    assert paper.messages(TINY, SIZES, context).is_monotonic_increasing
+    assert context.engine is not SCHEDULE
+
+
+def made_up(figure: int, factor: float) -> paper.Whole:
+    """Times in which the best hierarchical choice takes 1 s, and everything else `factor` times as long."""
+    machine, collective = paper.FIGURES[figure]
+    sizes, others = [4, 131072, 1 << 20], [paper.FLAT, paper.DEFAULT, *paper.DECISIONS]
+    seconds = pd.DataFrame(factor, sizes, [paper.HIERARCHICAL, *others])
+    seconds[paper.HIERARCHICAL] = 1.0
+    smpi = seconds.assign(impi=[factor, 2 * factor, np.nan], mvapich2=np.nan)
+    return paper.Whole(machine, collective, seconds, seconds.map(str), smpi, {})
+
+
+def test_speed_ups_beside_the_paper() -> None:
+    whole, few = ({figure: made_up(figure, factor) for figure in paper.FIGURES} for factor in (1.5, 3.0))
+    rows = paper.compared(whole, few).set_index(["figure", "messages", "HAN over"])
+    assert len(rows) == len(tables.SPEED_UPS)
+    assert rows.simulated[10, "large", tables.OPENMPI] == "1.50 to 1.50"
+    assert rows["the paper"][10, "large", tables.OPENMPI] == "up to 7.35x"
+    assert rows.simulated[10, "small", tables.CRAY] == "1.50 to 1.50"
+    assert rows.simulated[12, "small", tables.INTEL] == "3.00 to 6.00"
+    assert rows["greatest at"][12, "small", tables.INTEL] == "128 KiB"
+    assert rows.simulated[12, "large", tables.INTEL] == "not simulated"
+
+
+def test_the_catalogue_has_every_decision() -> None:
+    for machine, collective in paper.FIGURES.values():
+        for baseline in paper.DECISIONS.values():
+            assert all(baseline.choice(collective, machine.procs, size) is not None for size in machine.sizes)
+
+
+def test_ranges_of_speed_ups() -> None:
+    found = paper.by_range(pd.Series({4: 1.0, 131072: 4.0, 1 << 20: 0.5}))
+    assert found["small"] == pytest.approx({"least": 1.0, "mean": 2.0, "greatest": 4.0})
+    assert found["large"] == pytest.approx({"least": 0.5, "mean": 0.5, "greatest": 0.5})
+    assert paper.by_range(pd.Series({4: 1.0, 1 << 20: np.nan}))["large"] == {}
+
+
+def test_figures(tmp_path: Path) -> None:
+    one = made_up(10, 2.0)
+    times_and_speed_ups(one.seconds, one.speed_ups(), "title").savefig(tmp_path / "times.png")
+    rates(one.seconds, "title").savefig(tmp_path / "rates.png")
+    assert all((tmp_path / name).stat().st_size > 5000 for name in ("times.png", "rates.png"))

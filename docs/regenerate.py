@@ -164,33 +164,33 @@ def whatif_block() -> str:
     )
 
 
-# An application, P, its settings, the choices of collectives.
+# An application, P, its settings, the choices of collectives, and the segment sizes of tuned ones.
 APPLICATIONS = (
-    ("asp", 192, "rows=192,iterations=24", "ompi,openmpi-4.1,mvapich2,impi,flat,hierarchical"),
-    ("asp", 192, "iterations=24", "ompi,hierarchical"),
-    ("matmul", 192, "size=4096", "ompi,openmpi-4.1,mvapich2,impi,flat,hierarchical"),
-    ("training", 48, "steps=1,batch=1", "ompi,openmpi-4.1,flat,hierarchical"),
-    ("training", 48, "steps=1,batch=1,fusion-bytes=0", "ompi,hierarchical"),
+    ("asp", 192, "rows=192,iterations=24", "ompi,openmpi-4.1,mvapich2,impi,flat,hierarchical", "64KiB:1MiB:x2"),
+    ("asp", 192, "iterations=24", "ompi,hierarchical", "64KiB:1MiB:x2"),
+    ("matmul", 192, "size=4096", "ompi,openmpi-4.1,mvapich2,impi,flat,hierarchical", "64KiB:1MiB:x2"),
+    ("training", 48, "steps=1,batch=1", "ompi,openmpi-4.1,flat,hierarchical", "1MiB,4MiB"),
+    ("training", 48, "steps=1,batch=1,fusion-bytes=0", "ompi,flat,hierarchical", "1MiB,4MiB"),
 )
-APPLICATIONS_DRAWN = APPLICATIONS[0]
 
 
 def write_applications() -> None:
     """Writes the tables of applications into their page. Executions that the usual store has are not repeated."""
     parts = []
     with session() as context:
-        for name, procs, settings, collectives in APPLICATIONS:
+        for row in APPLICATIONS:
+            name, procs, settings, collectives, segments = row
             words = f"application {name} --platform stampede2 --ppn 12 --procs {procs} --set {settings}"
-            words += f" --collectives {collectives}"
+            words += f" --segments {segments} --collectives {collectives}"
             chosen = {key: int(value) for key, value in (part.split("=") for part in settings.split(","))}
             times = application(
-                name, "stampede2", procs, collectives, settings=chosen, ppn=12,
+                name, "stampede2", procs, collectives, settings=chosen, ppn=12, segments=segments,
                 context=replace(context, engine=SCHEDULE),
             )  # fmt: skip
             columns = ["collectives", "time", "in collectives", "share, mean", "share, most", "speed-up", "algorithms"]
             rows = [application_cells(one)[1:] for one in times.itertuples()]
             parts.append(f"\n`collwise {words}`\n\n{markdown_table(columns, rows)}")
-            if (name, procs, settings, collectives) == APPLICATIONS_DRAWN:
+            if row == APPLICATIONS[0]:
                 title = f"{name} on Stampede2, P = {procs}, simulated"
                 save(application_figure(times, title), DOCS / "figures" / "application.png")
     page = DOCS / "applications.md"

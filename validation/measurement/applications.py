@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
@@ -239,10 +240,12 @@ def _tuned_tables(
     context: SimulationContext,
 ) -> list[DecisionTable]:
     """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
-    grids = [
-        CaseGrid(one, (procs,), sizes, per_node, tuple(segments), algorithms_for(one, COLLWISE, by_node=by_node))
-        for one, sizes in _sizes(calls).items()
-    ]
+    catalogue = Catalogue.load()
+    grids = []
+    for one, sizes in _sizes(calls).items():
+        offered = algorithms_for(one, COLLWISE, by_node=by_node)
+        names = tuple(name for name in offered if not catalogue.algorithm(one, name).real_mpi_only)
+        grids.append(CaseGrid(one, (procs,), sizes, per_node, tuple(segments), names))
     tables, sweep = simulate_and_select(platform, grids, context, lambda one: not sees_sizes(COLLWISE, one), 0.0)
     if sweep.failed and not all(table.rules for table in tables):
         raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].error}")

@@ -23,7 +23,7 @@ enum { MPI_UNDEFINED = INT32_MIN };
 enum { MPI_COMM_TYPE_SHARED = 1 };
 enum { MPI_INFO_NULL };
 enum { MPI_BYTE = 1 };
-#define MPI_REQUEST_NULL ((MPI_Request) - 1)
+#define MPI_REQUEST_NULL ((MPI_Request)-1)
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 

@@ -230,9 +230,9 @@ here.text(
 # One process per core: 4096 on Shaheen II, 1536 on Stampede2. **Best hierarchical** is the fastest of all algorithms
 # that treat the processes of one node differently, **best flat** of all others, over three segment sizes each. **Open
 # MPI 4.0.0's decision** is what that library chooses untuned, with its own segment sizes. All are timed by the schedule
-# engine, on Shaheen II at fewer sizes. **Open MPI 4.1** and **MPICH 4** decide as for one process on each node. SMPI
-# times the same choices at a few sizes where they are trees without segments: it takes minutes for more messages of so
-# many processes. Dotted lines end the small messages.
+# engine, on Shaheen II at fewer sizes, without the ring of 128 KiB that Open MPI 4.0.0 chooses there. **Open MPI 4.1**
+# and **MPICH 4** decide as for one process on each node. SMPI times the same choices at a few sizes where they are
+# trees without segments: it takes minutes for more messages of so many processes. Dotted lines end the small messages.
 
 # %%
 sizes = paper.QUICK_SIZES if here.quick else paper.SIZES

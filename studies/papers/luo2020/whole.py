@@ -81,6 +81,8 @@ _MOST_SEGMENTS = 256
 # the latencies alone take longer than any tree. Blocks of a ring have 85 KiB at most here: they are not cut.
 _RINGS = {"scatter_ring_allgather", "ring"}
 _LEAST_BLOCK_BYTES = 256
+# A library may choose such a ring all the same. One of 4096 processes takes the engine a minute, and is left out, too.
+_MOST_BLOCKS = 10_000_000
 # MPI's own non-blocking collectives, which tasks_library uses, cannot be recorded; tasks_ring sends each segment around
 # a ring of its own, more messages than all others together.
 _LEFT_OUT = {"segmented_ring", "tasks_library", "tasks_ring"}
@@ -118,13 +120,23 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
     """The hierarchical or the flat choices that compete at a point."""
     entries = [one for one in Catalogue.load().algorithms(collective) if one.name not in _LEFT_OUT]
     names = [one.name for one in entries if (one.by_node if by_node else one.selectable)]
-    short = message_bytes < procs * _LEAST_BLOCK_BYTES
-    names = [name for name in names if not (short and name in _RINGS)]
+    if _has_short_blocks(procs, message_bytes):
+        names = [name for name in names if name not in _RINGS]
     segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one)]
     led = [name for name in names if Catalogue.load().algorithm(collective, name).count_parameter == "leaders"]
     found = candidates(collective, segments, [name for name in names if name not in led])
     many = [candidates(collective, segments, led, {"leaders": count}) for count in LEADERS if led]
     return [*found, *itertools.chain.from_iterable(many)]
+
+
+def _has_short_blocks(procs: int, message_bytes: int) -> bool:
+    return message_bytes < procs * _LEAST_BLOCK_BYTES
+
+
+def _is_played(case: Case) -> bool:
+    """Whether the engine plays a case: not long rings of short blocks."""
+    long = case.algorithm in _RINGS and case.procs**2 > _MOST_BLOCKS
+    return not (long and _has_short_blocks(case.procs, case.message_bytes))
 
 
 def _label(case: Case) -> str:
@@ -165,7 +177,12 @@ def simulate_whole(
         **{name: partial(_decided, collective, baseline) for name, baseline in DECISIONS.items()},
     }
     wanted = {
-        source: {size: cases(collective, at, [machine.procs], [size], machine.per_node) for size in sizes}
+        source: {
+            size: [
+                case for case in cases(collective, at, [machine.procs], [size], machine.per_node) if _is_played(case)
+            ]
+            for size in sizes
+        }
         for source, at in sources.items()
     }
     every = list(dict.fromkeys(case for by_size in wanted.values() for found in by_size.values() for case in found))

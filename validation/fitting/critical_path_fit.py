@@ -135,6 +135,8 @@ def plan_cases(plan: PathPlan) -> list[Case]:
         usual = SIZES[collective]
         sizes = [size for size in plan.message_bytes if size <= usual[-1]] if usual[-1] else [0]
         for entry in catalogue.algorithms(collective):
+            if entry.real_mpi_only:
+                continue
             for procs in dict.fromkeys(_runnable(entry, count) for count in plan.procs):
                 found += [
                     Case(collective, entry.name, procs, size, segment, 0, plan.processes_per_node)

@@ -90,7 +90,7 @@ typedef struct {
     uint64_t changes;           /* which could end the wait of a process */
     arrivals *arrivals;         /* of messages, NULL before a sequence of tasks begins */
     fiber **fiber_of;           /* of each process, while there are arrivals; NULL for that without one */
-    size_t awaiting_messages;   /* fibers */
+    size_t idle;                /* fibers that await messages or are done */
     int has_failed;             /* in a fiber */
     process *processes, *spare; /* all that were made, and those whose words can be used again */
     jmp_buf give_up;
@@ -285,7 +285,10 @@ static void record_process(recording *to, int rank);
 
 /* --- Processes that wait for others ------------------------------------------------------------------------------- */
 
-static void run_fiber(void) { record_process(current, current->running->rank); }
+static void run_fiber(void) {
+    record_process(current, current->running->rank);
+    current->idle++;
+}
 
 /* Gives a stack to each process that has not begun. */
 static void make_fibers(recording *to) {
@@ -327,7 +330,7 @@ static void resume(recording *to, fiber *resumed) {
  * anything. */
 static int resume_fibers(recording *to) {
     uint64_t changes = to->changes;
-    for (size_t i = 0; to->awaiting_messages < to->fiber_count && i < to->fiber_count; i++) {
+    for (size_t i = 0; to->idle < to->fiber_count && i < to->fiber_count; i++) {
         if (to->progress_of[to->fibers[i].rank] != RECORDED && !to->fibers[i].awaits_messages) {
             resume(to, &to->fibers[i]);
         }
@@ -352,7 +355,8 @@ static void wait_for_others(recording *to) {
         swapcontext(&to->running->context, &to->resumes);
         to->now = now;
     } else if (!resume_fibers(to) && !resume_next(to)) {
-        fail(to, "process %d waits for ever for other processes", to->now->rank);
+        fail(to, "process %d waits for ever for processes that do not split a communicator with it or send it nothing",
+             to->now->rank);
     }
 }
 
@@ -361,12 +365,12 @@ static void wait_for_messages(recording *to) {
     fiber *running = to->running;
     if (running != NULL) {
         running->awaits_messages = 1;
-        to->awaiting_messages++;
+        to->idle++;
     }
     wait_for_others(to);
     if (running != NULL) {
         running->awaits_messages = 0;
-        to->awaiting_messages--;
+        to->idle--;
     }
 }
 
@@ -374,7 +378,10 @@ static void finish_fibers(recording *to) {
     for (size_t i = 0; i < to->fiber_count; i++) {
         while (to->progress_of[to->fibers[i].rank] != RECORDED) {
             if (!resume_fibers(to) && !resume_next(to)) {
-                fail(to, "process %d waits for ever for other processes", to->fibers[i].rank);
+                fail(to,
+                     "process %d waits for ever for processes that do not split a communicator with it or send it "
+                     "nothing",
+                     to->fibers[i].rank);
             }
         }
     }

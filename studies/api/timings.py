@@ -56,9 +56,9 @@ def simulate(
     `sizes`, message sizes in bytes, by default 12 by doubling (for what a collective's size counts see
     `collwise algorithms`); `algorithms`, by default all that can be chosen; `segments`, segment sizes in bytes, 0 for
     unsegmented; `counts`, numbers of 'chains', a 'radix', 'max_requests' or 'leaders' for algorithms that take one;
-    `between_segment`, the bytes of the parts in which algorithms of tasks send a segment between nodes, 0 for whole
-    segments; `thresholds`, for the lmo algorithms; `root`, the root's rank; `ppn`, processes per node, by default the platform's; `context`,
-    see `session`.
+    `between_segment`, the bytes of the parts in which algorithms from tasks send a segment between nodes, 0 for whole
+    segments; `thresholds`, for the lmo algorithms; `root`, the root's rank; `ppn`, processes per node, by default the
+    platform's; `context`, see `session`.
 
     Returns a DataFrame with one row per case: its columns are the case's, `seconds` (nan where it failed) and `error`.
     Its `attrs` say what simulated (`maker`), how many rows were in the store before (`reused`) and how many simulator
@@ -164,9 +164,7 @@ def choices(
     if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) != ("all",):
         raise UsageError("--algorithms: names belong to one collective; several were asked for")
     found = {
-        one: candidates(
-            one, arguments.sizes(segments), arguments.algorithms(one, algorithms), counts, between_segment
-        )
+        one: candidates(one, arguments.sizes(segments), arguments.algorithms(one, algorithms), counts, between_segment)
         for one in collectives
     }
     entries = [Catalogue.load().algorithm(one, each.algorithm) for one, among in found.items() for each in among]

@@ -44,7 +44,7 @@ def simulate(
             leaders=option("The leaders on each node of multi_leader algorithms. Default: 2.", click.IntRange(1)),
         ),
         between_segment=option(
-            "The parts in which algorithms of tasks send a segment between nodes, for example 64KiB; 0: whole segments.",
+            "The parts in which algorithms from tasks send a segment between nodes: 64KiB. 0: whole segments.",
             SIZE,
             0,
         ),

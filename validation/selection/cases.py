@@ -30,7 +30,8 @@ def candidates(
     """The choices that compete: every algorithm at the first segment size, then those that cut messages at each other.
 
     `algorithms` are by default all that can be chosen; `counts` are numbers of chains, radices and the like, by name of
-    the parameter; in parts of `between_segment_bytes` (0: whole) algorithms of tasks send segments between nodes. Raises UsageError for names that the catalogue does not have.
+    the parameter; in parts of `between_segment_bytes` (0: whole) algorithms from tasks send segments between nodes.
+    Raises UsageError for names that the catalogue does not have.
     """
     catalogue = Catalogue.load()
     names = algorithms or catalogue.collective(collective).selectable

@@ -51,7 +51,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def parameters(store: Store) -> ModelParameters:
-    return fit(PLATFORM, PLAN, SimulationContext(store, jobs=1), PAPERS)
+    return fit(PLATFORM, PLAN, SimulationContext(store, jobs=1))
 
 
 def comparison(parameters: ModelParameters, store: Store, collective: str, model: str = BY_PARTS) -> ComparisonResult:
@@ -164,7 +164,7 @@ def test_tables_choose_what_the_rows_say(parameters: ModelParameters, store: Sto
 
 
 def test_choosing_the_segment_too_costs_little(store: Store) -> None:
-    parameters = fit(PLATFORM, WIDE_PLAN, SimulationContext(store, jobs=1), PAPERS)
+    parameters = fit(PLATFORM, WIDE_PLAN, SimulationContext(store, jobs=1))
     procs, sizes = GRIDS["bcast"]
     plan = CaseGrid("bcast", procs, sizes, 1, (8192, *WIDE_PLAN.more_segments))
     result = compare(
@@ -189,7 +189,7 @@ def test_a_second_fit_simulates_nothing(
 
     monkeypatch.setattr(SmpiRunner, "make", never)
     monkeypatch.setattr(ExperimentRunner, "make", never)
-    assert fit(PLATFORM, PLAN, SimulationContext(store, jobs=1), PAPERS) == parameters
+    assert fit(PLATFORM, PLAN, SimulationContext(store, jobs=1)) == parameters
 
 
 def test_a_saved_fit_chooses_the_same(parameters: ModelParameters, tmp_path: Path) -> None:

@@ -381,21 +381,20 @@ here.text(
 
 # %%
 APPLICATIONS = {"asp": ("openmpi", {"iterations": 2}), "training": ("ompi", {"steps": 1})}
-few = paper.FEW_NODES[machine]
-processes = few.procs
+processes, per_node = 16, 4
 with here.context() as simulation:
     applications = pd.concat(
         [
             collwise.application(
                 name, machine.name, processes, f"{default},flat,hierarchical", settings=settings,
-                ppn=few.per_node,
+                ppn=per_node,
                 context=replace(simulation, engine=SCHEDULE),
             )
             for name, (default, settings) in APPLICATIONS.items()
         ]
     )  # fmt: skip
 here.table(
-    f"Table III and figure 15 on {processes} processes of {machine.title}",
+    f"Table III and figure 15 on {processes} processes of {machine.title}, {per_node} on each node",
     pd.DataFrame({
         "application": applications.application,
         "collectives": applications.collectives,

@@ -50,7 +50,8 @@ SECTIONS = {
         ),
         "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
         "hierarchy": Command(
-            "Tunes hierarchical collectives by their tasks.", needs="build smpi --library=mpich:mpich --testbed:testbed"
+            "Tunes hierarchical collectives by their tasks.",
+            needs="build smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "report": Command("Writes an HTML report and rules for one platform.", needs="build smpi", where="comparison"),
         "run": Command(

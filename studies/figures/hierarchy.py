@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from collwise.common.units import format_size
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
@@ -33,6 +34,7 @@ def task_trend(studies: Sequence[TaskStudy], leader: int, title: str) -> Figure:
         numbers = np.arange(full.start, full.stop)
         axis.plot(numbers, seconds, MARKERS[number % len(MARKERS)] + "-", color=colour, label=label(study.point.choice))
         axis.axhline(study.stable_seconds[leader] * 1e6, color=colour, linewidth=0.8, linestyle=":")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_xlabel(f"i of {_full_task(studies[0])}(i)")
     axis.set_ylabel(f"time on leader {leader} (us)")
     axis.set_ylim(bottom=0)

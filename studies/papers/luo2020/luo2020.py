@@ -262,8 +262,8 @@ for number, found in wholes.items():
 #
 # SMPI's own collectives can choose their algorithms as Open MPI, MPICH, MVAPICH2 and Intel MPI do. Most of these
 # selectors look for the leaders of all nodes when a communicator is first used, which takes SMPI minutes from 400
-# processes on. So they are timed on four nodes, with 16 processes on each. In SMPI's own allreduces the reduction itself
-# takes no time; ours are charged 0.15 ns for each byte.
+# processes on. So they are timed on four nodes, with 16 processes on each. In SMPI's own allreduces the reduction
+# itself takes no time; ours are charged 0.15 ns for each byte.
 
 # %%
 few_sizes = [size for size in sizes if size <= 8 * published.MIB]
@@ -346,8 +346,8 @@ here.text(
     "flat algorithm is the best then, and no slower. The paper does not say how ranks were placed."
 )
 here.text(
-    "**Allreduce.** As in the paper, hierarchical allreduces lose against the best others for small messages, where they "
-    "reduce and then broadcast, and gain with the size: on Stampede2 over the best flat ones "
+    "**Allreduce.** As in the paper, hierarchical allreduces lose against the best others for small messages, where "
+    "they reduce and then broadcast, and gain with the size: on Stampede2 over the best flat ones "
     f"{over_flat[14]['small']['least']:.2f} to {over_flat[14]['small']['greatest']:.2f} times for small messages and "
     f"{over_flat[14]['large']['least']:.2f} to {over_flat[14]['large']['greatest']:.2f} for large ones. Between 16 and "
     "128 KiB Rabenseifner's algorithm is far ahead, since all processes of a node reduce a part each."

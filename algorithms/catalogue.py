@@ -20,6 +20,7 @@ _CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
 PART_PARAMETERS = ("segment_bytes", "first_bytes", "bound_bytes")
 LIMIT_PARAMETERS = ("limit_bytes", "between_segment_bytes")
 LEAST_COUNTS = {"chains": 1, "radix": 2, "max_requests": 1, "within": 0, "leaders": 1}
+MOST_COUNTS = {"within": 2}
 COUNT_PARAMETERS = tuple(LEAST_COUNTS)
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
@@ -121,8 +122,8 @@ class Collective:
 
     @property
     def by_node(self) -> tuple[str, ...]:
-        """Names of the algorithms that treat the processes of one node differently from others."""
-        return tuple(name for name, algorithm in self.algorithms.items() if algorithm.by_node)
+        """Names of the algorithms that treat the processes of one node differently and can be simulated."""
+        return tuple(name for name, one in self.algorithms.items() if one.by_node and not one.real_mpi_only)
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,8 @@ typedef struct {
     int default_count;
     const char *limit_parameter; /* the name of its second size, NULL if it has none */
     unsigned needs;
-    int by_node; /* whether it treats processes of one node differently from others */
+    int by_node;       /* whether it treats processes of one node differently from others */
+    int real_mpi_only; /* whether it cannot be simulated */
     union {
         collwise_bcast_function *bcast;
         collwise_gather_function *gather;

@@ -34,12 +34,12 @@ def registry_source(catalogue: dict) -> str:
         for algorithm in description["algorithm"]:
             function = algorithm["function"]
             declarations.append(f"extern collwise_{collective}_function {function};")
-            by_node = ", .by_node = 1" if algorithm.get("by_node", False) else ""
+            flags = "".join(f", .{name} = 1" for name in ("by_node", "real_mpi_only") if algorithm.get(name, False))
             needs = " | ".join(NEEDS[word] for word in algorithm["requires"]) or "0"
             entries.append(
                 f"    {{.kind = COLLWISE_{collective.upper()}, "
                 f'.collective = "{collective}", .name = "{algorithm["name"]}", '
-                f"{parameters(algorithm)}.needs = {needs}{by_node}, "
+                f"{parameters(algorithm)}.needs = {needs}{flags}, "
                 f".{collective} = {function}}},"
             )
     return "\n".join(

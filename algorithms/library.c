@@ -1,59 +1,48 @@
 /* MPI's own non-blocking collectives as rounds. The collectives that libcollwise replaces are blocking ones. */
 #include "tasks.h"
 
-/* SMPI waits for such a request only by itself: with others in a list, it is taken to have completed. */
-static MPI_Request *start(collwise_requests *requests) { return collwise_next_request(requests); }
-
-static void finish(collwise_requests *requests) {
+/* SMPI takes such requests to have completed where they are waited for together with others. */
 #ifdef SMPI_SHARED_MALLOC
-    MPI_Wait(&requests->list[--requests->count], MPI_STATUS_IGNORE);
+int collwise_has_library(void) { return 0; }
 #else
-    (void)requests;
+int collwise_has_library(void) { return 1; }
 #endif
-}
 
 static void start_bcast(collwise_requests *requests, const collwise_action *the) {
-    MPI_Ibcast(the->data, (int)the->size, MPI_BYTE, the->peer, requests->comm, start(requests));
-    finish(requests);
+    MPI_Ibcast(the->data, (int)the->size, MPI_BYTE, the->peer, requests->comm, collwise_next_request(requests));
 }
 
 static void start_reduce(collwise_requests *requests, const collwise_action *the) {
     int at_root = collwise_rank_in(requests->comm) == the->peer;
     MPI_Ireduce(at_root ? MPI_IN_PLACE : the->data, at_root ? the->data : NULL, (int)the->size, the->op->type,
-                the->op->op, the->peer, requests->comm, start(requests));
-    finish(requests);
+                the->op->op, the->peer, requests->comm, collwise_next_request(requests));
 }
 
 static void start_gather(collwise_requests *requests, const collwise_action *the) {
     int rank = collwise_rank_in(requests->comm), at_root = rank == the->peer;
     MPI_Igatherv(at_root ? MPI_IN_PLACE : the->data, the->counts[rank], MPI_BYTE, the->data, the->counts,
-                 the->displacements, MPI_BYTE, the->peer, requests->comm, start(requests));
-    finish(requests);
+                 the->displacements, MPI_BYTE, the->peer, requests->comm, collwise_next_request(requests));
 }
 
 static void start_scatter(collwise_requests *requests, const collwise_action *the) {
     int rank = collwise_rank_in(requests->comm), at_root = rank == the->peer;
     MPI_Iscatterv(the->data, the->counts, the->displacements, MPI_BYTE, at_root ? MPI_IN_PLACE : the->data,
-                  the->counts[rank], MPI_BYTE, the->peer, requests->comm, start(requests));
-    finish(requests);
+                  the->counts[rank], MPI_BYTE, the->peer, requests->comm, collwise_next_request(requests));
 }
 
 static void start_allgather(collwise_requests *requests, const collwise_action *the) {
     MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, the->data, the->counts, the->displacements, MPI_BYTE, requests->comm,
-                    start(requests));
-    finish(requests);
+                    collwise_next_request(requests));
 }
 
 static void start_alltoall(collwise_requests *requests, const collwise_action *the) {
     MPI_Ialltoallv(the->from, the->counts, the->displacements, MPI_BYTE, the->data, the->counts, the->displacements,
-                   MPI_BYTE, requests->comm, start(requests));
-    finish(requests);
+                   MPI_BYTE, requests->comm, collwise_next_request(requests));
 }
 
 static void start_barrier(collwise_requests *requests, const collwise_action *the) {
     (void)the;
-    MPI_Ibarrier(requests->comm, start(requests));
-    finish(requests);
+    MPI_Ibarrier(requests->comm, collwise_next_request(requests));
 }
 
 static void add(collwise_rounds *to, collwise_action action) {

@@ -5,6 +5,12 @@
 
 /* --- Down and up trees -------------------------------------------------------------------------------------------- */
 
+/* The children in the order of sends: those with the deepest subtrees first. */
+static int receiver(const collwise_tree *tree, int index) {
+    int deepest_last = tree->topology == COLLWISE_IN_ORDER_BINOMIAL;
+    return collwise_tree_child(tree, deepest_last ? tree->child_count - 1 - index : index);
+}
+
 void collwise_add_bcast(collwise_rounds *to, const collwise_tree *tree, char *data, collwise_segment first) {
     int is_root = tree->parent < 0;
     collwise_segment in = first, out = first;
@@ -15,7 +21,7 @@ void collwise_add_bcast(collwise_rounds *to, const collwise_tree *tree, char *da
         collwise_next_segment(&in);
         if (round > 0) {
             for (int child = 0; child < tree->child_count; child++) {
-                collwise_add_send(to, data + out.first, out.count, collwise_tree_child(tree, child));
+                collwise_add_send(to, data + out.first, out.count, receiver(tree, child));
             }
             collwise_next_segment(&out);
         }
@@ -127,7 +133,7 @@ void collwise_add_signals_down(collwise_rounds *to, const collwise_tree *tree) {
         collwise_add_round(to);
     }
     for (int child = 0; child < tree->child_count; child++) {
-        collwise_add_send(to, tokens(to), COLLWISE_TOKEN_BYTES, collwise_tree_child(tree, child));
+        collwise_add_send(to, tokens(to), COLLWISE_TOKEN_BYTES, receiver(tree, child));
     }
 }
 

@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-collwise_rounds collwise_rounds_make(int hops, MPI_Comm comm) {
-    return (collwise_rounds){.hops = hops, .requests = collwise_requests_make(4, comm)};
+collwise_rounds collwise_rounds_make(MPI_Comm comm) {
+    return (collwise_rounds){.requests = collwise_requests_make(4, comm)};
 }
 
 void collwise_rounds_free(collwise_rounds *of) {
@@ -14,10 +14,7 @@ void collwise_rounds_free(collwise_rounds *of) {
     collwise_scratch_free(of->scratch);
 }
 
-void collwise_rounds_clear(collwise_rounds *of) {
-    of->count = of->next = 0;
-    of->round = 0;
-}
+void collwise_rounds_clear(collwise_rounds *of) { of->count = of->next = 0; }
 
 char *collwise_rounds_scratch(collwise_rounds *of, size_t bytes) {
     if (of->scratch == NULL || of->scratch_bytes < bytes) {
@@ -113,7 +110,6 @@ static void go_on(collwise_rounds *of) {
             start_action(of, action);
         } while (action->kind != COLLWISE_NEXT_ROUND && of->next < of->count);
         of->open = of->requests.count;
-        of->round++;
     }
 }
 
@@ -123,30 +119,23 @@ void collwise_rounds_start(collwise_rounds *of) { go_on(of); }
 typedef struct {
     MPI_Request *list;
     int count, room;
-    collwise_rounds **order;
+    collwise_rounds **operations;
 } joined_requests;
 
-/* The operations that are not over, those first whose messages are expected first. A recorded process, for which no
- * time passes, takes them in this order. */
-static int put_in_order(collwise_rounds **order, collwise_rounds *const *list, int count) {
-    int found = 0;
+static int not_over(collwise_rounds **found, collwise_rounds *const *list, int count) {
+    int left = 0;
     for (int i = 0; i < count; i++) {
-        if (is_over(list[i])) {
-            continue;
+        if (!is_over(list[i])) {
+            found[left++] = list[i];
         }
-        int at = found++;
-        for (; at > 0 && order[at - 1]->hops + order[at - 1]->round > list[i]->hops + list[i]->round; at--) {
-            order[at] = order[at - 1];
-        }
-        order[at] = list[i];
     }
-    return found;
+    return left;
 }
 
 static void join(joined_requests *all, int operations, MPI_Comm comm) {
     int count = 0;
     for (int i = 0; i < operations; i++) {
-        count += all->order[i]->requests.count;
+        count += all->operations[i]->requests.count;
     }
     if (count > all->room) {
         free(all->list);
@@ -155,8 +144,8 @@ static void join(joined_requests *all, int operations, MPI_Comm comm) {
     }
     all->count = 0;
     for (int i = 0; i < operations; i++) {
-        for (int j = 0; j < all->order[i]->requests.count; j++) {
-            all->list[all->count++] = all->order[i]->requests.list[j];
+        for (int j = 0; j < all->operations[i]->requests.count; j++) {
+            all->list[all->count++] = all->operations[i]->requests.list[j];
         }
     }
 }
@@ -164,10 +153,10 @@ static void join(joined_requests *all, int operations, MPI_Comm comm) {
 /* A request of the joined list is complete. */
 static void take(const joined_requests *all, int index) {
     int i = 0;
-    for (; index >= all->order[i]->requests.count; i++) {
-        index -= all->order[i]->requests.count;
+    for (; index >= all->operations[i]->requests.count; i++) {
+        index -= all->operations[i]->requests.count;
     }
-    collwise_rounds *of = all->order[i];
+    collwise_rounds *of = all->operations[i];
     of->requests.list[index] = MPI_REQUEST_NULL;
     of->open--;
     go_on(of);
@@ -190,16 +179,9 @@ static int polls(collwise_rounds *const *list, int count) {
 /* Completes one request: any that is complete, or, if `waits` is set, the first one to be so. Returns the number of
  * operations that are not over. */
 static int complete_one(joined_requests *all, collwise_rounds *const *list, int count, int waits) {
-    int operations = put_in_order(all->order, list, count), index = MPI_UNDEFINED, found = 0;
+    int operations = not_over(all->operations, list, count), index = MPI_UNDEFINED, found = 0;
     if (operations == 0) {
         return 0;
-    }
-    if (operations == 1 && waits) {
-        collwise_rounds *last = all->order[0];
-        MPI_Waitall(last->requests.count, last->requests.list, MPI_STATUSES_IGNORE);
-        last->open = 0;
-        go_on(last);
-        return !is_over(last);
     }
     join(all, operations, list[0]->requests.comm);
     if (waits) {
@@ -214,12 +196,12 @@ static int complete_one(joined_requests *all, collwise_rounds *const *list, int 
 }
 
 static joined_requests join_nothing(int count, MPI_Comm comm) {
-    return (joined_requests){.order = collwise_allocate((size_t)count * sizeof(collwise_rounds *), comm)};
+    return (joined_requests){.operations = collwise_allocate((size_t)count * sizeof(collwise_rounds *), comm)};
 }
 
 static void free_joined(joined_requests *all) {
     free(all->list);
-    free(all->order);
+    free(all->operations);
 }
 
 int collwise_rounds_test(collwise_rounds *const *list, int count) {

@@ -111,7 +111,7 @@ static collwise_step *add_step(collwise_steps *to, const char *name, size_t lag,
 
 /* Whether MPI's own collective is to be used. Its counts and displacements are ints. */
 static int uses_library(const block_levels *of, size_t most_bytes) {
-    return of->kind == COLLWISE_BETWEEN_LIBRARY && most_bytes <= INT_MAX;
+    return of->kind == COLLWISE_BETWEEN_LIBRARY && collwise_has_library() && most_bytes <= INT_MAX;
 }
 
 /* Sets the counts, and the displacements of nodes that lie in the order of `ranks`. */

@@ -35,9 +35,10 @@ collwise_topology collwise_between_topology(collwise_between kind, int in_order)
 static two_levels two_levels_of(collwise_between kind, const collwise_operation *op, int root, MPI_Comm comm,
                                 collwise_parameters with) {
     collwise_levels levels = collwise_levels_of(root, comm);
-    int packs = op != NULL && !op->contiguous; /* MPI's own reduction takes elements as they lie in memory */
+    /* MPI's own reduction takes elements as they lie in memory. */
+    int has_library = collwise_has_library() && (op == NULL || op->contiguous);
     two_levels made = {.levels = levels,
-                       .kind = packs && kind == COLLWISE_BETWEEN_LIBRARY ? COLLWISE_BETWEEN_BINOMIAL : kind,
+                       .kind = kind == COLLWISE_BETWEEN_LIBRARY && !has_library ? COLLWISE_BETWEEN_BINOMIAL : kind,
                        .between = {.parent = -1},
                        .between_segment_bytes = with.between_segment_bytes,
                        .op = op,
@@ -52,23 +53,6 @@ static two_levels two_levels_of(collwise_between kind, const collwise_operation 
 }
 
 static int on_own_node(const two_levels *of) { return collwise_node_size(of->levels.nodes, of->levels.own_node); }
-
-/* How many edges lead from the process up to the root of a tree, and down to a leaf. */
-static int edges_up(const collwise_tree *tree) {
-    int count = 0;
-    for (collwise_tree at = *tree; at.parent >= 0; count++) {
-        at = collwise_tree_at(at.topology, at.procs, at.root, at.parent, 0);
-    }
-    return count;
-}
-
-static int edges_down(const collwise_tree *tree) {
-    int count = 0;
-    for (collwise_tree at = *tree; at.child_count > 0; count++) {
-        at = collwise_tree_at(at.topology, at.procs, at.root, collwise_tree_child(&at, 0), 0);
-    }
-    return count;
-}
 
 /* --- Steps -------------------------------------------------------------------------------------------------------- */
 
@@ -163,7 +147,6 @@ static void add_between(collwise_steps *to, const char *name, size_t lag, adder 
     if (of->levels.is_leader && of->levels.nodes->nodes > 1) {
         collwise_step *added = collwise_add_step(to, name, lag, of->levels.between);
         added->add = add;
-        added->hops = name[1] == 'b' ? edges_up(&of->between) : name[1] == 'r' ? edges_down(&of->between) : 0;
         added->context = of;
     }
 }
@@ -172,7 +155,6 @@ static void add_within(collwise_steps *to, const char *name, size_t lag, adder *
     if (on_own_node(of) > 1) {
         collwise_step *added = collwise_add_step(to, name, lag, of->levels.node);
         added->add = add;
-        added->hops = name[1] == 'b' ? edges_up(&of->within) : edges_down(&of->within);
         added->context = of;
     }
 }
@@ -299,7 +281,7 @@ static void add_barrier_ia(collwise_rounds *to, void *context, collwise_part seg
 
 void collwise_task_barrier(collwise_between between, MPI_Comm comm) {
     two_levels of = two_levels_of(between, NULL, 0, comm, (collwise_parameters){0});
-    int along_tree = goes_up_and_down(between) && between != COLLWISE_BETWEEN_LIBRARY;
+    int along_tree = goes_up_and_down(of.kind) && of.kind != COLLWISE_BETWEEN_LIBRARY;
     collwise_steps steps = {.last_lag = along_tree ? 3 : 2};
     if (along_tree) {
         add_between(&steps, "ib", 2, add_barrier_ib, &of);

@@ -74,7 +74,7 @@ void collwise_run_steps(collwise_steps *steps, collwise_segment segments, MPI_Co
     collwise_rounds **under_way = collwise_allocate((size_t)steps->count * sizeof *under_way, comm);
     for (int i = 0; i < steps->count; i++) {
         collwise_step *step = &steps->list[i];
-        step->rounds = collwise_rounds_make(step->hops, step->comm);
+        step->rounds = collwise_rounds_make(step->comm);
     }
     for (size_t task = first; task < end; task++) {
         run_task(steps, task, &segments, count, under_way, observer);

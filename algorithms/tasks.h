@@ -20,14 +20,12 @@ typedef struct {
     int open;                   /* how many of them have not completed */
     int (*poll)(void *state);   /* part of the current round: returns whether it is over; NULL: none */
     void *state;
-    int round; /* the current one */
-    int hops;  /* how many messages come one after another before those of the first round can */
     char *scratch;
     size_t scratch_bytes;
 } collwise_rounds;
 
 /* An operation without rounds, of processes of `comm`. */
-collwise_rounds collwise_rounds_make(int hops, MPI_Comm comm);
+collwise_rounds collwise_rounds_make(MPI_Comm comm);
 void collwise_rounds_free(collwise_rounds *of);
 /* Forgets the rounds, which are over. */
 void collwise_rounds_clear(collwise_rounds *of);
@@ -94,6 +92,9 @@ void collwise_add_bruck_allgather(collwise_rounds *to, char *all, const size_t *
 void collwise_add_pairwise(collwise_rounds *to, const char *send, char *receive, const size_t *offsets);
 
 /* --- MPI's own collectives as rounds (library.c) ------------------------------------------------------------------ */
+
+/* Whether MPI's own can be used; otherwise the algorithms use a binomial tree, or what is nearest to it. */
+int collwise_has_library(void);
 
 /* A round each, of MPI's non-blocking collectives. They cannot be recorded. Of the lists of counts and displacements,
  * in bytes, those at the root count, and they are kept until the operation is over. */
@@ -170,7 +171,6 @@ typedef struct {
     const char *name; /* of two letters: "ib", "sb", "ir", "sr", "ig", ... */
     size_t lag;       /* steps before this one */
     MPI_Comm comm;
-    int hops; /* of its rounds */
     /* Adds the rounds of the operation on a segment, number `index`. */
     void (*add)(collwise_rounds *to, void *context, collwise_part segment, size_t index);
     void *context;

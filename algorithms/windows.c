@@ -21,6 +21,7 @@ enum { LINE_BYTES = 64, HEADER_BYTES = COUNTERS * LINE_BYTES, CHUNK_BYTES = 32 <
 
 struct collwise_window {
     collwise_within form;
+    MPI_Comm comm;
     MPI_Win win;
     int rank, size;
     char *own, **segments;       /* of the processes; only the own one if they are not shared */
@@ -81,7 +82,8 @@ static collwise_window *make(const collwise_levels *levels, collwise_within form
 static collwise_window *make(const collwise_levels *levels, collwise_within form) {
     MPI_Comm node = levels->node;
     collwise_window *made = collwise_allocate(sizeof *made, node);
-    *made = (collwise_window){.form = form, .rank = collwise_rank_in(node), .size = collwise_size_of(node)};
+    *made =
+        (collwise_window){.form = form, .comm = node, .rank = collwise_rank_in(node), .size = collwise_size_of(node)};
     made->segments = collwise_allocate((size_t)made->size * sizeof *made->segments, node);
     made->received = collwise_allocate(CHUNK_BYTES, node);
     MPI_Aint bytes = (MPI_Aint)slot(0, 1) + SLOTS * CHUNK_BYTES;
@@ -147,6 +149,13 @@ static void next_chunk(collwise_transfer *of) {
     of->next = 0;
 }
 
+/* What the operation waits for has not happened. Others may be reading by MPI_Get, which needs MPI to run here too. */
+static int not_yet(const collwise_window *window) {
+    int found;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, window->comm, &found, MPI_STATUS_IGNORE);
+    return 0;
+}
+
 static int publish(void *state) {
     collwise_transfer *of = state;
     collwise_window *window = of->window;
@@ -154,7 +163,7 @@ static int publish(void *state) {
         uint64_t chunk = window->broadcast;
         for (; of->next < window->size; of->next++) {
             if (chunk >= SLOTS && count_of(window, of->next, READ) < chunk + 1 - SLOTS) {
-                return 0;
+                return not_yet(window);
             }
         }
         collwise_copy(window->own + slot(chunk, 0), place_in(of), chunk_left(of) * of->unit);
@@ -171,7 +180,7 @@ static int read_published(void *state) {
     for (; of->done < of->count; next_chunk(of)) {
         uint64_t chunk = window->broadcast;
         if (count_of(window, of->root, PUBLISHED) < chunk + 1) {
-            return 0;
+            return not_yet(window);
         }
         read_slot(window, place_in(of), of->root, slot(chunk, 0), chunk_left(of) * of->unit);
         set_count(window, window->rank, READ, chunk + 1);
@@ -186,7 +195,7 @@ static int contribute(void *state) {
     for (; of->done < of->count; next_chunk(of)) {
         uint64_t chunk = window->reduced;
         if (chunk >= SLOTS && count_of(window, window->rank, COMBINED) < chunk + 1 - SLOTS) {
-            return 0;
+            return not_yet(window);
         }
         collwise_copy(window->own + slot(chunk, 1), place_in(of), chunk_left(of) * of->unit);
         set_count(window, window->rank, CONTRIBUTED, chunk + 1);
@@ -216,7 +225,7 @@ static int collect(void *state) {
             if (of->next == window->rank) {
                 set_count(window, of->next, CONTRIBUTED, chunk + 1);
             } else if (count_of(window, of->next, CONTRIBUTED) < chunk + 1) {
-                return 0;
+                return not_yet(window);
             } else {
                 combine(of, of->next, slot(chunk, 1));
             }

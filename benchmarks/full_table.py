@@ -6,8 +6,9 @@ It runs `collwise select --engine schedule --by simulated` on a cluster like Dah
 process on each. The process counts are powers of two and those midway between them, 2, 3, 4, 6, 8, 12 and so on; a row
 of the table holds from its P up to the next one. At each of them every algorithm is timed at every size by doubling
 from 1 B to 8 MiB, with segments of 8 to 128 KiB, so that the table's choices are within its tolerance of the best ones
-at all of these points. A barrier has one size. The limit is 300 s of wall time on two idle cores; on a busy machine the
-processor's time says more. With --store the timings are kept, and those that are there are not made again.
+at all of these points; what cannot be such a choice is not played to its end. A barrier has one size. The limit is
+300 s of wall time on two idle cores; on a busy machine the processor's time says more. With --store the timings are
+kept, and those that are there are not made again.
 """
 
 from __future__ import annotations

@@ -46,6 +46,11 @@ def format_size(size_bytes: int) -> str:
     return f"{size_bytes} B"
 
 
+def counted(number: int, noun: str) -> str:
+    """'1 row', '2 rows'."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def format_seconds(seconds: float) -> str:
     """Seconds with three significant digits and a suitable unit: '61.2 us', '4.05 ms', '1.20 s'."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):

@@ -1,6 +1,8 @@
 """Writes the pages, tables and figures of the documentation that show results, and the README's blocks of results.
 
-    .venv/bin/python docs/regenerate.py [algorithms] [crosscheck] [evaluation] [validation] [results] [luo2020]
+    .venv/bin/python docs/regenerate.py [PAGE...]
+
+Pages: algorithms, crosscheck, models, evaluation, validation, results, luo2020, whatif, applications.
 
 Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
 simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
@@ -19,21 +21,25 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from collwise import application, session
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.studies.cli.algorithms import ids_text, parameters_text, reservation_text
+from collwise.studies.cli.application import cells as application_cells
 from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.cli.demo import BY_ENGINE, BY_MODEL, CLUSTERS, SHOWN
+from collwise.studies.figures.applications import application_figure
 from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
+from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.studies.reports.markdown import markdown_table
 from collwise.studies.reports.validation_report import OWN
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
@@ -42,6 +48,7 @@ from collwise.validation.correctness.crosscheck_openmpi import compare_with_open
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
 from collwise.validation.fitting.path_against_formulas import REASONS, algorithms_with_both, counted
+from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, tune, tune_by_engine
@@ -65,6 +72,8 @@ def main() -> int:
         "validation": write_validation,
         "results": write_results,
         "luo2020": lambda: write_study("luo2020"),
+        "whatif": write_whatif,
+        "applications": write_applications,
     }
     if unknown := [name for name in sys.argv[1:] if name not in pages]:
         print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}", file=sys.stderr)
@@ -101,7 +110,7 @@ def write_results() -> None:
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         context = SimulationContext(store)
         for name, procs in CLUSTERS.items():
-            tuning = tune(load(name), BY_MODEL, procs, context, sizes=PAPER_SIZES)
+            tuning = tune(load(name), BY_MODEL, procs, context, BASELINES["openmpi-4.1"], sizes=PAPER_SIZES)
             tunings.append(tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context))
     for tuning in tunings:
         draw_figures(tuning)
@@ -123,11 +132,77 @@ def study_page(name: str, page: str) -> str:
     return NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{name}-\1)", page)
 
 
+def write_whatif() -> None:
+    page = DOCS / "whatif.md"
+    write(page, replaced(page.read_text(encoding="utf-8"), "whatif", whatif_block()))
+
+
+def whatif_block() -> str:
+    """The answer to the page's question and its figures, which the command draws."""
+    procs = "8,16,24,31,32,40,48,56,62,64,72,80,93,96,104,112,124"
+    swept = ["--collective", "allreduce", "--procs", procs, "--sizes", "1MiB", "--sweep", "bandwidth=x0.0625:x8"]
+    with tempfile.TemporaryDirectory() as folder:
+        drawn = Path(folder, "figures")
+        options = ["--store", str(Path(folder, "timings.sqlite")), "--figures", str(drawn), "--json"]
+        found = printed_by(["whatif", "--platform", "gros", *swept, *options])
+        for picture in sorted(drawn.iterdir()):
+            name = picture.name.replace("gros-allreduce-bandwidth", "whatif").replace("1048576", "map")
+            shutil.copy(picture, DOCS / "figures" / name)
+    points = {point["procs"]: point["choice"] for point in found["points"]}
+    crossing = {row["procs"]: row for row in found["crossovers"]}
+    always = [str(count) for count in points if count not in crossing]
+    [winner] = {row["above"] for row in crossing.values()}
+    rows = [(count, row["below"], row["above"], f"x{row['factor']:.3g}") for count, row in crossing.items()]
+    return (
+        f"\nWith {', '.join(always)} processes {winner} is the best choice at any bandwidth from 1/16 to 8 times "
+        f"{found['unit']}, that of Gros. With other process counts:\n\n"
+        + markdown_table(["P", "best below", "best from there on", "bandwidth"], rows)
+        + "\n![the best choice over bandwidth and process count](figures/whatif-map.png)\n\n"
+        "Times relative to the best choice, and what the critical path of the best one consists of, for the process "
+        "count whose cross-over point is nearest to Gros's own bandwidth:\n\n"
+        "![times relative to the best choice, and its limits, over the bandwidth](figures/whatif.png)\n"
+    )
+
+
+# An application, P, its settings, the choices of collectives, and the segment sizes of tuned ones.
+APPLICATIONS = (
+    ("asp", 192, "rows=192,iterations=24", "ompi,openmpi-4.1,mvapich2,impi,flat,hierarchical", "64KiB:1MiB:x2"),
+    ("asp", 192, "iterations=24", "ompi,hierarchical", "64KiB:1MiB:x2"),
+    ("matmul", 192, "size=4096", "ompi,openmpi-4.1,mvapich2,impi,flat,hierarchical", "64KiB:1MiB:x2"),
+    ("training", 48, "steps=1,batch=1", "ompi,openmpi-4.1,flat,hierarchical", "1MiB,4MiB"),
+    ("training", 48, "steps=1,batch=1,fusion-bytes=0", "ompi,flat,hierarchical", "1MiB,4MiB"),
+)
+
+
+def write_applications() -> None:
+    """Writes the tables of applications into their page. Executions that the usual store has are not repeated."""
+    parts = []
+    with session() as context:
+        for row in APPLICATIONS:
+            name, procs, settings, collectives, segments = row
+            words = f"application {name} --platform stampede2 --ppn 12 --procs {procs} --set {settings}"
+            words += f" --segments {segments} --collectives {collectives}"
+            chosen = {key: int(value) for key, value in (part.split("=") for part in settings.split(","))}
+            times = application(
+                name, "stampede2", procs, collectives, settings=chosen, ppn=12, segments=segments,
+                context=replace(context, engine=SCHEDULE),
+            )  # fmt: skip
+            columns = ["collectives", "time", "in collectives", "share, mean", "share, most", "speed-up", "algorithms"]
+            rows = [application_cells(one)[1:] for one in times.itertuples()]
+            parts.append(f"\n`collwise {words}`\n\n{markdown_table(columns, rows)}")
+            if row == APPLICATIONS[0]:
+                title = f"{name} on Stampede2, P = {procs}, simulated"
+                save(application_figure(times, title), DOCS / "figures" / "application.png")
+    page = DOCS / "applications.md"
+    write(page, replaced(page.read_text(encoding="utf-8"), "applications", "".join(parts)))
+
+
 def evaluation_page() -> str:
     """The page of the models' scores, from the output of the commands with an empty store."""
     with tempfile.TemporaryDirectory() as folder:
         store = ["--store", str(Path(folder, "timings.sqlite")), "--json"]
-        scores = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
+        evaluated = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
+        scores = [score for score in evaluated if not score["library"]]
         recovered = printed_by(["recover", *store])
     parts = [
         NOTE,
@@ -338,7 +413,7 @@ def draw_figures(tuning: Tuning) -> None:
     for collective, result in tuning.comparisons.items():
         title = f"{collective} on {tuning.platform.title}, simulated"
         stem = f"{tuning.platform.name}-{collective}"
-        save(picks_by_size(result.rows, title), DOCS / "figures" / f"{stem}.png")
+        save(picks_by_size(result, title), DOCS / "figures" / f"{stem}.png")
     procs = SHOWN[tuning.platform.name]
     for collective in BY_ENGINE:
         title = f"{collective} on {tuning.platform.title}, P = {procs}"
@@ -352,13 +427,13 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         NOTE,
         f"# Results\n\nSimulated by {engine}, models fitted in simulation. A choice is an algorithm and, for "
         "broadcast, a segment size of 8 KiB to 128 KiB. The number in brackets is its slowdown against the best choice "
-        "in percent. Open MPI 3.1 decides without tuning and with its own segment sizes. `./collwise demo` prints the "
+        "in percent. Open MPI 4.1 decides without tuning ([defaults.md](defaults.md)). `./collwise demo` prints the "
         "same tables.\n",
     ]
     for tuning in tunings:
         for collective, result in tuning.comparisons.items():
             parts.append(f"\n## {collective} on {tuning.platform.title}\n\n")
-            parts.append(markdown_table(table_columns(result.rows), [table_row(row) for row in result.rows]))
+            parts.append(markdown_table(table_columns(result), [table_row(row) for row in result.rows]))
             parts.append(f"\n{summary_line(result)}.\n\n{agreement_line(tuning.by_engine[collective])}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each pick over message size]({picture})\n")
@@ -371,8 +446,8 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         for collective in BY_ENGINE:
             choices = tuning.by_engine[collective]
             parts.append(f"\n### {collective} on {tuning.platform.title}\n\n")
-            parts.append(markdown_table(ENGINE_COLUMNS, engine_rows(choices)))
-            parts.append(f"\n{agreement_line(choices)}.\n")
+            parts.append(markdown_table(engine_columns(choices), engine_rows(choices)))
+            parts.append(f"\n{library_line(choices)}.\n\n{agreement_line(choices)}.\n")
             picture = f"figures/{tuning.platform.name}-{collective}.png"
             parts.append(f"\n![time of each algorithm over message size]({picture})\n")
     parts.append("\n## How well the calibration meets the published figures\n\n")
@@ -401,14 +476,16 @@ def readme_block(tunings: Sequence[Tuning]) -> str:
         parts.append(
             f"\nBroadcast on {tuning.platform.title}, P = {procs}, simulated by {tuning.parameters.made_by}:\n\n"
         )
-        parts.append(markdown_table(table_columns(result.rows)[1:], rows))
+        parts.append(markdown_table(table_columns(result)[1:], rows))
         counts = sorted({row.procs for row in result.rows})
         for collective, compared in tuning.comparisons.items():
             parts.append(f"\n{collective}, P = {', '.join(map(str, counts))}: {summary_line(compared)}.\n")
         for collective in BY_ENGINE:
             choices = tuning.by_engine[collective]
             picks = dict.fromkeys(row[2].partition(",")[0] for row in engine_rows(choices) if row[0] == str(procs))
-            parts.append(f"\n{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}.\n")
+            chosen = f"{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}."
+            counts = ", ".join(dict.fromkeys(row[0] for row in engine_rows(choices)))
+            parts.append(f"\n{chosen} P = {counts}: {library_line(choices)}.\n")
     return "".join(parts)
 
 

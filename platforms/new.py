@@ -18,6 +18,9 @@ from collwise.platforms.writer import write_description
 _GIVEN = "the figures given to: collwise platforms new"
 
 
+_MOST_CPUS, _MOST_CORES = 64, 4096
+
+
 @dataclass(frozen=True)
 class Node:
     """The contents of a node: CPUs (sockets), cores, memory domains, and the path between its processes.
@@ -51,6 +54,7 @@ def new_platform(
     latencies and calibration are those of the interconnect unless they are given. `figures` are the keys of the
     topology in a description. Raises UsageError for what is missing, does not belong to the topology, or does not fit.
     """
+    _check_node(node)
     picked = interconnect(interconnect_name) if interconnect_name else None
     if picked is not None:
         link_bytes_per_second = link_bytes_per_second or picked.link_bytes_per_second
@@ -84,6 +88,20 @@ def new_platform(
     )
     _check(made)
     return made
+
+
+def _check_node(node: Node) -> None:
+    """Raises UsageError, naming the option, for numbers that no node has."""
+    cores = node.cores or node.cpus
+    for option, number, most, of in (
+        ("--cpus", node.cpus, _MOST_CPUS, "CPUs (sockets) of a node"),
+        ("--cores", cores, _MOST_CORES, "cores of a node"),
+        ("--cpus", node.cpus, cores, "--cores"),
+        ("--memory-domains", node.memory_domains, cores, "--cores"),
+        ("--ppn", node.processes, node.cores or _MOST_CORES, "--cores" if node.cores else "processes of a node"),
+    ):
+        if number is not None and number > most:
+            raise UsageError(f"{option} {number} is more than the {of} (valid: 1 to {most})")
 
 
 def with_overheads(platform: Platform, interconnect_name: str) -> Platform:

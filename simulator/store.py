@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import shutil
@@ -204,10 +205,10 @@ class Store:
                     for key in keys
                 )
                 connection.execute("delete from configurations where key not in (select configuration from timings)")
-            with self._lock:
-                self._connection.execute("vacuum")
         except sqlite3.DatabaseError as problem:
             raise UsageError(self._complaint(problem)) from None
+        with self._lock, contextlib.suppress(sqlite3.DatabaseError):  # another process may use the file
+            self._connection.execute("vacuum")
         return deleted
 
     def rows(self, **wanted: Any) -> Iterator[dict[str, Any]]:

@@ -84,6 +84,13 @@ def _lacks_mount_namespaces() -> str:
     return "" if done.returncode == 0 else f"they may not be made: {' '.join(done.stderr.split())}"
 
 
+def _lacks_host_names() -> str:
+    """Why commands cannot run under host names of their own, by which a machine passes for several nodes."""
+    rights = [] if os.geteuid() == 0 else ["--map-root-user"]
+    done = subprocess.run(["unshare", *rights, "--uts", "true"], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else f"they may not be made: {' '.join(done.stderr.split())}"
+
+
 def _lacks(path: Path, what: str) -> Callable[[], str]:
     return lambda: "" if path.exists() else what
 
@@ -97,7 +104,9 @@ CAPABILITIES: Mapping[str, Capability] = {
     "smpi-built": Capability("newer SimGrid", _lacks_built_simgrid),
     "smpi-linked": Capability("linked simulation", _lacks_linked_simulation),
     "mount-namespaces": Capability("mount namespaces", _lacks_mount_namespaces),
+    "nodes": Capability("nodes by host names", _lacks_host_names),
     "ssh": _commands("ssh", "ssh"),
+    "hpcc": _commands("the HPC Challenge benchmark", "hpcc"),
     "cc": _commands("C compiler", "cc"),
     "c-headers": Capability("C headers", _lacks(Path("/usr/include/stdio.h"), "no /usr/include/stdio.h")),
     "clang-format": _commands("clang-format", "clang-format"),

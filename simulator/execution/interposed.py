@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collwise.algorithms.catalogue import LEAST_COUNTS, Catalogue
+from collwise.algorithms.catalogue import LEAST_COUNTS, MOST_COUNTS, Catalogue
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, find_installation
@@ -112,12 +112,13 @@ def _check_choice(collective: str, algorithm: str, parameters: Sequence[str]) ->
         name, _, value = parameter.partition("=")
         if name not in valid:
             raise UsageError(f"{algorithm} has no parameter '{name}'; valid: {', '.join(valid) or 'none'}")
-        _check_number(name, value, LEAST_COUNTS.get(name, 0))
+        _check_number(name, value, LEAST_COUNTS.get(name, 0), MOST_COUNTS.get(name))
 
 
-def _check_number(name: str, word: str, least: int) -> None:
-    if not (word.isascii() and word.isdigit() and int(word) >= least):
-        raise UsageError(f"{name} is '{word}'; it is a whole number from {least} on")
+def _check_number(name: str, word: str, least: int, most: int | None = None) -> None:
+    if not (word.isascii() and word.isdigit() and least <= int(word) <= (int(word) if most is None else most)):
+        until = "on" if most is None else f"to {most}"
+        raise UsageError(f"{name} is '{word}'; it is a whole number from {least} {until}")
 
 
 def find_program(name: str, mpi: Installation) -> Path:

@@ -92,7 +92,17 @@ static const char *objection(const bench_case *one, int world_procs) {
     if (algorithm != NULL && has_tasks && strncmp(algorithm->name, "tasks_", strlen("tasks_")) != 0) {
         return "the algorithm is not made of tasks";
     }
-    return algorithm == NULL ? "unknown algorithm" : collwise_procs_objection(algorithm, one->procs);
+    if (algorithm == NULL) {
+        return "unknown algorithm";
+    }
+    if (SIMULATED && algorithm->real_mpi_only) {
+        return "MPI's own non-blocking collectives cannot be simulated";
+    }
+    int has_within = algorithm->count_parameter != NULL && strcmp(algorithm->count_parameter, "within") == 0;
+    if (SIMULATED && has_within && one->count != COLLWISE_WITHIN_MESSAGES) {
+        return "shared and one-sided memory of a node cannot be simulated: 'within' has to be 0";
+    }
+    return collwise_procs_objection(algorithm, one->procs);
 }
 
 /* The collective of a case; experiments without one use a broadcast's buffer. */

@@ -2,7 +2,7 @@
  *
  *     call COLLECTIVE BYTES
  *
- * BYTES is the message size as the catalogue defines it for the collective. */
+ * BYTES is the message size as the catalogue defines it for the collective. MPI_Pcontrol encloses the call. */
 #include "workload.h"
 
 #include <stdio.h>
@@ -24,7 +24,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "out of memory\n");
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    MPI_Pcontrol(1);
     workload_call_mpi(&work);
+    MPI_Pcontrol(0);
     workload_free(&work);
     MPI_Finalize();
     return 0;

@@ -4,6 +4,8 @@
 
 #include "measuring/collwise_measuring.h"
 
+#include <stddef.h>
+
 /*     --timing root|maximum|global     --synchronisation barriers|rounds
  *     --min-repetitions N  --max-repetitions N  --confidence C  --relative-error E
  *     --late-seconds S     rounds only: a start skew above this is late

@@ -9,8 +9,8 @@
  *
  * so that no event has to wait for an event of another process; models.c plays these without a trace. Over ports,
  * ports.c computes the times. */
-#include "models.h"
 #include "play.h"
+#include "symmetry.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -243,14 +243,10 @@ static void start_by_model(play *all, int32_t index, double seconds) {
     play_message_arrived(all, index, arrival);
 }
 
-static int waits_for_receive(uint8_t protocol) {
-    return protocol == SCHEDULE_RENDEZVOUS || protocol == SCHEDULE_DEFERRED;
-}
-
 /* Starts a message as soon as its protocol allows. */
 static void start_if_possible(play *all, int32_t index) {
     message *one = &all->messages[index];
-    int waits = waits_for_receive(one->protocol);
+    int waits = play_waits_for_receive(one->protocol);
     if (!one->is_sent || (waits && !one->is_posted)) {
         return;
     }
@@ -344,7 +340,7 @@ static void post_receive(play *all, message_ends ends, uint32_t size, uint32_t s
     one->receive_slot = slot;
     one->receive_seconds = seconds;
     spans_of(all, index)->posted = all->processes[destination].after;
-    if (one->is_sent && waits_for_receive(one->protocol)) {
+    if (one->is_sent && play_waits_for_receive(one->protocol)) {
         start_if_possible(all, index);
     } else {
         finish_if_done(all, index);
@@ -511,55 +507,6 @@ void play_processes(play *all) {
     }
 }
 
-/* --- Processes that do the same ----------------------------------------------------------------------------------- */
-
-/* Whether all processes do the same as those a period before them, on nodes that are as far apart and alike. */
-static int repeats_after(const schedule *played, const schedule_network *network, int period) {
-    const int32_t *node_of = network->node_of;
-    int nodes = (int)((int64_t)network->nodes * period / played->procs);
-    for (int rank = 0; rank < played->procs; rank++) {
-        int other = rank + period < played->procs ? rank + period : rank + period - played->procs;
-        int node =
-            node_of[rank] + nodes < network->nodes ? node_of[rank] + nodes : node_of[rank] + nodes - network->nodes;
-        int is_alike = played->program_of[rank] == played->program_of[other] && node_of[other] == node &&
-                       network->class_of[node_of[rank]] == network->class_of[node];
-        if (!is_alike || (rank < period && node_of[rank] >= nodes)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* Whether the order in which equal processes are handled at one instant counts. Under point-to-point models a process
- * starts messages that wait for their receives in the order in which the engine finds that they may start; over ports
- * the first of several messages takes what is in a token bucket. */
-static int depends_on_order(const schedule *played, const schedule_network *network) {
-    if (network->out_rate != NULL) {
-        int kind = 0;
-        while (kind < network->classes && !(network->burst_bytes[kind] > 0)) {
-            kind++;
-        }
-        return kind < network->classes;
-    }
-    size_t size = 0;
-    while (size < played->size_count && !waits_for_receive(network->protocol[size])) {
-        size++;
-    }
-    return size < played->size_count;
-}
-
-/* The number of processes after which all repeats. */
-static int period_of(const schedule *played, const schedule_network *network) {
-    int is_alone = network->switches > 0 || network->buffer_bytes > 0 || depends_on_order(played, network);
-    int most = is_alone ? 0 : played->procs / 2;
-    for (int period = (int)played->program_count; period <= most; period++) {
-        if (played->procs % period == 0 && repeats_after(played, network, period)) {
-            return period;
-        }
-    }
-    return played->procs;
-}
-
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
 static void make_processes(play *all) {
@@ -644,22 +591,8 @@ static void release(play *all) {
     ports_free(all->ports);
 }
 
-/* The times of the whole from those of the processes that were played. */
-static void set_result(schedule_result *result, double *ends, const double *seconds, size_t stride, int played,
-                       int procs, int root) {
-    for (int rank = 0; rank < procs; rank++) {
-        double end = seconds[(size_t)(rank % played) * stride];
-        result->seconds = play_later(end, result->seconds);
-        if (ends != NULL) {
-            ends[rank] = end;
-        }
-    }
-    result->root_seconds = seconds[(size_t)(root % played) * stride];
-}
-
-/* Plays what waits for events, is traced or compared, or fails. */
-static schedule_result play_by_events(const schedule *played, const schedule_network *network, int root, double *ends,
-                                      double most_seconds, schedule_trace *trace, schedule_log *log) {
+schedule_result play_by_events(const schedule *played, const schedule_network *network, int root, double *ends,
+                               double most_seconds, schedule_trace *trace, schedule_log *log) {
     play *all = calloc(1, sizeof *all);
     if (all == NULL) {
         return (schedule_result){.failed = 1, .problem = "out of memory"};
@@ -671,7 +604,7 @@ static schedule_result play_by_events(const schedule *played, const schedule_net
                   .network = network,
                   .sizes = played->size_count,
                   .free_message = NONE};
-    all->procs = trace == NULL ? period_of(played, network) : played->procs;
+    all->procs = trace == NULL ? play_period(played, network) : played->procs;
     if (setjmp(all->give_up) == 0) {
         if (log != NULL && network->switches > 0) {
             play_fail(all, "links between switches are not compared");
@@ -699,60 +632,4 @@ static schedule_result play_by_events(const schedule *played, const schedule_net
     release(all);
     free(all);
     return result;
-}
-
-schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
-                              schedule_trace *trace, schedule_log *log) {
-    schedule_result result;
-    if (trace != NULL) {
-        *trace = (schedule_trace){.last = NONE};
-    }
-    if (log != NULL) {
-        *log = (schedule_log){0};
-    }
-    if (trace != NULL || log != NULL || !models_can_play(network)) {
-        return play_by_events(played, network, root, ends, INFINITY, trace, log);
-    }
-    schedule_play_many(played, &network, 1, root, ends, &result);
-    return result;
-}
-
-schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
-                                     double most_seconds) {
-    if (models_can_play(network)) {
-        return schedule_play(played, network, root, ends, NULL, NULL);
-    }
-    return play_by_events(played, network, root, ends, most_seconds, NULL, NULL);
-}
-
-void schedule_play_many(const schedule *played, const schedule_network *const *networks, size_t count, int root,
-                        double *ends, schedule_result *results) {
-    size_t procs = (size_t)played->procs;
-    for (size_t first = 0, sets; first < count; first += sets) {
-        const schedule_network *const *some = networks + first;
-        sets = models_can_play(*some) ? models_together(played, some, count - first) : 1;
-        int period = period_of(played, *some);
-        double *rows = models_can_play(*some) ? malloc((size_t)period * sets * sizeof *rows) : NULL;
-        int is_done = rows != NULL && models_play(played, some, sets, period, rows);
-        for (size_t set = 0; set < sets; set++) {
-            double *own_ends = ends == NULL ? NULL : ends + (first + set) * procs;
-            results[first + set] = (schedule_result){0};
-            if (is_done) {
-                set_result(&results[first + set], own_ends, rows + set, sets, period, played->procs, root);
-            } else {
-                results[first + set] = play_by_events(played, some[set], root, own_ends, INFINITY, NULL, NULL);
-            }
-        }
-        free(rows);
-    }
-}
-
-void schedule_trace_free(schedule_trace *trace) {
-    free(trace->spans);
-    *trace = (schedule_trace){.last = NONE};
-}
-
-void schedule_log_free(schedule_log *log) {
-    free(log->items);
-    *log = (schedule_log){0};
 }

@@ -214,8 +214,6 @@ FOR_SETS void start_and_finish(pass *of, half sent, int destination, uint32_t co
     finish(of, sent, destination, receive_slot, arrival, posted, sets);
 }
 
-static int waits(uint8_t protocol) { return protocol == SCHEDULE_RENDEZVOUS || protocol == SCHEDULE_DEFERRED; }
-
 /* The connection to a process from one that lies so far ahead of it. */
 static inline uint32_t connection_of(pass *of, int destination, uint32_t relative) {
     const runner *to = &of->runners[destination];
@@ -238,7 +236,7 @@ FOR_SETS void post_send(pass *of, half sent, int destination, uint32_t relative,
         int32_t added = add_half(of, over, sent);
         double *at = row_of(of->times, (size_t)added, sets);
         memcpy(at, clock, sets * sizeof *at);
-        if (!waits(sent.protocol)) {
+        if (!play_waits_for_receive(sent.protocol)) {
             start(of, sent.source, destination, connection, sent.size, sent.is_local, at, sets);
         }
         return;
@@ -249,7 +247,7 @@ FOR_SETS void post_send(pass *of, half sent, int destination, uint32_t relative,
         longjmp(of->give_up, 1);
     }
     const double *posted_at = row_of(of->times, (size_t)index, sets);
-    if (waits(sent.protocol)) {
+    if (play_waits_for_receive(sent.protocol)) {
         start_and_finish(of, sent, destination, connection, posted.slot, clock, posted_at, sets);
         return;
     }
@@ -274,7 +272,7 @@ FOR_SETS void post_receive(pass *of, half posted, int destination, uint32_t rela
         longjmp(of->give_up, 1);
     }
     const double *sent_at = row_of(of->times, (size_t)index, sets);
-    if (waits(sent.protocol)) {
+    if (play_waits_for_receive(sent.protocol)) {
         start_and_finish(of, sent, destination, connection, posted.slot, sent_at, clock, sets);
     } else {
         finish(of, sent, destination, posted.slot, sent_at, clock, sets);

@@ -1,4 +1,5 @@
-/* Declarations that the two parts of the engine share: processes and matching (engine.c), and ports (ports.c). */
+/* Declarations that the parts of the engine share: processes and matching (engine.c), models without a trace
+ * (models.c), ports (ports.c), and what plays a schedule by these (play.c). */
 #ifndef COLLWISE_PLAY_H
 #define COLLWISE_PLAY_H
 
@@ -116,6 +117,10 @@ typedef struct {
     schedule_result result;
 } play;
 
+/* Plays what waits for events, is traced or compared, or fails. */
+schedule_result play_by_events(const schedule *played, const schedule_network *network, int root, double *ends,
+                               double most_seconds, schedule_trace *trace, schedule_log *log);
+
 _Noreturn void play_fail(play *all, const char *format, ...);
 void *play_checked(play *all, void *memory);
 void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item_bytes);
@@ -133,6 +138,10 @@ static inline schedule_protocol play_protocol_of(schedule_kind kind, uint8_t usu
         return (schedule_protocol)usual;
     }
     return usual == SCHEDULE_EAGER ? SCHEDULE_CONFIRMED : SCHEDULE_RENDEZVOUS;
+}
+
+static inline int play_waits_for_receive(uint8_t protocol) {
+    return protocol == SCHEDULE_RENDEZVOUS || protocol == SCHEDULE_DEFERRED;
 }
 
 /* Notes a comparison of the entity with that number among those that have such comparisons. */

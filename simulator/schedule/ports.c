@@ -55,6 +55,7 @@ static double time_of(key one) {
 /* A port or link. */
 typedef struct {
     double rate;            /* bytes per second */
+    double acknowledging;   /* the same while the opposite direction has messages */
     double speed;           /* of the virtual clock: bytes per second of each message */
     double most_speed;      /* which one connection alone has */
     double virtual_seconds; /* reading of the virtual clock, in bytes, at `seconds` */
@@ -75,8 +76,12 @@ typedef struct {
     int32_t connection;
 } stage_event;
 
+/* Most ports never serve many messages at once: the first keys of all queues are allocated together. */
+enum { FIRST_KEYS = 2 };
+
 struct ports {
     stage *stages;
+    key *first_keys;
     size_t stage_count;
     key *busy; /* a heap of the stages with messages, by their next end and number; BRANCHES are below each */
     size_t busy_count;
@@ -169,6 +174,18 @@ static key pop_from_heap(stage *at) {
     return first;
 }
 
+static int has_first_keys(const ports *of, const stage *at) {
+    return of->first_keys != NULL && at->queue == of->first_keys + FIRST_KEYS * (at - of->stages);
+}
+
+static void make_queue_room(play *all, stage *at) {
+    key *first = has_first_keys(all->ports, at) ? at->queue : NULL;
+    at->queue = play_grown(all, first == NULL ? at->queue : NULL, at->end, &at->queue_room, sizeof *at->queue);
+    if (first != NULL) {
+        memcpy(at->queue, first, at->end * sizeof *first);
+    }
+}
+
 static void push(play *all, stage *at, key added) {
     if (at->first == at->end) {
         at->first = at->end = 0;
@@ -180,7 +197,9 @@ static void push(play *all, stage *at, key added) {
         memcpy(at->queue, at->queue + at->first, at->end * sizeof *at->queue);
         at->first = 0;
     }
-    at->queue = play_grown(all, at->queue, at->end, &at->queue_room, sizeof *at->queue);
+    if (at->end == at->queue_room) {
+        make_queue_room(all, at);
+    }
     at->queue[at->end++] = added;
 }
 
@@ -247,8 +266,8 @@ static void adjust(play *all, stage *at) {
         return;
     }
     int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
-    double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
-    at->speed = play_earlier(rate / (double)at->count, at->most_speed);
+    double rate = acknowledges ? at->acknowledging : at->rate;
+    at->speed = play_earlier(at->count == 1 ? rate : rate / (double)at->count, at->most_speed);
     double left = time_of(next_of(at)) - at->virtual_seconds;
     at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
 }
@@ -554,6 +573,7 @@ ports *ports_make(play *all) {
     ports *to = all->ports;
     to->stage_count = (size_t)link_stage(all, network->switches > 0 ? network->links : 0);
     to->stages = play_checked(all, calloc(to->stage_count + 1, sizeof *to->stages));
+    to->first_keys = play_checked(all, malloc((to->stage_count + 1) * FIRST_KEYS * sizeof *to->first_keys));
     to->busy = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy));
     to->place_of = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->place_of));
     if (all->log != NULL) {
@@ -579,6 +599,12 @@ ports *ports_make(play *all) {
         at->rate = network->link_rate[link];
         at->opposite = link_stage(all, link ^ 1);
     }
+    for (size_t i = 0; i < to->stage_count; i++) {
+        stage *at = &to->stages[i];
+        at->acknowledging = at->rate / (1 + network->acknowledgement_share);
+        at->queue = to->first_keys + FIRST_KEYS * i;
+        at->queue_room = FIRST_KEYS;
+    }
     if (network->buffer_bytes > 0) {
         to->packets = packets_make(all, to->stage_count, &to->events);
         for (size_t i = 0; i < to->stage_count; i++) {
@@ -594,10 +620,13 @@ void ports_free(ports *to) {
         return;
     }
     for (size_t i = 0; to->stages != NULL && i < to->stage_count; i++) {
-        free(to->stages[i].queue);
+        if (!has_first_keys(to, &to->stages[i])) {
+            free(to->stages[i].queue);
+        }
         free(to->stages[i].heap);
     }
     free(to->stages);
+    free(to->first_keys);
     free(to->busy);
     free(to->place_of);
     free(to->latest_events);

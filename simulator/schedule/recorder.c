@@ -6,6 +6,7 @@
  * split first resumes them by turns. Processes of algorithms that split nothing need no stacks. */
 #include "recorder.h"
 #include "../programs/task_window.h"
+#include "arrivals.h"
 #include "communicators.h"
 #include "tasks.h"
 
@@ -54,6 +55,7 @@ typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
 typedef struct {
     ucontext_t context;
     int rank;
+    int awaits_messages; /* it can go on when one arrives, not when others do anything else */
 } fiber;
 
 /* The stacks are mapped together, and take memory only where they are used. Nothing on the algorithms' stacks is large:
@@ -86,6 +88,9 @@ typedef struct {
     fiber *running;             /* NULL: the process that was recorded when the first split came */
     ucontext_t resumes;         /* it, while a fiber runs */
     uint64_t changes;           /* which could end the wait of a process */
+    arrivals *arrivals;         /* of messages, NULL before a sequence of tasks begins */
+    fiber **fiber_of;           /* of each process, while there are arrivals; NULL for that without one */
+    size_t idle;                /* fibers that await messages or are done */
     int has_failed;             /* in a fiber */
     process *processes, *spare; /* all that were made, and those whose words can be used again */
     jmp_buf give_up;
@@ -280,7 +285,10 @@ static void record_process(recording *to, int rank);
 
 /* --- Processes that wait for others ------------------------------------------------------------------------------- */
 
-static void run_fiber(void) { record_process(current, current->running->rank); }
+static void run_fiber(void) {
+    record_process(current, current->running->rank);
+    current->idle++;
+}
 
 /* Gives a stack to each process that has not begun. */
 static void make_fibers(recording *to) {
@@ -307,22 +315,37 @@ static void make_fibers(recording *to) {
     }
 }
 
-/* Lets each fiber that is not done go on until it waits. Returns whether that changed anything. */
-static int resume_fibers(recording *to) {
+static void resume(recording *to, fiber *resumed) {
     process *now = to->now;
-    uint64_t changes = to->changes;
-    for (size_t i = 0; i < to->fiber_count; i++) {
-        if (to->progress_of[to->fibers[i].rank] != RECORDED) {
-            to->running = &to->fibers[i];
-            swapcontext(&to->resumes, &to->running->context);
-            to->running = NULL;
-            if (to->has_failed) {
-                longjmp(to->give_up, 1);
-            }
-        }
+    to->running = resumed;
+    swapcontext(&to->resumes, &resumed->context);
+    to->running = NULL;
+    if (to->has_failed) {
+        longjmp(to->give_up, 1);
     }
     to->now = now;
+}
+
+/* Lets each fiber go on until it waits that is not done and does not await messages. Returns whether that changed
+ * anything. */
+static int resume_fibers(recording *to) {
+    uint64_t changes = to->changes;
+    for (size_t i = 0; to->idle < to->fiber_count && i < to->fiber_count; i++) {
+        if (to->progress_of[to->fibers[i].rank] != RECORDED && !to->fibers[i].awaits_messages) {
+            resume(to, &to->fibers[i]);
+        }
+    }
     return to->changes > changes;
+}
+
+/* Lets the process go on whose messages arrive next. Returns 0 if none are under way. */
+static int resume_next(recording *to) {
+    int rank = to->arrivals == NULL ? -1 : arrivals_next(to->arrivals);
+    fiber *found = rank < 0 ? NULL : to->fiber_of[rank];
+    if (found != NULL && found->awaits_messages) {
+        resume(to, found);
+    }
+    return rank >= 0;
 }
 
 /* The process can go on only after something has changed. */
@@ -331,19 +354,64 @@ static void wait_for_others(recording *to) {
         process *now = to->now;
         swapcontext(&to->running->context, &to->resumes);
         to->now = now;
-    } else if (!resume_fibers(to)) {
-        fail(to, "process %d waits for ever for processes that do not split a communicator with it", to->now->rank);
+    } else if (!resume_fibers(to) && !resume_next(to)) {
+        fail(to, "process %d waits for ever for processes that do not split a communicator with it or send it nothing",
+             to->now->rank);
+    }
+}
+
+/* The same where only a message can be what has changed. */
+static void wait_for_messages(recording *to) {
+    fiber *running = to->running;
+    if (running != NULL) {
+        running->awaits_messages = 1;
+        to->idle++;
+    }
+    wait_for_others(to);
+    if (running != NULL) {
+        running->awaits_messages = 0;
+        to->idle--;
     }
 }
 
 static void finish_fibers(recording *to) {
     for (size_t i = 0; i < to->fiber_count; i++) {
         while (to->progress_of[to->fibers[i].rank] != RECORDED) {
-            if (!resume_fibers(to)) {
-                fail(to, "process %d waits for ever for processes that do not split a communicator with it",
+            if (!resume_fibers(to) && !resume_next(to)) {
+                fail(to,
+                     "process %d waits for ever for processes that do not split a communicator with it or send it "
+                     "nothing",
                      to->fibers[i].rank);
             }
         }
+    }
+}
+
+/* From now on messages arrive at times of their own. */
+static void begin_arrivals(recording *to) {
+    if (to->arrivals != NULL || to->fibers == NULL) {
+        return;
+    }
+    to->fiber_of = checked(calloc((size_t)to->made->procs, sizeof *to->fiber_of));
+    for (size_t i = 0; i < to->fiber_count; i++) {
+        to->fiber_of[to->fibers[i].rank] = &to->fibers[i];
+    }
+    to->arrivals = checked(arrivals_make(to->made->procs));
+}
+
+static void post(int is_send, int source, int destination, uint64_t bytes, int64_t request) {
+    const int32_t *node_of = current->wanted->node_of;
+    if (current->arrivals == NULL) {
+        return;
+    }
+    arrivals_side side = {.source = source,
+                          .destination = destination,
+                          .is_send = is_send,
+                          .is_local = node_of != NULL && node_of[source] == node_of[destination],
+                          .bytes = bytes,
+                          .request = request};
+    if (!arrivals_post(current->arrivals, &side)) {
+        fail(current, "out of memory");
     }
 }
 
@@ -419,10 +487,12 @@ static void record_send(schedule_kind kind, const void *data, int bytes, int des
         deposit(data, (size_t)bytes, destination);
     }
     add(kind, relative(destination), size_number(current, (uint64_t)bytes));
+    post(1, current->now->rank, destination, (uint64_t)bytes, kind == SCHEDULE_SEND ? -1 : current->now->requests);
 }
 
 static void record_receive(schedule_kind kind, void *data, int bytes, int source) {
     add(kind, relative(source), size_number(current, (uint64_t)bytes));
+    post(0, source, current->now->rank, (uint64_t)bytes, kind == SCHEDULE_RECEIVE ? -1 : current->now->requests);
     if (bytes > 0 && !is_payload(data)) {
         collect(data, (size_t)bytes, source);
     }
@@ -546,16 +616,33 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
     return 0;
 }
 
-int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
-    (void)status;
-    *index = MPI_UNDEFINED;
-    for (int i = 0; i < count && *index == MPI_UNDEFINED; i++) {
-        if (requests[i] != MPI_REQUEST_NULL) {
-            record_wait(requests[i], 1);
-            requests[i] = MPI_REQUEST_NULL;
-            *index = i;
+/* The request of the list that has completed first, -1 if none has. */
+static int first_complete(const recording *to, int count, const MPI_Request *requests) {
+    uint64_t earliest = UINT64_MAX, when;
+    int first = -1;
+    for (int i = 0; i < count; i++) {
+        if (requests[i] != MPI_REQUEST_NULL && arrivals_is_complete(to->arrivals, to->now->rank, requests[i], &when) &&
+            when < earliest) {
+            earliest = when;
+            first = i;
         }
     }
+    return first;
+}
+
+int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+    recording *to = current;
+    int found = 0;
+    (void)status;
+    if (to->arrivals == NULL) {
+        fail(to, "process %d waits for any of several messages outside a sequence of tasks", to->now->rank);
+    }
+    while ((found = first_complete(to, count, requests)) < 0) {
+        wait_for_messages(to);
+    }
+    record_wait(requests[found], 1);
+    requests[found] = MPI_REQUEST_NULL;
+    *index = found;
     return 0;
 }
 
@@ -603,6 +690,8 @@ void collwise_combine_received(const collwise_operation *op, char *data, char *r
     (void)sender_is_lower;
     collwise_combine(op, received, data, elements);
 }
+
+int collwise_has_library(void) { return 1; }
 
 static _Noreturn void refuse_library(void) { fail(current, "MPI's own collectives between nodes cannot be recorded"); }
 
@@ -673,8 +762,10 @@ void collwise_add_window_reduce(collwise_rounds *to, collwise_transfer *state, c
     refuse_window();
 }
 
+/* A sequence of tasks begins by asking for it. */
 const collwise_observer *collwise_observer_of(MPI_Comm comm) {
     (void)comm;
+    begin_arrivals(current);
     return current->has_tasks ? &current->tasks : NULL;
 }
 
@@ -933,6 +1024,8 @@ static void release(recording *to) {
     }
     free(to->nodes);
     communicators_free(to->communicators);
+    arrivals_free(to->arrivals);
+    free(to->fiber_of);
     if (to->stacks != NULL) {
         munmap(to->stacks, (to->fiber_count + 1) * STACK_BYTES);
     }

@@ -49,11 +49,17 @@ def recorded(case: Case, node_of: NodeOf = None) -> tuple[Schedule, npt.NDArray[
 
 def _unit_bytes(case: Case) -> int:
     """P doubles; 0 if the algorithm cuts messages in another way."""
+    return 0 if uncut(case) is None else _ELEMENT_BYTES * case.procs
+
+
+def uncut(case: Case) -> Case | None:
+    """The case without its segment size, which does the same, if the message has one segment only; else None."""
     if case.experiment != "collective" or case.limit_bytes > 0:
-        return 0
+        return None
     algorithm = Catalogue.load().algorithm(case.collective, case.algorithm)
     is_cut = case.segment_bytes > 0 and case.message_bytes > segmented_bytes(case)
-    return 0 if is_cut or algorithm.part_parameter not in ("", "segment_bytes") else _ELEMENT_BYTES * case.procs
+    is_known = algorithm.part_parameter in ("", "segment_bytes")
+    return replace(case, segment_bytes=0) if is_known and not is_cut else None
 
 
 def segmented_bytes(case: Case) -> int:

@@ -39,6 +39,7 @@ def time_tasks(case: Case, tables_of: Callable[[Sizes], NetworkTables], node_of:
 
     Raises UsageError if it cannot be recorded, and the errors of `Schedule.play`.
     """
+    Schedule(case, node_of)  # names an experiment that is not one
     _, first, end, steps = [*case.experiment.split(":"), "", "", ""][:4]
     begin, last = int(first or 0), task_count(case)
     leaders = _leaders(np.array(node_of), case.root)

@@ -1,4 +1,4 @@
-"""The runner for applications in SMPI: whole programs, with their computation modelled, under one choice of collectives.
+"""The runner for applications in SMPI: whole programs with modelled computation, under one choice of collectives.
 
 Each execution makes two rows of the timing table, whose cases differ in `experiment`: the time of the application, and
 the time that its processes spend within collectives.
@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
@@ -27,7 +28,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 APPLICATION = "application"
 """The experiment whose seconds are those of the application, until its slowest process is done."""
 IN_COLLECTIVES = "application_collectives"
-"""The experiment whose seconds are those within collectives, the mean over processes; `greatest_seconds` is the most."""
+"""The experiment whose seconds are those within collectives, by the mean process; `greatest_seconds` is the most."""
 
 _FOLDED_LIBRARY = "libcollwise_folded.so"
 # Data is folded into one block; larger blocks take fewer mappings, of which the kernel allows some 65 thousand.
@@ -117,7 +118,7 @@ class ApplicationRunner(Runner):
         records = self._run(procs, processes_per_node, (*self._arguments, "--calls", "1"))
         return [Call(**record) for record in records]
 
-    def _run(self, procs: int, per_node: int, arguments: Sequence[str]) -> list[dict[str, object]]:
+    def _run(self, procs: int, per_node: int, arguments: Sequence[str]) -> list[dict[str, Any]]:
         """The records that an execution prints, at least one. Raises CollwiseError when it fails."""
         program = self.installation.program(self._application)
         environment = smpirun_environment(self.installation)
@@ -141,7 +142,7 @@ class ApplicationRunner(Runner):
             loaded = not wrapper or marker.exists()
         records = [json.loads(line) for line in run.output_lines if line.startswith("{")]
         if run.returncode != 0 or not records:
-            raise CollwiseError(f"{self._application} in {self.installation.label}: {run.problem}")
+            raise CollwiseError(f"{self.installation.label}: {run.problem}")
         if not loaded:
             raise CollwiseError(f"{self._application} in {self.installation.label} ended without calling libcollwise")
         return records

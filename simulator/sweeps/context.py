@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, note
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import simulated_experiments
@@ -123,6 +123,13 @@ class SimulationContext:
             least_bytes=1,
             processes_per_node=processes_per_node,
         )
+
+    def with_experiments(self) -> SimulationContext:
+        """The same context, with SMPI in place of an engine without experiments, so that models can be fitted."""
+        if self.engine.experiments is not None:
+            return self
+        note(f"models are fitted by SMPI, since engine {self.engine.name} has no experiments between a few processes")
+        return replace(self, engine=SMPI)
 
     def _experiments(self, platform: HostPlatform, procs: int, processes_per_node: int, in_parallel: bool) -> Runner:
         if self.engine.experiments is None:

@@ -13,16 +13,15 @@ from functools import partial
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
+from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import LIBRARY
 from collwise.simulator.schedule.networks import network_tables, ports_of
 from collwise.simulator.schedule.pipelines import KnownPlay, play_case_within
+from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
-from collwise.simulator.sweeps.smpi_runner import cost_of
+from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing
-
-# Beside the tolerance, for rounding.
-_MARGIN = 1e-9
 
 
 class ScheduleRunner(Runner):
@@ -66,44 +65,43 @@ class ScheduleRunner(Runner):
         alike, contests = collections.defaultdict(list), collections.defaultdict(list)
         for case in sorted(cases, key=cost_of):
             if case.collective in self._tolerances:
-                contests[replace(_contest(case), message_bytes=0)].append(case)
+                contests[replace(contest_of(case), message_bytes=0)].append(case)
             else:
-                alike[replace(case, collective="", segment_bytes=0)].append(case)
-        known = collections.defaultdict(list)
-        for timing in self._known.values():
-            if timing.case.collective in self._tolerances:
-                known[_contest(timing.case)].append(timing)
+                topologies = ", ".join(sorted(topologies_of(case.collective, case.algorithm)))
+                alike[replace(case, collective="", algorithm=topologies, segment_bytes=0)].append(case)
+        known: dict[Case, dict[Case, float]] = collections.defaultdict(dict)
+        for case, timing in self._known.items():
+            if case.collective in self._tolerances:
+                known[contest_of(case)][case] = timing.seconds
         tasks = [partial(self._time, group, keep) for group in alike.values()]
         # The longest first, so that no core waits for another at the end.
         for group in sorted(contests.values(), key=lambda group: group[0].procs, reverse=True):
             tasks.append(partial(self._choose, group, known, keep))
         run_concurrently(tasks, self._jobs, self._stop)
 
-    def _choose(self, cases: Sequence[Case], known: Mapping[Case, Sequence[Timing]], keep: Keep) -> None:
-        """Times those cases of one collective and P that a choice may need, size by size.
+    def _choose(self, cases: Sequence[Case], known: Mapping[Case, Mapping[Case, float]], keep: Keep) -> None:
+        """Times those cases of one collective and P that a choice may need.
 
-        The order is that of the size before, so that the fastest ones, which limit the others, come first.
+        A message of one segment is played for one segment size, within the limit that the first one has.
         """
-        tolerance = self._tolerances[cases[0].collective]
-        sizes = collections.defaultdict(list)
-        for case in cases:
-            sizes[case.message_bytes].append(case)
-        before: dict[Case, float] = {}
-        for _, here in sorted(sizes.items()):
-            found = {timing.case: timing.seconds for timing in known.get(_contest(here[0]), ())}
-            plays: list[KnownPlay] = []
-            for case in sorted(here, key=lambda case: before.get(replace(case, message_bytes=0), math.inf)):
-                if self._stop.is_set():
-                    return
-                best = min(found.values(), default=math.inf)
-                timing = self._timing(case, plays, best * (1 + tolerance + _MARGIN))
-                if timing is not None:
-                    keep(timing)
-                    found |= {case: timing.seconds} if timing.ok else {}
-            before = {replace(case, message_bytes=0): seconds for case, seconds in found.items()}
+        whole: dict[Case, Timing | None] = {}
+
+        def play(case: Case, most_seconds: float) -> float | None:
+            if self._stop.is_set():
+                return None
+            same = uncut(case) or case
+            if same not in whole:
+                whole[same] = self._timing(case, None, most_seconds)
+            timing = whole[same]
+            if timing is None:
+                return None
+            keep(replace(timing, case=case))
+            return timing.seconds if timing.ok else None
+
+        hold_contests(cases, play, self._tolerances[cases[0].collective], known)
 
     def _time(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Times cases that differ in the collective and segment size only; equal schedules are played once.
+        """Times cases of the same topologies, P and message size; equal schedules are played once.
 
         Messages without a second segment make schedules equal, and so do blocks of one size, as of alltoall and
         alltoallv.
@@ -116,7 +114,7 @@ class ScheduleRunner(Runner):
             assert timing is not None
             keep(timing)
 
-    def _timing(self, case: Case, known: list[KnownPlay], most_seconds: float = math.inf) -> Timing | None:
+    def _timing(self, case: Case, known: list[KnownPlay] | None, most_seconds: float = math.inf) -> Timing | None:
         """The timing of a case, with an error if it cannot be played; None if it takes longer than that."""
         tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
         node_of = self.platform.positions(case.procs, case.processes_per_node)
@@ -127,8 +125,3 @@ class ScheduleRunner(Runner):
         except CollwiseError as problem:
             return Timing(case, float("nan"), error=str(problem))
         return None if played is None else Timing(case, played.seconds, played.root_seconds)
-
-
-def _contest(case: Case) -> Case:
-    """What the cases have in common among which one is chosen."""
-    return replace(case, algorithm="", segment_bytes=0, fanout=0, limit_bytes=0)

@@ -179,7 +179,7 @@ def cost_of(case: Case) -> float:
     is_limited = 0 < case.limit_bytes < case.message_bytes and not _cuts_segments(case.collective, case.algorithm)
     is_cut = case.segment_bytes and not is_limited
     segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
-    topologies = _topologies(case.collective, case.algorithm)
+    topologies = topologies_of(case.collective, case.algorithm)
     if case.experiment != "collective" or topologies <= _TREES:
         messages = others * segments
     elif topologies <= _TREES | _DOUBLING:
@@ -195,7 +195,7 @@ def cost_of(case: Case) -> float:
 
 
 @cache
-def _topologies(collective: str, algorithm: str) -> frozenset[str]:
+def topologies_of(collective: str, algorithm: str) -> frozenset[str]:
     """The topologies that the catalogue names for an algorithm."""
     known = Catalogue.load().collectives.get(collective)
     named = known.algorithms[algorithm].topology if known is not None and algorithm in known.algorithms else "unknown"

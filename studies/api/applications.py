@@ -33,16 +33,18 @@ def application(
     """The simulated time of an application, and that within its collectives, under several choices of collectives.
 
     Parameters: `name`, 'asp', 'matmul' or 'training'; `platform`, see `platform`; `procs`, process counts;
-    `collectives`, 'ompi', 'mpich', 'mvapich2' and 'impi' (SMPI's selectors), 'openmpi' (the decisions of Open MPI 3.1),
-    'flat' and 'hierarchical' (the fastest of our algorithms for each call, without and with those by node), and files
-    of decisions or rules; `settings`, the application's options, for instance {'iterations': 48}; `rate`, operations
-    per second of a process; `segments`, the segment sizes that tuned choices may have; `ppn`, processes per node, by
-    default the platform's; `context`, whose engine times the algorithms to choose from.
+    `collectives`, 'ompi', 'mpich', 'mvapich2' and 'impi' (SMPI's selectors), 'openmpi-4.1' and other baselines (what
+    that library decides untuned), 'flat' and 'hierarchical' (the fastest of our algorithms for each call, without and
+    with those by node), and files of decisions or rules; `settings`, the application's options, for instance
+    {'iterations': 48}; `rate`, operations per second of a process; `segments`, the segment sizes that tuned choices may
+    have; `ppn`, processes per node, by default the platform's; `context`, whose engine times the algorithms to choose
+    from.
 
-    Returns a DataFrame with a row for each process count and choice: `seconds`, `mean_seconds` and `most_seconds` within
-    collectives, their shares, and `speedup` over the first choice. What the store has is not simulated again.
+    Returns a DataFrame with a row for each process count and choice: `seconds`, `mean_seconds` and `most_seconds` of
+    processes within collectives, their shares, and `speedup` over the first choice; where an execution failed they are
+    nan, and `error` says why. What the store has is not simulated again.
 
-    Raises UsageError for wrong arguments and where SimGrid is missing, CollwiseError when an execution fails.
+    Raises UsageError for wrong arguments and where SimGrid is missing.
 
     >>> import collwise
     >>> times = collwise.application("asp", "gros", procs=4, collectives="ompi,mpich", settings={"iterations": 2})

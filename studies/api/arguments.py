@@ -56,7 +56,7 @@ def session(
     `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run
     side by side, by default one per core; `progress`, which shows how far a simulation with a label is.
 
-    Raises UsageError for a file that is not a store, and for an unknown engine.
+    Raises UsageError for a file that is not a store, an unknown engine, and `simgrid` with an engine that is not SMPI.
 
     >>> import collwise
     >>> with collwise.session(store="timings.sqlite", jobs=2) as context:
@@ -64,10 +64,12 @@ def session(
     """
     from collwise.common.errors import unknown_name
     from collwise.simulator.store import Store
-    from collwise.simulator.sweeps.context import ENGINES, SimulationContext
+    from collwise.simulator.sweeps.context import ENGINES, SMPI, SimulationContext
 
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
+    if simgrid is not None and engine != SMPI.name:
+        raise UsageError(f"--simgrid is a version of SimGrid, for --engine {SMPI.name} only, not {engine}")
     with Store(store_path(store)) as opened:
         yield SimulationContext(opened, ENGINES[engine], simgrid, jobs, progress)
 

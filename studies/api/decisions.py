@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,20 +16,19 @@ from collwise.algorithms.catalogue import LIBRARIES
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, note, unknown_name, warn
 from collwise.common.files import write_text
+from collwise.common.units import counted
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, known, load
 from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
 from collwise.predictions import ModelLike, model_from
 from collwise.simulator.timing import Case, Timing
 from collwise.stored import chosen_configurations
-from collwise.validation.openmpi.rules import openmpi_rules
+from collwise.validation.exports.formats import FORMATS, exported
+from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import (
     ALL_CONSUMERS,
-    COLLWISE,
-    OPENMPI,
     algorithms_for,
     needs_one_choice,
     segments_for,
@@ -44,6 +43,7 @@ from collwise.validation.selection.measured import (
     gap_cases,
     loss_of,
     measured_grid,
+    measured_platform,
     measured_times,
     measurement_of,
 )
@@ -141,8 +141,9 @@ def select(
     the fastest one whose confidence interval it overlaps.
 
     Returns Decisions, with the fewest rules that keep to the tolerance. By predicted times they keep to it, to the
-    byte, at every size between the least and the largest of `sizes`; by simulated and measured times at `sizes`.
-    Measured choices whose confidence interval overlaps that of the fastest one are as good as it is.
+    byte, at every size between the least and the largest of `sizes`; by simulated and measured times, and by the model
+    critical_path, at `sizes`. Measured choices whose confidence interval overlaps that of the fastest one are as good
+    as it is.
     Raises UsageError for wrong arguments.
 
     >>> import collwise
@@ -185,13 +186,14 @@ def select(
             where_measured = _measured_platform(opened.store, platform)
             wanted = () if configuration is None else chosen_configurations(opened.store, configuration)
             keys = [one.key for one in wanted]
+            measured = _measured(opened.store, where_measured, chosen, ppn, keys)
             return Decisions(
                 tuple(
                     _by_measured(
-                        *(opened, where_measured, one, algorithms, asked_grid, keys, filler),
-                        (single(one), tolerance / 100, tie_limit / 100),
+                        *(opened, one, chosen[one.collective], asked_grid, filler),
+                        (single(one.collective), tolerance / 100, tie_limit / 100),
                     )
-                    for one, algorithms in chosen.items()
+                    for one in measured
                 )
             )
     where = None if platform is None else arguments.platform(platform)
@@ -218,7 +220,7 @@ def select(
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
     if sweep.failed:
-        warn(f"{len(sweep.failed)} cases failed and are no choice; first: {sweep.failed[0].error}")
+        warn(f"{counted(len(sweep.failed), 'case')} failed and are no choice; first: {sweep.failed[0].error}")
     return Decisions(tuple(tables), tuple(sweep.failed))
 
 
@@ -228,14 +230,19 @@ def export(
     format_name: str = "openmpi",
     *,
     openmpi_version: str = "4.1",
+    mpich_version: str = "4.0",
+    procs: int | None = None,
 ) -> str:
     """Decisions as rules that an MPI library reads; a file of that name is replaced.
 
     Parameters: `decisions`, what `select` returned, or files that it was saved in; `path`, the file to write, if any;
-    `format_name`, 'openmpi' (classic dynamic rules) or 'collwise' (the table of `collwise run`); `openmpi_version`,
-    whose algorithm ids the rules have.
+    `format_name`, 'openmpi' (classic dynamic rules), 'openmpi-json', 'collwise' (the table of `collwise run`), 'mpich'
+    (its selection file), 'mpich-variables', 'intel', 'mvapich2', 'ucc' or 'smpi'; `openmpi_version`, whose algorithm
+    ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1 and later; `procs`, for formats that hold for one
+    process count, which one.
 
-    Returns the text of the rules. Raises UsageError for what the format cannot express, and for a file that cannot be
+    Returns the text of the rules. A choice that the format cannot say is replaced by the best one that it can, and a
+    note says what that costs. Raises UsageError for what cannot be written at all, and for a file that cannot be
     written.
 
     >>> import collwise
@@ -243,15 +250,26 @@ def export(
     >>> decisions = collwise.select("bcast", model, procs="2:8:+1", consumer="openmpi-4.1")
     >>> rules = collwise.export(decisions, "exact.rules")
     """
-    if format_name not in (OPENMPI, COLLWISE):
-        raise unknown_name("format", format_name, (OPENMPI, COLLWISE))
+    if format_name not in FORMATS:
+        raise unknown_name("format", format_name, FORMATS)
+    if mpich_version not in MPICH_VERSIONS:
+        raise unknown_name("version of MPICH's selection file", mpich_version, MPICH_VERSIONS)
     if not isinstance(decisions, Decisions):
         decisions = Decisions.load(*([decisions] if isinstance(decisions, (str, Path)) else decisions))
-    tables = decisions.tables
-    text = collwise_rules(tables) if format_name == COLLWISE else openmpi_rules(tables, openmpi_version)
+    version = mpich_version if format_name == "mpich" else openmpi_version
+    made = exported(decisions.tables, format_name, version=version, procs=procs)
+    for line in made.substitutions[:_MOST_SUBSTITUTIONS]:
+        note(str(line))
+    if len(made.substitutions) > _MOST_SUBSTITUTIONS:
+        costs = [one.cost for one in made.substitutions if not math.isnan(one.cost)]
+        worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
+        note(f"{len(made.substitutions)} choices cannot be said{worst}; {_MOST_SUBSTITUTIONS} are listed")
     if path is not None:
-        write_text(Path(path), text)
-    return text
+        write_text(Path(path), made.text)
+    return made.text
+
+
+_MOST_SUBSTITUTIONS = 20
 
 
 @dataclass(frozen=True)
@@ -306,29 +324,42 @@ class _Filler:
 
 
 def _measured_platform(store: Store, platform: PlatformLike | None) -> str:
-    """The name that a platform's measured times have in the store; without a platform, that of the only one."""
-    names = {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
-    if platform is None:
-        if len(names) > 1:
-            raise UsageError(f"times of {len(names)} platforms are measured; name one: {', '.join(sorted(names))}")
-        return names.pop() if names else ""
-    if not isinstance(platform, HostPlatform) and str(platform) not in names and Path(str(platform)).is_file():
+    """The name that a platform's measured times have in the store."""
+    if platform is not None and not isinstance(platform, HostPlatform) and Path(str(platform)).is_file():
         platform = load(str(platform))
-    return platform.name if isinstance(platform, HostPlatform) else str(platform)
+    return measured_platform(
+        store, platform.name if isinstance(platform, HostPlatform) else None if platform is None else str(platform)
+    )
+
+
+def _measured(
+    store: Store, platform: str, collectives: Iterable[str], ppn: int | None, keys: Sequence[str]
+) -> list[Measurement]:
+    """The measurement of each collective; those without any are left out, and an error if all are."""
+    found: list[Measurement] = []
+    missing: dict[str, UsageError] = {}
+    for name in collectives:
+        try:
+            found.append(measurement_of(store, platform, name, ppn, keys))
+        except UsageError as problem:
+            missing[name] = problem
+    if not found:
+        raise next(iter(missing.values()))
+    if missing:
+        note(f"{', '.join(missing)}: nothing is measured on {platform} that could be chosen; left out")
+    return found
 
 
 def _by_measured(
     simulations: SimulationContext,
-    platform: str,
-    collective: str,
+    measurement: Measurement,
     algorithms: Sequence[str],
     asked: _AskedGrid,
-    keys: Sequence[str],
     filler: _Filler | None,
     how: tuple[bool, float, float],
 ) -> DecisionTable:
     """The table of one collective by measured times; says what it rests on. `how` is what `select_by_times` takes."""
-    measurement = measurement_of(simulations.store, platform, collective, asked.processes_per_node, keys)
+    platform, collective = measurement.platform, measurement.collective
     grid = measured_grid(measurement, algorithms, asked.procs, asked.sizes, asked.segments)
     times = measured_times(grid, measurement)
     gaps = [case for case in grid.cases() if case not in measurement.timings]
@@ -398,7 +429,10 @@ def _process_counts(
     """The process counts to decide for, and the processes per node: as asked, as fitted, or the platform's."""
     from collwise.validation.fitting.models_by_name import check_fits_platform, fitted_per_node, platform_of
 
-    per_node = ppn or fitted_per_node(model)
+    fitted = fitted_per_node(model)
+    if ppn is not None and fitted not in (None, ppn):
+        raise UsageError(f"--ppn: {file} has parameters for {fitted} per node, not for {ppn}")
+    per_node = ppn or fitted
     if platform is None and procs:
         return procs, per_node or 1
     platform = platform or platform_of(model, file)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.machine import Predictor, Timer, predictor
 from collwise.validation.hierarchy.model_check import ModelCheck, check_model
 from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
@@ -53,12 +54,12 @@ class MachineOptions:
         target, method = self.target, self.method or Method()
         label = f"measuring on {target.name}"
 
-        def timer(cases: list) -> dict:  # type: ignore[type-arg]
+        def timer(cases: Sequence[Case]) -> Mapping[Case, Timing]:
             with simulations.progress(label) as advance:
                 timings = measure(target, cases, simulations.store, method, on_progress=advance)
             return dict(zip(cases, timings, strict=True))
 
-        return timer  # type: ignore[return-value]
+        return timer
 
     def _predictor(self, simulations: SimulationContext) -> Predictor | None:
         if self.platform is None:
@@ -122,6 +123,11 @@ def space_of(
         counts = arguments.counts(nodes) if nodes is not None else (len(platform.hosts),)
         for processes in per_node:
             platform.hosts_for(max(counts) * processes, processes)
+        if any(within_codes(within)):
+            raise UsageError(
+                "--within: the processes of a simulated node always send messages; valid: point-to-point, and all with "
+                "an execution target"
+            )
         warn_of_free_messages(platform)
     else:
         raise UsageError("name a platform to simulate, or an execution target to measure on")

@@ -18,6 +18,7 @@ from collwise.common.units import format_size
 from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.changes import Change, changed, parse_change
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.validation.library_defaults.baselines import baseline as baseline_of
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_from
@@ -246,8 +247,8 @@ def whatif(
 
     >>> import collwise
     >>> answer = collwise.whatif("gros", "bandwidth=x0.125", "allreduce", procs="31,64", sizes="1KiB,1MiB")
-    >>> answer.frame()[["procs", "message_bytes", "before", "after", "limited_after"]].iloc[1].tolist()
-    [31, 1048576, 'rabenseifner', 'ring', 'bandwidth']
+    >>> answer.frame()[["before", "after", "limited_before", "limited_after"]].iloc[1].tolist()
+    ['rabenseifner', 'ring', 'bandwidth', 'bandwidth']
     >>> print(answer.summary()[0])
     The best choice changes at ... of 4 points.
     """
@@ -295,6 +296,7 @@ def whatif_application(
     changes: Changes,
     report: str | Path,
     *,
+    baseline: str | None = None,
     segments: Numbers = SEGMENTS_TEXT,
     ppn: int | None = None,
     context: SimulationContext | None = None,
@@ -302,7 +304,8 @@ def whatif_application(
     """What the collectives of a program would take on a changed platform, by default and tuned.
 
     Parameters: `report`, the file in which libcollwise counted the calls of a run (`collwise run --report`, see
-    docs/interposing.md); the others as for `whatif`.
+    docs/interposing.md); `baseline`, the library whose decisions are the default, such as 'openmpi-4.1' or 'mpich-4',
+    by default the installed Open MPI; the others as for `whatif`.
 
     Returns an Application: `lines` with the times of each line of the report, and `total(name)` of 'default_before',
     'tuned_before', 'default_after' or 'tuned_after'. Raises UsageError for wrong arguments and files.
@@ -317,8 +320,11 @@ def whatif_application(
     where = arguments.platform(platform)
     lines = read_report(Path(report))
     per_node = ppn or where.default_processes_per_node
+    library = baseline_of(baseline)
     with opened(context) as simulations:
-        return what_if_application(where, changes_of(changes), lines, per_node, simulations, arguments.sizes(segments))
+        return what_if_application(
+            where, changes_of(changes), lines, per_node, simulations, library, arguments.sizes(segments)
+        )
 
 
 def live_map(

@@ -44,6 +44,7 @@ def simulate(
     algorithms: Names | None = None,
     segments: Numbers = SEGMENTS_TEXT,
     counts: Mapping[str, int | None] | None = None,
+    between_segment: int = 0,
     thresholds: Thresholds | None = None,
     root: int = 0,
     ppn: int | None = None,
@@ -54,9 +55,10 @@ def simulate(
     Parameters: `platform`, see `platform`; `collective`, one name, several, or 'all'; `procs`, process counts;
     `sizes`, message sizes in bytes, by default 12 by doubling (for what a collective's size counts see
     `collwise algorithms`); `algorithms`, by default all that can be chosen; `segments`, segment sizes in bytes, 0 for
-    unsegmented; `counts`, numbers of 'chains', a 'radix' or 'max_requests' for algorithms that take one; `thresholds`,
-    for the lmo algorithms; `root`, the root's rank; `ppn`, processes per node, by default the platform's; `context`,
-    see `session`.
+    unsegmented; `counts`, numbers of 'chains', a 'radix', 'max_requests' or 'leaders' for algorithms that take one;
+    `between_segment`, the bytes of the parts in which algorithms from tasks send a segment between nodes, 0 for whole
+    segments; `thresholds`, for the lmo algorithms; `root`, the root's rank; `ppn`, processes per node, by default the
+    platform's; `context`, see `session`.
 
     Returns a DataFrame with one row per case: its columns are the case's, `seconds` (nan where it failed) and `error`.
     Its `attrs` say what simulated (`maker`), how many rows were in the store before (`reused`) and how many simulator
@@ -73,7 +75,7 @@ def simulate(
     where = arguments.platform(platform)
     per_node = ppn or where.default_processes_per_node
     asked = arguments.collectives(collective)
-    competing = choices(asked, algorithms, segments, counts or {}, thresholds)
+    competing = choices(asked, algorithms, segments, counts or {}, thresholds, between_segment)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
     process_counts = arguments.counts(procs)
     if root >= min(process_counts):
@@ -83,6 +85,8 @@ def simulate(
         for one, among in competing.items()
         for case in cases(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root)
     ]
+    if not wanted:
+        raise nothing_runs(competing, process_counts)
     with arguments.opened(context) as simulations:
         result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
     warn_of_free_messages(where)
@@ -151,6 +155,7 @@ def choices(
     segments: Numbers,
     counts: Mapping[str, int | None],
     thresholds: Thresholds | None,
+    between_segment: int = 0,
 ) -> dict[str, tuple[Choice, ...]]:
     """The choices that compete, by collective, with the bounds that the thresholds give some algorithms.
 
@@ -161,7 +166,7 @@ def choices(
     if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) != ("all",):
         raise UsageError("--algorithms: names belong to one collective; several were asked for")
     found = {
-        one: candidates(one, arguments.sizes(segments), arguments.algorithms(one, algorithms), counts)
+        one: candidates(one, arguments.sizes(segments), arguments.algorithms(one, algorithms), counts, between_segment)
         for one in collectives
     }
     entries = [Catalogue.load().algorithm(one, each.algorithm) for one, among in found.items() for each in among]
@@ -183,9 +188,20 @@ def cases_to_measure(
         )
     ]
     if not wanted:
-        names = dict.fromkeys(choice.algorithm for choice in competing)
-        raise UsageError(f"none of {', '.join(names)} runs on P = {', '.join(map(str, counts))}")
+        raise nothing_runs({collective: competing}, counts)
     return wanted
+
+
+def nothing_runs(competing: Mapping[str, Sequence[Choice]], procs: Sequence[int]) -> UsageError:
+    """The error for process counts on which no algorithm runs, with the reasons."""
+    entries = {
+        choice.algorithm: Catalogue.load().algorithm(collective, choice.algorithm)
+        for collective, among in competing.items()
+        for choice in among
+    }
+    reasons = (f"{name} {entry.objection(procs[0])}" for name, entry in entries.items())
+    what = next(iter(entries)) if len(entries) == 1 else f"any of {', '.join(entries)}"
+    return UsageError(f"no case of {what} can run on P = {', '.join(map(str, procs))}: {'; '.join(reasons)}")
 
 
 def _frame(timings: Iterable[Timing], case: Sequence[str], values: Sequence[str]) -> pd.DataFrame:

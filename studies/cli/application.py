@@ -1,23 +1,25 @@
-"""collwise application: the time of a program, and its share of communication, under several choices of collectives."""
+"""collwise application: a program's time and share of communication under several choices of collectives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 import collwise
 from collwise import arguments
 from collwise.applications import COLLECTIVES, SEGMENTS
-from collwise.common.errors import UsageError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import ENGINES, SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed, argument, command, group, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.validation.measurement.applications import APPLICATIONS, NAMES as CHOICES, application_of, arguments_of
+from collwise.validation.measurement.applications import APPLICATIONS, application_of, arguments_of
+from collwise.validation.measurement.applications import NAMES as CHOICES
 
 _SIMULATION = group(
     options.SimulationOptions,
@@ -52,6 +54,9 @@ def _rate(text: str) -> float:
     return rate
 
 
+_HEADS = ("P", "collectives", "time", "in collectives", "share, mean", "share, most", "speed-up", "algorithms")
+
+
 @command("application asp --platform gros --procs 8 --collectives ompi,mpich --set size=4096,iterations=4")
 def application(
     name: str = argument(NamedChoice("application", APPLICATIONS)),
@@ -77,9 +82,10 @@ def application(
     """Simulates an application with modelled computation under several choices of collectives.
 
     asp broadcasts the rows of a matrix by turns, matmul is a master-worker matrix multiplication, training an allreduce
-    of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's selectors; openmpi has the decisions of Open MPI
-    3.1; flat and hierarchical are the fastest of our algorithms for the application's calls. The speed-up is over the
-    first choice. Executions that the store has are not repeated.
+    of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's selectors; names with a version are what that
+    library decides untuned, by our algorithms; flat and hierarchical are the fastest of our algorithms for the
+    application's calls. The speed-up is over the first choice. Executions that the store has are not repeated. The exit
+    code is 1 if one failed.
     """
     if not collectives:
         raise UsageError(f"--collectives: name one at least; valid: {', '.join(CHOICES)}, or a file")
@@ -95,17 +101,23 @@ def application(
         save(application_figure(times, f"{name} on {platform.title}, simulated"), figure)
     if as_json:
         print_json(times.to_dict("records"))
-        return
-    rows = [
-        (
-            one.procs, one.collectives, format_seconds(one.seconds), format_seconds(one.mean_seconds),
-            f"{one.mean_share * 100:.2f} %", f"{one.most_share * 100:.2f} %", f"{one.speedup:.2f}", one.algorithms or "-",
-        )
-        for one in times.itertuples()
-    ]  # fmt: skip
-    heads = ["P", "collectives", "time", "in collectives", "share, mean", "share, most", "speed-up", "algorithms"]
-    print_table(f"{name} on {platform.title}, simulated", heads, rows, left=0, keys=2)
-    words = arguments_of(application_of(name), settings or {}, rate)
-    click.echo(f"{name} {' '.join(words)}; an operation is one of: {application_of(name).operation}")
-    if figure is not None:
-        click.echo(f"figure: {figure}")
+    else:
+        print_table(f"{name} on {platform.title}, simulated", _HEADS, list(map(cells, times.itertuples())), 0, keys=2)
+        words = arguments_of(application_of(name), settings or {}, rate)
+        click.echo(f"{name} {' '.join(words)}; an operation is one of: {application_of(name).operation}")
+        if figure is not None:
+            click.echo(f"figure: {figure}")
+    failed = times[times.error != ""]
+    if len(failed):
+        raise CollwiseError(f"{len(failed)} of {len(times)} executions failed; first: {failed.error.iloc[0]}")
+
+
+def cells(one: Any) -> tuple[object, ...]:
+    """The cells of a row of `collwise.application`."""
+    if one.error:
+        return (one.procs, one.collectives, "failed", *["-"] * 4, one.algorithms or "-")
+    return (
+        *(one.procs, one.collectives, format_seconds(one.seconds), format_seconds(one.mean_seconds)),
+        *(f"{one.mean_share * 100:.2f} %", f"{one.most_share * 100:.2f} %", f"{one.speedup:.2f}"),
+        one.algorithms or "-",
+    )

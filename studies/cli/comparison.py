@@ -13,8 +13,8 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import writable_folder
-from collwise.common.units import format_size
-from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, check_formulas
+from collwise.common.units import counted, format_size
+from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import (
@@ -32,10 +32,14 @@ from collwise.studies.cli.declare import (
     option,
 )
 from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.sources import Asked, compare_sources, parse_sources
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+from collwise.validation.exports.formats import FORMATS
+from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.fitting.models_by_name import model_of
+from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.comparison import Comparison
+from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
 from collwise.validation.selection.comparison import compare as run_comparison
 from collwise.validation.selection.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, OPENMPI_VERSIONS
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
@@ -51,9 +55,18 @@ _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 @command("compare --platform gros --collective bcast --procs 16,64")
 def compare(
-    platform: HostPlatform = options.placed_platform(),
+    platform: HostPlatform | declare.Unknown = options.placed_platform(
+        option(
+            "A known platform (see 'collwise platforms list') or a .toml or .xml file; with measured --sources a name "
+            "that the store has.",
+            declare.PLATFORM_OR_NAME,
+            required=True,
+        )
+    ),
     collective: str = options.COLLECTIVE,
-    procs: tuple[int, ...] = option("Process counts: 50,80,90.", COUNTS, required=True),
+    procs: tuple[int, ...] | None = option(
+        "Process counts: 50,80,90. Needed, unless measured --sources have some.", COUNTS
+    ),
     sizes: tuple[int, ...] | None = options.SIZES,
     algorithms: Sequence[str] | None = options.ALGORITHMS,
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
@@ -63,16 +76,41 @@ def compare(
         declare.NamedChoice("model", MODEL_NAMES),
     ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
+    baseline: Baseline = options.BASELINE,
+    sources: tuple[str, str] | None = option(
+        "Instead compare the choices by two sources of times: measured, simulated, predicted, or an engine's name.",
+        declare.Parsed("sources", parse_sources),
+        metavar="A,B",
+    ),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
-    """Shows the best algorithm by simulated time for each P and m, and the slowdowns of a model's and Open MPI's picks.
+    """Shows the best choice by simulated time for each P and m, and the slowdowns of a model's and a library's picks.
 
-    A choice is an algorithm, and with several --segments also a segment size; in brackets its slowdown against the best
-    one in percent. Open MPI is the fixed decision of 3.1. With one segment size, "Open MPI" has its algorithm at that
-    size, as in the paper, and the last column the segment sizes that Open MPI ships, which may beat it (negative).
+    All sixteen collectives can be compared, among those of their algorithms that the model covers; the default model
+    covers all. Times are simulated by SMPI or, with --engine schedule, by the schedule engine. A choice is an algorithm
+    and, where that cuts messages, one of --segments; in brackets its slowdown against the best one in percent. The
+    library decides untuned, with what it ships, which may not be among the choices and beat them (negative). See
+    'collwise defaults' for its decisions.
+
+    With --sources measured,simulated the choices by these times stand side by side, each with its slowdown by measured
+    times (without any, by the second source's).
     """
+    if sources is not None:
+        declare.refuse_options(("figures", "baseline"), "comparisons of a model and Open MPI with simulated times")
+        cut = segments if declare.was_given("segments") else ()
+        asked = Asked(
+            *(collective, procs, sizes, arguments.algorithms(collective, algorithms), cut, ppn),
+            *(model or DEFAULT_MODEL, parameters),
+        )
+        with simulation.context() as context:
+            compare_sources(sources, platform, asked, sizes_of(collective), context, as_json)
+        return
+    if isinstance(platform, declare.Unknown):
+        raise platform.problem
+    if procs is None:
+        raise click.UsageError("Missing option '--procs'.")
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
     if model is None and parameters is None:
@@ -84,48 +122,54 @@ def compare(
         platform.hosts_for(count, ppn)
     with simulation.context() as context:
         fitted = model_of(model, parameters, platform, ppn, segments, context, [collective])
-        result = run_comparison(platform, grid, fitted, context)
+        result = run_comparison(platform, grid, fitted, context, baseline)
     if figures is not None:
-        _write_figures(figures, platform, collective, result.rows)
+        _write_figures(figures, platform, result)
     if as_json:
-        print_json([_row_record(row) for row in result.rows])
+        print_json([_row_record(row, baseline) for row in result.rows])
         for line in result.left_out.splitlines():
             note(line)
     elif result.rows:
         widths = ", ".join(map(format_size, segments))
         title = f"{collective} on {platform.title}, segments of {widths}, {result.sweep.configuration.maker}"
         rows = [table_row(row) for row in result.rows]
-        print_table(title, table_columns(result.rows), rows, left=0, keys=2)
+        print_table(title, table_columns(result), rows, left=0, keys=2)
         click.echo(summary_line(result))
         if figures is not None:
             click.echo(f"figures: {figures}")
     check_failed(result.sweep.failed)
 
 
-def _write_figures(folder: Path, platform: HostPlatform, collective: str, rows: Sequence[Comparison]) -> None:
+def _write_figures(folder: Path, platform: HostPlatform, result: ComparisonResult) -> None:
     from collwise.studies.figures import picks as draw
     from collwise.studies.figures.style import save
 
+    collective, rows = result.grid.collective, result.rows
     title = f"{collective} on {platform.title}, simulated"
     stem = f"{platform.name}-{collective}"
-    save(draw.picks_by_size(rows, title), folder / f"{stem}-by-size.png")
-    if len({row.procs for row in rows}) > 3:
-        save(draw.picks_by_procs(rows, title), folder / f"{stem}-by-procs.png")
+    if len({row.procs for row in rows}) > 3 or collective == "barrier":
+        save(draw.picks_by_procs(result, title), folder / f"{stem}-by-procs.png")
+    if collective == "barrier":
+        return
+    save(draw.picks_by_size(result, title), folder / f"{stem}-by-size.png")
     largest = max(row.procs for row in rows)
     here = [row for row in rows if row.procs == largest]
     save(draw.algorithms_by_size(here, f"{title}, P = {largest}"), folder / f"{stem}-algorithms.png")
 
 
-def _row_record(row: Comparison) -> dict[str, object]:
-    def pick(source: str) -> dict[str, object]:
-        chosen = getattr(row, source)
-        return {**vars(chosen.choice), "seconds": chosen.seconds, "slowdown": chosen.slowdown}
+def _row_record(row: Comparison, baseline: Baseline) -> dict[str, object]:
+    def pick(chosen: Pick) -> dict[str, object]:
+        seconds, slowdown = (None, None) if chosen.missing else (chosen.seconds, chosen.slowdown)
+        return {**vars(chosen.choice), "seconds": seconds, "slowdown": slowdown}
 
     return {
         "collective": row.collective,
         "procs": row.procs,
         "message_bytes": row.message_bytes,
-        **{source: pick(source) for source in ("best", "model", "openmpi", "openmpi_shipped")},
+        "best": pick(row.best),
+        "model": pick(row.model),
+        "baseline": {"name": baseline.name, "in_catalogue": not row.baseline.missing, **pick(row.baseline)},
+        **({} if row.listed is None else {"listed": pick(row.listed)}),
         "simulated_seconds": dict(row.simulated),
         "predicted_seconds": dict(row.predicted),
     }
@@ -199,10 +243,10 @@ def select(
 
     A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance: by
     predicted times, to the byte, at every size between the least and the largest of --sizes; by simulated and measured
-    times at --sizes. Measured choices whose confidence interval overlaps the best one's are as good as it. With
-    --tolerance 0 looking predicted times up decides as evaluating the formulas would. An algorithm that needs a power
-    of two or an even number of processes holds only for the P where it was decided; from P + 1 on the best one that
-    always runs follows it.
+    times, and by the model critical_path, at --sizes. Measured choices whose confidence interval overlaps the best
+    one's are as good as it. With --tolerance 0 looking predicted times up decides as evaluating the formulas would. An
+    algorithm that needs a power of two or an even number of processes holds only for the P where it was decided; from
+    P + 1 on the best one that always runs follows it.
     """
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
@@ -251,7 +295,7 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     columns = ["from P", "from m", "algorithm", "segment"]
     print_table(title, columns, rows[:_MOST_ROWS], left=0, keys=2)
     left_out = f", of which these are the first {_MOST_ROWS}; --json prints all, -o FILE keeps them"
-    click.echo(f"{len(rows)} rows, tolerance {tolerance:g} %{left_out if len(rows) > _MOST_ROWS else ''}")
+    click.echo(f"{counted(len(rows), 'row')}, tolerance {tolerance:g} %{left_out if len(rows) > _MOST_ROWS else ''}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
         click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
 
@@ -260,40 +304,58 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
 def export(
     decisions: Sequence[Path] = argument(PATH, nargs=-1, required=True),
     format_name: str = option(
-        f"{OPENMPI}: classic dynamic rules; {COLLWISE}: the table of collwise run.",
-        declare.NamedChoice("format", (OPENMPI, COLLWISE)),
+        "; ".join(f"{name}: {known.title}" for name, known in FORMATS.items()) + ".",
+        declare.NamedChoice("format", FORMATS),
         OPENMPI,
         names="--format",
+        metavar="NAME",
     ),
     openmpi_version: str = option(f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.", default="4.1"),
+    mpich_version: str = option(
+        "For mpich: 4.0, or 4.1 for later ones.", declare.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]
+    ),
+    procs: int | None = option(
+        "For formats that hold for one process count (mpich-variables, mvapich2, smpi): which.", click.IntRange(1)
+    ),
     output: Path = option("The rules file.", NEW_FILE, required=True, names="-o --output"),
-    check: bool = flag("Run the installed Open MPI with the rules and see what it does."),
+    check: bool = flag("Run the installed library with the rules and see what it does; for openmpi and mpich."),
 ) -> None:
-    """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective)."""
-    if check and format_name == COLLWISE:
-        raise click.UsageError("--check is for --format openmpi")
+    """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective).
+
+    Where a format cannot say a choice, the best one that it can say is written, and a note says what it costs.
+    """
+    if check and format_name not in (OPENMPI, "mpich"):
+        raise click.UsageError("--check is for --format openmpi and mpich")
     tables = collwise.Decisions.load(*decisions)
-    text = collwise.export(tables, output, format_name, openmpi_version=openmpi_version)
-    if format_name == COLLWISE:
-        click.echo(f"{output}: rules for {arguments.several([one.collective for one in tables.tables])}; use them with")
-        click.echo(f"  collwise run --table {output} ...")
-        return
-    click.echo(f"{output}: rules for Open MPI {openmpi_version}; use them with")
-    click.echo(
-        "  mpirun --mca coll_tuned_use_dynamic_rules 1 "
-        f"--mca coll_tuned_dynamic_rules_filename {output.resolve()} --mca coll ^han ..."
+    text = collwise.export(
+        tables,
+        output,
+        format_name,
+        openmpi_version=openmpi_version,
+        mpich_version=mpich_version,
+        procs=procs,
     )
+    known = FORMATS[format_name]
+    version = f" {openmpi_version}" if format_name == OPENMPI else ""
+    collectives = arguments.several([one.collective for one in tables.tables])
+    what = f"rules for Open MPI{version}" if format_name == OPENMPI else f"{known.title} for {collectives}"
+    click.echo(f"{output}: {what}; use them with")
+    click.echo(f"  {known.use.format(file=output if format_name == COLLWISE else output.resolve())} ...")
     if "WARNING" in text:
         note("the file's head has a WARNING: read it")
     if check:
-        from collwise.studies.cli.rules_check import check_all
+        _check(format_name, output, tables.tables)
 
-        wrong = 0
-        for line, ok in check_all(output, tables.tables):
-            click.echo(line)
-            wrong += not ok
-        if wrong:
-            raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
+
+def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> None:
+    from collwise.studies.cli.rules_check import check_all, check_mpich
+
+    wrong = 0
+    for line, ok in check_all(output, tables) if format_name == OPENMPI else check_mpich(output, tables):
+        click.echo(line)
+        wrong += not ok
+    if wrong:
+        raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
 
 
 @command("report --platform gros --procs 16,32,64")
@@ -302,11 +364,12 @@ def report(
     procs: tuple[int, ...] = option("Process counts to compare: 50,80,90.", COUNTS, required=True),
     collectives: Sequence[str] = option("Names by commas, or all.", COLLECTIVES, "bcast,gather", names="--collective"),
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
-    model: str = option(
-        f"The model that decides the rules: {BY_PARTS}, or {CRITICAL_PATH}, at the usual sizes only.",
+    model: str | None = option(
+        f"The model that decides the rules: {BY_PARTS}, or {CRITICAL_PATH}, at the usual sizes only. Default: "
+        f"{BY_PARTS} if it has formulas for all --collective.",
         declare.NamedChoice("model", (BY_PARTS, CRITICAL_PATH)),
-        BY_PARTS,
     ),
+    baseline: Baseline = options.BASELINE,
     by: str = option("The times that decide the rules.", TIMES, "predicted"),
     output: Path | None = option("Folder. Default: results/PLATFORM-report", PATH, names="-o --output"),
     ppn: int | None = options.PPN,
@@ -314,19 +377,24 @@ def report(
 ) -> None:
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it.
 
+    All sixteen collectives can be in it. Those that Open MPI has no rules for (gatherv, scatterv) are not in the rules.
     By predicted times the rules hold for every P, to the byte; by simulated times they are made from those that the
     report compares, and hold from each of --procs up to the next one.
     """
     from collwise.studies.reports.report import sections_of, write_report, write_rules
     from collwise.validation.selection.tuning import decided, tune
 
+    if model is None:
+        model = BY_PARTS if all(map(ModelKind.parse(BY_PARTS).covers, collectives)) else CRITICAL_PATH
     check_formulas(model, collectives)
     output = writable_folder(output or Path("results") / f"{platform.name}-report")
     with simulation.context() as context:
-        tuning = tune(platform, collectives, procs, context, processes_per_node=ppn, segments=segments, model=model)
+        tuning = tune(
+            platform, collectives, procs, context, baseline, processes_per_node=ppn, segments=segments, model=model
+        )
     tuning = decided(tuning, by)
     write_rules([tuning], output)
     page = write_report([tuning], output, [sections_of(tuning)])
     click.echo(f"report: {page}")
     if tuning.failures:
-        raise CollwiseError(f"{tuning.failures} cases failed; their rows are left out")
+        raise CollwiseError(f"{counted(tuning.failures, 'case')} failed; their rows are left out")

@@ -18,9 +18,10 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import COUNTS, FOLDER, NAMES, SIZES, command, named_choices, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.validation.fitting.models_by_name import model_of, models_on
+from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import sizes_of
-from collwise.validation.selection.maps import DecisionMaps, decision_maps
+from collwise.validation.selection.maps import DecisionMaps, ModelMap, decision_maps
 
 
 @command("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
@@ -41,14 +42,16 @@ def decision_map(
         metavar="FILE,...",
     ),
     figures: Path | None = option("Write the maps into this folder.", FOLDER),
+    baseline: Baseline = options.BASELINE,
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
-    """Maps the best method over (m, P) by simulation and by models, and the slowdown of the models' picks.
+    """Maps the best method over (m, P) by simulation, by models and by an untuned library, and what their picks cost.
 
-    A method is an algorithm at a segment size. Slowdowns compare simulated times of the picks with those of the best
-    methods, as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
+    All sixteen collectives have maps; that of a barrier, which has no sizes, is a table only. A method is an algorithm
+    at a segment size. Slowdowns compare simulated times of the picks with those of the best methods, as in figures 6
+    and 7 of Pješivac-Grbović et al. 2007.
     """
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
@@ -57,9 +60,9 @@ def decision_map(
         if name is not None:
             check_formulas(name, [collective])
     sizes = sizes_of(collective, sizes)
-    if sizes[0] < 1:
+    if sizes[0] < 1 and figures is not None:
         why = "a barrier has no message sizes" if collective == "barrier" else "there is no place for m = 0 on its axis"
-        raise UsageError(f"no map of {collective}: {why}; the least is --sizes 1")
+        raise UsageError(f"no figure of {collective}: {why}; leave out --figures or the size 0")
     for count in procs:
         platform.hosts_for(count, ppn)
     grid = CaseGrid(collective, procs, sizes, ppn, segments, names)
@@ -67,10 +70,12 @@ def decision_map(
         loaded = (
             [model_of(name, file, platform, ppn, segments, context, [collective]) for name, file in asked]
             if parameters
-            else models_on(platform, [name for name, _ in asked if name], ppn, segments, context, [collective])
+            else models_on(
+                platform, [name for name, _ in asked if name], ppn, segments, context.with_experiments(), [collective]
+            )
         )
-        made = decision_maps(platform, grid, loaded, context)
-    for remark in (remark for found in made.models.values() for remark in found.remarks):
+        made = decision_maps(platform, grid, loaded, context, baseline)
+    for remark in (remark for found in made.maps.values() for remark in found.remarks):
         note(remark)
     if figures is not None:
         _draw(made, platform, figures)
@@ -110,7 +115,10 @@ def _draw(made: DecisionMaps, platform: HostPlatform, folder: Path) -> None:
 
 def _print(made: DecisionMaps, platform: HostPlatform) -> None:
     rows = []
-    for name in made.models:
+    for name, drawn in made.maps.items():
+        if np.isnan(drawn.slowdown).all():
+            rows.append((name, *["-"] * 4))
+            continue
         found = made.summary(name)
         where = f"P = {found.worst_procs}, m = {format_size(found.worst_bytes)}: {found.worst_pick.label}"
         if found.worst_slowdown == 0:
@@ -121,12 +129,12 @@ def _print(made: DecisionMaps, platform: HostPlatform) -> None:
                 f"{found.mean_slowdown * 100:.1f} %", f"{found.worst_slowdown * 100:.1f} %",
             )
         )  # fmt: skip
-    points = f"{len(made.grid.procs)} x {len(made.grid.message_bytes)} points, {len(made.methods)} methods"
+    points = f"{len(made.grid.procs)} x {len(made.grid.message_bytes)} points, {len(made.grid.candidates)} methods"
     title = f"{made.grid.collective} on {platform.title}, {points}, {made.sweep.configuration.maker}"
-    columns = ["model", "worst at", "picks the best", "mean slowdown", "worst"]
+    columns = ["model or library", "worst at", "picks the best", "mean slowdown", "worst"]
     print_table(title, columns, rows, left=2)
-    best = [made.best == index for index in range(len(made.methods))]
-    shares = {choice.label: np.mean(mine) for choice, mine in zip(made.methods, best, strict=True)}
+    best = [made.best == index for index in range(len(made.grid.candidates))]
+    shares = {one.label: np.mean(mine) for one, mine in zip(made.grid.candidates.values(), best, strict=True)}
     leading = sorted(((share, name) for name, share in shares.items() if share > 0), reverse=True)
     click.echo("Best by simulation: " + "; ".join(f"{name} {share * 100:.0f} %" for share, name in leading))
 
@@ -140,12 +148,13 @@ def _document(made: DecisionMaps) -> dict[str, Any]:
         "message_bytes": list(made.grid.message_bytes),
         "methods": [vars(choice) for choice in made.methods],
         "simulated": {"best": made.best.tolist(), "seconds": least.tolist()},
-        "models": {
-            name: {
-                "picks": found.winners.tolist(),
-                "slowdown": found.slowdown.tolist(),
-                "summary": {**vars(made.summary(name)), "worst_pick": vars(made.summary(name).worst_pick)},
-            }
-            for name, found in made.models.items()
-        },
+        "models": {name: _map_record(made, name, found) for name, found in made.models.items()},
+        "libraries": {name: _map_record(made, name, found) for name, found in made.library.items()},
     }
+
+
+def _map_record(made: DecisionMaps, name: str, found: ModelMap) -> dict[str, Any]:
+    summary = None
+    if not np.isnan(found.slowdown).all():
+        summary = {**vars(made.summary(name)), "worst_pick": vars(made.summary(name).worst_pick)}
+    return {"picks": found.winners.tolist(), "slowdown": found.slowdown.tolist(), "summary": summary}

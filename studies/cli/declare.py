@@ -147,11 +147,16 @@ FOLDER = _Written(writable_folder, "dir")
 """The type of an option that names a folder to write files into."""
 
 
+def was_given(name: str) -> bool:
+    """Whether the running command's parameter of this name was given on the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
 def refuse_options(names: Sequence[str], of: str) -> None:
     """Raises UsageError if one of the running command's options was given, which are for `of` only."""
     context = click.get_current_context()
     for parameter in context.command.params:
-        if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+        if parameter.name in names and was_given(parameter.name):
             raise UsageError(f"{parameter.opts[0]} is for {of}")
 
 

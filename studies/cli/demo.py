@@ -17,7 +17,9 @@ from collwise.studies.cli.declare import FOLDER, command, option
 from collwise.studies.cli.output import print_table, stdout_console
 from collwise.studies.cli.rules_check import check_all
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
+from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
+from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.selection.comparison import ComparisonResult
 from collwise.validation.selection.defaults import PAPER_SIZES
 from collwise.validation.selection.tuning import Tuning, decided, tune, tune_by_engine
 
@@ -31,13 +33,14 @@ BY_MODEL, BY_ENGINE = ("bcast", "gather"), ("allreduce", "alltoall")
 @command("demo")
 def demo(
     output: Path = option(None, FOLDER, Path("results/demo"), names="-o --output"),
+    baseline: Baseline = options.BASELINE,
     simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:
     """Chooses broadcast, gather, allreduce and alltoall algorithms for Grisou and Gros, and writes Open MPI rules.
 
     For broadcast and gather the command simulates the clusters, fits the models of Nuriyev & Lastovetsky 2021, and
-    compares their choice and Open MPI's with the best. The schedule engine chooses for allreduce and alltoall. Its
-    times of all four are compared with SMPI's. A report, figures and rules files are written.
+    compares their choice and that of an untuned library with the best. The schedule engine chooses for allreduce and
+    alltoall. Its times of all four are compared with SMPI's. A report, figures and rules files are written.
     """
     from collwise.studies.reports.report import rules_path, sections_of, write_report, write_rules
 
@@ -47,7 +50,7 @@ def demo(
         tables = []
         with simulation.context() as context:
             for name, procs in CLUSTERS.items():
-                tuning = tune(load(name), BY_MODEL, procs, context, sizes=PAPER_SIZES)
+                tuning = tune(load(name), BY_MODEL, procs, context, baseline, sizes=PAPER_SIZES)
                 tuning = tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context)
                 tables.append(pool.submit(decided, tuning))
                 _show(console, tuning, SHOWN[name])
@@ -78,18 +81,27 @@ def _show(console: Console, tuning: Tuning, procs: int) -> None:
         rows = [table_row(row) for row in result.rows if row.procs == procs]
         maker = result.sweep.configuration.maker
         title = f"{collective} on {tuning.platform.title}, P = {procs} (simulated by {maker})"
-        print_table(title, table_columns(result.rows)[1:], [row[1:] for row in rows], left=0)
+        print_table(title, table_columns(result)[1:], [row[1:] for row in rows], left=0)
         click.echo(f"P = {', '.join(sorted({str(row.procs) for row in result.rows}, key=int))}: {summary_line(result)}")
-        gained = max(result.rows, key=lambda row: row.openmpi_shipped.seconds - row.model.seconds)
-        click.echo(
-            f"largest gain over Open MPI: {format_size(gained.message_bytes)} on P = {gained.procs} takes "
-            f"{format_seconds(gained.model.seconds)} with {gained.model.choice.algorithm} instead of "
-            f"{format_seconds(gained.openmpi_shipped.seconds)} with {gained.openmpi_shipped.choice.algorithm}\n"
-            f"{agreement_line(tuning.by_engine[collective])}\n"
-        )
+        click.echo(f"{_gain(result)}\n{agreement_line(tuning.by_engine[collective])}\n")
     for collective in BY_ENGINE:
         choices = tuning.by_engine[collective]
         title = f"{collective} on {tuning.platform.title}, P = {procs} (by the schedule engine)"
         rows = [row[1:] for row in engine_rows(choices) if row[0] == str(procs)]
-        print_table(title, ENGINE_COLUMNS[1:], rows, left=0)
+        print_table(title, engine_columns(choices)[1:], rows, left=0)
+        if line := library_line(choices):
+            click.echo(line)
         click.echo(f"{agreement_line(choices)}\n")
+
+
+def _gain(result: ComparisonResult) -> str:
+    """The point at which the model's choice saves most time, in a line."""
+    title = result.baseline.title
+    gained = max(result.rows, key=lambda row: row.baseline.seconds - row.model.seconds)
+    if gained.baseline.seconds <= gained.model.seconds:
+        return f"no gain over {title}, whose choices are as good"
+    return (
+        f"largest gain over {title}: {format_size(gained.message_bytes)} on P = {gained.procs} takes "
+        f"{format_seconds(gained.model.seconds)} with {gained.model.choice.label} instead of "
+        f"{format_seconds(gained.baseline.seconds)} with {gained.baseline.choice.label}"
+    )

@@ -306,9 +306,12 @@ def tune(
     from collwise.hierarchy import check_searches, space_of
     from collwise.validation.hierarchy.searches import EXHAUSTIVE, SEARCHES
     from collwise.validation.hierarchy.tuning import tune as search
+    from collwise.validation.openmpi.han_rules import han_version
 
     _check_pictures(draw=draw, draw_costs=draw_costs)
     names = tuple(SEARCHES) if tuple(searches) == ("all",) else tuple(searches)
+    if han is not None:
+        han_version(openmpi_version)
     if draw is not None and EXHAUSTIVE not in names:
         raise UsageError("--draw needs the exhaustive search: --search exhaustive,...")
     how = machine.options(ppn)

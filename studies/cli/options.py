@@ -19,6 +19,8 @@ from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, 
 from collwise.studies.cli import declare
 from collwise.studies.cli.declare import NamedChoice, Parsed, flag, group, option
 from collwise.studies.cli.output import sweep_progress
+from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.library_defaults.baselines import baseline as find_baseline
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -60,6 +62,14 @@ MODEL = option(
 )
 PPN = option("Processes per node. Default: one per CPU, as the platform says.", click.IntRange(1))
 SIMGRID = option("The version of SimGrid, for example 4.1. Default: the system's.", metavar="VERSION")
+BASELINE = option(
+    f"What the choice is compared with: the fixed decisions of an untuned library, {', '.join(BASELINES)}. Default: "
+    "those of the installed Open MPI.",
+    Parsed("baseline", find_baseline),
+    find_baseline,
+    show_default=False,
+    metavar="NAME",
+)
 STORE = option(
     "The SQLite file of timings; finished cases are kept there.",
     declare.PATH,

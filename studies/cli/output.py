@@ -23,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collwise.common.errors import CollwiseError, note
+from collwise.common.units import counted
 from collwise.simulator.sweeps.runner import Progress as SweepProgress
 from collwise.simulator.timing import Timing
 
@@ -219,4 +220,4 @@ def describe(timing: Timing) -> str:
 def check_failed(failed: Sequence[Timing]) -> None:
     """Raises CollwiseError, which names the first one, if any case failed."""
     if failed:
-        raise CollwiseError(f"{len(failed)} cases failed; first: {describe(failed[0])}")
+        raise CollwiseError(f"{counted(len(failed), 'case')} failed; first: {describe(failed[0])}")

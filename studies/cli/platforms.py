@@ -12,6 +12,7 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
+from collwise.common.units import counted
 from collwise.platforms import (
     HeterogeneousPlatform,
     HostPlatform,
@@ -103,7 +104,7 @@ def check(
             click.echo(f"{file}: sound, {len(report.hosts)} hosts, simulated by {engine_label}")
             click.echo(_understood(load(str(file))))
     if problems:
-        raise CollwiseError(f"{file}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")
+        raise CollwiseError(f"{file}: {counted(len(problems), 'problem')} found")
 
 
 @command("platforms write grisou -o grisou.xml", "write", parent=platforms)
@@ -205,7 +206,9 @@ NODE = group(
     cpus=option("CPUs (sockets) per node, by default with one process each.", click.IntRange(1), 1),
     cores=option("Cores per node. Default: one for each CPU.", click.IntRange(1)),
     memory_domains=option("Memory domains per node. Default: one for each CPU.", click.IntRange(1)),
-    processes=option("Processes per node unless a command gives another number.", click.IntRange(1), names="--ppn"),
+    processes=option(
+        "Processes per node unless a command gives another number; at most --cores.", click.IntRange(1), names="--ppn"
+    ),
     loopback_bytes_per_second=option(
         "The rate between two processes of a node in Gbyte/s.", _GBYTES, names="--loopback-gbytes"
     ),

@@ -94,7 +94,14 @@ def list_configurations(
         return
     shown = ("configuration", "source", "platform", "maker", "collectives", "rows", "failed", "first_made", "last_made")
     heads = [*shown[:5], "times", "failed", "from (UTC)", "to (UTC)"]
-    print_table(str(store), heads, found[list(shown)].values.tolist(), left=5, keys=1, wrap=True)
+    found["collectives"] = [_several(names) for names in found["collectives"]]
+    print_table(str(store), heads, found[list(shown)].values.tolist(), left=5, keys=1)
+
+
+def _several(names: str) -> str:
+    """'bcast', 'bcast, gather', '4 collectives'; experiments between a few processes have none."""
+    known = [name for name in names.split(",") if name != "-"]
+    return arguments.several(known) or "-"
 
 
 @command("results show --collective bcast --procs 16", "show", parent=results)

@@ -1,4 +1,4 @@
-"""Shows that the installed Open MPI accepts a rules file and runs what it says."""
+"""Shows that the installed Open MPI or MPICH accepts a file of rules and runs what it says."""
 
 from __future__ import annotations
 
@@ -20,6 +20,17 @@ _SIZES = {
     "barrier": (0,),
 }
 _OTHER_SIZES = (1024, 65536)
+
+
+def check_mpich(file: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
+    """Checks calls for each table, if possible such that MPICH by itself would run otherwise; as `check_all` does."""
+    from collwise.validation.exports.mpich_check import check_selection, telling_calls
+
+    calls = telling_calls(file.read_text(encoding="utf-8"), tables)
+    if not calls:
+        yield "no table has rules for 8 processes or fewer: nothing to check on this machine", True
+    for checked in check_selection(file, calls):
+        yield checked.summary, checked.matches
 
 
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:

@@ -42,8 +42,8 @@ def run(
 ) -> int:
     """Runs an MPI program with our algorithms in the calls for which a table or list names one: -- PROGRAM [ARGS].
 
-    The program is not modified; for smpi, it must have been built by smpicc. 'latency' is a program of ours. The exit
-    code is the program's, or 1 if the program does not call the library.
+    The program is not modified; for smpi, it must have been built by smpicc. 'latency', 'asp', 'matmul' and 'training'
+    are programs of ours. The exit code is the program's, or 1 if the program does not call the library.
     """
     options = LibraryOptions(table, algorithms, report)
     if plain and (options != LibraryOptions() or thresholds is not None):

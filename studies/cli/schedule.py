@@ -12,13 +12,16 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
-from collwise.simulator.timing import Case
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import ALGORITHM, NEW_FILE, SIZES, command, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.validation.selection.cases import case_of
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
     from collwise.simulator.schedule.library import Trace
 
 _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for its receive")
@@ -30,11 +33,14 @@ def schedule(
     collective: str = options.COLLECTIVE,
     algorithm: str = option("The algorithm's name (see 'collwise algorithms').", ALGORITHM, required=True),
     procs: int = option("The process count.", click.IntRange(2), required=True),
-    size: tuple[int, ...] = option("The message size.", SIZES, required=True),
+    size: tuple[int, ...] | None = option("The message size, needed by all but the barrier.", SIZES),
     segment: tuple[int, ...] | None = option("The segment size; 0: unsegmented. Default: 8 KiB.", SIZES),
+    thresholds: Thresholds | None = options.THRESHOLDS,
     root: int = option("The root's rank.", click.IntRange(0), 0),
     ppn: int | None = options.PPN,
-    draw: Path | None = option("Draw processes and messages over time (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    draw: Path | None = option(
+        "Draw up to 64 processes and their messages over time (PNG or SVG).", NEW_FILE, metavar="FILE"
+    ),
     as_json: bool = options.JSON,
 ) -> None:
     """Shows an algorithm's messages, its rounds, and what decides its time.
@@ -47,6 +53,12 @@ def schedule(
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.networks import network_tables
 
+    if collective == "barrier":
+        if size not in (None, (0,)):
+            raise UsageError("--size: a barrier has no message; leave it out")
+        size = (0,)
+    if size is None:
+        raise UsageError(f"--size: needed for {collective}, for example --size 8KiB")
     for name, values in (("--size", size), ("--segment", segment or (0,))):
         if len(values) != 1:
             raise UsageError(f"{name} takes one size here, not {len(values)}")
@@ -59,12 +71,18 @@ def schedule(
         raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
     cut = (segment[0] if segment else SEGMENT_BYTES) if entry.part_parameter == "segment_bytes" else 0
     per_node = ppn or platform.default_processes_per_node
-    case = Case(collective, algorithm, procs, size[0], cut, processes_per_node=per_node, root=root)
+    check_thresholds_matter([entry], thresholds)
+    (choice,) = with_thresholds(collective, [Choice(algorithm, cut)], thresholds)
+    case = case_of(collective, choice, procs, size[0], per_node, root)
     recorded = Schedule(case, platform.positions(procs, per_node))
     network = network_tables(platform, procs, per_node, recorded.sizes)
     trace, parts = path_parts(recorded, network)
     rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)
-    title = f"{collective} {algorithm}, P = {procs}, m = {format_size(size[0])}"
+    title = f"{collective} {algorithm}, P = {procs}"
+    title += f", m = {format_size(size[0])}" if collective != "barrier" else ""
+    if entry.bounded:
+        bound = f", parts below {format_size(choice.segment_bytes)}"
+        title += bound if choice.segment_bytes else ", without bounds: the linear algorithm"
     title += f", segments of {format_size(cut)}" if cut else ""
     if draw is not None:
         _draw(draw, trace, procs, f"{title}, on {platform.title}")

@@ -11,10 +11,10 @@ import collwise
 from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
-from collwise.common.units import format_seconds, format_size
+from collwise.common.units import counted, format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import ALGORITHMS, COUNTS, command, group, option
+from collwise.studies.cli.declare import ALGORITHMS, COUNTS, SIZE, command, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
@@ -41,6 +41,12 @@ def simulate(
             max_requests=option(
                 "The number of simultaneous exchanges of alltoall linear_sync. Default: 4.", click.IntRange(1)
             ),
+            leaders=option("The leaders on each node of multi_leader algorithms. Default: 2.", click.IntRange(1)),
+        ),
+        between_segment=option(
+            "The parts in which algorithms from tasks send a segment between nodes: 64KiB. 0: whole segments.",
+            SIZE,
+            0,
         ),
         thresholds=options.THRESHOLDS,
         root=option("The root's rank.", click.IntRange(0), 0),
@@ -52,7 +58,7 @@ def simulate(
     """Simulates every algorithm at every P, m and segment size; cases that the store has are not repeated.
 
     A run that was stopped resumes when the command is given again. The exit code is 1 if a case failed. Process counts
-    that an algorithm does not run on are left out.
+    that an algorithm does not run on are left out; it is an error if no algorithm runs on any.
     """
     with simulation.context() as context:
         times = collwise.simulate(platform, collectives, procs, algorithms=algorithms, context=context, **others)
@@ -60,21 +66,33 @@ def simulate(
         print_json(times.to_dict("records"))
     else:
         for name in collectives:
-            _print_table(platform, name, arguments.algorithms(name, algorithms), procs, times[times.collective == name])
+            shown = times[times.collective == name]
+            maker = times.attrs["maker"]
+            _print_table(platform, name, arguments.algorithms(name, algorithms), procs, shown, maker)
         click.echo(
-            f"{len(times)} cases, {times.attrs['reused']} of them from {simulation.store}; "
-            f"{times.attrs['processes_started']} simulator processes; {times.attrs['maker']}"
+            f"{counted(len(times), 'case')}, {times.attrs['reused']} of them from {simulation.store}; "
+            f"{_started(times)}; {times.attrs['maker']}"
         )
     if any(times.error):
         failed = times[times.error != ""]
         raise CollwiseError(
-            f"{len(failed)} of {len(times)} cases failed; the times of the others are in the store; "
+            f"{len(failed)} of {counted(len(times), 'case')} failed; the times of the others are in the store; "
             f"first: {failed.error.iloc[0]}"
         )
 
 
+def _started(times: pd.DataFrame) -> str:
+    number = times.attrs["processes_started"]
+    return "1 simulator process" if number == 1 else f"{number} simulator processes"
+
+
 def _print_table(
-    platform: HostPlatform, collective: str, names: Sequence[str], procs: Sequence[int], times: pd.DataFrame
+    platform: HostPlatform,
+    collective: str,
+    names: Sequence[str],
+    procs: Sequence[int],
+    times: pd.DataFrame,
+    maker: str,
 ) -> None:
     catalogue = Catalogue.load().collective(collective).algorithms
     cut = times.segment_bytes.where([not catalogue[name].bounded for name in times.algorithm], 0)
@@ -96,7 +114,7 @@ def _print_table(
     ]
     heads = ["P", "m", *(["segment"] if several_segments else []), *names]
     common = f", segments of {format_size(segments[0])}" if len(segments) == 1 else ""
-    title = f"{collective} on {platform.title}, simulated{common}"
+    title = f"{collective} on {platform.title}, simulated by {maker}{common}"
     print_table(title, heads, rows, left=0, keys=len(heads) - len(names))
     if repeated.any():
         click.echo("Segments larger than m cut nothing; rows that repeat another one are left out.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.common.errors import UsageError
+from collwise.common.units import counted
 from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, LaunchOptions, split_arguments
 from collwise.simulator.execution.host_lists import read_hosts
 from collwise.simulator.execution.installations import MPI_LIBRARIES
@@ -136,7 +137,7 @@ def print_script(path: Path, cases: Sequence[Case], method: Method, where: Targe
     _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit"), "targets")
     words = " ".join([where.launcher or "mpirun", *split_arguments(where.mpirun_args, "--mpirun-args")])
     file = write_script(path, cases, method, launcher=words)
-    click.echo(f"{file}: {len(cases)} cases; run it there by: bash {shlex.quote(file.name)}")
+    click.echo(f"{file}: {counted(len(cases), 'case')}; run it there by: bash {shlex.quote(file.name)}")
 
 
 def _testbed(where: TargetOptions) -> ExecutionTarget:

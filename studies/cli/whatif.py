@@ -10,14 +10,26 @@ import click
 
 import collwise
 from collwise.common.errors import note
+from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms import HostPlatform
-from collwise.platforms.changes import CHANGES, Change, parse_change
+from collwise.platforms import HeterogeneousPlatform, HostPlatform, PlacedPlatform, Platform, write_description
+from collwise.platforms.changes import CHANGES, Change, changed, parse_change
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COUNTS, FOLDER, PATH, Parsed, command, option, refuse_options
+from collwise.studies.cli.declare import (
+    COUNTS,
+    FOLDER,
+    NEW_FILE,
+    PATH,
+    NamedChoice,
+    Parsed,
+    command,
+    option,
+    refuse_options,
+)
 from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 from collwise.validation.whatif.application import Application
 from collwise.validation.whatif.sweep import Factors, parse_factors
@@ -60,6 +72,12 @@ def whatif(
         PATH,
         metavar="REPORT",
     ),
+    baseline: str | None = option(
+        f"With --application, the library that decides by default: {', '.join(BASELINES)}. Default: the installed Open "
+        "MPI.",
+        NamedChoice("baseline", BASELINES),
+        metavar="NAME",
+    ),
     procs: tuple[int, ...] | None = option(
         "Process counts: 16,32. Default: powers of two, and all that the platform holds.", COUNTS
     ),
@@ -70,6 +88,9 @@ def whatif(
         "Yesterday's rules, a file from 'collwise select -o'. Default: the best choices before the change.", PATH
     ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
+    save: Path | None = option(
+        "Write the description of the changed platform (TOML), for 'collwise run' and other commands.", NEW_FILE
+    ),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
     as_json: bool = options.JSON,
@@ -77,16 +98,26 @@ def whatif(
     """Shows which choices and times change if a platform does, and why."""
     if not changes and sweep is None:
         raise click.UsageError("name a change, for example --change bandwidth=x2, or --sweep bandwidth=x0.25:x8")
-    if (collective is None) == (application is None):
+    if collective is not None and application is not None:
         raise click.UsageError("give either --collective NAME or --application REPORT")
+    if save is not None:
+        _save(platform, changes, save)
+    elif collective is None and application is None:
+        raise click.UsageError("give --collective NAME, --application REPORT or --save FILE")
+    if collective is None and application is None:
+        return
     common: dict[str, Any] = {"segments": segments, "ppn": ppn}
     if application is not None:
         refuse_options(("sweep", "procs", "sizes", "algorithms", "rules", "figures"), "--collective, not --application")
+    elif baseline is not None:
+        refuse_options(("baseline",), "--application")
     elif sweep is not None:
         refuse_options(("rules",), "a change without --sweep")
     with simulation.context() as context:
         if application is not None:
-            found = collwise.whatif_application(platform, changes, application, context=context, **common)
+            found = collwise.whatif_application(
+                platform, changes, application, baseline=baseline, context=context, **common
+            )
             _show_application(found, platform, changes, as_json)
             warn_of_free_messages(platform)
             check_failed(found.failed)
@@ -103,6 +134,16 @@ def whatif(
             failed = answer.result.failed
     warn_of_free_messages(platform)
     check_failed(failed)
+
+
+def _save(platform: HostPlatform, changes: Sequence[Change], file: Path) -> None:
+    found = changed(platform, changes).platform
+    if isinstance(found, PlacedPlatform):
+        note("a description has no placement; give --placement to the commands that read it")
+        found = found.base
+    assert isinstance(found, Platform | HeterogeneousPlatform)
+    write_text(file, write_description(found))
+    click.echo(f"written: {file}")
 
 
 def _show(answer: collwise.WhatIfResult, figures: Path | None, as_json: bool) -> None:

@@ -11,7 +11,11 @@ from collwise.studies.figures.style import MARKERS, PALETTE
 
 
 def application_figure(times: pd.DataFrame, title: str) -> Figure:
-    """The times under each choice of collectives at the largest P; with several P, also the speed-ups at each."""
+    """The times under each choice of collectives at the largest P; with several P, also the speed-ups at each.
+
+    Executions that failed are left out.
+    """
+    times = times[times.error == ""]
     counts = sorted(times.procs.unique())
     names = list(dict.fromkeys(times.collectives))
     height = 1.6 + 0.4 * len(names)

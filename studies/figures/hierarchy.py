@@ -89,12 +89,12 @@ def model_by_configuration(check: ModelCheck, one: Input, title: str) -> Figure:
             (-0.2, check.modelled, PALETTE[1], "cost model"),
             (0.2, check.measured, PALETTE[0], "whole collective"),
         ):
-            axis.bar(places + offset, [values[point] for point in points], 0.4, color=colour, label=name)
+            axis.bar(places + offset, [values[point] * 1e3 for point in points], 0.4, color=colour, label=name)
         axis.set_xticks(places, [format_size(point.choice.segment_bytes) for point in points], fontsize=7.5)
         pieces = f", pieces of {format_size(choice.limit_bytes)}" if choice.limit_bytes else ""
         axis.set_title(f"{choice.algorithm.removeprefix('tasks_')}{pieces}, {WITHIN[choice.fanout]}", fontsize=9)
     for row in axes:
-        seconds_axis(row[0])
+        row[0].set_ylabel("time (ms)")
     for axis in axes[-1]:
         axis.set_xlabel("segment size fs")
     for axis in list(axes.flat)[len(groups) :]:
@@ -112,13 +112,12 @@ def search_costs(scores: Mapping[str, Sequence[SearchScore]], title: str) -> Fig
     for number, name in enumerate(names):
         mine = [next((one for one in group if one.search == name), None) for group in scores.values()]
         at = np.arange(len(scores)) + (number - (len(names) - 1) / 2) * width
-        seconds = [one.machine_seconds if one is not None else 0.0 for one in mine]
+        seconds = [one.machine_seconds * 1e3 if one is not None else 0.0 for one in mine]
         bars = axis.bar(at, seconds, width, color=PALETTE[number], label=name)
         shares = [f"{one.cost:.1%}" if one is not None else "" for one in mine]
         axis.bar_label(bars, shares, fontsize=7.5)
     axis.set_xticks(np.arange(len(scores)), list(scores))
-    seconds_axis(axis)
-    axis.set_ylabel("machine time of the benchmarks")
+    axis.set_ylabel("machine time of the benchmarks (ms)")
     axis.legend(fontsize=8.5)
     axis.set_title(title, fontsize=11)
     return figure

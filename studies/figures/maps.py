@@ -31,7 +31,7 @@ _PERCENT_TICKS = (5, 10, 20, 50, 100, 200, 300)
 
 def decision_figure(maps: DecisionMaps, title: str) -> Figure:
     """The best method at every (m, P): a panel for simulation and one for each model."""
-    panels = {"simulation": maps.best} | {f"model {name}": found.winners for name, found in maps.models.items()}
+    panels = {"simulation": maps.best} | {_title(maps, name): found.winners for name, found in maps.maps.items()}
     return method_map(panels, maps.methods, maps.grid.procs, maps.grid.message_bytes, title)
 
 
@@ -65,14 +65,18 @@ def method_map(
     return figure
 
 
+def _title(maps: DecisionMaps, name: str) -> str:
+    return f"model {name}" if name in maps.models else name
+
+
 def slowdown_figure(maps: DecisionMaps, title: str) -> Figure:
-    """The slowdown of each model's picks against the best method, in percent: a panel for each model."""
+    """The slowdown of the picks of each model and the library against the best method, in percent: a panel for each."""
     sizes, procs = _edges(maps.grid.procs, maps.grid.message_bytes)
-    figure, axes = _panels(len(maps.models), maps.grid.procs, maps.grid.message_bytes)
+    figure, axes = _panels(len(maps.maps), maps.grid.procs, maps.grid.message_bytes)
     colours = plt.get_cmap("viridis_r").with_extremes(under="white", bad="#BBBBBB")
     mesh = None
-    for axis, (name, found) in zip(axes, maps.models.items(), strict=False):
-        axis.set_title(f"model {name}")
+    for axis, (name, found) in zip(axes, maps.maps.items(), strict=False):
+        axis.set_title(_title(maps, name))
         percent = np.where(np.isnan(found.slowdown), np.nan, np.maximum(found.slowdown * 100, 1e-9))
         norm = LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT)
         mesh = axis.pcolormesh(sizes, procs, percent, cmap=colours, norm=norm, linewidth=0)

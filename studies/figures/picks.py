@@ -13,17 +13,18 @@ from numpy.typing import ArrayLike
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
-from collwise.validation.selection.comparison import Comparison
+from collwise.validation.selection.comparison import Comparison, ComparisonResult
 from collwise.validation.selection.engine_choices import EngineChoices
 
 
-def picks_by_size(rows: Sequence[Comparison], title: str) -> Figure:
+def picks_by_size(result: ComparisonResult, title: str) -> Figure:
     """The simulated time of each source's pick over m, one panel per process count."""
+    rows = result.rows
     counts = sorted({row.procs for row in rows})
     figure, axes = plt.subplots(1, len(counts), figsize=(4.2 * len(counts), 3.6), sharey=True, squeeze=False)
     for axis, procs in zip(axes[0], counts, strict=True):
         here = [row for row in rows if row.procs == procs]
-        _draw_picks(axis, np.array([row.message_bytes for row in here]), here)
+        _draw_picks(axis, np.array([row.message_bytes for row in here]), here, result.baseline.title)
         size_axis(axis, [row.message_bytes for row in here])
         axis.set_title(f"P = {procs}")
     seconds_axis(axes[0][0])
@@ -32,13 +33,14 @@ def picks_by_size(rows: Sequence[Comparison], title: str) -> Figure:
     return figure
 
 
-def picks_by_procs(rows: Sequence[Comparison], title: str) -> Figure:
+def picks_by_procs(result: ComparisonResult, title: str) -> Figure:
     """The simulated time of each source's pick over P, one panel per message size."""
+    rows = result.rows
     sizes = sorted({row.message_bytes for row in rows})
     figure, axes = plt.subplots(1, len(sizes), figsize=(4.2 * len(sizes), 3.6), squeeze=False)
     for axis, size in zip(axes[0], sizes, strict=True):
         here = [row for row in rows if row.message_bytes == size]
-        _draw_picks(axis, np.array([row.procs for row in here]), here)
+        _draw_picks(axis, np.array([row.procs for row in here]), here, result.baseline.title)
         axis.set_xlabel("processes P")
         axis.set_title(f"m = {format_size(size)}")
         axis.set_yscale("log")
@@ -49,10 +51,11 @@ def picks_by_procs(rows: Sequence[Comparison], title: str) -> Figure:
     return figure
 
 
-def _draw_picks(axis: Axes, x: Array, rows: Sequence[Comparison]) -> None:
+def _draw_picks(axis: Axes, x: Array, rows: Sequence[Comparison], baseline: str) -> None:
+    listed = any(row.listed is not None for row in rows)
     lines = (
-        ("Open MPI 3.1, its segments", "openmpi_shipped", "#56B4E9", "v", ":"),
-        ("Open MPI 3.1, common segments", "openmpi", "#0072B2", "s", "--"),
+        (f"{baseline}, its segments" if listed else baseline, "baseline", "#56B4E9", "v", ":"),
+        *([(f"{baseline}, common segments", "listed", "#0072B2", "s", "--")] if listed else []),
         ("model", "model", "#D55E00", "o", "-"),
         ("best", "best", "#009E73", "x", "-"),
     )

@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap, LogNorm, Normalize, to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
-from PIL import Image
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
@@ -138,7 +138,7 @@ def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure
     axis.set_ylabel("processes P")
     _factor_axis(axis, sweep, unit)
     figure.legend(
-        handles=_patches([sweep.choices[index].label for index in used], colours), loc="outside right upper",
+        handles=_patches([sweep.choices[index].label for index in used], colours), loc="outside right center",
         title="best choice", alignment="left", fontsize=8.5,
     )  # fmt: skip
     figure.suptitle(title, fontsize=11, wrap=True)
@@ -189,7 +189,7 @@ class LiveFigure:
             mesh.axes.draw_artist(mesh)
         picture = io.BytesIO()
         # Fast compression: a slider waits for the picture.
-        Image.fromarray(np.asarray(self._canvas.buffer_rgba())).save(picture, "png", compress_level=1)
+        imsave(picture, np.asarray(self._canvas.buffer_rgba()), format="png", pil_kwargs={"compress_level": 1})
         return picture.getvalue()
 
 

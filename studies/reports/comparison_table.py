@@ -10,11 +10,13 @@ from collwise.common.units import format_seconds, format_size
 from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
 
 
-def table_columns(rows: Sequence[Comparison]) -> tuple[str, ...]:
+def table_columns(result: ComparisonResult) -> tuple[str, ...]:
     """The heads of `table_row`'s cells."""
-    common = () if chooses_segments(rows) else ("Open MPI (%)",)
-    shipped = "Open MPI 3.1 (%)" if chooses_segments(rows) else "with its segments (%)"
-    return ("P", "m", "best", "time", "model (%)", *common, shipped)
+    rows, title = result.rows, result.baseline.title
+    shipped = f"{title} (%)"
+    if any(row.listed is not None for row in rows) and not chooses_segments(rows):
+        return ("P", "m", "best", "time", "model (%)", shipped, "with its segments (%)")
+    return ("P", "m", "best", "time", "model (%)", shipped)
 
 
 def chooses_segments(rows: Sequence[Comparison]) -> bool:
@@ -29,7 +31,7 @@ def table_row(row: Comparison) -> tuple[str, ...]:
     def name(pick: Pick, with_segment: bool = wide) -> str:
         return pick.choice.label if with_segment else pick.choice.algorithm
 
-    common = () if wide else (f"{name(row.openmpi)} ({percent(row.openmpi.slowdown)})",)
+    common = () if wide or row.listed is None else (f"{name(row.listed)} ({percent(row.listed.slowdown)})",)
     return (
         str(row.procs),
         format_size(row.message_bytes),
@@ -37,22 +39,26 @@ def table_row(row: Comparison) -> tuple[str, ...]:
         format_seconds(row.best.seconds),
         f"{name(row.model)} ({percent(row.model.slowdown)})",
         *common,
-        f"{name(row.openmpi_shipped, True)} ({percent(row.openmpi_shipped.slowdown)})",
+        f"{name(row.baseline, True)} ({percent(row.baseline.slowdown)})",
     )
 
 
 def percent(slowdown: float) -> str:
-    """'3', '160': whole percent, without a minus sign for nothing."""
-    return f"{slowdown * 100:z.0f}"
+    """'3', '160': whole percent, without a minus sign for nothing; '-' where there is no time."""
+    return "-" if np.isnan(slowdown) else f"{slowdown * 100:z.0f}"
 
 
 def summary_line(result: ComparisonResult) -> str:
     """Mean and worst slowdown of each source's picks, in one sentence; more lines name algorithms that are left out."""
-    sources = [("model", "model"), ("openmpi", "Open MPI"), ("openmpi_shipped", "with its segments")]
-    if chooses_segments(result.rows):
-        sources = [("model", "model"), ("openmpi_shipped", "Open MPI 3.1")]
+    title = result.baseline.title
+    sources = [("model", "model"), ("baseline", title)]
+    if any(row.listed is not None for row in result.rows) and not chooses_segments(result.rows):
+        sources = [("model", "model"), ("listed", title), ("baseline", "with its segments")]
     parts = []
     for source, name in sources:
         values = result.slowdowns(source) * 100
-        parts.append(f"{name} {np.mean(values):.1f} % on average, {np.max(values):.1f} % at worst")
+        if np.isnan(values).all():
+            parts.append(f"{name} not known")
+        else:
+            parts.append(f"{name} {np.nanmean(values):.1f} % on average, {np.nanmax(values):.1f} % at worst")
     return "Slowdown against the best: " + "; ".join(parts) + (f".\n{result.left_out}" if result.left_out else "")

@@ -10,11 +10,16 @@ from collwise.studies.reports.comparison_table import percent
 from collwise.validation.selection.engine_choices import EngineChoices
 from collwise.validation.selection.slowdown import slowdown
 
-ENGINE_COLUMNS = ("P", "m", "best", "time", "next algorithm (%)", "time by SMPI (%)", "slowdown by SMPI (%)")
+
+def engine_columns(choices: EngineChoices) -> tuple[str, ...]:
+    """The heads of `engine_rows`' cells."""
+    library = (f"{choices.baseline.title} (%)",) if choices.baseline is not None and choices.shipped else ()
+    checked = ("time by SMPI (%)", "slowdown by SMPI (%)")
+    return ("P", "m", "best", "time", "next algorithm (%)", *library, *checked)
 
 
 def engine_rows(choices: EngineChoices) -> list[tuple[str, ...]]:
-    """Rows under ENGINE_COLUMNS: by the engine the best choice and the best one of another algorithm.
+    """Rows: by the engine the best choice, the best one of another algorithm, and what the untuned library picks.
 
     Where SMPI has times, that of the best algorithm at the common segment size, with its difference from the engine's,
     and the slowdown of this algorithm by SMPI's times.
@@ -38,10 +43,20 @@ def engine_rows(choices: EngineChoices) -> list[tuple[str, ...]]:
                 difference = (checked[common] / times[common] - 1) * 100
                 by_smpi = f"{format_seconds(checked[common])} ({difference:+z.0f})"
                 loss = percent(float(slowdown(checked[common], np.nanmin(checked))))
-            rows.append(
-                (str(procs), format_size(size), best.label, format_seconds(times[order[0]]), after, by_smpi, loss)
-            )
+            taken = choices.shipped.get((procs, size))
+            library = () if taken is None else (f"{taken.choice.algorithm} ({percent(taken.slowdown)})",)
+            row = (str(procs), format_size(size), best.label, format_seconds(times[order[0]]), after)
+            rows.append((*row, *library, by_smpi, loss))
     return rows
+
+
+def library_line(choices: EngineChoices) -> str:
+    """The slowdowns of the untuned library's picks by the engine's times; empty without any."""
+    slower = np.array([pick.slowdown for pick in choices.shipped.values()])
+    if choices.baseline is None or not slower.size or np.isnan(slower).all():
+        return ""
+    mean, worst = np.nanmean(slower) * 100, np.nanmax(slower) * 100
+    return f"Slowdown against the best: {choices.baseline.title} {mean:.1f} % on average, {worst:.1f} % at worst"
 
 
 def agreement_line(choices: EngineChoices) -> str:

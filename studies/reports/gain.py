@@ -37,7 +37,8 @@ def _gain(row: GainRow, way: str) -> str:
     if getattr(row, way) is None:
         return "not by rules"
     text = f"x {row.speedup(way):.2f}"
-    return text if row.significant(way) else f"({text})"
+    other = f" by {row.instead.label}" if way == RULES and row.instead is not None else ""
+    return (text if row.significant(way) else f"({text})") + other
 
 
 def summary_lines(found: MeasuredGain) -> Iterator[str]:

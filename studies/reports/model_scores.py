@@ -22,15 +22,21 @@ def score_rows(scores: Sequence[Score]) -> list[tuple[object, ...]]:
     return [
         (
             *(score.platform, score.collective, score.model),
-            f"{score.predictions} ({score.unpredicted} not)" if score.unpredicted else str(score.predictions),
-            *(percent(score.mean_error), percent(score.worst_error)),
+            _predictions(score),
+            *(("-", "-") if score.library else (percent(score.mean_error), percent(score.worst_error))),
             f"{score.best_picks} of {score.picks}" if score.picks else "-",
             *(percent(score.mean_slowdown), percent(score.worst_slowdown)),
             score.worst_at if score.worst_slowdown > 0 else "-",
         )
         for score in scores
-        if score.predictions or score.unpredicted
+        if score.predictions or score.unpredicted or score.library
     ]
+
+
+def _predictions(score: Score) -> str:
+    if score.library:
+        return "-"
+    return f"{score.predictions} ({score.unpredicted} not)" if score.unpredicted else str(score.predictions)
 
 
 def remarks(result: Evaluation) -> list[str]:

@@ -17,12 +17,13 @@ from collwise.models.registry import BY_PARTS
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.figures.maps import method_map
-from collwise.studies.figures.picks import algorithms_by_engine, algorithms_by_size, picks_by_size
+from collwise.studies.figures.picks import algorithms_by_engine, algorithms_by_size, picks_by_procs, picks_by_size
 from collwise.studies.reports.comparison_table import chooses_segments, summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import ENGINE_COLUMNS, agreement_line, engine_rows
+from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.comparison import Comparison, ComparisonResult
+from collwise.validation.selection.consumers import OPENMPI, consumers_of
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.defaults import DECISION_SIZES
 from collwise.validation.selection.engine_choices import EngineChoices
@@ -32,11 +33,9 @@ RULES_VERSIONS = ("4.1", "5.0")
 _TITLES = {"bcast": "Broadcast", "gather": "Gather", "allreduce": "Allreduce", "alltoall": "Alltoall"}
 _SHADED_FROM = 0.1
 _INTRO = (
-    "Times are simulated by {engine}. A choice is an algorithm and, for broadcast, a segment size. The number in "
-    "brackets is how much slower than the best choice it is, in percent; more than 10 % is shaded. 'Open MPI 3.1' is "
-    "what that version decides untuned, with its own segment sizes; later versions decide otherwise, with algorithms "
-    "that are not in this comparison. The slowdowns of its 1 KiB segments are upper bounds: the simulation charges "
-    "each eager segment a latency that a real network hides in part."
+    "Times are simulated by {engine}. A choice is an algorithm and, where that cuts messages, a segment size. The "
+    "number in brackets is how much slower than the best choice it is, in percent; more than 10 % is shaded. "
+    "'{baseline}' is what that library decides untuned, with the parameters that it ships."
 )
 _BY_ENGINE = (
     "Times and choices are the schedule engine's, for messages of {least} and more: {overheads} Neither it nor SMPI "
@@ -58,7 +57,15 @@ def write_rules(tunings: Sequence[Tuning], folder: Path) -> None:
     writable_folder(folder)
     for tuning in tunings:
         for version in RULES_VERSIONS:
-            write_text(rules_path(folder, tuning, version), openmpi_rules(list(tuning.decisions.values()), version))
+            tables = _with_rules(tuning, version)
+            if tables:
+                write_text(rules_path(folder, tuning, version), openmpi_rules(tables, version))
+
+
+def _with_rules(tuning: Tuning, openmpi_version: str) -> list[DecisionTable]:
+    """The tables of collectives that this version of Open MPI has rules for."""
+    consumer = f"openmpi-{openmpi_version}"
+    return [table for name, table in tuning.decisions.items() if consumer in consumers_of(name)]
 
 
 def write_report(tunings: Sequence[Tuning], folder: Path, sections: Sequence[Sequence[Section]]) -> Path:
@@ -66,9 +73,10 @@ def write_report(tunings: Sequence[Tuning], folder: Path, sections: Sequence[Seq
 
     `sections` are those of each tuning. Raises UsageError when the folder cannot be written.
     """
-    engine = next(iter(tunings[0].comparisons.values())).sweep.configuration.maker
+    first = next(iter(tunings[0].comparisons.values()))
+    intro = _INTRO.format(engine=first.sweep.configuration.maker, baseline=first.baseline.title)
     every = [section for some in sections for section in some]
-    page, _ = write_sections("Which collective algorithm to use", _INTRO.format(engine=engine), every, folder, "report")
+    page, _ = write_sections("Which collective algorithm to use", intro, every, folder, "report")
     return page
 
 
@@ -95,8 +103,12 @@ def _sections(tuning: Tuning) -> Iterator[Section]:
         TextTable(("", tuning.platform.title), facts),
         TextTable(columns, _fit_rows(tuning), 3, "Fitted parameters and residuals", folded=True),
     ]
-    files = [rules_path(Path(), tuning, version).name for version in RULES_VERSIONS]
-    yield Section(tuning.platform.title, [_USE], tables, files=files)
+    files = [rules_path(Path(), tuning, version).name for version in RULES_VERSIONS if _with_rules(tuning, version)]
+    without = [name for name in tuning.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
+    lines = [_USE] if files else []
+    if without:
+        lines.append(f"Open MPI has no rules for {', '.join(without)}; 'collwise select --for collwise' makes a table.")
+    yield Section(tuning.platform.title, lines, tables, files=files)
     for collective, result in tuning.comparisons.items():
         if result.rows:
             yield _comparison(tuning, collective, result)
@@ -120,13 +132,33 @@ def _facts_of(parameters: ModelParameters | PathParameters) -> list[tuple[str, s
 
 def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Section:
     heading = f"{_TITLES.get(collective, collective)} on {tuning.platform.title}"
+    stem = f"{tuning.platform.name}-{collective}"
+    if collective == "barrier":
+        picture = picks_by_procs(result, f"{heading}, simulated")
+        pictures = [Picture.of(f"{stem}-picks", picture, "Time of each source's pick.")]
+    else:
+        pictures = _pictures(tuning, collective, result, heading)
+    bad = {
+        (number, len(table_row(row)) - picks + position)
+        for number, row in enumerate(result.rows)
+        for picks, position in _bad_picks(row)
+    }
+    table = TextTable(table_columns(result), [table_row(row) for row in result.rows], bad=bad)
+    lines = [f"{summary_line(result)}."]
+    if collective in tuning.by_engine:
+        lines.append(f"{agreement_line(tuning.by_engine[collective])}.")
+    return Section(heading, lines, [table], pictures)
+
+
+def _pictures(tuning: Tuning, collective: str, result: ComparisonResult, heading: str) -> list[Picture]:
+    """The figures over the message size."""
     largest = max(row.procs for row in result.rows)
     at_largest = [row for row in result.rows if row.procs == largest]
     stem = f"{tuning.platform.name}-{collective}"
-    pictures = [
+    return [
         Picture.of(
             f"{stem}-picks",
-            picks_by_size(result.rows, f"{heading}, simulated"),
+            picks_by_size(result, f"{heading}, simulated"),
             "Time of each source's pick, as in figure 5 of Nuriyev & Lastovetsky 2021.",
         ),
         Picture.of(
@@ -141,16 +173,6 @@ def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Se
             f"What the rules choose for every P and m, by {tuning.decisions[collective].made_by}.",
         ),
     ]
-    bad = {
-        (number, len(table_row(row)) - picks + position)
-        for number, row in enumerate(result.rows)
-        for picks, position in _bad_picks(row)
-    }
-    table = TextTable(table_columns(result.rows), [table_row(row) for row in result.rows], bad=bad)
-    lines = [f"{summary_line(result)}."]
-    if collective in tuning.by_engine:
-        lines.append(f"{agreement_line(tuning.by_engine[collective])}.")
-    return Section(heading, lines, [table], pictures)
 
 
 def _engine_section(tuning: Tuning, collective: str, choices: EngineChoices, decisions: DecisionTable) -> Section:
@@ -178,15 +200,14 @@ def _engine_section(tuning: Tuning, collective: str, choices: EngineChoices, dec
             "Open MPI have; between the process counts of the table the lower one holds.",
         ),
     ]
-    return Section(
-        heading, [intro, f"{agreement_line(choices)}."], [TextTable(ENGINE_COLUMNS, engine_rows(choices))], pictures
-    )
+    lines = [f"{line}." for line in (library_line(choices), agreement_line(choices)) if line]
+    return Section(heading, [intro, *lines], [TextTable(engine_columns(choices), engine_rows(choices))], pictures)
 
 
 def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:
     """For each pick to be shaded, the number of picks at the end of the table's row and its position among them."""
-    common = [] if chooses_segments([row]) else [row.openmpi]
-    picks = [row.model, *common, row.openmpi_shipped]
+    common = [] if chooses_segments([row]) or row.listed is None else [row.listed]
+    picks = [row.model, *common, row.baseline]
     return ((len(picks), position) for position, pick in enumerate(picks) if pick.slowdown > _SHADED_FROM)
 
 

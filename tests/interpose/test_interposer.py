@@ -353,6 +353,8 @@ def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
         " bcast = binomial ,segment_bytes=64; gather=linear;",
         "bcast=k_chain,chains=3",
         "gather=lmo,bound_bytes=5120,limit_bytes=65536",
+        "bcast=tasks_chain,segment_bytes=65536,between_segment_bytes=16384,within=2",
+        "allreduce=multi_leader_binary,leaders=3",
     ],
 )
 def test_lists_that_are_right(algorithms: str) -> None:

@@ -72,6 +72,17 @@ def test_cables_change_with_the_links_and_background_takes_a_share_of_them_only(
     assert busy.route == base.route
 
 
+@pytest.mark.parametrize("rate", ["", ":cable_bytes_per_second=1e9"])
+def test_cables_of_a_torus(rate: str) -> None:
+    base = single(f"topology=torus:dimensions=[4, 4]:nodes_per_switch=8:hop_latency_seconds=1e-7{rate}")
+    found = single("bandwidth=x2", "latency=x3", "background=0.5", platform=base)
+    assert base.topology is not None
+    assert found.topology is not None
+    before, after = (one.topology.cables(124, one.node_bytes_per_second)[0] for one in (base, found) if one.topology)
+    assert after.bytes_per_second == pytest.approx(before.bytes_per_second)
+    assert after.latency_seconds == pytest.approx(3 * before.latency_seconds)
+
+
 def test_background_on_one_switch_takes_a_share_of_the_links() -> None:
     assert single("background=0.25").route[1] == pytest.approx(0.75 * GROS.route[1])
 

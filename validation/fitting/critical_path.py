@@ -7,6 +7,7 @@ time is a sum of known multiples of alpha and beta, which the estimation counts.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +38,8 @@ from collwise.simulator.schedule.library import (
 )
 from collwise.simulator.schedule.library import EAGER as LEAVES_WHEN_SENT
 from collwise.simulator.schedule.library import RENDEZVOUS as WAITS_FOR_RECEIVER
-from collwise.simulator.schedule.pipelines import play_case
+from collwise.simulator.schedule.pipelines import play_case_within
+from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.timing import Case
 
 _Item = TypeVar("_Item")
@@ -231,7 +233,7 @@ class CriticalPath(RegisteredModel):
 
         def at_sizes(row: tuple[int, int]) -> dict[int, float]:
             def seconds(m: int) -> float:
-                return self._seconds(Case(collective, algorithm, row[0], m, row[1], fanout, self._per_node))
+                return self.seconds_of(Case(collective, algorithm, row[0], m, row[1], fanout, self._per_node))
 
             return _between(seconds, sorted(runnable[row]))
 
@@ -248,13 +250,24 @@ class CriticalPath(RegisteredModel):
     def _per_node(self) -> int:
         return self.parameters.processes_per_node
 
-    def _seconds(self, case: Case) -> float:
-        if case not in self._known:
+    def seconds_of(self, case: Case) -> float:
+        """The seconds of a case that its algorithm can run."""
+        seconds = self.seconds_within(case, math.inf)
+        assert seconds is not None
+        return seconds
+
+    def seconds_within(self, case: Case, most_seconds: float) -> float | None:
+        """The seconds of a case that its algorithm can run; None if they are more, where that is soon clear."""
+        same = uncut(case) or case
+        if same not in self._known:
             pairs = self.parameters.parameters_of(case.collective, case.algorithm)
             tokens = case.collective in _WITH_TOKENS
             tables_of = partial(path_tables, self.parameters, pairs, case.procs, tokens=tokens)
-            self._known[case] = play_case(case, tables_of).seconds
-        return self._known[case]
+            played = play_case_within(case, tables_of, most_seconds)
+            if played is None:
+                return None
+            self._known[same] = played.seconds
+        return self._known[same]
 
 
 def _between(seconds: Callable[[int], float], sizes: Sequence[int]) -> dict[int, float]:

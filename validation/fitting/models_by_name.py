@@ -197,7 +197,8 @@ def model_of(
     Raises UsageError for a file that is of another platform or does not hold the model.
     """
     if file is None:
-        return models_on(platform, [name or DEFAULT_MODEL], ppn, segments, context, collectives)[0]
+        here = context.with_experiments()
+        return models_on(platform, [name or DEFAULT_MODEL], ppn, segments, here, collectives)[0]
     model = load_model(file, name)
     check_fits_platform(model, file, platform, ppn)
     return model

@@ -100,8 +100,9 @@ class PlayedModel(ABC):
         """The seconds of a case that its algorithm can run; nan if there is no prediction."""
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        """All algorithms of the catalogue."""
-        return tuple(Catalogue.load().collective(collective).algorithms)
+        """All algorithms of the catalogue that can be recorded."""
+        algorithms = Catalogue.load().collective(collective).algorithms
+        return tuple(name for name, algorithm in algorithms.items() if not algorithm.real_mpi_only)
 
     def predict(
         self,

@@ -63,7 +63,7 @@ class Machine:
             for key, group in alike.items()
         }
         found = self._timed([case for cases in runs.values() for case in cases])
-        seconds = {}
+        seconds: dict[Point, float] = {}
         for key, group in alike.items():
             costs: TaskCosts = costs_from(task_times(found[case]) for case in runs[key])
             seconds |= {point: costs.seconds(point.segments) for point in group}

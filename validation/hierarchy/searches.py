@@ -7,8 +7,9 @@ collectives of any size. Each also exists with rules of thumb. `predict` times f
 2. Where a collective was timed, the ratio of measured to predicted time corrects the predictions nearby.
 3. Successive halving decides what is timed: for each input first the KEPT[0] configurations that look best, on a
    message a fraction as long, then half as many on one twice as long, and so on; inputs with short messages first.
-   The best one is then timed on the whole message, and again if another one looks better after that.
-4. It stops at a share of what the exhaustive search would cost, by its own predictions.
+   The best ones are then timed on the whole message, one after another.
+4. Only configurations compete whose predictions differ by less than these are uncertain; where the best one has no
+   competitor nothing is timed. It stops at a share of what the exhaustive search would cost, by its own predictions.
 """
 
 from __future__ import annotations
@@ -96,12 +97,12 @@ def predict_and_correct(space: Space, timer: Timer, predict: Predictor | None = 
     points = list(space.points())
     machine = Machine(timer)
     predictions = Corrected(predict(points))
-    left = budget * sum(predictions.predicted.values())
     for round_points in _rounds(space, predictions):
         # Short messages come first: their ratios correct the predictions for long ones.
         for size in sorted({point.input.message_bytes for point in round_points}):
             group = [point for point in round_points if point.input.message_bytes == size]
-            if chosen := _affordable(group, predictions, left - machine.bill.seconds):
+            left = budget * predictions.sum_of_seconds - machine.bill.seconds / machine.bill.repetitions
+            if chosen := _affordable(group, predictions, left):
                 predictions.add(machine.whole(chosen))
     return _found(PREDICT, {point: predictions.seconds(point) for point in points}, machine.bill)
 
@@ -124,13 +125,16 @@ def _rounds(space: Space, predictions: Corrected) -> Iterator[list[Point]]:
         wanted: dict[Point, None] = {}
         for one, points in inputs.items():
             shorter = _shorter(space, one, one.message_bytes // fraction)
-            for point in sorted(points, key=predictions.seconds)[:kept]:
+            for point in predictions.competitors(points)[:kept]:
                 stand_in = replace(point, input=shorter)
                 if stand_in in predictions.predicted:
                     wanted[stand_in] = None
         yield list(wanted)
     for _ in range(_FINALS):
-        yield [min(points, key=predictions.seconds) for points in inputs.values()]
+        open_inputs = (predictions.competitors(points) for points in inputs.values())
+        yield [
+            next(point for point in points if not predictions.is_measured(point)) for points in open_inputs if points
+        ]
 
 
 def _shorter(space: Space, one: Input, message_bytes: int) -> Input:
@@ -157,6 +161,7 @@ class Corrected:
         self._weights = np.zeros(len(points))
         self._measured: dict[Point, float] = {}
         self._ratios: list[float] = []
+        self._missed: list[float] = []
         self._seconds = np.array(list(self.predicted.values()))
 
     def is_measured(self, point: Point) -> bool:
@@ -167,8 +172,31 @@ class Corrected:
         """The measured time of a point, else the corrected one."""
         return float(self._seconds[self._position[point]])
 
+    @property
+    def sum_of_seconds(self) -> float:
+        """The time of all points: what the exhaustive search takes if it repeats nothing."""
+        return float(self._seconds.sum())
+
+    @property
+    def uncertainty(self) -> float:
+        """The standard deviation of a prediction's logarithm: of the ratios that corrections missed, and a guess."""
+        missed = [*self._missed, *[_GUESSED] * _GUESSES]
+        return math.sqrt(sum(one * one for one in missed) / len(missed))
+
+    def competitors(self, points: Sequence[Point]) -> list[Point]:
+        """The points that may be the best one, the fastest first; none if that one is certain.
+
+        Certain is a point that is alone within two standard deviations, and one that was measured if all others that
+        are as near were, too.
+        """
+        ordered = sorted(points, key=self.seconds)
+        limit = self.seconds(ordered[0]) * math.exp(2 * self.uncertainty)
+        near = [point for point in ordered if self.seconds(point) <= limit]
+        return [] if len(near) == 1 or all(map(self.is_measured, near)) else near
+
     def add(self, measured: Mapping[Point, float]) -> None:
         """Takes measured times into account."""
+        self._missed += [math.log(seconds / self.seconds(point)) for point, seconds in measured.items()]
         for point, seconds in measured.items():
             ratio = math.log(seconds / self.predicted[point])
             at = self._position[point]
@@ -185,6 +213,9 @@ class Corrected:
         for point, seconds in self._measured.items():
             self._seconds[self._position[point]] = seconds
 
+
+_GUESSED, _GUESSES = 0.1, 4
+"""The error of predictions before anything is known of them, and as how many measured ones it counts."""
 
 _FAR = 0.01
 """The weight of the mean of all ratios: that of one measured three units away."""

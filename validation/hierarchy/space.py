@@ -21,6 +21,9 @@ from collwise.validation.selection.choice import Choice
 PREFIX = "tasks_"
 """The names of algorithms made of tasks begin with it; the algorithm between nodes follows."""
 
+BETWEEN = ("chain", "binary", "binomial", "library")
+"""The algorithms between nodes by which an allreduce has the steps sr, ir, ib and sb, those of equation (4)."""
+
 WITHIN = ("point-to-point", "shared memory", "one-sided")
 """The ways in which the processes of a node communicate, in the order of the parameter's values."""
 
@@ -62,7 +65,7 @@ class Space:
 
     def __post_init__(self) -> None:
         known = Catalogue.load().collective(self.collective).algorithms
-        valid = [name.removeprefix(PREFIX) for name in known if name.startswith(PREFIX)]
+        valid = [name for name in BETWEEN if PREFIX + name in known]
         if not valid:
             raise UsageError(f"{self.collective} has no algorithms made of tasks, which are tuned here")
         for name in self.algorithms:
@@ -79,14 +82,17 @@ class Space:
     def choices(self, message_bytes: int) -> tuple[Choice, ...]:
         """The configurations that differ for a message: no segment size but the least one is larger than it.
 
-        Pieces between nodes are smaller than a segment.
+        Pieces between nodes are smaller than a segment, and MPI's own collectives take none.
         """
         return tuple(
             Choice(f"{PREFIX}{name}", segment, within, between)
             for segment in self.segments_for(message_bytes)
             for name, within, between in product(self.algorithms, self.within, self.between_segment_bytes)
-            if between < min(segment, message_bytes)
+            if between < min(segment, message_bytes) and (between == 0 or self._takes_pieces(name))
         )
+
+    def _takes_pieces(self, name: str) -> bool:
+        return bool(Catalogue.load().algorithm(self.collective, PREFIX + name).limit_parameter)
 
     def segments_for(self, message_bytes: int) -> tuple[int, ...]:
         """The segment sizes that differ for a message."""

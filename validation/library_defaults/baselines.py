@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
+from collwise.common.units import counted
 from collwise.simulator.execution.installations import mpi_installation
 from collwise.validation.library_defaults import mpich, openmpi
 from collwise.validation.library_defaults.decision import Decision
 from collwise.validation.openmpi.builtin_decisions import decide as decide_by_openmpi_3
+from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 
 
@@ -84,3 +86,18 @@ def _installed() -> Baseline:
         version = ""
     series = ".".join(version.split(".")[:2])
     return BASELINES.get(f"openmpi-{series}", next(iter(BASELINES.values())))
+
+
+def remarks_on(baseline: Baseline, grid: CaseGrid) -> list[str]:
+    """Lines for the user: the baseline's algorithms that are not in the catalogue, and what it does within nodes."""
+    points = [(grid.collective, procs, size) for procs in grid.procs for size in grid.message_bytes]
+    missing = [one.algorithm for one in (baseline.decide(*point) for point in points) if one.choice is None]
+    lines = []
+    if missing:
+        lines.append(
+            f"{grid.collective}: no time for {baseline.title} at {counted(len(missing), 'point')}, since the catalogue "
+            f"has no algorithm that is the same as its {', '.join(dict.fromkeys(missing))}"
+        )
+    if baseline.nodes and grid.processes_per_node > 1:
+        lines.append(f"{grid.collective}: {baseline.nodes}")
+    return lines

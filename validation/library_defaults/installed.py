@@ -58,6 +58,9 @@ _FUNCTIONS_BY_COLLECTIVE = {
 }
 
 
+_KNOWN_AT_THE_CALL = ("is_sendbuf", "is_commutative", "is_op", "avg_msg_size", "total_msg_size", "count")
+
+
 @dataclass(frozen=True)
 class Check:
     """A call, the algorithm that the baseline names for it, and the one that the installed library has."""
@@ -82,7 +85,7 @@ def installed_library(baseline: Baseline) -> Installation:
 
 
 def check(baseline: Baseline, points: Sequence[Point]) -> list[Check]:
-    """Asks the installed library about calls. Raises UsageError where it cannot be asked, and CollwiseError if it fails.
+    """Asks the installed library about calls. Raises UsageError where it is not installed, CollwiseError if it fails.
 
     Open MPI is not asked about collectives that its component tuned leaves to others.
     """
@@ -151,9 +154,10 @@ def mpichs_algorithm(tables: Mapping[str, Any], collective: str, procs: int, mes
         "is_block_regular": "yes",
         "is_node_consecutive": "yes",
     }
-    tree = tables
+    tree, at_the_call = tables, False
     while tree:
-        condition = next(each for each in tree if _holds(each, numbers, facts, procs))
+        condition = next(each for each in tree if _holds(each, numbers, facts, procs, at_the_call))
+        at_the_call |= condition.startswith(_KNOWN_AT_THE_CALL)
         if condition.startswith("algorithm="):
             name = condition.rpartition("=")[2].removeprefix(f"MPIR_{collective.capitalize()}_")
             # Without several processes on a node, what treats nodes differently is this.
@@ -162,8 +166,12 @@ def mpichs_algorithm(tables: Mapping[str, Any], collective: str, procs: int, mes
     raise CollwiseError(f"MPICH's tables select nothing for {collective}")
 
 
-def _holds(condition: str, numbers: Mapping[str, int], facts: Mapping[str, str], procs: int) -> bool:
-    """Whether a condition such as 'comm_size<8', 'comm_size=pow2', 'count<pow2' or 'is_commutative=yes' holds."""
+def _holds(condition: str, numbers: Mapping[str, int], facts: Mapping[str, str], procs: int, at_the_call: bool) -> bool:
+    """Whether a condition such as 'comm_size<8', 'comm_size=pow2', 'count<pow2' or 'is_commutative=yes' holds.
+
+    Conditions on the communicator alone are decided when it is made. MPICH 4.0 takes 'comm_size<8' for 'at most 8' if
+    it decides this at the call, below a condition on its arguments.
+    """
     name, operator, value = re.fullmatch(r"(\w+)(<=|<|=)(.*)", condition).groups()  # type: ignore[union-attr]
     if name == "algorithm" or value == "any":
         return True
@@ -172,4 +180,6 @@ def _holds(condition: str, numbers: Mapping[str, int], facts: Mapping[str, str],
     largest_power = 1 << (procs.bit_length() - 1)
     bound = largest_power if value == "pow2" else int(value)
     number = numbers[name]
+    if at_the_call and condition.startswith("comm_size<"):
+        operator = "<="
     return number < bound if operator == "<" else number <= bound if operator == "<=" else number == bound

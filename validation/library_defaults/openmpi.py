@@ -56,7 +56,7 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
         return Choice("bruck")
     if name == "neighbor_exchange" and procs % 2:
         return Choice("ring")
-    if (collective, name) == ("allreduce", "rabenseifner") and fewer_elements_than_half(procs, message_bytes):
+    if name == "rabenseifner" and fewer_elements_than_half(procs, message_bytes):
         return Choice("linear")
     if collective == "allreduce" and name in ("ring", "segmented_ring") and elements(message_bytes) < procs:
         return Choice("recursive_doubling")

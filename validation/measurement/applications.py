@@ -1,14 +1,16 @@
-"""What applications gain from other collectives: their simulated time, and the time within collectives, under each choice.
+"""What applications gain from other collectives: their simulated time, and that within collectives, by choice.
 
 Decision tables are made for the very calls that an application makes, among flat algorithms and among all.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
@@ -21,7 +23,7 @@ from collwise.simulator.sweeps.application_runner import (
 )
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import run_cases
-from collwise.validation.openmpi.builtin_decisions import DECIDED, decide
+from collwise.validation.library_defaults.baselines import BASELINES, Baseline
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
@@ -31,10 +33,9 @@ from collwise.validation.selection.decisions import simulate_and_select
 
 SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """SMPI's selectors, which decide as versions of Open MPI, MPICH, MVAPICH2 and Intel MPI do."""
-OPENMPI, FLAT, HIERARCHICAL = "openmpi", "flat", "hierarchical"
-NAMES = (*SELECTORS, OPENMPI, FLAT, HIERARCHICAL)
-"""The names of choices of collectives; a file of rules or decisions is one, too."""
-_TUNED = (FLAT, HIERARCHICAL)
+FLAT, HIERARCHICAL = "flat", "hierarchical"
+NAMES = (*SELECTORS, *BASELINES, FLAT, HIERARCHICAL)
+"""Names of choices of collectives: selectors, what libraries decide untuned, and tuned ones. Files are choices, too."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ class ApplicationRow:
     """The time under the first choice of collectives over this one."""
     algorithms: str = ""
     """The algorithms that the rules name, if there are rules."""
+    error: str = ""
+    """Why there are no times, which are nan then."""
 
     @property
     def mean_share(self) -> float:
@@ -135,7 +138,7 @@ def compare_collectives(
     """A row for each process count and choice of collectives; executions that the store has are not repeated.
 
     The context's engine times the algorithms among which the tables choose; applications run in SMPI. Raises UsageError
-    for wrong names and what does not fit on the platform, and CollwiseError when an execution fails.
+    for wrong names and what does not fit on the platform, CollwiseError if an application does not say what it calls.
     """
     arguments = arguments_of(application, settings, rate)
     for name in names:
@@ -145,10 +148,10 @@ def compare_collectives(
         platform.hosts_for(count, processes_per_node)
     rows: list[ApplicationRow] = []
     for count in procs:
-        first = 0.0
+        first = math.nan
         calls: list[Call] = []
         for name in names:
-            if name in (OPENMPI, *_TUNED) and not calls:
+            if name in NAMES and name not in SELECTORS and not calls:
                 plain = ApplicationRunner(
                     platform, application.name, arguments, CollectivesInUse("ompi"), count, context.simgrid
                 )
@@ -158,13 +161,13 @@ def compare_collectives(
             runner = ApplicationRunner(platform, application.name, arguments, in_use, count, context.simgrid)
             cases = application_cases(application.name, name, count, processes_per_node)
             with context.progress(f"{application.name} with {name}, P = {count}") as advance:
-                found = run_cases(runner, cases, context.store, advance).complete().timings
+                found = run_cases(runner, cases, context.store, advance).timings
             total, within = (found[case] for case in cases)
-            first = first or total.seconds
+            first = total.seconds if name == names[0] else first
             rows.append(
                 ApplicationRow(
                     application.name, name, count, processes_per_node, total.seconds, within.seconds,
-                    within.greatest_seconds, first / total.seconds, _algorithms(tables, count),
+                    within.greatest_seconds, first / total.seconds, _algorithms(tables, count), total.error,
                 )
             )  # fmt: skip
     warn_of_free_messages(platform)
@@ -193,9 +196,9 @@ def _tables(
     """The decision tables of a choice of collectives; none for a selector and for a file of rules."""
     if name in SELECTORS:
         return []
-    if name == OPENMPI:
-        return _openmpis_tables(platform, calls, procs, per_node)
-    if name in _TUNED:
+    if name in BASELINES:
+        return _tables_of(BASELINES[name], platform, calls, procs, per_node)
+    if name in NAMES:
         return _tuned_tables(platform, calls, procs, per_node, segments, name == HIERARCHICAL, context)
     return decisions_from(Path(name)) if Path(name).suffix == ".json" else []
 
@@ -206,19 +209,25 @@ def _sizes(calls: Sequence[Call]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(sorted({call.message_bytes for call in calls if call.collective == name})) for name in names}
 
 
-def _openmpis_tables(platform: HostPlatform, calls: Sequence[Call], procs: int, per_node: int) -> list[DecisionTable]:
-    """Open MPI 3.1's own decisions. Raises UsageError if the application has no collective of which they are known."""
-    sizes = {name: found for name, found in _sizes(calls).items() if name in DECIDED}
-    if not sizes:
-        missing = ", ".join(_sizes(calls))
-        raise UsageError(f"{OPENMPI}: no fixed decision of Open MPI for {missing}; valid: {', '.join(SELECTORS)}")
-    return [
-        DecisionTable(
-            one, platform.name, per_node, "Open MPI 3.1",
-            {procs: _from_the_start(tuple((size, decide(one, procs, size)) for size in found))},
-        )
-        for one, found in sizes.items()
-    ]  # fmt: skip
+def _tables_of(
+    baseline: Baseline, platform: HostPlatform, calls: Sequence[Call], procs: int, per_node: int
+) -> list[DecisionTable]:
+    """What a library decides untuned for the calls; those for which none of our algorithms is the same are left out.
+
+    Raises UsageError if that is all of them.
+    """
+    tables = []
+    for one, sizes in _sizes(calls).items():
+        asked = sizes if sees_sizes(COLLWISE, one) else sizes[:1]
+        found = [(size, baseline.choice(one, procs, size)) for size in asked if one in baseline.collectives]
+        row = tuple((size, choice) for size, choice in found if choice is not None)
+        if row:
+            rules = {procs: _from_the_start(row)}
+            tables.append(DecisionTable(one, platform.name, per_node, baseline.title, rules))
+    if not tables:
+        known = f"decision of {baseline.title} for {', '.join(_sizes(calls))} that our algorithms follow"
+        raise UsageError(f"{baseline.name}: no {known}; valid: {', '.join(SELECTORS)}")
+    return tables
 
 
 def _tuned_tables(
@@ -231,10 +240,12 @@ def _tuned_tables(
     context: SimulationContext,
 ) -> list[DecisionTable]:
     """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
-    grids = [
-        CaseGrid(one, (procs,), sizes, per_node, tuple(segments), algorithms_for(one, COLLWISE, by_node=by_node))
-        for one, sizes in _sizes(calls).items()
-    ]
+    catalogue = Catalogue.load()
+    grids = []
+    for one, sizes in _sizes(calls).items():
+        offered = algorithms_for(one, COLLWISE, by_node=by_node)
+        names = tuple(name for name in offered if not catalogue.algorithm(one, name).real_mpi_only)
+        grids.append(CaseGrid(one, (procs,), sizes, per_node, tuple(segments), names))
     tables, sweep = simulate_and_select(platform, grids, context, lambda one: not sees_sizes(COLLWISE, one), 0.0)
     if sweep.failed and not all(table.rules for table in tables):
         raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].error}")

@@ -24,12 +24,14 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision, combine
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
+from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.openmpi.rules_check import RulesCheck, check_rules
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import series
 from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.measured import choice_at
 
 DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
 WAYS = (DEFAULT, RULES, LIBCOLLWISE)
@@ -48,7 +50,10 @@ class MeanTime:
 
 @dataclass(frozen=True)
 class GainRow:
-    """One call in three ways; `rules` is None if rules cannot express the choice, and `note` says why."""
+    """One call in three ways; `rules` is None if rules cannot express any choice, and `note` says why.
+
+    `instead` is the second best choice that rules have, if they cannot express the best.
+    """
 
     collective: str
     procs: int
@@ -58,6 +63,7 @@ class GainRow:
     rules: MeanTime | None
     libcollwise: MeanTime
     note: str = ""
+    instead: Choice | None = None
 
     def speedup(self, way: str) -> float:
         """Open MPI's default time over that of a way; nan if there is none."""
@@ -107,12 +113,17 @@ def measure_gain(
     choices = {case: choice_for(decisions, case) for case in cases}
     version = series(target.installation.version)
     used = [decisions[name] for name in dict.fromkeys(case.collective for case in cases)]
-    notes = _notes(used, choices, version)
+    said = {table.collective: table for table in for_openmpi(used, version)[0]}
+    by_rules = {
+        case: choice_at(said[case.collective], case.procs, case.message_bytes) or choice
+        for case, choice in choices.items()
+    }
+    notes = _notes(list(said.values()), by_rules, version)
     method = Method(precision=Precision(repetitions, repetitions))
     found: dict[str, list[list[Timing]]] = {way: [] for way in WAYS}
     with target.shared_directory() as folder:
         rules_file, table_file = Path(folder, "rules"), Path(folder, "table")
-        rules_file.write_text(_rules_text(used, version), encoding="utf-8")
+        rules_file.write_text(_rules_text(list(said.values()), version), encoding="utf-8")
         table_file.write_text(collwise_rules(used), encoding="utf-8")
         digest = hashlib.sha256(rules_file.read_bytes() + table_file.read_bytes()).hexdigest()
         preloading = _preloading(target, table_file)
@@ -133,12 +144,13 @@ def measure_gain(
             )
             if on_launch is not None:
                 on_launch(done, len(turns))
-        checks = tuple(_rules_checks(rules_file, choices, notes) if check else ())
+        checks = tuple(_rules_checks(rules_file, by_rules, notes) if check else ())
     times = {way: _mean_times(cases, found[way]) for way in WAYS}
     rows = tuple(
         GainRow(
             case.collective, case.procs, case.message_bytes, choices[case], times[DEFAULT][case],
             None if notes[case] else times[RULES][case], times[LIBCOLLWISE][case], notes[case],
+            None if by_rules[case] == choices[case] else by_rules[case],
         )
         for case in cases
     )  # fmt: skip

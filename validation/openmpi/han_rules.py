@@ -63,9 +63,7 @@ def han_rules(
     `usual` is the choice for all sizes of each collective, for the parameters that have one value only. `file_name` is
     where the rules will be. Raises UsageError for tables without choices made of tasks, and for a version without HAN.
     """
-    version = series(openmpi_version)
-    if version not in VERSIONS:
-        raise UsageError(f"Open MPI {openmpi_version} has no HAN; valid: {', '.join(VERSIONS)}")
+    version = han_version(openmpi_version)
     by_name: dict[str, list[DecisionTable]] = {}
     for table in tables:
         by_name.setdefault(table.collective, []).append(table)
@@ -87,6 +85,14 @@ def han_rules(
     for name in sorted(by_name):
         lines += _collective_lines(name, by_name[name])
     return HanRules("\n".join(lines) + "\n", parameters)
+
+
+def han_version(openmpi_version: str) -> str:
+    """'4.1' of '4.1' or '4.1.4'. Raises UsageError for a version without HAN."""
+    version = series(openmpi_version)
+    if version not in VERSIONS:
+        raise UsageError(f"Open MPI {openmpi_version} has no HAN; valid: {', '.join(VERSIONS)}")
+    return version
 
 
 def _choices(table: DecisionTable) -> Iterable[Choice]:

@@ -19,7 +19,7 @@ from collwise.validation.selection.consumers import (
 )
 from collwise.validation.selection.decision_table import DecisionTable, Row, check_one_choice
 
-_HAS_HAN = ("4.1", "5.0")
+_HAS_HAN = ("4.1", "5.0", "6.0")
 
 # If message sizes are multiplied by P, the last row of a table is repeated: one rule for P to 33/32 P, up to this P.
 _TAIL_STEP = 32
@@ -54,13 +54,7 @@ def openmpi_rules(
     """
     version = series(openmpi_version)
     by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
-    if not tables:
-        raise UsageError("no decision table to write rules from")
-    if len(by_id) < len(tables):
-        names = [table.collective for table in tables]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
-    sections = {identity: _section(by_id[identity], version, skip_inexpressible) for identity in sorted(by_id)}
+    sections = rules_by_id(tables, version, skip_inexpressible)
     lines = [*_header([by_id[identity] for identity in sections], version, _by_size(sections))]
     lines.append(f"{len(sections)} # collectives")
     for identity, sizes in sections.items():
@@ -70,6 +64,21 @@ def openmpi_rules(
             lines += [f"{procs} # processes and more", f"{len(rules)} # message sizes"]
             lines += [f"{r.start} {r.algorithm} {r.fanout} {r.segment_bytes} # {r.note}" for r in rules]
     return "\n".join(lines) + "\n"
+
+
+def rules_by_id(
+    tables: Sequence[DecisionTable], openmpi_version: str, skip_inexpressible: bool = False
+) -> dict[int, dict[int, tuple[Rule, ...]]]:
+    """The rules of a file by collective id and communicator size; raises as `openmpi_rules` does."""
+    version = series(openmpi_version)
+    by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
+    if not tables:
+        raise UsageError("no decision table to write rules from")
+    if len(by_id) < len(tables):
+        names = [table.collective for table in tables]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
+    return {identity: _section(by_id[identity], version, skip_inexpressible) for identity in sorted(by_id)}
 
 
 def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> Iterator[str]:

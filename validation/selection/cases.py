@@ -25,17 +25,24 @@ def candidates(
     segments: Sequence[int] = SEGMENTS,
     algorithms: Sequence[str] = (),
     counts: Mapping[str, int | None] = MappingProxyType({}),
+    between_segment_bytes: int = 0,
 ) -> tuple[Choice, ...]:
     """The choices that compete: every algorithm at the first segment size, then those that cut messages at each other.
 
     `algorithms` are by default all that can be chosen; `counts` are numbers of chains, radices and the like, by name of
-    the parameter. Raises UsageError for names that the catalogue does not have.
+    the parameter; in parts of `between_segment_bytes` (0: whole) algorithms from tasks send segments between nodes.
+    Raises UsageError for names that the catalogue does not have.
     """
     catalogue = Catalogue.load()
     names = algorithms or catalogue.collective(collective).selectable
     entries = [catalogue.algorithm(collective, name) for name in names]
     found = [
-        Choice(entry.name, segment if entry.pipelined else 0, counts.get(entry.count_parameter) or 0)
+        Choice(
+            entry.name,
+            segment if entry.pipelined else 0,
+            counts.get(entry.count_parameter) or 0,
+            between_segment_bytes if entry.limit_parameter == "between_segment_bytes" else 0,
+        )
         for segment in segments
         for entry in entries
     ]

@@ -1,4 +1,4 @@
-"""Sets the choices of a model and of Open MPI beside the simulated best one, point by point."""
+"""Sets the choices of a model and of an untuned library beside the simulated best one, point by point."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
-from collwise.validation.openmpi.builtin_decisions import decide, decide_as_listed
+from collwise.validation.library_defaults.baselines import PAPERS, Baseline, remarks_on
+from collwise.validation.openmpi.builtin_decisions import decide_as_listed
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.predictions import (
@@ -29,19 +30,24 @@ from collwise.validation.selection.slowdown import slowdown
 
 @dataclass(frozen=True)
 class Pick:
-    """The choice of a source at a point, its simulated seconds and its slowdown against the best."""
+    """The choice of a source at a point, its simulated seconds and its slowdown against the best.
+
+    `missing` is the name of an algorithm of a library that is not in the catalogue, and so has no seconds (nan); the
+    choice then only has that name.
+    """
 
     choice: Choice
     seconds: float
     slowdown: float
+    missing: str = ""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One row: (collective, P, m), simulated and predicted seconds by candidate's label, and the picks.
 
-    `model` is the model's pick; `openmpi` Open MPI's algorithm at the common segment size (the paper's comparison),
-    `openmpi_shipped` the same with the segment sizes that Open MPI ships.
+    `model` is the model's pick; `baseline` that of the untuned library, with the segment sizes that it ships. `listed`
+    is the paper's comparison: Open MPI 3.1's algorithm at the common segment size, None with another baseline.
     """
 
     collective: str
@@ -51,41 +57,52 @@ class Comparison:
     predicted: Mapping[str, float]
     best: Pick
     model: Pick
-    openmpi: Pick
-    openmpi_shipped: Pick
+    baseline: Pick
+    listed: Pick | None = None
 
 
 @dataclass(frozen=True)
 class ComparisonResult:
     """All rows of a grid, and the sweep with the cases that failed, whose rows are left out.
 
-    `left_out` are lines for the user that name algorithms without a formula or, at some points, without a prediction.
+    `left_out` are lines for the user: algorithms without a formula, or without a prediction at some points, those of
+    the baseline that are not in the catalogue, and what else the baseline does.
     """
 
     grid: CaseGrid
     rows: tuple[Comparison, ...]
     sweep: RunResult
+    baseline: Baseline
     left_out: str = ""
 
     def slowdowns(self, source: str) -> Array:
-        """Slowdowns of the picks of 'model', 'openmpi' or 'openmpi_shipped', one for each row."""
-        return np.array([getattr(row, source).slowdown for row in self.rows])
+        """Slowdowns of the picks of 'model', 'baseline' or 'listed', one for each row; nan where there is none."""
+        picks = [getattr(row, source) for row in self.rows]
+        return np.array([np.nan if pick is None else pick.slowdown for pick in picks])
 
 
 def compare(
-    platform: HostPlatform, grid: CaseGrid, model: CollectiveModel, context: SimulationContext
+    platform: HostPlatform, grid: CaseGrid, model: CollectiveModel, context: SimulationContext, baseline: Baseline
 ) -> ComparisonResult:
-    """Simulates what is missing and compares, at each point, the simulated best with the model's and Open MPI's picks.
+    """Simulates what is missing and compares, at each point, the simulated best with the picks of model and baseline.
 
-    Only algorithms that the model covers are compared. Raises UsageError when the grid does not fit on the platform.
+    Only algorithms that the model covers are compared. Raises UsageError when the grid does not fit on the platform,
+    and for a collective that the baseline does not decide.
     """
     grid, left_out = covered_by_model(model, grid)
+    decisions = {
+        (procs, size): baseline.decide(grid.collective, procs, size)
+        for procs in grid.procs
+        for size in grid.message_bytes
+    }
+    listed = _listed(grid) if baseline is PAPERS else {}
 
-    def openmpi(procs: int, message_bytes: int) -> tuple[Choice, Choice]:
-        listed = decide_as_listed(grid.collective, procs, message_bytes)
-        return grid.at_common_segment(listed), decide(grid.collective, procs, message_bytes)
+    def shipped(procs: int, message_bytes: int) -> list[Choice]:
+        point = (procs, message_bytes)
+        wanted = (listed.get(point), decisions[point].choice)
+        return [choice for choice in wanted if choice is not None]
 
-    cases = list(dict.fromkeys([*grid.cases(), *grid.cases_of(openmpi)]))
+    cases = list(dict.fromkeys([*grid.cases(), *grid.cases_of(shipped)]))
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
     warn_of_free_messages(platform)
     simulated, predicted = simulated_seconds(grid, sweep), predicted_seconds(model, grid)
@@ -97,10 +114,35 @@ def compare(
             if np.isnan(times).all() or np.isnan(foreseen).all():
                 continue
             best = float(np.nanmin(times))
-            chosen = [choices[fastest(times)], choices[fastest(foreseen)], *openmpi(procs, message_bytes)]
-            seconds = [seconds_of(grid, sweep, choice, procs, message_bytes) for choice in chosen]
-            picks = [Pick(*pick) for pick in zip(chosen, seconds, slowdown(seconds, best).tolist(), strict=True)]
+
+            def pick(choice: Choice, point: tuple[int, int] = (procs, message_bytes), best: float = best) -> Pick:
+                seconds = seconds_of(grid, sweep, choice, *point)
+                return Pick(choice, seconds, float(slowdown(seconds, best)))
+
+            decision, of_paper = decisions[procs, message_bytes], listed.get((procs, message_bytes))
+            unknown = Pick(Choice(decision.algorithm), np.nan, np.nan, decision.algorithm)
             of_simulation, of_model = (dict(zip(labels, map(float, each), strict=True)) for each in (times, foreseen))
-            rows.append(Comparison(grid.collective, procs, message_bytes, of_simulation, of_model, *picks))
-    lines = [line for line in (left_out, without_prediction(model, grid)) if line]
-    return ComparisonResult(grid, tuple(rows), sweep, "\n".join(lines))
+            rows.append(
+                Comparison(
+                    grid.collective,
+                    procs,
+                    message_bytes,
+                    of_simulation,
+                    of_model,
+                    best=pick(choices[fastest(times)]),
+                    model=pick(choices[fastest(foreseen)]),
+                    baseline=unknown if decision.choice is None else pick(decision.choice),
+                    listed=None if of_paper is None else pick(of_paper),
+                )
+            )
+    lines = [left_out, without_prediction(model, grid), *remarks_on(baseline, grid)]
+    return ComparisonResult(grid, tuple(rows), sweep, baseline, "\n".join(filter(None, lines)))
+
+
+def _listed(grid: CaseGrid) -> dict[tuple[int, int], Choice]:
+    """By P and m, the algorithm of the paper's Listing 1 at the common segment size."""
+    return {
+        (procs, size): grid.at_common_segment(decide_as_listed(grid.collective, procs, size))
+        for procs in grid.procs
+        for size in grid.message_bytes
+    }

@@ -111,6 +111,12 @@ def algorithms_for(collective: str, *consumers: str, by_node: bool = False) -> t
     return names
 
 
+def consumers_of(collective: str) -> tuple[str, ...]:
+    """The consumers that can be asked for an algorithm of the collective: Open MPI has no rules for two of them."""
+    algorithms = Catalogue.load().collective(collective).algorithms.values()
+    return tuple(one for one in CONSUMERS if any(can_run(one, algorithm) for algorithm in algorithms))
+
+
 def sees_sizes(consumer: str, collective: str) -> bool:
     """Whether the consumer distinguishes messages of different sizes when it looks a call up."""
     if consumer == SMPI:

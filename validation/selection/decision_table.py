@@ -180,7 +180,7 @@ def decisions_from(path: Path) -> list[DecisionTable]:
         return [_table(entry) for entry in document]
     except OSError as problem:
         raise UsageError(f"cannot read {path}: {problem.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as problem:
         raise UsageError(f"{path}: not a decision table ({problem}); {_MAKE_ONE}") from None
 
 

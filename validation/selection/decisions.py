@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +12,18 @@ from numpy.typing import NDArray
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
-from collwise.models.registry import MODELS
 from collwise.models.switch_points import TIE, Standings, Times, good_enough, switch_points
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
+from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, Row
 from collwise.validation.selection.fewest_rows import fewest_rows
 from collwise.validation.selection.predictions import (
+    contested_seconds,
     covered_by_model,
     predict_choice,
     predicted_seconds,
@@ -42,23 +44,33 @@ def select_by_model(
     """Predicted choices for every P of the grid, from its least to its largest m, in the fewest rows.
 
     No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at any size; with 0 each is the
-    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid. With
+    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid; between
+    two of these such a model changes to the other choice at the byte from which on that one is faster. With
     `one_choice` each P has one choice for all m (see `consumers.needs_one_choice`): one whose worst time over the
     grid's sizes, relative to the best one, is within the tolerance of the least. A choice that does not run on every P
     holds only where it was decided: at P + 1 one without such a requirement follows it. Algorithms that the model does
     not cover are no choice. Raises UsageError if it covers none.
     """
     grid, _ = covered_by_model(model, grid)
-    kind = MODELS.get(model.name)
-    if sampled or one_choice or (kind is not None and kind.by_schedule):
-        standings = _sampled(grid, predicted_seconds(model, grid), one_choice, tolerance)
+    played = model if isinstance(model, CriticalPath) else None
+    if sampled or one_choice or played is not None:
+        contest = None if one_choice else played
+        seconds = predicted_seconds(model, grid) if contest is None else contested_seconds(contest, grid, tolerance)
+        rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
+        if contest is not None and not sampled:
+            rules = {p: _to_the_byte(contest, grid, p, row) for p, row in rules.items()}
     else:
-        standings = _exact(model, grid, tolerance)
-    rules = _rules(grid, standings)
+        seconds = None
+        rules = _rules(grid, _exact(model, grid, tolerance))
     shown = replace(grid, procs=tuple(p for p in grid.procs if p in rules) or grid.procs[:1])
-    evidence = evidence_of(shown, predicted_seconds(model, shown))
+    times = predicted_seconds(model, shown) if seconds is None else seconds[:, np.isin(grid.procs, shown.procs)]
     return DecisionTable(
-        grid.collective, model.platform, grid.processes_per_node, f"model {model.name}", rules, evidence
+        grid.collective,
+        model.platform,
+        grid.processes_per_node,
+        f"model {model.name}",
+        rules,
+        evidence_of(shown, times),
     )
 
 
@@ -169,6 +181,30 @@ def simulate_and_select(
     warn_of_free_messages(platform)
     tables = [select_by_simulation(platform, grid, sweep, one_choice(grid.collective), tolerance) for grid in grids]
     return tables, sweep
+
+
+def _to_the_byte(model: CriticalPath, grid: CaseGrid, procs: int, row: Row) -> Row:
+    """The row with its switch points between sizes of the grid, where the later choice becomes the faster one.
+
+    They are found by bisection, which takes it that the two choices change places once between the two sizes.
+    """
+    sizes = sorted(grid.message_bytes)
+
+    def is_faster(one: Choice, other: Choice, message_bytes: int) -> bool:
+        seconds = [model.seconds_of(grid.case(choice, procs, message_bytes)) for choice in (one, other)]
+        return seconds[0] < seconds[1]
+
+    found = list(row[:1])
+    for (_, before), (last, choice) in pairwise(row):
+        first = sizes[sizes.index(last) - 1]
+        while last - first > 1:
+            middle = (first + last) // 2
+            if is_faster(choice, before, middle):
+                last = middle
+            else:
+                first = middle
+        found.append((last, choice))
+    return tuple(found)
 
 
 def _exact(model: CollectiveModel, grid: CaseGrid, tolerance: float) -> _StandingsOf:

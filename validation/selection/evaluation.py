@@ -14,16 +14,20 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import TIE, fastest
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Timing
+from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.maps import slowdown_of_picks
-from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
-from collwise.validation.selection.slowdown import summary_of
+from collwise.validation.selection.maps import cases_shipped, shipped_choices, slowdown_of_picks
+from collwise.validation.selection.predictions import predicted_seconds, seconds_of, simulated_seconds
+from collwise.validation.selection.slowdown import slowdown, summary_of
 
 
 @dataclass(frozen=True)
 class Score:
-    """A model on one collective and platform. Errors are |predicted / simulated - 1| over all its candidates.
+    """A model, or an untuned library, on one collective and platform.
+
+    Errors are |predicted / simulated - 1| over all its candidates; a library predicts nothing.
 
     Slowdowns compare its picks with the best of all candidates, in simulated time; of equal predictions the first is
     picked, as in selection. `picks` are the points where it predicts anything, `best_picks` those where it picks the
@@ -45,6 +49,7 @@ class Score:
     worst_at: str
     left_out: tuple[str, ...]
     unpredicted: int
+    library: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Evaluation:
 
     def best(self, collective: str) -> Score | None:
         """The score with the least mean slowdown; None where no model predicts anything."""
-        found = [score for score in self.scores if score.collective == collective and score.picks]
+        found = [score for score in self.scores if score.collective == collective and score.picks and not score.library]
         return min(found, key=lambda score: (score.mean_slowdown, score.worst_slowdown), default=None)
 
 
@@ -91,16 +96,24 @@ def usual_grid(platform: HostPlatform, collective: str, procs: Sequence[int] = (
 
 
 def evaluate(
-    platform: HostPlatform, models: Sequence[CollectiveModel], grids: Sequence[CaseGrid], context: SimulationContext
+    platform: HostPlatform,
+    models: Sequence[CollectiveModel],
+    grids: Sequence[CaseGrid],
+    context: SimulationContext,
+    baseline: Baseline | None = None,
 ) -> Evaluation:
     """Simulates every algorithm that any of the models covers and scores the models, collective by collective.
 
-    Raises UsageError if a collective is covered by none of them, and for a single process, which takes no time.
+    With a baseline, so are the picks of the untuned library, where it decides at all. Raises UsageError if a collective
+    is covered by none of the models, and for a single process, which takes no time.
     """
     if any(min(grid.procs) < 2 for grid in grids):
         raise UsageError("models are scored from P = 2 on")
     covered = [_covered(grid, models) for grid in grids]
+    decided = [grid for grid in covered if baseline is not None and grid.collective in baseline.collectives]
     cases = [case for grid in covered for case in grid.cases()]
+    cases += [case for grid in decided for case in cases_shipped(baseline, grid)]
+    cases = list(dict.fromkeys(cases))
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {len(grids)} collectives")
     scores = []
     for grid in covered:
@@ -109,11 +122,46 @@ def evaluate(
             score_of(platform.name, model.name, grid, predicted_seconds(model, grid), simulated, model.algorithms)
             for model in models
         ]
+        if baseline is not None and grid in decided:
+            scores.append(_score_of_library(platform.name, baseline, grid, sweep, simulated))
     none = {
         wide.collective: tuple(name for name in wide.names if name not in grid.names)
         for wide, grid in zip(grids, covered, strict=True)
     }
     return Evaluation(platform.name, tuple(scores), none, tuple(sweep.failed))
+
+
+def _score_of_library(platform: str, baseline: Baseline, grid: CaseGrid, sweep: RunResult, simulated: Array) -> Score:
+    """The score of an untuned library: of its picks alone, since it predicts no times."""
+    choices = shipped_choices(baseline, grid)
+    best = np.nanmin(np.where(np.isnan(simulated), np.inf, simulated), axis=0)
+    own = [
+        [np.nan if (one := choices[p, m]) is None else seconds_of(grid, sweep, one, p, m) for m in grid.message_bytes]
+        for p in grid.procs
+    ]
+    slower = slowdown(own, np.where(np.isinf(best), np.nan, best))
+    summary = summary_of(slower, TIE)
+    worst = ""
+    if summary.points:
+        procs, size = grid.procs[summary.worst_at[0]], grid.message_bytes[summary.worst_at[1]]
+        worst = f"P = {procs}, {format_size(size)}: {baseline.decide(grid.collective, procs, size).algorithm}"
+    return Score(
+        platform=platform,
+        collective=grid.collective,
+        model=baseline.title,
+        predictions=0,
+        mean_error=float("nan"),
+        worst_error=float("nan"),
+        worst_error_at="",
+        picks=summary.points,
+        best_picks=summary.best_chosen,
+        mean_slowdown=summary.mean,
+        worst_slowdown=summary.worst,
+        worst_at=worst,
+        left_out=(),
+        unpredicted=0,
+        library=True,
+    )
 
 
 def _covered(grid: CaseGrid, models: Sequence[CollectiveModel]) -> CaseGrid:

@@ -6,7 +6,7 @@ Figures 6 and 7 of Pješivac-Grbović et al. 2007, who call an algorithm at a se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
+from collwise.simulator.timing import Case
+from collwise.validation.library_defaults.baselines import Baseline, remarks_on
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.predictions import (
     covered_by_model,
     predicted_seconds,
+    seconds_of,
     simulated_seconds,
     without_prediction,
 )
@@ -63,8 +66,9 @@ class MapSummary:
 class DecisionMaps:
     """Maps of one collective over the points of a grid.
 
-    `seconds` are the simulated times of the grid's candidates, the methods, shape (methods, P, m), nan where a method
-    does not run; `best` the index of the fastest one; `models` the maps by model.
+    `seconds` are the simulated times of the methods, shape (methods, P, m), nan where a method does not run; `best` the
+    index of the fastest candidate; `models` the maps by model, `library` that of an untuned library by its title, whose
+    picks that are no candidates are `more` methods.
     """
 
     grid: CaseGrid
@@ -72,15 +76,22 @@ class DecisionMaps:
     best: Indices
     models: Mapping[str, ModelMap]
     sweep: RunResult
+    library: Mapping[str, ModelMap] = field(default_factory=dict)
+    more: Sequence[Choice] = ()
 
     @property
     def methods(self) -> list[Choice]:
-        """The choices that compete, in the order of the indices."""
-        return list(self.grid.candidates.values())
+        """The choices in the order of the indices: the grid's candidates, which compete, and the library's others."""
+        return [*self.grid.candidates.values(), *self.more]
+
+    @property
+    def maps(self) -> dict[str, ModelMap]:
+        """The maps of models and the library by name."""
+        return {**self.models, **self.library}
 
     def summary(self, model: str) -> MapSummary:
-        """The summary of a model's map. Raises UsageError if it has no slowdown anywhere."""
-        found = self.models[model]
+        """The summary of a model's or the library's map. Raises UsageError if it has no slowdown anywhere."""
+        found = self.maps[model]
         summary = summary_of(found.slowdown, _CLOCK)
         if not summary.points:
             raise UsageError(f"model '{model}' picks nothing at the points asked for")
@@ -96,14 +107,21 @@ class DecisionMaps:
 
 
 def decision_maps(
-    platform: HostPlatform, grid: CaseGrid, models: Sequence[CollectiveModel], context: SimulationContext
+    platform: HostPlatform,
+    grid: CaseGrid,
+    models: Sequence[CollectiveModel],
+    context: SimulationContext,
+    baseline: Baseline | None = None,
 ) -> DecisionMaps:
     """Simulates what is missing of the grid's candidates, and lays each model's picks beside the fastest ones.
 
-    Raises UsageError when the grid does not fit on the platform, or a model covers none of its algorithms.
+    With a baseline, so are those of the untuned library, which need not be candidates. Raises UsageError when the grid
+    does not fit on the platform, or a model covers none of its algorithms.
     """
     left_out = [covered_by_model(model, grid)[1] for model in models]
-    sweep = context.simulate(platform, grid.cases(), f"{platform.name}: simulating {grid.collective}")
+    shipped = shipped_choices(baseline, grid)
+    cases = list(dict.fromkeys([*grid.cases(), *cases_shipped(baseline, grid)]))
+    sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
     warn_of_free_messages(platform)
     seconds = simulated_seconds(grid, sweep)
     best = fastest(seconds)
@@ -112,7 +130,30 @@ def decision_maps(
         winners = _picks(model, grid)
         remarks = filter(None, (line, without_prediction(model, covered_by_model(model, grid)[0])))
         made[model.name] = ModelMap(winners, slowdown_of_picks(seconds, winners, best), tuple(remarks))
-    return DecisionMaps(grid, seconds, best, made, sweep)
+    if baseline is None:
+        return DecisionMaps(grid, seconds, best, made, sweep)
+    methods = list(dict.fromkeys([*grid.candidates.values(), *filter(None, shipped.values())]))
+    more = methods[len(seconds) :]
+    theirs = [[[seconds_of(grid, sweep, m, p, size) for size in grid.message_bytes] for p in grid.procs] for m in more]
+    seconds = np.concatenate([seconds, np.reshape(theirs, (-1, *best.shape))])
+    index = {point: NOBODY if choice is None else methods.index(choice) for point, choice in shipped.items()}
+    winners = np.array([[index[procs, size] for size in grid.message_bytes] for procs in grid.procs])
+    slower = slowdown_of_picks(seconds, winners, best)
+    library = {baseline.title: ModelMap(winners, slower, tuple(remarks_on(baseline, grid)))}
+    return DecisionMaps(grid, seconds, best, made, sweep, library, more)
+
+
+def shipped_choices(baseline: Baseline | None, grid: CaseGrid) -> dict[tuple[int, int], Choice | None]:
+    """The choices of the untuned library by point; None where the catalogue has none that is the same."""
+    if baseline is None:
+        return {}
+    points = [(procs, size) for procs in grid.procs for size in grid.message_bytes]
+    return {point: baseline.choice(grid.collective, *point) for point in points}
+
+
+def cases_shipped(baseline: Baseline | None, grid: CaseGrid) -> list[Case]:
+    """The cases that time the choices of the untuned library."""
+    return [grid.case(one, *point) for point, one in shipped_choices(baseline, grid).items() if one is not None]
 
 
 def slowdown_of_picks(seconds: Array, picks: Indices, best: Indices) -> Array:
@@ -128,7 +169,7 @@ def _picks(model: CollectiveModel, grid: CaseGrid) -> Indices:
     choices = list(grid.candidates.values())
     unsegmented = {choice.algorithm for choice in choices if choice.segment_bytes == 0}
     for choice, seconds in zip(choices, times, strict=True):
-        if choice.algorithm in unsegmented:
+        if choice.segment_bytes and choice.algorithm in unsegmented:
             # A message of one segment is unsegmented, even if the model has other parameters for either.
             seconds[:, sizes <= choice.segment_bytes] = np.nan
     return fastest(times)

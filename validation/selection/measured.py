@@ -61,6 +61,21 @@ class Measurement:
         return all(math.isfinite(one.half_width_seconds) for one in self.timings.values())
 
 
+def measured_platform(store: Store, name: str | None = None) -> str:
+    """The name that a platform's measured times have in the store; without a name, that of the only one there.
+
+    Names of platforms are in lower case, those of hosts and test beds not always. Raises UsageError where several
+    platforms were measured and none is named.
+    """
+    known = {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
+    if name is None:
+        if len(known) > 1:
+            raise UsageError(f"times of {len(known)} platforms are measured; name one: {', '.join(sorted(known))}")
+        return known.pop() if known else ""
+    alike = [one for one in known if one.lower() == name.lower()]
+    return alike[0] if name not in known and len(alike) == 1 else name
+
+
 def measurement_of(
     store: Store,
     platform: str,

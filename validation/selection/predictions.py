@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +13,9 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
+from collwise.simulator.schedule.contest import hold_contests
 from collwise.simulator.sweeps.runner import RunResult
+from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 
@@ -63,6 +67,27 @@ def predicted_seconds(model: CollectiveModel, grid: CaseGrid) -> Array:
         if choice.algorithm in covered:
             predicted = predict_choice(model, grid.collective, choice, procs, sizes)
             seconds[index] = np.where(_runs(grid, choice.algorithm)[:, None], predicted, np.nan)
+    return seconds
+
+
+def contested_seconds(model: CriticalPath, grid: CaseGrid, tolerance: float) -> Array:
+    """The same by schedules, for choices within the tolerance: nan as well for what is no such choice."""
+    choices = list(grid.candidates.values())
+    seconds = np.full((len(choices), len(grid.procs), len(grid.message_bytes)), np.nan)
+
+    def find(place: int) -> None:
+        procs = grid.procs[place]
+        points = {
+            grid.case(choice, procs, size): (i, place, k)
+            for i, choice in enumerate(choices)
+            for k, size in enumerate(grid.message_bytes)
+            if not Catalogue.load().algorithm(grid.collective, choice.algorithm).objection(procs)
+        }
+        for case, value in hold_contests(points, model.seconds_within, tolerance, {}).items():
+            seconds[points[case]] = value
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(find, reversed(range(len(grid.procs)))))
     return seconds
 
 

@@ -15,9 +15,10 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.fitting.models_by_name import models_on
+from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import ComparisonResult, compare
-from collwise.validation.selection.consumers import CONSUMERS, algorithms_for, needs_one_choice
+from collwise.validation.selection.consumers import algorithms_for, consumers_of, needs_one_choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import select_by_model, select_by_simulation
 from collwise.validation.selection.defaults import DECISION_SIZES, SEGMENTS, SIZES, TOLERANCE_PERCENT
@@ -43,6 +44,11 @@ class Tuning:
     decisions: Mapping[str, DecisionTable] = field(default_factory=dict)
 
     @property
+    def baseline(self) -> Baseline:
+        """The decisions of an untuned library that all comparisons are with."""
+        return next(iter(self.comparisons.values())).baseline
+
+    @property
     def failures(self) -> int:
         """The number of simulated cases that failed."""
         compared = sum(len(result.sweep.failed) for result in self.comparisons.values())
@@ -54,13 +60,14 @@ def tune(
     collectives: Sequence[str],
     procs: Sequence[int],
     context: SimulationContext,
+    baseline: Baseline,
     *,
     processes_per_node: int | None = None,
     segments: Sequence[int] = SEGMENTS,
     sizes: Mapping[str, tuple[int, ...]] = SIZES,
     model: str = BY_PARTS,
 ) -> Tuning:
-    """Fits the model on the platform and compares picks at `sizes`; `decided` then makes the decisions.
+    """Fits the model on the platform and compares its picks and the baseline's; `decided` then makes the decisions.
 
     The model is one of TUNING_MODELS. A choice is an algorithm and one of the `segments` (bytes), the least of which is
     the common one. Raises UsageError when P does not fit on the platform.
@@ -69,19 +76,19 @@ def tune(
     segments = tuple(sorted(segments))
     for count in procs:
         platform.hosts_for(count, ppn)
-    (fitted,) = models_on(platform, [model], ppn, segments, context, collectives)
+    (fitted,) = models_on(platform, [model], ppn, segments, context.with_experiments(), collectives)
     if not isinstance(fitted, (ImplementationAware, CriticalPath)):
         raise UsageError(f"model {model} has no parameters of each algorithm; valid: {', '.join(TUNING_MODELS)}")
     grids = [CaseGrid(name, tuple(procs), sizes[name], ppn, segments) for name in collectives]
-    comparisons = {grid.collective: compare(platform, grid, fitted, context) for grid in grids}
+    comparisons = {grid.collective: compare(platform, grid, fitted, context, baseline) for grid in grids}
     return Tuning(platform, fitted.parameters, segments[0], comparisons)
 
 
 def decided(tuning: Tuning, by: str = "predicted") -> Tuning:
     """The tuning with decisions for every P of the platform, by 'predicted' times, or for those compared, 'simulated'.
 
-    They have the usual tolerance, and hold only what every consumer can be asked for, so that all kinds of rules can be
-    written from them. What the engine decides is among them.
+    They have the usual tolerance, and hold only what every consumer of the collective can be asked for, so that all
+    kinds of rules can be written from them. What the engine decides is among them.
     """
     platform, parameters = tuning.platform, tuning.parameters
     model: CollectiveModel = (
@@ -92,7 +99,7 @@ def decided(tuning: Tuning, by: str = "predicted") -> Tuning:
     tables = {name: one.decisions for name, one in tuning.by_engine.items() if one.decisions is not None}
     for name, result in tuning.comparisons.items():
         grid, single, tolerance = result.grid, needs_one_choice(name), TOLERANCE_PERCENT / 100
-        expressible = algorithms_for(name, *CONSUMERS)
+        expressible = algorithms_for(name, *consumers_of(name))
         if by == "simulated":
             known = tuple(one for one in expressible if one in grid.names)
             # Shorter messages are not decided, as by the model, unless nothing else is compared.
@@ -127,4 +134,4 @@ def tune_by_engine(
         checked = replace(grid, procs=(checked_procs,), message_bytes=few, segments=grid.segments[:1])
         smpi[name] = context.simulate(platform, checked.cases(), f"{platform.name}: simulating {name}")
         tables[name] = decided_grid(grid, platform.max_procs(grid.processes_per_node))
-    return replace(tuning, by_engine=choices_by_engine(platform, compared, smpi, tables, context))
+    return replace(tuning, by_engine=choices_by_engine(platform, compared, smpi, tables, context, tuning.baseline))

@@ -19,7 +19,7 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.openmpi.builtin_decisions import DECIDED, decide
+from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid, case_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES, SEGMENTS
@@ -29,9 +29,9 @@ _OWN = "MPI's own"
 _HEAD = "collwise: collectives of this run"
 _ELEMENT_BYTES = 8
 
-OPENMPI_DEFAULT, AS_RUN, BEST_BEFORE = "Open MPI 3.1", "as it ran", "best before"
-"""What the default of a line is: a library's fixed decision, the algorithm of ours that ran, or what was the best
-before the change, for collectives whose fixed decision is not here."""
+AS_RUN, BEST_BEFORE = "as it ran", "best before"
+"""What the default of a line is, if it is no library's decision: the algorithm of ours that ran, or what was the best
+before the change, where the library's algorithm is not in the catalogue."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,13 @@ def what_if_application(
     lines: Sequence[Calls],
     processes_per_node: int,
     context: SimulationContext,
+    baseline: Baseline,
     segments: Sequence[int] = SEGMENTS,
 ) -> Application:
     """Times the calls of a report by default and tuned, on the platform and on the changed one.
 
-    Processes of smaller communicators are placed as if they were the first ones. Raises UsageError for changes that
-    cannot be made, and if the processes do not fit on a platform.
+    `baseline` is the library that decides by default. Processes of smaller communicators are placed as if they were the
+    first ones. Raises UsageError for changes that cannot be made, and if the processes do not fit on a platform.
     """
     new = changed(platform, changes)
     timed, left_out = _can_be_timed(lines)
@@ -130,7 +131,7 @@ def what_if_application(
         (platform, processes_per_node),
         (new.platform, new.processes_per_node or processes_per_node),
     ):
-        cases = {line: _candidates(line, per_node, segments) for line in timed}
+        cases = {line: _candidates(line, per_node, segments, baseline) for line in timed}
         every = list(dict.fromkeys(case for mine in cases.values() for case in mine.values()))
         sweep = context.simulate(where, every, f"{where.name}: timing the run's collectives")
         failed.extend(sweep.failed)
@@ -144,7 +145,7 @@ def what_if_application(
     found = []
     for line in timed:
         tuned_before, tuned_after = _fastest(before[line]), _fastest(after[line])
-        default, default_is = _default(line) or (tuned_before, BEST_BEFORE)
+        default, default_is = _default(line, baseline) or (tuned_before, BEST_BEFORE)
         found.append(
             CallTimes(
                 line,
@@ -176,7 +177,9 @@ def _can_be_timed(lines: Sequence[Calls]) -> tuple[list[Calls], list[str]]:
     return timed, left_out
 
 
-def _candidates(line: Calls, processes_per_node: int, segments: Sequence[int]) -> dict[Choice, Case]:
+def _candidates(
+    line: Calls, processes_per_node: int, segments: Sequence[int], baseline: Baseline
+) -> dict[Choice, Case]:
     """The choices that are timed for a line, the default among them."""
     grid = CaseGrid(line.collective, (line.procs,), (line.message_bytes,), processes_per_node, tuple(segments))
     catalogue = Catalogue.load()
@@ -185,21 +188,22 @@ def _candidates(line: Calls, processes_per_node: int, segments: Sequence[int]) -
         for choice in grid.candidates.values()
         if not catalogue.algorithm(line.collective, choice.algorithm).objection(line.procs)
     ]
-    default = _default(line)
+    default = _default(line, baseline)
     every = dict.fromkeys([*choices, *(default[:1] if default else ())])
     return {
         choice: case_of(line.collective, choice, line.procs, line.message_bytes, processes_per_node) for choice in every
     }
 
 
-def _default(line: Calls) -> tuple[Choice, str] | None:
-    """What runs untuned, and why; None where no fixed decision is at hand."""
+def _default(line: Calls, baseline: Baseline) -> tuple[Choice, str] | None:
+    """What runs untuned, and why; None where the catalogue does not have the library's algorithm."""
     if not line.algorithm.startswith(_OWN):
         entry = Catalogue.load().algorithm(line.collective, line.algorithm)
         return Choice(entry.name, SEGMENT_BYTES if entry.pipelined else 0), AS_RUN
-    if line.collective not in DECIDED:
+    if line.collective not in baseline.collectives:
         return None
-    return decide(line.collective, line.procs, line.message_bytes), OPENMPI_DEFAULT
+    choice = baseline.choice(line.collective, line.procs, line.message_bytes)
+    return None if choice is None else (choice, baseline.title)
 
 
 def _fastest(seconds: dict[Choice, float]) -> Choice:

@@ -79,7 +79,7 @@ static void wait_for(const application *app, double start, double operations) {
     }
 }
 
-static void step_modelled(application *app, const plan *how, void *data, MPI_Op sum) {
+static void step_modelled(application *app, const plan *how, const void *own, void *all, MPI_Op sum) {
     size_t elements[TENSORS];
     double operations[TENSORS], backward, done = 0, start = MPI_Wtime();
     list_tensors(elements, operations);
@@ -94,7 +94,7 @@ static void step_modelled(application *app, const plan *how, void *data, MPI_Op 
         }
         done = until;
         application_enter(app);
-        MPI_Allreduce(MPI_IN_PLACE, data, (int)next.elements, MPI_FLOAT, sum, MPI_COMM_WORLD);
+        MPI_Allreduce(own, all, (int)next.elements, MPI_FLOAT, sum, MPI_COMM_WORLD);
         application_leave(app);
         from = next.to;
     }
@@ -113,16 +113,19 @@ static size_t largest_buffer(const plan *how) {
 }
 
 static void train_modelled(application *app, const plan *how) {
-    void *data = application_allocate(app, largest_buffer(how) * sizeof(float));
+    size_t bytes = largest_buffer(how) * sizeof(float);
+    /* For MPI_IN_PLACE the simulator would copy the data of each process. */
+    void *own = application_allocate(app, bytes), *all = application_allocate(app, bytes);
     MPI_Op sum = application_sum_make(app);
-    MPI_Allreduce(MPI_IN_PLACE, data, 1, MPI_FLOAT, sum, MPI_COMM_WORLD);
+    MPI_Allreduce(own, all, 1, MPI_FLOAT, sum, MPI_COMM_WORLD);
     application_begin(app);
     for (long step = 0; step < how->steps; step++) {
-        step_modelled(app, how, data, sum);
+        step_modelled(app, how, own, all, sum);
     }
     application_end(app);
     application_sum_free(&sum);
-    application_free(app, data);
+    application_free(app, own);
+    application_free(app, all);
 }
 
 static void list_calls(const application *app, const plan *how) {

@@ -23,7 +23,7 @@ enum { MPI_UNDEFINED = INT32_MIN };
 enum { MPI_COMM_TYPE_SHARED = 1 };
 enum { MPI_INFO_NULL };
 enum { MPI_BYTE = 1 };
-#define MPI_REQUEST_NULL ((MPI_Request) - 1)
+#define MPI_REQUEST_NULL ((MPI_Request)-1)
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 
@@ -46,7 +46,7 @@ int MPI_Issend(const void *data, int count, MPI_Datatype type, int destination, 
                MPI_Request *request);
 int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request);
 int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses);
-/* Requests complete in the order of the list: waits for the first one that is not MPI_REQUEST_NULL. */
+/* In sequences of tasks: the request that completes first on a network of usual proportions (arrivals.h). */
 int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status);
 /* Completes none, since no time passes; `index` is MPI_UNDEFINED. */
 int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status);

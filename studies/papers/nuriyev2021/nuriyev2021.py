@@ -181,8 +181,8 @@ here.text(f"Simulated by {maker}.")
 # %%
 for fitted in tables:
     title = f"{fitted.collective} on {fitted.cluster.name}, P = {fitted.cluster.table_procs}"
-    rows = fitted.printed_rows
-    shown = pd.DataFrame([table_row(row)[1:] for row in rows], columns=list(table_columns(rows)[1:]))
+    columns = list(table_columns(fitted.by_model[BY_PARTS])[1:])
+    shown = pd.DataFrame([table_row(row)[1:] for row in fitted.printed_rows], columns=columns)
     here.table(f"{title}, simulated; model: by parts", shown)
 slowdowns = paper.slowdowns(tables)
 costs = slowdowns.map(paper.mean_and_worst)
@@ -212,7 +212,7 @@ here.table(
 for fitted in tables:
     name = f"{fitted.collective}-{fitted.cluster.name}"
     title = f"{fitted.collective} on {fitted.cluster.name.capitalize()}, simulated"
-    here.figure(draw.picks_by_size(fitted.by_model[BY_PARTS].rows, title), f"figure-5-{name}", f"Figure 5: {title}.")
+    here.figure(draw.picks_by_size(fitted.by_model[BY_PARTS], title), f"figure-5-{name}", f"Figure 5: {title}.")
 
 # %% [markdown]
 # Figure 6: the message size is fixed and P varies. The text of the paper does not give its size; here are one with two
@@ -221,7 +221,7 @@ for fitted in tables:
 # %%
 for name, result in over_procs.items():
     title = f"bcast on {name.capitalize()}, simulated"
-    here.figure(draw.picks_by_procs(result.rows, title), f"figure-6-{name}", f"Figure 6: {title}.")
+    here.figure(draw.picks_by_procs(result, title), f"figure-6-{name}", f"Figure 6: {title}.")
 over_procs_costs = {name: paper.mean_and_worst(result.slowdowns("model")) for name, result in over_procs.items()}
 here.text(
     "Degradation of the model by parts where P varies: "

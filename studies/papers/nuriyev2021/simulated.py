@@ -35,6 +35,7 @@ from collwise.studies.papers.nuriyev2021.tables import (
 )
 from collwise.studies.reports.comparison_table import percent
 from collwise.validation.fitting.implementation_aware import FitPlan, fit
+from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import Comparison, ComparisonResult, compare
 from collwise.validation.selection.defaults import PAPER_SIZES, SEGMENT_BYTES
@@ -74,8 +75,8 @@ SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
 SOURCES = {
     "by parts": (BY_PARTS, "model"),
     "as printed": (AS_PRINTED, "model"),
-    "Open MPI 3.1": (BY_PARTS, "openmpi"),
-    "Open MPI 3.1, its segments": (BY_PARTS, "openmpi_shipped"),
+    "Open MPI 3.1": (BY_PARTS, "listed"),
+    "Open MPI 3.1, its segments": (BY_PARTS, "baseline"),
 }
 
 
@@ -113,7 +114,7 @@ def fitted_tables(context: SimulationContext) -> list[FittedTable]:
             names = PAPER_ALGORITHMS[collective]
             points = CaseGrid(collective, cluster.procs, sizes, ppn, (SEGMENT_BYTES,), names)
             by_model = {
-                model: compare(platform, points, ImplementationAware(parameters, model), context)
+                model: compare(platform, points, ImplementationAware(parameters, model), context, PAPERS)
                 for model in (BY_PARTS, AS_PRINTED)
             }
             tables.append(FittedTable(cluster, collective, parameters, by_model))
@@ -128,7 +129,7 @@ def picks_over_procs(table: FittedTable, context: SimulationContext) -> Comparis
         "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, (SEGMENT_BYTES,),
         PAPER_ALGORITHMS["bcast"],
     )  # fmt: skip
-    result = compare(load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), context)
+    result = compare(load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), context, PAPERS)
     result.sweep.complete()
     return result
 
@@ -165,7 +166,7 @@ def shaheen(context: SimulationContext) -> Shaheen:
     points = CaseGrid("bcast", SHAHEEN.procs, tuple(TABLE_8_SHAHEEN.message_bytes), ppn, (SEGMENT_BYTES,), names)
     scheduling = replace(context, engine=SCHEDULE)
     by_model = {
-        model: compare(platform, points, ImplementationAware(parameters, model), scheduling)
+        model: compare(platform, points, ImplementationAware(parameters, model), scheduling, PAPERS)
         for model in (BY_PARTS, AS_PRINTED)
     }
     reached = replace(points, message_bytes=tuple(size for size in points.message_bytes if size <= SHAHEEN_SMPI_BYTES))

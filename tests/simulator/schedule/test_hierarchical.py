@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
 from collwise.platforms import load
 from collwise.platforms.placement import placed
 from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Schedule
@@ -20,7 +21,10 @@ from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import case_of, flat_network
 
 BY_NODE = [
-    one for collective in Catalogue.load().collectives.values() for one in collective.algorithms.values() if one.by_node
+    one
+    for collective in Catalogue.load().collectives.values()
+    for one in collective.algorithms.values()
+    if one.by_node and not one.real_mpi_only
 ]
 PLACEMENTS = st.lists(st.integers(0, 6), min_size=1, max_size=40)
 
@@ -50,6 +54,8 @@ def test_every_send_meets_its_receive_for_any_placement_and_root(
     case = replace(
         case_of(algorithm, len(node_of), message_bytes, root),  # type: ignore[arg-type]
         segment_bytes=part_bytes if algorithm.pipelined else 0,  # type: ignore[attr-defined]
+        limit_bytes=data.draw(st.integers(0, 600)) if algorithm.limit_parameter else 0,  # type: ignore[attr-defined]
+        fanout=data.draw(st.integers(1, 5)) if algorithm.count_parameter == "leaders" else 0,  # type: ignore[attr-defined]
     )
     schedule = Schedule(case, node_of)
     for protocol in (EAGER, RENDEZVOUS, DEFERRED):
@@ -87,7 +93,29 @@ def test_messages_cross_between_nodes_as_often_as_the_leaders_algorithm_needs(
         ("allgather", "hierarchical"): (rounds, 2 * inside + nodes * rounds),
         ("alltoall", "hierarchical"): (nodes - 1, 2 * inside + nodes * (nodes - 1)),
     }
-    assert set(expected) == {(one.collective, one.name) for one in BY_NODE}
+    tasks = {  # with one segment those along a chain and along a binomial tree are these, message by message
+        (collective, f"tasks_{between}"): expected[collective, name]
+        for collective, between, name in (
+            *(("bcast", "chain", "hierarchical_chain"), ("reduce", "chain", "hierarchical_chain")),
+            *(("allreduce", "chain", "hierarchical_chain"), ("reduce", "binomial", "hierarchical")),
+            *(("allreduce", "binomial", "hierarchical"), ("allreduce", "doubling", "hierarchical_doubling")),
+            *(("barrier", "doubling", "hierarchical"), ("allgather", "doubling", "hierarchical")),
+            ("alltoall", "pairwise", "hierarchical"),
+        )
+    }
+    depth = max(nodes - 1, 0)
+    tasks |= {
+        **{("bcast", "tasks_binomial"): (deepest, tree), ("barrier", "tasks_chain"): (2 * depth, 2 * tree)},
+        **{("barrier", "tasks_binomial"): (2 * deepest, 2 * tree), ("gather", "tasks_chain"): (depth, tree)},
+        **{("gather", "tasks_binomial"): (deepest, tree), ("scatter", "tasks_chain"): (depth, tree)},
+        **{("scatter", "tasks_binomial"): (deepest, tree), ("allgather", "tasks_chain"): (2 * depth, 2 * tree)},
+        **{("allgather", "tasks_binomial"): (2 * deepest, 2 * tree)},
+        **{("allgather", "tasks_ring"): (depth, 2 * inside + nodes * depth)},
+        **{("allreduce", "tasks_ring"): (2 * depth, 2 * inside + 2 * nodes * depth)},
+    }
+    others = {one.name for one in BY_NODE} - {name for _, name in (*expected, *tasks)}
+    assert others == {"tasks_binary", *(f"multi_leader_{name}" for name in ("chain", "binary", "binomial"))}
+    expected |= tasks
     for (collective, name), (latencies, messages) in expected.items():
         message_bytes = 0 if collective == "barrier" else 8
         schedule = Schedule(Case(collective, name, procs, message_bytes, root=root), node_of)
@@ -143,6 +171,60 @@ def test_an_allreduce_overlaps_its_reduction_and_its_broadcast(name: str, most: 
         schedule = Schedule(Case(collective, name, 32, 400 * 8192, 8192), node_of)
         times[collective] = seconds(schedule, node_of, 2e-5, 1e-9, 2e-10, protocol, over_ports=True)
     assert times["allreduce"] < most * (times["reduce"] + times["bcast"])
+
+
+@pytest.mark.parametrize("protocol", [EAGER, RENDEZVOUS])
+def test_tasks_broadcast_within_nodes_while_segments_arrive_from_others(protocol: int) -> None:
+    node_of, segments = [0, 0, 1, 1], 100
+    schedule = Schedule(Case("bcast", "tasks_chain", 4, 1000 * segments, 1000), node_of)
+    took = seconds(schedule, node_of, 0.0, 1e-3, 1e-3, protocol)
+    assert segments <= took <= segments + 3
+
+
+@pytest.mark.parametrize("between", ["chain", "binomial"])
+def test_the_parts_of_a_segment_make_the_way_along_a_chain_shorter(between: str) -> None:
+    """A chain of 8 nodes passes on a part while the next one comes; a binomial tree's root sends as much as before."""
+    times = []
+    for part_bytes in (0, 1000):
+        case = Case("bcast", f"tasks_{between}", 16, 8000, 8000, limit_bytes=part_bytes, processes_per_node=2)
+        times.append(seconds(Schedule(case), [rank // 2 for rank in range(16)], 0.0, 1e-3))
+    whole, in_parts = times
+    assert whole == pytest.approx({"chain": 7 * 8, "binomial": 3 * 8}[between])
+    assert in_parts == pytest.approx({"chain": 8 + 6, "binomial": 3 * 8}[between])
+
+
+def test_several_leaders_share_the_way_between_nodes() -> None:
+    """Where processes have ports of their own, as many leaders as processes take as many times less."""
+    node_of = [rank // 4 for rank in range(16)]
+    for collective in ("bcast", "allreduce"):
+        times = []
+        for leaders in (1, 2, 4):
+            case = Case(collective, "multi_leader_chain", 16, 64000, 8000, leaders, processes_per_node=4)
+            times.append(seconds(Schedule(case), node_of, 0.0, 1e-3))
+        assert times[0] > 1.8 * times[1] > 3.4 * times[2]
+
+
+def test_messages_go_on_in_the_order_in_which_they_arrive() -> None:
+    """The reduction of a segment passes the broadcast of the one before, which comes from the other end of the chain.
+
+    The last leader sends its second segment behind the first one, so that two segments take one message more than one:
+    if every leader waited for the broadcast first, they would take half as long again.
+    """
+    node_of = list(range(8))
+    one, two = (
+        seconds(Schedule(Case("allreduce", "tasks_chain", 8, 1000 * count, 1000)), node_of, 1.0) for count in (1, 2)
+    )
+    assert one == pytest.approx(14)
+    assert two <= 15
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "told"),
+    [("tasks_library", 0, "MPI's own collectives"), ("tasks_chain", 1, "'within' has to be 0")],
+)
+def test_what_cannot_be_recorded_is_refused(name: str, count: int, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        Schedule(Case("bcast", name, 8, 8000, fanout=count, processes_per_node=4))
 
 
 def test_simulations_place_processes_as_the_platform_says(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS
 
-SEGMENTED = [algorithm for algorithm in ALGORITHMS if algorithm.pipelined]
+SEGMENTED = [algorithm for algorithm in ALGORITHMS if algorithm.pipelined and not algorithm.real_mpi_only]
 SEGMENT_BYTES = 1024
 RATE = 1e9
 
@@ -131,10 +131,11 @@ def test_the_algorithm_has_a_repetition_under_a_model(monkeypatch: pytest.Monkey
     """For all segmented algorithms but a few.
 
     The repetitions of synchronous sends may be longer than the message. The allreduces by node wait for all their sends
-    at the end, and the allgather by node broadcasts what it gathered: their ends grow with the message.
+    at the end, and the allgather by node broadcasts what it gathered: their ends grow with the message. The segments of
+    gathers and scatters from tasks are those of blocks, and several leaders have unequal shares of the last one.
     """
     played = []
-    monkeypatch.setattr(Schedule, "play", lambda self, network: played.append(network))
+    monkeypatch.setattr(Schedule, "play", lambda self, network: played.append(network) or played)
     procs = 6
     message_bytes = 1000 * steps_bytes(algorithm, procs) + 504
     case = Case(algorithm.collective, algorithm.name, procs, message_bytes, SEGMENT_BYTES)

@@ -17,7 +17,12 @@ from collwise.simulator.execution.installations import REPOSITORY
 from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
 from collwise.simulator.timing import Case
 
-ALGORITHMS = [one for collective in Catalogue.load().collectives.values() for one in collective.algorithms.values()]
+ALGORITHMS = [
+    one
+    for collective in Catalogue.load().collectives.values()
+    for one in collective.algorithms.values()
+    if not one.real_mpi_only
+]
 
 
 def case_of(algorithm: Algorithm, procs: int, message_bytes: int, root: int = 0) -> Case:

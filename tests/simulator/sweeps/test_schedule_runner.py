@@ -26,6 +26,7 @@ SEGMENTS = (8192, 16384, 65536)
         ("allreduce segmented_ring", 8, 65536, 1),
         ("allreduce segmented_ring", 8, 100_000, 2),
         ("alltoall pairwise, alltoallv pairwise", 6, 1000, 1),
+        ("allreduce ring, allreduce segmented_ring", 8, 1000, 1),
         ("bcast linear, gather linear", 6, 1000, 2),
     ],
 )

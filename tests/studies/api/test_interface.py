@@ -167,7 +167,7 @@ def test_algorithms_by_node_are_chosen_only_where_they_are_asked_for(tmp_path: P
         ]
     by_node = [table.choose("bcast", 32, "256KiB").algorithm.startswith("hierarchical") for table in tables]
     assert by_node == [True, False, False]  # Open MPI's tuned component has none
-    with pytest.raises(collwise.UsageError, match="by_node is for simulated times"):
+    with pytest.raises(collwise.UsageError, match="by_node is for simulated and measured times"):
         collwise.select("bcast", collwise.FittedModel(fitted("hockney")), by_node=True)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from collwise.validation.library_defaults.baselines import baseline
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run
 
@@ -67,11 +68,14 @@ def test_evaluate_scores_it_where_no_formula_is(here: Path, capsys: Capture) -> 
     asked = "evaluate --platforms boba --collective reduce_scatter --models critical_path,loggp --procs 4,9"
     code, output, errors = run(f"{asked} --sizes 1KiB,64KiB --json", capsys)
     assert code == 0, errors
-    mine, other = json.loads(output)
+    mine, other, library = json.loads(output)
     assert mine["model"] == "critical_path"
     assert mine["mean_error"] < 0.05
     assert not mine["left_out"]
     assert other["predictions"] == 0
+    assert (library["model"], library["library"], library["predictions"]) == (baseline().title, True, 0)
+    assert library["picks"] == 4
+    assert library["worst_slowdown"] >= library["mean_slowdown"] >= mine["mean_slowdown"] - 0.01
 
 
 def test_report_decides_by_it(here: Path, capsys: Capture) -> None:

@@ -17,7 +17,18 @@ from tests.needs import needs
 FIRST = ("platforms new", "fit", "select", "export")
 QUICK = (
     *FIRST,
-    *("algorithms", "models", "predict", "help", "simulate", "rank-mapping", "recover", "run", "experiment"),
+    *(
+        "algorithms",
+        "models",
+        "predict",
+        "help",
+        "simulate",
+        "rank-mapping",
+        "recover",
+        "run",
+        "application",
+        "experiment",
+    ),
     *("platforms", "platforms list", "platforms show", "platforms check", "platforms write"),
 )
 OSU = """# OSU MPI Broadcast Latency Test v7.1

@@ -44,7 +44,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 def test_configurations_are_listed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "list", "--store", str(store))
     assert code == 0
-    for word in (MEASURED.key[:12], SIMULATED.key[:12], "bcast,gather", "Open MPI 4.1.4"):
+    for word in (MEASURED.key[:12], SIMULATED.key[:12], "bcast, gather", "Open MPI 4.1.4"):
         assert word in out
     first, second = json.loads(run(capsys, "list", "--store", str(store), "--json")[1])
     assert (first["rows"], first["failed"], first["details"]) == (3, 1, {"launch": "2", "timing": "maximum"})

@@ -46,6 +46,20 @@ def test_messages_rounds_path_and_picture(capsys: Capture) -> None:
             "allgather neighbor_exchange needs an even P: P = 5",
         ),
         (f"{ASKED.replace('--procs 8', '--procs 100')} --draw x.png", "--draw: 100 processes cannot be told apart"),
+        (
+            "schedule --platform gros --collective barrier --algorithm bruck --procs 4 --size 8",
+            "--size: a barrier has no",
+        ),
+        ("schedule --platform gros --collective gather --algorithm linear --procs 4", "--size: needed for gather"),
+        (
+            "simulate --engine schedule --simgrid 4.1 --platform gros --collective bcast --procs 4",
+            "--simgrid is a version of SimGrid, for --engine smpi only, not schedule",
+        ),
+        (
+            "simulate --engine schedule --platform gros --collective allgather --algorithms recursive_doubling "
+            "--procs 3,6",
+            "no case of recursive_doubling can run on P = 3, 6: recursive_doubling needs P to be a power of two",
+        ),
         ("simulate --engine scedule --platform gros --collective bcast --procs 4", "did you mean schedule"),
         ("fit --engine schedule --platform gros --model hockney --procs 4 -o x.toml", "has no experiments"),
     ],
@@ -55,6 +69,27 @@ def test_errors_say_what_is_valid(arguments: str, says: str, capsys: Capture) ->
     assert (code, shown) == (2, "")
     assert says in error
     assert not list(Path().glob("x.*"))
+
+
+def test_a_barrier_has_no_size_and_lmo_without_bounds_is_linear(capsys: Capture) -> None:
+    code, shown, _ = run("schedule --platform gros --collective barrier --algorithm bruck --procs 4", capsys)
+    assert (code, shown.partition(":")[0]) == (0, "barrier bruck, P = 4")
+    asked = "schedule --platform gros --collective gather --algorithm lmo --procs 4 --size 8KiB"
+    code, shown, error = run(asked, capsys)
+    assert "m = 8 KiB, without bounds: the linear algorithm" in shown
+    assert "gather lmo runs as linear" in error
+    Path("lmo.toml").write_text("[thresholds]\ngather_irregular_from_bytes = 1024\n")
+    code, shown, error = run(f"{asked} --thresholds lmo.toml", capsys)
+    assert (code, error) == (0, "")
+    assert "m = 8 KiB, parts below 1 KiB" in shown
+
+
+def test_the_title_names_the_engine_and_one_case_is_no_plural(capsys: Capture) -> None:
+    asked = "simulate --engine schedule --platform gros --collective bcast --algorithms linear --procs 4 --sizes 8KiB"
+    code, shown, _ = run(asked, capsys)
+    assert code == 0
+    assert shown.startswith("bcast on Gros, Grid'5000 Nancy, simulated by schedule engine")
+    assert "\n1 case, 0 of them from" in shown
 
 
 def test_platform_xml_is_for_smpi(capsys: Capture) -> None:

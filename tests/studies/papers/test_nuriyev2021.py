@@ -31,6 +31,7 @@ from collwise.studies.papers.nuriyev2021.simulated import (
     printed_picks,
     with_threshold,
 )
+from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
@@ -252,7 +253,7 @@ def test_agreement_with_a_simulation_in_which_binary_is_always_the_best() -> Non
             for size in table.message_bytes
         )
         sweep = RunResult({}, 0, 0, Configuration("simulated", cluster.name, "none"))
-        by_model = {BY_PARTS: ComparisonResult(CaseGrid(table.collective[0], (2,), (1,)), rows, sweep)}
+        by_model = {BY_PARTS: ComparisonResult(CaseGrid(table.collective[0], (2,), (1,)), rows, sweep, PAPERS)}
         return FittedTable(cluster, table.collective[0], cast(ModelParameters, None), by_model)
 
     found = agreement_with_measured_best([simulated(table) for table in tables.TABLES[:4]])
@@ -287,7 +288,7 @@ def test_printed_picks_of_table_8() -> None:
     best = Pick(Choice("binary"), 1.0, 0.0)
     rows = tuple(Comparison("bcast", 1024, size, times, {}, best, best, best, best) for size in sizes)
     sweep = RunResult({}, 0, 0, Configuration("simulated", SHAHEEN.name, "none"))
-    by_model = {BY_PARTS: ComparisonResult(CaseGrid("bcast", (1024,), (1,)), rows, sweep)}
+    by_model = {BY_PARTS: ComparisonResult(CaseGrid("bcast", (1024,), (1,)), rows, sweep, PAPERS)}
     table = FittedTable(SHAHEEN, "bcast", cast(ModelParameters, None), by_model)
     found = Shaheen(
         table,

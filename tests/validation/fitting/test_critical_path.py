@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.critical_path import CLASSES, EAGER, LOCAL, RENDEZVOUS, Overheads, PathParameters
 from collwise.models.hockney import Hockney
@@ -23,6 +23,9 @@ from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting.critical_path import CriticalPath, path_counts, path_tables
 from collwise.validation.fitting.critical_path_fit import PathPlan, fit_algorithms, plan_cases, receives_first
 from collwise.validation.fitting.models_by_name import load_model, models_on
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.decisions import select_by_model
+from collwise.validation.selection.predictions import predicted_seconds
 from tests.needs import needs
 
 MESSAGES = {EAGER: Hockney(2e-5, 1e-9), RENDEZVOUS: Hockney(5e-5, 9e-10), LOCAL: Hockney(1e-6, 2e-10)}
@@ -36,6 +39,11 @@ REDUCED = 3e-10
 
 def known(first: bool = True, per_node: int = 1, limit: int = 65536) -> PathParameters:
     return PathParameters("small", "made up", per_node, limit, REDUCED, first, OVERHEADS, MESSAGES)
+
+
+def flat(collective: str) -> list[Algorithm]:
+    """The algorithms that treat all processes alike, which are fitted."""
+    return [entry for entry in Catalogue.load().algorithms(collective) if not entry.by_node]
 
 
 def times(
@@ -58,7 +66,7 @@ CHOSEN = ("bcast", "allgather", "allreduce", "gather", "scan", "alltoall")
 def test_every_algorithm_gets_its_own_parameters_back(first: bool, per_node: int) -> None:
     plan = PathPlan((5, 12), per_node, CHOSEN, (0, 8192), tuple(4**k for k in range(3, 11)))
     truth: dict[tuple[str, str], dict[str, Hockney]] = {}
-    for number, entry in enumerate(one for name in CHOSEN for one in Catalogue.load().algorithms(name)):
+    for number, entry in enumerate(one for name in CHOSEN for one in flat(name)):
         share = 0.8 + 0.05 * (number % 9)
         truth[entry.collective, entry.name] = {
             name: Hockney(share * pair.alpha_seconds, pair.beta_seconds_per_byte / share)
@@ -119,6 +127,8 @@ def test_coefficients_of_all_algorithms_are_positive_and_add_up_to_the_time(coll
     parameters = known(limit=1 << 15)
     vector = np.array([value for name in CLASSES for value in vars(MESSAGES[name]).values()])
     for entry in Catalogue.load().algorithms(collective):
+        if entry.real_mpi_only:
+            continue  # it calls MPI's own collectives, which have no schedule
         for procs in range(2, 34):
             if entry.objection(procs):
                 continue
@@ -155,12 +165,43 @@ def test_predictions_are_those_of_the_schedule_at_one_size_and_at_many() -> None
     assert len(model_of().predict("bcast", "chain", 8, sizes, 8192)) == len(sizes)
 
 
+@pytest.mark.parametrize("tolerance", [0.0, 0.05])
+def test_choices_change_at_the_byte_at_which_the_other_one_is_faster(tolerance: float) -> None:
+    """The choices are those by all times, of which the table needs only some."""
+    model = model_of()
+    for collective in ("bcast", "allgather"):
+        grid = CaseGrid(collective, (3, 8), (64, 5000, 30_000, 300_000), segments=(0, 8192))
+        asked = replace(grid, algorithms=model.algorithms(collective))
+        seconds = predicted_seconds(model, asked)
+        exact = select_by_model(model, asked, tolerance=tolerance)
+        sampled = select_by_model(model_of(), asked, sampled=True, tolerance=tolerance)
+        choices = list(asked.candidates.values())
+        for j, procs in enumerate(asked.procs):
+            for k, size in enumerate(asked.message_bytes):
+                for table in (exact, sampled):
+                    chosen = seconds[choices.index(table.choose(procs, size)), j, k]
+                    assert chosen <= np.nanmin(seconds[:, j, k]) * (1 + tolerance + 1e-9)
+        moved = 0
+        for procs, row in exact.rules.items():
+            assert [choice for _, choice in row] == [choice for _, choice in sampled.rules[procs]]
+            for (start, choice), (_, before), (at, _) in zip(row[1:], row, sampled.rules[procs][1:], strict=False):
+                now, last = (
+                    [model.seconds_of(asked.case(one, procs, m)) for one in (choice, before)]
+                    for m in (start, start - 1)
+                )
+                # A row of several P may change at a size for another one of them.
+                assert now[0] < now[1] or start == at
+                assert last[0] >= last[1] or start - 1 in asked.message_bytes
+                moved += start < at
+        assert moved > 0 or tolerance > 0
+
+
 def test_what_does_not_run_is_nan_and_what_was_not_fitted_is_not_covered() -> None:
     model = model_of()
     found = model.predict("allgather", "recursive_doubling", [7, 8], 1000)
     assert np.isnan(found).tolist() == [True, False]
     assert model.algorithms("scan") == ()
-    assert set(model.algorithms("allgather")) == set(Catalogue.load().collective("allgather").algorithms)
+    assert set(model.algorithms("allgather")) == {entry.name for entry in flat("allgather")}
 
 
 def test_processes_of_one_node_exchange_messages_within_it() -> None:

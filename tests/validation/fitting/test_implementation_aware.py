@@ -18,6 +18,7 @@ from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
 from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, fit
+from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import ComparisonResult, compare
 from collwise.validation.selection.decisions import select_by_model, select_by_simulation
@@ -56,7 +57,7 @@ def parameters(store: Store) -> ModelParameters:
 def comparison(parameters: ModelParameters, store: Store, collective: str, model: str = BY_PARTS) -> ComparisonResult:
     procs, sizes = GRIDS[collective]
     plan = CaseGrid(collective, procs, sizes, 1, (8192,))
-    return compare(PLATFORM, plan, ImplementationAware(parameters, model), SimulationContext(store, jobs=1))
+    return compare(PLATFORM, plan, ImplementationAware(parameters, model), SimulationContext(store, jobs=1), PAPERS)
 
 
 def test_the_plan_by_default() -> None:
@@ -137,12 +138,13 @@ def test_rows_say_what_was_simulated(parameters: ModelParameters, store: Store) 
         assert row.best.slowdown == 0
         assert row.simulated[row.best.choice.algorithm] == row.best.seconds
         assert row.model.choice.algorithm == min(row.predicted, key=row.predicted.__getitem__)
-        for pick in (row.model, row.openmpi):
+        assert row.listed is not None
+        for pick in (row.model, row.listed):
             assert pick.seconds == row.simulated[pick.choice.algorithm]
             assert pick.slowdown == pytest.approx(pick.seconds / row.best.seconds - 1)
-        assert row.openmpi.choice.algorithm == ("split_binary" if row.message_bytes < 370728 else "chain")
-        assert row.openmpi.choice.segment_bytes == 8192
-        assert row.openmpi_shipped.choice.segment_bytes in (1024, 8192, 16384, 65536, 131072)
+        assert row.listed.choice.algorithm == ("split_binary" if row.message_bytes < 370728 else "chain")
+        assert row.listed.choice.segment_bytes == 8192
+        assert row.baseline.choice.segment_bytes in (1024, 8192, 16384, 65536, 131072)
         case = Case("bcast", "chain", row.procs, row.message_bytes, 8192)
         assert row.simulated["chain"] == result.sweep.timings[case].seconds
 
@@ -165,7 +167,9 @@ def test_choosing_the_segment_too_costs_little(store: Store) -> None:
     parameters = fit(PLATFORM, WIDE_PLAN, SimulationContext(store, jobs=1))
     procs, sizes = GRIDS["bcast"]
     plan = CaseGrid("bcast", procs, sizes, 1, (8192, *WIDE_PLAN.more_segments))
-    result = compare(PLATFORM, plan, ImplementationAware(parameters, BY_PARTS), SimulationContext(store, jobs=1))
+    result = compare(
+        PLATFORM, plan, ImplementationAware(parameters, BY_PARTS), SimulationContext(store, jobs=1), PAPERS
+    )
     assert len(plan.candidates) == 10 + 7 * len(WIDE_PLAN.more_segments)
     chosen = {row.best.choice.segment_bytes for row in result.rows}
     assert len(chosen) > 1, "the best segment size should depend on the message"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.common.errors import CollwiseError, UsageError
@@ -27,7 +27,6 @@ def test_tasks_have_the_papers_names() -> None:
         task_names("gather", 2)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(SECONDS, SECONDS, SECONDS), min_size=1, max_size=6), st.integers(1, 8), st.integers(1, 500))
 def test_equation_3(leaders: list[tuple[float, float, float]], timed: int, segments: int) -> None:
     ib, sbib, sb = (np.array(values)[:, None] for values in zip(*leaders, strict=True))
@@ -38,7 +37,6 @@ def test_equation_3(leaders: list[tuple[float, float, float]], timed: int, segme
     assert costs_from([times]).seconds(segments) == pytest.approx(expected)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(*[SECONDS] * 7), min_size=1, max_size=6),
     st.integers(4, 9),

@@ -163,7 +163,14 @@ def test_configurations_that_would_do_the_same_are_tried_once() -> None:
     assert all(choice.limit_bytes < choice.segment_bytes for choice in SPACE.choices(2**22))
 
 
+def test_the_librarys_own_collectives_take_no_pieces() -> None:
+    space = replace(SPACE, algorithms=("library", "chain"))
+    assert {one.limit_bytes for one in space.choices(2**22) if one.algorithm == "tasks_library"} == {0}
+
+
 def test_wrong_spaces() -> None:
+    with pytest.raises(UsageError, match="allreduce has no tasks by 'ring'"):
+        replace(SPACE, collective="allreduce", algorithms=("ring",))
     with pytest.raises(UsageError, match="gatherv has no algorithms made of tasks"):
         replace(SPACE, collective="gatherv")
     with pytest.raises(UsageError, match="no tasks by 'ring' between nodes; valid: chain"):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,7 @@ def test_gains_count_where_intervals_lie_apart() -> None:
     found = MeasuredGain((fast, silent))
     assert cells(fast)[-2:] == ("x 2.00", "(x 1.05)")
     assert cells(silent)[-2:] == ("not by rules", "x 0.50")
+    assert cells(replace(fast, instead=Choice("chain", 8192)))[-2:] == ("x 2.00 by chain, 8 KiB", "(x 1.05)")
     lines = list(summary_lines(found))
     assert lines[0] == "rules: x 2.00 on average over 1 calls; faster beyond the intervals 1, slower 0"
     assert lines[1].endswith("over 2 calls; faster beyond the intervals 0, slower 1")

@@ -26,6 +26,7 @@ from collwise.platforms import load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.validation.library_defaults.baselines import BASELINES, PAPERS, Baseline
 from collwise.validation.openmpi.builtin_decisions import decide
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
@@ -59,9 +60,14 @@ MODEL = parameters(linear=1e-5, linear_sync=1e-2, binomial=4e-5)
 def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., ComparisonResult]:
     """Compares with simulated seconds from a function of the case; None means that the case fails."""
 
-    def of(seconds: Callable[[Case], float | None], plan: CaseGrid, model: ImplementationAware) -> ComparisonResult:
+    def of(
+        seconds: Callable[[Case], float | None],
+        plan: CaseGrid,
+        model: ImplementationAware,
+        baseline: Baseline = PAPERS,
+    ) -> ComparisonResult:
         with Store(tmp_path / "timings.sqlite") as store:
-            return compare(GRISOU, plan, model, context_with(store, seconds, "on fire"))
+            return compare(GRISOU, plan, model, context_with(store, seconds, "on fire"), baseline)
 
     return of
 
@@ -102,12 +108,51 @@ def test_a_row_compares_each_pick_with_the_best(made_up: Callable[..., Compariso
         assert row.model.choice.algorithm == "binomial" == min(row.predicted, key=row.predicted.__getitem__)
         assert (row.model.seconds, row.model.slowdown) == (4.0, 1.0)
     small, large = result.rows[:2]
-    assert (small.openmpi.choice, small.openmpi.slowdown) == (Choice("binomial"), 1.0)
-    assert small.openmpi_shipped == small.openmpi
-    assert (large.openmpi.choice, large.openmpi.slowdown) == (Choice("linear_sync"), 1.5)
-    assert (large.openmpi_shipped.choice, large.openmpi_shipped.slowdown) == (Choice("linear_sync", 32768), 2.0)
+    assert small.listed is not None
+    assert large.listed is not None
+    assert (small.listed.choice, small.listed.slowdown) == (Choice("binomial"), 1.0)
+    assert small.baseline == small.listed
+    assert (large.listed.choice, large.listed.slowdown) == (Choice("linear_sync"), 1.5)
+    assert (large.baseline.choice, large.baseline.slowdown) == (Choice("linear_sync", 32768), 2.0)
     assert result.slowdowns("model").tolist() == [1.0] * 4
-    assert result.slowdowns("openmpi_shipped").tolist() == [1.0, 2.0, 1.0, 2.0]
+    assert result.slowdowns("baseline").tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+def test_the_picks_of_a_library_of_today(made_up: Callable[..., ComparisonResult]) -> None:
+    plan = CaseGrid("gather", (3, 60), (1000, 2**18), 1, (SEGMENT,))
+    result = made_up(by_name, plan, MODEL, BASELINES["openmpi-4.1"])
+    assert [row.baseline.choice for row in result.rows] == [
+        Choice("binomial"), Choice("linear_sync", 2**18), Choice("binomial"), Choice("binomial")
+    ]  # fmt: skip
+    assert result.slowdowns("baseline").tolist() == [1.0, (5 + 2**18 / 32768) / 2 - 1, 1.0, 1.0]
+    assert np.isnan(result.slowdowns("listed")).all()
+    assert result.left_out == ""
+
+
+def test_an_algorithm_of_a_library_that_the_catalogue_lacks(made_up: Callable[..., ComparisonResult]) -> None:
+    """MPICH's recursive doubling for allgatherv has no time, and the user is told so."""
+
+    class Everything:
+        name = platform = "made up"
+
+        def algorithms(self, collective: str) -> tuple[str, ...]:
+            return Catalogue.load().collective(collective).selectable
+
+        def predict(self, collective: str, algorithm: str, procs: ArrayLike, m: ArrayLike, *_: object) -> Array:
+            return np.ones(np.broadcast_shapes(np.shape(procs), np.shape(m)))
+
+    plan = CaseGrid("allgatherv", (16,), (1024, 2**20), 2, (SEGMENT,))
+    result = made_up(lambda case: 1.0, plan, Everything(), BASELINES["mpich-4"])
+    short, long = result.rows
+    assert (short.baseline.missing, long.baseline.missing) == ("recursive_doubling", "")
+    assert math.isnan(short.baseline.slowdown)
+    assert long.baseline.choice == Choice("ring")
+    missing, nodes = result.left_out.splitlines()
+    assert missing.endswith(
+        "no time for MPICH 4 at 1 point, since the catalogue has no algorithm that is the same as its "
+        "recursive_doubling"
+    )
+    assert "several processes on a node MPICH combines" in nodes
 
 
 def test_of_times_that_only_rounding_distinguishes_the_first_is_the_best(
@@ -130,8 +175,8 @@ def test_failed_cases_are_never_the_best(made_up: Callable[..., ComparisonResult
     result = made_up(failing, plan, MODEL)
     assert {timing.case.algorithm for timing in result.sweep.failed} == {"linear", "linear_sync"}
     assert [row.best.choice.algorithm for row in result.rows] == ["binomial"] * 2
-    assert math.isnan(result.rows[1].openmpi_shipped.slowdown)
-    assert result.rows[1].openmpi.slowdown == 0.25
+    assert math.isnan(result.rows[1].baseline.slowdown)
+    assert result.slowdowns("listed")[1] == 0.25
     assert made_up(lambda case: None, plan, MODEL).rows == ()
     assert [row.message_bytes for row in made_up(
         lambda case: None if case.message_bytes == 1000 else 1.0, plan, MODEL
@@ -140,7 +185,7 @@ def test_failed_cases_are_never_the_best(made_up: Callable[..., ComparisonResult
 
 def test_a_single_process_has_no_slowdown(made_up: Callable[..., ComparisonResult]) -> None:
     result = made_up(lambda case: 0.0, CaseGrid("gather", (1,), (1000, 100_000), 1, (SEGMENT,)), MODEL)
-    for source in ("best", "model", "openmpi", "openmpi_shipped"):
+    for source in ("best", "model", "listed", "baseline"):
         assert result.slowdowns(source).tolist() == [0.0, 0.0]
 
 

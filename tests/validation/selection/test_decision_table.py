@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
+from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document, decisions_from
 
 rows = st.dictionaries(st.integers(0, 10**9), st.builds(Choice, st.text(min_size=1), *[st.integers(0)] * 3), max_size=3)
 tables = st.builds(
@@ -29,6 +30,42 @@ def test_a_file_says_what_was_written(made: list[DecisionTable], tmp_path_factor
     path = tmp_path_factory.mktemp("decisions") / "x.json"
     path.write_text(json.dumps(decisions_document(made)), encoding="utf-8")
     assert decisions_from(path) == made
+
+
+TIMED = DecisionTable(
+    "bcast",
+    "gros",
+    1,
+    "test",
+    {4: ((0, Choice("chain", 8192)),)},
+    Evidence(
+        (Choice("chain", 8192), Choice("linear")),
+        (4, 8),
+        (1024, 4096),
+        (((1e-3, 2e-3), (1.5e-3, math.nan)), ((2e-3, 3e-3), (2.5e-3, 4e-3))),
+        frozenset({(1, 0, 1)}),
+        "SimGrid",
+    ),
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(data=st.data())
+def test_a_damaged_file_is_an_error_that_names_it_or_another_table(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    text = json.dumps(decisions_document([TIMED]))
+    start = data.draw(st.integers(0, len(text)))
+    end = min(len(text), start + data.draw(st.integers(0, 12)))
+    part = st.sampled_from(("", "null", "1e999", "-1", "[]", "{}", '"x"', "[[0]]", ",", "Infinity"))
+    path = tmp_path_factory.mktemp("decisions") / "x.json"
+    path.write_text(text[:start] + data.draw(part) + text[end:], encoding="utf-8")
+    problem = ""
+    try:
+        decisions_from(path)
+    except UsageError as caught:
+        problem = str(caught)
+    assert problem == "" or problem.startswith(str(path))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Configuration, Timing
-from collwise.studies.reports.engine_table import engine_rows
+from collwise.studies.reports.engine_table import engine_columns, engine_rows, library_line
+from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.consumers import CONSUMERS, algorithms_for
 from collwise.validation.selection.engine_choices import EngineChoices, choices_by_engine, decided_grid
@@ -34,7 +35,9 @@ def choices(tmp_path: Path) -> EngineChoices:
         }
         smpi = RunResult(times, 0, 0, Configuration("simulated", "boba", "SMPI"))
         decided = {"allreduce": decided_grid(GRID, 12)}
-        return choices_by_engine(BOBA, [GRID], {"allreduce": smpi}, decided, SimulationContext(store))["allreduce"]
+        return choices_by_engine(
+            BOBA, [GRID], {"allreduce": smpi}, decided, SimulationContext(store), BASELINES["openmpi-4.1"]
+        )["allreduce"]
 
 
 def test_errors_and_slowdowns_are_of_the_points_that_smpi_has(choices: EngineChoices) -> None:
@@ -64,9 +67,18 @@ def test_tables_hold_where_rounds_change(choices: EngineChoices) -> None:
 def test_rows_show_smpi_where_it_has_times(choices: EngineChoices) -> None:
     rows = engine_rows(choices)
     assert [row[:2] for row in rows] == [("4", "8 KiB"), ("4", "64 KiB"), ("8", "8 KiB"), ("8", "64 KiB")]
+    assert len(engine_columns(choices)) == len(rows[0])
+    assert engine_columns(choices)[5] == "Open MPI 4.1 (%)"
+    assert [row[5].partition(" (")[0] for row in rows] == ["rabenseifner"] * 4
+    for row, pick in zip(rows, choices.shipped.values(), strict=True):
+        label = list(GRID.candidates).index("rabenseifner")
+        i, j = GRID.procs.index(int(row[0])), [8192, 65536].index(8192 if row[1] == "8 KiB" else 65536)
+        assert pick.seconds == choices.seconds[label, i, j]
+        assert pick.slowdown == pytest.approx(pick.seconds / choices.seconds[:, i, j].min() - 1)
+    assert library_line(choices).startswith("Slowdown against the best: Open MPI 4.1 ")
     assert all(row[-2:] == ("-", "-") for row in rows[:3])
     best = rows[3][2].partition(",")[0]
     if best != "ring":
-        assert rows[3][5].endswith("(+10)")
+        assert rows[3][6].endswith("(+10)")
     names = [row[4].partition(" (")[0] for row in rows]
     assert all(name != row[2] for name, row in zip(names, rows, strict=True))

@@ -13,6 +13,7 @@ from collwise.common.errors import warn
 from collwise.platforms import Calibration, Platform, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
+from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import compare
 from collwise.validation.selection.maps import decision_maps
@@ -59,7 +60,7 @@ def warnings_of(
     [
         simulate,
         select,
-        lambda platform, context: compare(platform, GRID, Model(), context),  # type: ignore[arg-type]
+        lambda platform, context: compare(platform, GRID, Model(), context, PAPERS),  # type: ignore[arg-type]
         lambda platform, context: decision_maps(platform, GRID, [Model()], context),  # type: ignore[list-item]
     ],
     ids=["simulate", "select", "compare", "decision-map"],

@@ -12,17 +12,17 @@ from collwise.platforms import load_description
 from collwise.platforms.changes import Change
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
-from collwise.validation.openmpi.builtin_decisions import decide
+from collwise.validation.library_defaults.baselines import baseline
 from collwise.validation.whatif.application import (
     AS_RUN,
     BEST_BEFORE,
-    OPENMPI_DEFAULT,
     Calls,
     read_report,
     what_if_application,
 )
 
 GROS = load_description("gros")
+OPENMPI, OLD = baseline("openmpi-4.1"), baseline("openmpi-3.1")
 REPORT = """the program's own output
 collwise: collectives of this run of 8 processes, counted once a call
 collective            processes  algorithm                                    message bytes       calls
@@ -73,22 +73,25 @@ def test_files_that_are_no_report(text: str, message: str, tmp_path: Path) -> No
 
 def test_calls_by_default_and_tuned(tmp_path: Path, context: SimulationContext) -> None:
     lines = read_report(write(tmp_path, REPORT))
-    found = what_if_application(GROS, [Change("bandwidth", "x4")], lines, 1, context)
-    assert [line.default_is for line in found.lines] == [OPENMPI_DEFAULT, BEST_BEFORE, AS_RUN, AS_RUN]
-    assert found.lines[0].default == decide("bcast", 8, 196608)
+    found = what_if_application(GROS, [Change("bandwidth", "x4")], lines, 1, context, OPENMPI)
+    assert [line.default_is for line in found.lines] == ["Open MPI 4.1", "Open MPI 4.1", AS_RUN, AS_RUN]
+    assert found.lines[0].default == OPENMPI.choice("bcast", 8, 196608)
     assert len(found.left_out) == 2
     for line in found.lines:
         assert line.tuned_before <= line.default_before
         assert line.tuned_after <= line.default_after
         assert line.tuned_after <= line.tuned_before
     assert found.total("tuned_after") == pytest.approx(sum(line.tuned_after for line in found.lines))
-    [again] = what_if_application(GROS, [Change("bandwidth", "x4")], [lines[0]], 1, context).lines
+    [allreduce] = what_if_application(GROS, [], [lines[1]], 1, context, OLD).lines
+    assert allreduce.default_is == BEST_BEFORE
+    assert allreduce.default_before == allreduce.tuned_before
+    [again] = what_if_application(GROS, [Change("bandwidth", "x4")], [lines[0]], 1, context, OPENMPI).lines
     assert again == found.lines[0]
 
 
 def test_times_count_for_each_call(context: SimulationContext) -> None:
     one, ten = (
-        what_if_application(GROS, [], [Calls("allgather", 8, 1024, calls, "MPI's own: no rule")], 1, context)
+        what_if_application(GROS, [], [Calls("allgather", 8, 1024, calls, "MPI's own: no rule")], 1, context, OPENMPI)
         for calls in (1, 10)
     )
     assert ten.total("default_after") == pytest.approx(10 * one.total("default_before"))
@@ -96,4 +99,4 @@ def test_times_count_for_each_call(context: SimulationContext) -> None:
 
 def test_a_report_without_calls_that_can_be_timed(context: SimulationContext) -> None:
     with pytest.raises(UsageError, match="no call of the report can be timed: 3 calls of bcast on 1 processes"):
-        what_if_application(GROS, [], [Calls("bcast", 1, 8, 3, "MPI's own: one process")], 1, context)
+        what_if_application(GROS, [], [Calls("bcast", 1, 8, 3, "MPI's own: one process")], 1, context, OPENMPI)

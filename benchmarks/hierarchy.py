@@ -1,0 +1,219 @@
+"""Tasks, the cost model and the searches of hierarchical collectives, with SMPI as the machine.
+
+    .venv/bin/python benchmarks/hierarchy.py [--store FILE] [--markdown FILE]
+
+On a part of Stampede2, as in Luo et al. 2020: tasks on 6 nodes of 12 processes (figures 2, 3 and 6), the cost model and
+all searches on 64 nodes of 12 processes (figures 4 and 7 to 9), and the paper's searches in its range of sizes on the
+schedule engine. SMPI takes about half an hour of one core; its times are stored, by default in results/timings.sqlite,
+and are not made again. --markdown writes a page, such as docs/hierarchy-results.md, and its figures into the folder
+`figures` beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import collwise
+from collwise.common.units import format_seconds, format_size
+from collwise.simulator.store import default_store_path
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.studies.cli.output import print_table, sweep_progress
+from collwise.studies.figures.hierarchy import (
+    model_by_configuration,
+    search_costs,
+    search_quality,
+    task_overlap,
+    task_trend,
+)
+from collwise.studies.figures.style import save
+from collwise.studies.reports.markdown import markdown_table
+from collwise.validation.hierarchy.model_check import ModelCheck
+from collwise.validation.hierarchy.overlap import TaskStudy
+from collwise.validation.hierarchy.searches import EXHAUSTIVE, PREDICT, SEARCHES
+from collwise.validation.hierarchy.space import label
+from collwise.validation.hierarchy.tuning import SearchScore, Tuning, spreads
+
+PLATFORM = "stampede2"
+TASKS = {"nodes": 6, "ppn": 12, "segments": "64KiB"}
+PLACE = {"nodes": 64, "ppn": 12, "segments": "32KiB:2MiB:x4", "pieces": "0,32KiB"}
+SIZES = {"bcast": "4KiB:4MiB:x2", "allreduce": "4KiB:2MiB:x2"}
+MODELLED = {"bcast": "4MiB", "allreduce": "2MiB"}
+LEADER = 2
+ELSEWHERE = "shaheen-ii"
+ELSEWHERE_PLACE = {"nodes": 16, "ppn": 8, "segments": "16KiB:1MiB:x4", "pieces": "0,16KiB", "sizes": "4KiB:2MiB:x2"}
+PAPER_SIZES = "4B:128MiB:x2"
+BY_ENGINE = tuple(name for name in SEARCHES if name != PREDICT)
+NOTE = "<!-- Written by benchmarks/hierarchy.py; do not edit. -->\n"
+SCORES = (
+    "search",
+    "benchmarks",
+    "machine time",
+    "of exhaustive",
+    "best found",
+    "slowdown: mean",
+    "worst",
+    "paper: cost",
+)
+PAPER = {
+    "exhaustive": "100 %",
+    "exhaustive-heuristics": "26.8 %",
+    "tasks": "23 %",
+    "tasks-heuristics": "4.3 %",
+    "predict": "-",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--store", type=Path, default=default_store_path())
+    parser.add_argument("--markdown", type=Path)
+    given = parser.parse_args()
+    with collwise.session(given.store, progress=sweep_progress) as context:
+        sections = [*tasks_sections(context, given.markdown), *tuning_sections(context, given.markdown)]
+        sections += elsewhere_sections(context)
+    with collwise.session(given.store, engine="schedule", progress=sweep_progress) as context:
+        sections += engine_sections(context)
+    if given.markdown is not None:
+        given.markdown.write_text(page(sections), encoding="utf-8")
+
+
+def page(sections: Iterable[str]) -> str:
+    head = (
+        "# Hierarchical collectives: results\n\n"
+        f"{NOTE}\n"
+        "[hierarchy.md](hierarchy.md) explains what is shown. The machine is SMPI on `stampede2`, whose description "
+        "says what is published and what is estimated; Luo et al. 2020 measured on 64 nodes with 12 processes each.\n\n"
+    )
+    return head + "\n".join(sections)
+
+
+def show(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    print_table(title, heads, rows)
+    return f"{title}\n\n{markdown_table(heads, rows)}\n"
+
+
+def figure(markdown: Path | None, name: str, made: object, alt: str) -> str:
+    if markdown is None:
+        return ""
+    save(made, markdown.parent / "figures" / f"{name}.png")  # type: ignore[arg-type]
+    return f"![{alt}](figures/{name}.png)\n"
+
+
+def tasks_sections(context: SimulationContext, markdown: Path | None) -> list[str]:
+    place = f"{TASKS['nodes']} nodes of {TASKS['ppn']} processes, segments of 64 KiB"
+    sections = ["## Tasks\n"]
+    for collective in SIZES:
+        studies = collwise.time_tasks(collective, platform=PLATFORM, context=context, **TASKS)  # type: ignore[arg-type]
+        title = f"{collective}, {place}"
+        heads = ["algorithm between nodes", *studies[0].probes, "stabilised", "stable from", "overlap"]
+        sections += [
+            show(f"**{title}**, slowest leader:", heads, [task_row(one) for one in studies]),
+            figure(markdown, f"hierarchy-overlap-{collective}", task_overlap(studies, title), f"Overlap, {title}"),
+            figure(markdown, f"hierarchy-trend-{collective}", task_trend(studies, LEADER, title), f"Trend, {title}"),
+        ]
+    return sections
+
+
+def task_row(study: TaskStudy) -> list[str]:
+    start = study.stable_from(LEADER)
+    return [
+        study.point.choice.algorithm.removeprefix("tasks_"),
+        *(format_seconds(float(seconds.max())) for seconds in study.probes.values()),
+        format_seconds(float(study.stable_seconds.max())),
+        "-" if start is None else str(start),
+        f"{study.overlap:.0%}",
+    ]
+
+
+def tuning_sections(context: SimulationContext, markdown: Path | None) -> list[str]:
+    model, searches, tunings = ["## Cost model\n"], ["## Searches\n"], {}
+    for collective, sizes in SIZES.items():
+        check = collwise.model_tasks(
+            collective, platform=PLATFORM, sizes=sizes, context=context, **PLACE  # type: ignore[arg-type]
+        )  # fmt: skip
+        model += model_section(collective, check, markdown)
+        tuning = collwise.tune_hierarchy(
+            collective, platform=PLATFORM, sizes=sizes, searches=tuple(SEARCHES), context=context,
+            **PLACE,  # type: ignore[arg-type]
+        )  # fmt: skip
+        tunings[collective] = tuning
+        searches += search_section(collective, tuning, markdown)
+    costs = search_costs({name: one.scores for name, one in tunings.items()}, "64 nodes x 12, SMPI")
+    return [*model, *searches, figure(markdown, "hierarchy-costs", costs, "Machine time of the searches")]
+
+
+def elsewhere_sections(context: SimulationContext) -> list[str]:
+    where = f"{ELSEWHERE_PLACE['nodes']} nodes of {ELSEWHERE_PLACE['ppn']} processes"
+    sections = [
+        "## Another machine\n",
+        f"All searches on `{ELSEWHERE}`, {where}, with SMPI as the machine; nothing was changed for it.\n",
+    ]
+    for collective in SIZES:
+        tuning = collwise.tune_hierarchy(
+            collective, platform=ELSEWHERE, searches=tuple(SEARCHES), context=context,
+            **ELSEWHERE_PLACE,  # type: ignore[arg-type]
+        )  # fmt: skip
+        sections.append(scores_of(collective, tuning))
+    return sections
+
+
+def scores_of(collective: str, tuning: Tuning) -> str:
+    counts = f"{len(tuning.space.inputs)} message sizes, {len(list(tuning.space.points()))} configurations in all"
+    return show(f"**{collective}**, {counts}:", SCORES, [score_row(one) for one in tuning.scores])
+
+
+def engine_sections(context: SimulationContext) -> list[str]:
+    sections = [
+        "## The paper's range of sizes\n",
+        "Here the schedule engine is the machine, from 4 B to 128 MiB by doubling, which SMPI would take days for. The "
+        "search that predicts by the engine is left out.\n",
+    ]
+    for collective in SIZES:
+        tuning = collwise.tune_hierarchy(
+            collective, platform=PLATFORM, sizes=PAPER_SIZES, searches=BY_ENGINE, context=context,
+            **PLACE,  # type: ignore[arg-type]
+        )  # fmt: skip
+        sections.append(scores_of(collective, tuning))
+    return sections
+
+
+def model_section(collective: str, check: ModelCheck, markdown: Path | None) -> list[str]:
+    errors = sorted(abs(one) for one in check.errors.values())
+    rows = [
+        (format_size(one.message_bytes), label(pick.choice), label(best.choice), f"{cost:.1%}")
+        for one, (pick, best, cost) in check.picks.items()
+    ]
+    largest = list(check.picks)[-1]
+    title = f"{collective} of {format_size(largest.message_bytes)}, 64 nodes x 12, SMPI"
+    return [
+        f"**{collective}**: of {len(errors)} configurations the median error is {check.median_error:.1%}, "
+        f"the 90th percentile {errors[math.ceil(0.9 * len(errors)) - 1]:.1%}, the largest {errors[-1]:.1%}.\n",
+        show(f"{collective}: picks of the cost model", ("m", "the model's pick", "the best", "slowdown"), rows),
+        figure(markdown, f"hierarchy-model-{collective}", model_by_configuration(check, largest, title), title),
+    ]
+
+
+def search_section(collective: str, tuning: Tuning, markdown: Path | None) -> list[str]:
+    truth = tuning.found[EXHAUSTIVE]
+    others = [one for one in tuning.found.values() if one is not truth]
+    title = f"{collective}, 64 nodes x 12, SMPI"
+    drawn = search_quality(truth, spreads(truth), others, tuning.space.inputs[-1].place, title)
+    return [
+        scores_of(collective, tuning),
+        figure(markdown, f"hierarchy-searches-{collective}", drawn, title),
+    ]
+
+
+def score_row(one: SearchScore) -> tuple[object, ...]:
+    return (
+        *(one.search, one.benchmarks, format_seconds(one.machine_seconds), f"{100 * one.cost:.2f} %"),
+        *(f"{one.best_found} of {one.inputs}", f"{100 * one.mean:.2f} %", f"{100 * one.worst:.1f} %"),
+        PAPER[one.search],
+    )
+
+
+if __name__ == "__main__":
+    main()

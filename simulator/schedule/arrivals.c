@@ -1,0 +1,249 @@
+#include "arrivals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LATENCY = 32 << 10, LOCAL_SHARE = 8, FIRST_PLACES = 1024 };
+
+/* A side that waits for the other one. */
+typedef struct waiting {
+    struct waiting *next;
+    int64_t request;
+} waiting;
+
+/* The messages from one process to another: a table by both. */
+typedef struct {
+    uint64_t ends_and_one; /* 0 where there is none */
+    waiting *first, *last; /* sends, or receives */
+    int are_sends;
+} pair;
+
+typedef struct {
+    uint64_t *completes; /* of each request, UINT64_MAX where that is not known */
+    size_t room;
+    uint64_t free_at; /* when it has sent all messages so far */
+} process;
+
+typedef struct {
+    uint64_t when, number; /* of equal times that posted first comes first */
+    int process;
+} event;
+
+struct arrivals {
+    int procs;
+    process *processes;
+    pair *pairs;
+    size_t places, used;
+    event *heap; /* from 1 on */
+    size_t events, room;
+    uint64_t now, posted;
+    waiting *spare;
+};
+
+arrivals *arrivals_make(int procs) {
+    arrivals *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return NULL;
+    }
+    *made = (arrivals){.procs = procs, .places = FIRST_PLACES};
+    made->processes = calloc((size_t)procs, sizeof *made->processes);
+    made->pairs = calloc(made->places, sizeof *made->pairs);
+    if (made->processes == NULL || made->pairs == NULL) {
+        arrivals_free(made);
+        return NULL;
+    }
+    return made;
+}
+
+static void free_list(waiting *list) {
+    while (list != NULL) {
+        waiting *next = list->next;
+        free(list);
+        list = next;
+    }
+}
+
+void arrivals_free(arrivals *of) {
+    if (of == NULL) {
+        return;
+    }
+    for (int i = 0; of->processes != NULL && i < of->procs; i++) {
+        free(of->processes[i].completes);
+    }
+    for (size_t i = 0; of->pairs != NULL && i < of->places; i++) {
+        free_list(of->pairs[i].first);
+    }
+    free_list(of->spare);
+    free(of->processes);
+    free(of->pairs);
+    free(of->heap);
+    free(of);
+}
+
+/* --- Pairs -------------------------------------------------------------------------------------------------------- */
+
+static pair *place_of(pair *pairs, size_t places, uint64_t ends_and_one) {
+    uint64_t hash = ends_and_one * 0x9e3779b97f4a7c15U;
+    size_t at = (size_t)(hash >> 20) & (places - 1);
+    while (pairs[at].ends_and_one != 0 && pairs[at].ends_and_one != ends_and_one) {
+        at = (at + 1) & (places - 1);
+    }
+    return &pairs[at];
+}
+
+static int grow_pairs(arrivals *of) {
+    size_t places = 2 * of->places;
+    pair *longer = calloc(places, sizeof *longer);
+    if (longer == NULL) {
+        return 0;
+    }
+    for (size_t i = 0; i < of->places; i++) {
+        if (of->pairs[i].ends_and_one != 0) {
+            *place_of(longer, places, of->pairs[i].ends_and_one) = of->pairs[i];
+        }
+    }
+    free(of->pairs);
+    of->pairs = longer;
+    of->places = places;
+    return 1;
+}
+
+static pair *find_pair(arrivals *of, int source, int destination) {
+    uint64_t key = ((uint64_t)source << 32 | (uint32_t)destination) + 1;
+    pair *found = place_of(of->pairs, of->places, key);
+    if (found->ends_and_one == 0) {
+        if (2 * ++of->used > of->places) {
+            if (!grow_pairs(of)) {
+                return NULL;
+            }
+            found = place_of(of->pairs, of->places, key);
+        }
+        found->ends_and_one = key;
+    }
+    return found;
+}
+
+/* --- Events ------------------------------------------------------------------------------------------------------- */
+
+static int is_earlier(const event *one, const event *other) {
+    return one->when != other->when ? one->when < other->when : one->number < other->number;
+}
+
+static int add_event(arrivals *of, event added) {
+    if (of->events + 1 >= of->room) {
+        size_t room = 2 * of->room + 64;
+        event *longer = realloc(of->heap, room * sizeof *longer);
+        if (longer == NULL) {
+            return 0;
+        }
+        of->heap = longer;
+        of->room = room;
+    }
+    size_t at = ++of->events;
+    for (; at > 1 && is_earlier(&added, &of->heap[at / 2]); at /= 2) {
+        of->heap[at] = of->heap[at / 2];
+    }
+    of->heap[at] = added;
+    return 1;
+}
+
+int arrivals_next(arrivals *of) {
+    if (of->events == 0) {
+        return -1;
+    }
+    event first = of->heap[1], last = of->heap[of->events--];
+    size_t at = 1;
+    for (size_t child = 2; child <= of->events; child = 2 * at) {
+        child += child < of->events && is_earlier(&of->heap[child + 1], &of->heap[child]);
+        if (!is_earlier(&of->heap[child], &last)) {
+            break;
+        }
+        of->heap[at] = of->heap[child];
+        at = child;
+    }
+    of->heap[at] = last;
+    of->now = first.when;
+    return first.process;
+}
+
+/* --- Messages ----------------------------------------------------------------------------------------------------- */
+
+static int complete(arrivals *of, int rank, int64_t request, uint64_t when) {
+    process *one = &of->processes[rank];
+    if (request < 0) {
+        return 1;
+    }
+    if ((size_t)request >= one->room) {
+        size_t room = 2 * (size_t)request + 16;
+        uint64_t *longer = realloc(one->completes, room * sizeof *longer);
+        if (longer == NULL) {
+            return 0;
+        }
+        memset(longer + one->room, 0xff, (room - one->room) * sizeof *longer);
+        one->completes = longer;
+        one->room = room;
+    }
+    one->completes[request] = when;
+    return add_event(of, (event){.when = when, .number = of->posted, .process = rank});
+}
+
+/* Both sides of a message are posted. */
+static int deliver(arrivals *of, const arrivals_side *side, int64_t send_request, int64_t receive_request) {
+    uint64_t share = side->is_local ? LOCAL_SHARE : 1, *free_at = &of->processes[side->source].free_at;
+    uint64_t leaves = side->is_local || *free_at < of->now ? of->now : *free_at;
+    uint64_t left = leaves + side->bytes / share;
+    if (!side->is_local) {
+        *free_at = left;
+    }
+    return complete(of, side->source, send_request, left) &&
+           complete(of, side->destination, receive_request, left + LATENCY / share);
+}
+
+static waiting *new_waiting(arrivals *of, int64_t request) {
+    waiting *made = of->spare;
+    if (made != NULL) {
+        of->spare = made->next;
+    } else {
+        made = malloc(sizeof *made);
+    }
+    if (made != NULL) {
+        *made = (waiting){.request = request};
+    }
+    return made;
+}
+
+int arrivals_post(arrivals *of, const arrivals_side *side) {
+    pair *over = find_pair(of, side->source, side->destination);
+    of->posted++;
+    if (over == NULL) {
+        return 0;
+    }
+    waiting *other = over->first;
+    if (other != NULL && over->are_sends != side->is_send) {
+        over->first = other->next;
+        other->next = of->spare;
+        of->spare = other;
+        return side->is_send ? deliver(of, side, side->request, other->request)
+                             : deliver(of, side, other->request, side->request);
+    }
+    waiting *added = new_waiting(of, side->request);
+    if (added == NULL) {
+        return 0;
+    }
+    if (over->first == NULL) {
+        over->first = added;
+    } else {
+        over->last->next = added;
+    }
+    over->last = added;
+    over->are_sends = side->is_send;
+    return 1;
+}
+
+int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint64_t *when) {
+    if ((size_t)request >= of->processes[process].room) {
+        return 0;
+    }
+    *when = of->processes[process].completes[request];
+    return *when <= of->now;
+}

@@ -1,0 +1,46 @@
+"""Contests: of the cases that a choice is made from, those that take long are not played to their end."""
+
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from collwise.simulator.timing import Case
+
+PlayWithin = Callable[[Case, float], float | None]
+"""The seconds of a case; None if it takes longer than the given seconds or cannot be played."""
+
+# Beside the tolerance, for rounding.
+_MARGIN = 1e-9
+
+
+def contest_of(case: Case) -> Case:
+    """What the cases have in common among which one is chosen."""
+    return replace(case, algorithm="", segment_bytes=0, fanout=0, limit_bytes=0)
+
+
+def hold_contests(
+    cases: Iterable[Case], play: PlayWithin, tolerance: float, known: Mapping[Case, Mapping[Case, float]]
+) -> dict[Case, float]:
+    """The seconds of cases that differ in their choice and message size, those of each size in a contest.
+
+    Those are found that take no longer than the fastest one of their size by more than the tolerance (0.01: 1 %), and
+    some others. The order of playing is that of the size before, so that the fastest ones, which limit the others, come
+    first. `known` has seconds that were found before, by contest.
+    """
+    sizes = collections.defaultdict(list)
+    for case in cases:
+        sizes[case.message_bytes].append(case)
+    found: dict[Case, float] = {}
+    before: dict[Case, float] = {}
+    for _, here in sorted(sizes.items()):
+        now = dict(known.get(contest_of(here[0]), {}))
+        for case in sorted(here, key=lambda case: before.get(replace(case, message_bytes=0), math.inf)):
+            seconds = play(case, min(now.values(), default=math.inf) * (1 + tolerance + _MARGIN))
+            if seconds is not None:
+                now[case] = seconds
+        found |= now
+        before = {replace(case, message_bytes=0): seconds for case, seconds in now.items()}
+    return found

@@ -1,0 +1,76 @@
+/* Playing a schedule: which of the engine's parts does it, and what the times of a period mean for the whole. */
+#include "play.h"
+#include "models.h"
+#include "symmetry.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The times of the whole from those of the processes that were played. */
+static void set_result(schedule_result *result, double *ends, const double *seconds, size_t stride, int played,
+                       int procs, int root) {
+    for (int rank = 0; rank < procs; rank++) {
+        double end = seconds[(size_t)(rank % played) * stride];
+        result->seconds = play_later(end, result->seconds);
+        if (ends != NULL) {
+            ends[rank] = end;
+        }
+    }
+    result->root_seconds = seconds[(size_t)(root % played) * stride];
+}
+
+schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
+                              schedule_trace *trace, schedule_log *log) {
+    schedule_result result;
+    if (trace != NULL) {
+        *trace = (schedule_trace){.last = NONE};
+    }
+    if (log != NULL) {
+        *log = (schedule_log){0};
+    }
+    if (trace != NULL || log != NULL || !models_can_play(network)) {
+        return play_by_events(played, network, root, ends, INFINITY, trace, log);
+    }
+    schedule_play_many(played, &network, 1, root, ends, &result);
+    return result;
+}
+
+schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
+                                     double most_seconds) {
+    if (models_can_play(network)) {
+        return schedule_play(played, network, root, ends, NULL, NULL);
+    }
+    return play_by_events(played, network, root, ends, most_seconds, NULL, NULL);
+}
+
+void schedule_play_many(const schedule *played, const schedule_network *const *networks, size_t count, int root,
+                        double *ends, schedule_result *results) {
+    size_t procs = (size_t)played->procs;
+    for (size_t first = 0, sets; first < count; first += sets) {
+        const schedule_network *const *some = networks + first;
+        sets = models_can_play(*some) ? models_together(played, some, count - first) : 1;
+        int period = play_period(played, *some);
+        double *rows = models_can_play(*some) ? malloc((size_t)period * sets * sizeof *rows) : NULL;
+        int is_done = rows != NULL && models_play(played, some, sets, period, rows);
+        for (size_t set = 0; set < sets; set++) {
+            double *own_ends = ends == NULL ? NULL : ends + (first + set) * procs;
+            results[first + set] = (schedule_result){0};
+            if (is_done) {
+                set_result(&results[first + set], own_ends, rows + set, sets, period, played->procs, root);
+            } else {
+                results[first + set] = play_by_events(played, some[set], root, own_ends, INFINITY, NULL, NULL);
+            }
+        }
+        free(rows);
+    }
+}
+
+void schedule_trace_free(schedule_trace *trace) {
+    free(trace->spans);
+    *trace = (schedule_trace){.last = NONE};
+}
+
+void schedule_log_free(schedule_log *log) {
+    free(log->items);
+    *log = (schedule_log){0};
+}

@@ -1,0 +1,70 @@
+"""collwise application from the command line: tables, JSON, figures, and bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.needs import needs
+from tests.studies.cli.model_commands import Capture, run
+
+ASKED = "application asp --platform stampede2 --ppn 4 --procs 8 --set size=32768,rows=8,iterations=2"
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
+
+
+@needs("smpi")
+def test_table_json_and_figures(capsys: Capture) -> None:
+    words = f"{ASKED} --collectives ompi,flat --segments 64KiB"
+    code, shown, _ = run(f"{words} --figure one.png", capsys)
+    assert code == 0
+    assert "asp on Stampede2" in shown
+    assert "--iterations 2" in shown
+    assert Path("one.png").stat().st_size > 10_000
+
+    code, shown, _ = run(f"{words} --json", capsys)
+    ompi, flat = json.loads(shown)
+    assert code == 0
+    assert (ompi["collectives"], flat["collectives"]) == ("ompi", "flat")
+    assert ompi["speedup"] == 1
+    assert flat["mean_share"] == flat["mean_seconds"] / flat["seconds"] <= flat["most_share"]
+
+    code, shown, _ = run(f"{ASKED} --procs 4,8 --collectives ompi,mpich --rate 2e9 --figure two.svg", capsys)
+    assert code == 0
+    assert Path("two.svg").stat().st_size > 10_000
+
+
+@needs("smpi")
+def test_a_failed_execution_is_a_row_and_the_exit_code(capsys: Capture) -> None:
+    code, shown, error = run("application matmul --platform gros --procs 2 --collectives ompi --set size=99999", capsys)
+    assert code == 1
+    assert "failed" in shown
+    assert "1 of 1 executions failed; first: SimGrid" in error
+    assert "usage: matmul" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("application asp2 --platform gros --procs 4", "did you mean asp"),
+        (f"{ASKED} --collectives ompi,hierarchial", "did you mean hierarchical"),
+        (f"{ASKED} --collectives ,", "--collectives: name one at least"),
+        (f"{ASKED} --set size", "--set: malformed 'size': write NAME=NUMBER"),
+        (f"{ASKED} --set sizes=4", "unknown setting of asp 'sizes'; did you mean size"),
+        (f"{ASKED} --rate 0", "--rate: '0' is no rate"),
+        (f"{ASKED} --collectives missing.rules", "missing.rules: No such file"),
+        (f"{ASKED} --collectives missing.json", "missing.json: No such file"),
+    ],
+)
+@needs("smpi")
+def test_bad_input(words: str, message: str, capsys: Capture) -> None:
+    code, _, error = run(words, capsys)
+    assert code == 2
+    assert message in error
+    assert len(error.strip().splitlines()) == 1

@@ -1,0 +1,142 @@
+"""collwise defaults, and comparisons of every collective with the defaults of libraries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.models.critical_path import CLASSES, Overheads, PathFit, PathParameters
+from collwise.models.hockney import Hockney
+from collwise.models.piecewise import PiecewiseLinear
+from collwise.validation.library_defaults import installed
+from collwise.validation.library_defaults.baselines import BASELINES
+from tests.needs import needs
+from tests.studies.cli.model_commands import Capture, run
+
+COLLECTIVES = tuple(Catalogue.load().collectives)
+NONE = PiecewiseLinear((0.0,), (0.0,))
+MESSAGES = {name: Hockney(3e-5, 1e-9) for name in CLASSES}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with parameters for every algorithm, and a store of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
+    fits = {
+        one.name: {name: PathFit(MESSAGES, (), 1, True) for name in one.selectable}
+        for one in Catalogue.load().collectives.values()
+    }
+    made = PathParameters("gros", "made up", 1, 65536, 1e-10, False, Overheads(NONE, NONE, NONE), MESSAGES, fits)
+    made.save(tmp_path / "all.toml")
+    return tmp_path
+
+
+def test_the_table_of_decisions(capsys: Capture) -> None:
+    code, shown, error = run("defaults --baseline mpich-4 --collective allgatherv --procs 16 --sizes 1KiB,1MiB", capsys)
+    assert code == 0
+    assert "MPICH 4, untuned" in shown
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if line.startswith("│")]
+    assert cells == [
+        ["allgatherv", "16", "1 KiB", "recursive_doubling", "-"],
+        ["allgatherv", "16", "1 MiB", "ring", "ring"],
+    ]
+    assert "combines algorithms within and between nodes" in error
+    asked = "defaults --baseline openmpi-4.1 --collective alltoall,gather --procs 5 --sizes 64,256KiB --json"
+    code, shown, _ = run(asked, capsys)
+    found = {(one["collective"], one["message_bytes"]): one for one in json.loads(shown)}
+    assert found["alltoall", 64]["choice"]["fanout"] == 4
+    assert found["gather", 2**18]["choice"]["segment_bytes"] == 2**18
+    assert {one["baseline"] for one in found.values()} == {"openmpi-4.1"}
+
+
+@needs("mpich")
+def test_the_installed_library_is_asked(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = "defaults --baseline mpich-4 --collective bcast --procs 9 --sizes 1KiB --check"
+    code, _, error = run(asked, capsys)
+    assert code == 0
+    assert "the installed library decides the same for 1 call\n" in error
+    monkeypatch.setattr(installed, "mpichs_algorithm", lambda *_: "smoke signals")
+    code, _, error = run(asked, capsys)
+    assert code == 1
+    assert "bcast, P = 9, 1 KiB: smoke signals, not binomial" in error
+    monkeypatch.setattr(installed, "mpi_installation", lambda _: BUILT)
+    code, _, error = run(asked.replace("mpich-4", "openmpi-5.0"), capsys)
+    assert (code, error.splitlines()[-1]) == (2, "collwise: Open MPI 5.0 is not installed, but Open MPI 4.0.7")
+
+
+class BUILT:
+    version, label = "4.0.7", "Open MPI 4.0.7"
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_every_collective_is_compared(collective: str, capsys: Capture) -> None:
+    """Under the schedule engine, with both libraries; the times of their picks are those of the same choices."""
+    sizes = "" if collective == "barrier" else "--sizes 1KiB,1MiB"
+    grid = f"--platform gros --collective {collective} --procs 4,6 {sizes} --engine schedule --parameters all.toml"
+    for name in ("openmpi-4.1", "mpich-4"):
+        code, shown, error = run(f"compare {grid} --segments 0,8KiB --baseline {name} --json", capsys)
+        assert code == 0, error
+        rows = json.loads(shown)
+        assert len(rows) == (2 if collective == "barrier" else 4)
+        for row in rows:
+            expected = BASELINES[name].decide(collective, row["procs"], row["message_bytes"])
+            found = row["baseline"]
+            assert (found["name"], found["in_catalogue"]) == (name, expected.choice is not None)
+            assert found["algorithm"] == (expected.choice.algorithm if expected.choice else expected.algorithm)
+            assert (found["seconds"] is None) == (expected.choice is None)
+            if found["seconds"] is not None and not (found["segment_bytes"] or found["fanout"]):
+                label = found["algorithm"]
+                assert found["seconds"] == row["simulated_seconds"].get(label, found["seconds"])
+            assert ("no algorithm that is the same" in error) == any(
+                not one["baseline"]["in_catalogue"] for one in rows
+            )
+    code, shown, error = run(f"decision-map {grid} --segments 0,8KiB --baseline mpich-4", capsys)
+    assert code == 0, error
+    assert "MPICH 4" in shown
+
+
+def test_figures_of_a_barrier(here: Path, capsys: Capture) -> None:
+    grid = "--platform gros --collective barrier --procs 4,6 --engine schedule --parameters all.toml"
+    code, _, error = run(f"compare {grid} --figures figures", capsys)
+    assert code == 0, error
+    assert [path.name for path in (here / "figures").iterdir()] == ["gros-barrier-by-procs.png"]
+    code, _, error = run(f"decision-map {grid} --figures figures", capsys)
+    assert code == 2
+    assert "no figure of barrier: a barrier has no message sizes" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("defaults --baseline openmpi-4 --collective bcast --procs 4", "--baseline: unknown baseline 'openmpi-4'; did"),
+        ("defaults --baseline openmpi-3.1 --collective scan --procs 4", "no fixed decision of Open MPI 3.1 for"),
+        (
+            "compare --platform gros --collective scan --procs 4 --parameters all.toml --engine schedule "
+            "--baseline openmpi-3.1",
+            "valid: bcast, gather (--baseline openmpi-4.1, openmpi-5.0, mpich-4)",
+        ),
+        (
+            "select --parameters all.toml --collective bcast --procs 4 --ppn 2",
+            "has parameters for 1 per node, not for 2",
+        ),
+        ("platforms new mine --nodes 2 --gbits 1 --latency-us 3 --ppn 5000", "--ppn 5000 is more than the processes"),
+        ("platforms new mine --nodes 2 --gbits 1 --latency-us 3 --cores 4 --ppn 5", "--ppn 5 is more than the --cores"),
+        (
+            "platforms new mine --nodes 2 --gbits 1 --latency-us 3 --cpus 4 --cores 2",
+            "--cpus 4 is more than the --cores",
+        ),
+        (
+            "platforms new mine --nodes 2 --gbits 1 --latency-us 3 --cpus 65",
+            "--cpus 65 is more than the CPUs (sockets)",
+        ),
+    ],
+)
+def test_bad_input(here: Path, arguments: str, says: str, capsys: Capture) -> None:
+    code, shown, error = run(arguments, capsys)
+    assert (code, shown) == (2, "")
+    assert says in error
+    assert not (here / "mine.toml").exists()

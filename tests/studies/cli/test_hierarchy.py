@@ -1,0 +1,141 @@
+"""collwise hierarchy: end to end on the schedule engine and a small platform, and its errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from collwise.studies.cli.main import main
+from tests.needs import needs
+
+PLACE = ("--platform", "stampede2", "--nodes", "4", "--ppn", "2")
+SMALL = (*PLACE, "--engine", "schedule")
+GRID = ("--sizes", "16KiB:1MiB:x8", "--segments", "16KiB,128KiB", "--algorithms", "chain,binary")
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str, code: int = 0) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["hierarchy", *words])
+    assert (ended.value.code or 0) == code
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    run(*words, code=2)
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    return error
+
+
+def test_tasks(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = ("--draw-trend", "trend.png", "--draw-overlap", "overlap.svg")
+    run("tasks", *SMALL, "--collective", "bcast", "--json", *drawn)
+    studies = json.loads(capsys.readouterr().out)
+    assert [one["algorithm"] for one in studies] == ["tasks_chain", "tasks_binary", "tasks_binomial"]
+    for one in studies:
+        assert one["tasks"][:2] == ["ib(0)", "sbib(1)"]
+        assert len(one["tasks"]) == 9
+        assert [len(seconds) for seconds in one["seconds"]] == [9] * 4
+        assert len(one["stabilised_seconds"]) == 4
+        assert -0.01 <= one["overlap"] <= 1.01
+        assert set(one["alone_and_at_once"]) >= {"ib(0)", "sb(0)", "sb(0) and ib(1) at once", "sbib(1) after ib(0)"}
+    assert all((in_folder / name).stat().st_size > 1000 for name in ("trend.png", "overlap.svg"))
+    run("tasks", *SMALL, "--collective", "allreduce", "--algorithms", "binary")
+    text = capsys.readouterr().out
+    assert "ibirsr(2)" in text
+    assert "stable from" in text
+    run("tasks", *SMALL, "--collective", "reduce", "--algorithms", "binary")
+    assert "irsr(1)" in capsys.readouterr().out
+
+
+def test_model(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("model", *SMALL, *GRID, "--collective", "allreduce", "--json", "--draw", "model.png")
+    document = json.loads(capsys.readouterr().out)
+    assert document["median_error"] < 0.1
+    assert document["model_machine_seconds"] > 0
+    for one in document["configurations"]:
+        if one["message_bytes"] <= 2 * one["segment_bytes"]:
+            assert one["modelled_seconds"] == pytest.approx(one["measured_seconds"])
+    assert (in_folder / "model.png").stat().st_size > 1000
+    run("model", *SMALL, *GRID)
+    assert "median error" in capsys.readouterr().out
+
+
+def test_tune_and_what_it_writes(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    searches = ("--search", "exhaustive,exhaustive-heuristics,tasks-heuristics,tasks")
+    written = ("-o", "bcast.json", "--table", "bcast.table", "--han-rules", "han.rules")
+    drawn = ("--draw", "quality.png", "--draw-costs", "costs.png")
+    run("tune", *SMALL, *GRID, *searches, *written, *drawn, "--json")
+    [document] = json.loads(capsys.readouterr().out)
+    assert [one["search"] for one in document["searches"]] == searches[1].split(",")
+    assert document["searches"][0]["cost"] == 1
+    assert not document["exhaustive_is_estimate"]
+    best = document["decisions"]["exhaustive"]
+    assert [one["message_bytes"] for one in best] == [16384, 131072, 1048576]
+    assert {"fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs"} <= set(best[0])
+    lines = (in_folder / "bcast.table").read_text().splitlines()
+    assert lines[3].startswith("# bcast on stampede2, chosen by hierarchy tune, search tasks, schedule")
+    assert "bcast 8 2 0 default" in lines
+    assert any(line.startswith("bcast 8 2 16384 tasks_") for line in lines)
+    assert "coll_han_bcast_segsize = " in (in_folder / "han.rules.conf").read_text()
+    assert (in_folder / "han.rules").read_text().endswith("8 2\n0 tuned\n16384 han\n")
+    assert all((in_folder / name).stat().st_size > 1000 for name in ("quality.png", "costs.png"))
+    with pytest.raises(SystemExit) as ended:
+        main(["export", "bcast.json", "--format", "collwise", "-o", "again.table"])
+    assert not ended.value.code
+    assert (in_folder / "again.table").read_text() == (in_folder / "bcast.table").read_text()
+
+
+def test_tune_resumes(capsys: pytest.CaptureFixture[str]) -> None:
+    run("tune", *SMALL, *GRID, "--search", "tasks", "--collective", "bcast,allreduce")
+    first = capsys.readouterr().out
+    assert "The exhaustive search was not made" in first
+    run("tune", *SMALL, *GRID, "--search", "tasks", "--collective", "bcast,allreduce")
+    assert capsys.readouterr().out == first
+
+
+@needs("smpi")
+def test_predict_keeps_to_its_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    run("tune", *PLACE, *GRID, "--search", "exhaustive,predict", "--budget", "20", "--json")
+    [document] = json.loads(capsys.readouterr().out)
+    [exhaustive, predict] = document["searches"]
+    assert exhaustive["benchmarks"] > predict["benchmarks"] > 0
+    assert predict["cost"] <= 0.25
+    assert predict["mean"] < 0.1
+
+
+@needs("openmpi")
+def test_a_target(capsys: pytest.CaptureFixture[str]) -> None:
+    error = refused(capsys, "tune", "--library", "openmpi", "--search", "tasks")
+    assert "2 nodes at least" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("tasks",), "name --platform, or a target"),
+        (("tasks", *SMALL, "--collective", "bcst"), "did you mean bcast"),
+        (("tasks", *SMALL, "--collective", "alltoall"), "valid: bcast, reduce, allreduce"),
+        (("tasks", *SMALL, "--algorithms", "ring"), "no tasks by 'ring' between nodes; valid: chain, binary, binomial"),
+        (("tasks", *SMALL, "--within", "shared"), "did you mean shared-memory"),
+        (("tasks", *SMALL, "--within", "shared-memory"), "always send messages"),
+        (("tasks", *SMALL, "--nodes", "2,3"), "--nodes and --ppn take one number here"),
+        (("tasks", *SMALL, "--draw-trend", "trend.txt"), "ends neither in .png nor in .svg"),
+        (("tasks", *SMALL, "--segments", "0"), "at least 1 byte"),
+        (("model", *SMALL, "--nodes", "1"), "2 nodes at least"),
+        (("model", *SMALL, "--nodes", "5000"), "cannot hold P = 10000"),
+        (("tune", *SMALL), "cannot be the machine as well"),
+        (("tune", *SMALL, "--search", "task"), "did you mean tasks"),
+        (("tune", *SMALL, "--search", "tasks", "--draw", "a.png"), "--draw needs the exhaustive search"),
+        (("tune", *SMALL, "--search", "tasks", "--openmpi-version", "4.0", "--han-rules", "x"), "4.0 has no HAN"),
+    ],
+)
+def test_wrong_input(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str) -> None:
+    assert message in refused(capsys, *words)

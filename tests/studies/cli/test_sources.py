@@ -1,0 +1,93 @@
+"""collwise compare --sources: the choices by two sources of times side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collwise.simulator.store import Store
+from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.studies.cli.main import main
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.sources import median_difference, side_by_side, slowdowns_of
+from tests.needs import needs
+
+GRID = CaseGrid("gather", (4,), (1024, 2048), 1, (0,), ("linear", "binomial"))
+
+
+def test_each_source_chooses_by_its_own_times_and_the_judge_says_what_it_costs() -> None:
+    measured = np.array([[[1.0, 2.0]], [[1.5, 1.0]]])
+    simulated = np.array([[[1.0, 1.0]], [[2.0, 3.0]]])
+    first, second = side_by_side(GRID, measured, simulated, measured)
+    assert [pick.choice.algorithm for pick in first.picks] == ["linear", "linear"]
+    assert [pick.choice.algorithm for pick in second.picks] == ["binomial", "linear"]
+    assert [pick.slowdown for pick in second.picks] == [0.0, 1.0]
+    assert second.best.choice.algorithm == "binomial"
+    assert slowdowns_of([first, second], 1).mean == 0.5
+    assert slowdowns_of([first, second], 0).best_chosen == 2
+    assert first.ratios == {"linear": 1.0, "binomial": 0.75}
+    assert median_difference([first, second]) == pytest.approx((0.25 + 2 / 3) / 2)
+
+
+def test_only_choices_that_both_know_are_compared() -> None:
+    measured = np.array([[[1.0, np.nan]], [[1.5, np.nan]]])
+    simulated = np.array([[[np.nan, 1.0]], [[2.0, 3.0]]])
+    (row,) = side_by_side(GRID, measured, simulated, measured)
+    assert [pick.choice.algorithm for pick in row.picks] == ["binomial", "binomial"]
+    assert row.best.slowdown == 0.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "s.sqlite"
+    with Store(path) as opened:
+        rows = [
+            Timing(Case("gather", name, 4, size), seconds)
+            for name, seconds in (("linear", 1e-3), ("binomial", 2e-3))
+            for size in (65536, 131072)
+        ]
+        opened.add(Configuration("measured", "gros", "Open MPI 4.1.4"), rows)
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], store: Path, *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "--collective", "gather", "--store", str(store), *words])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+@needs("smpi")
+def test_measured_times_judge_simulated_choices(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--platform", "gros", "--sources", "measured,simulated")
+    code, out, _ = run(capsys, store, *words)
+    assert code == 0
+    for said in ("judged by measured times", "choices by simulated times", "in the median"):
+        assert said in out
+    rows = json.loads(run(capsys, store, *words, "--json")[1])
+    assert [(row["procs"], row["message_bytes"]) for row in rows] == [(4, 65536), (4, 131072)]
+    assert {row["measured"]["algorithm"] for row in rows} == {"linear"}
+    assert all(row["measured"]["slowdown"] == 0 for row in rows)
+    assert all(set(row["ratios"]) == {"linear", "binomial"} for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--platform", "gros", "--sources", "measured"), "name two"),
+        (("--platform", "gros", "--sources", "measured,simulatd"), "simulated"),
+        (("--platform", "grosss", "--sources", "measured,simulated"), "gros"),
+        (("--platform", "grosss", "--procs", "4"), "gros"),
+        (("--platform", "gros"), "--procs"),
+        (("--platform", "gros", "--sources", "smpi,schedule"), "--procs is needed"),
+        (("--platform", "gros", "--sources", "measured,simulated", "--figures", "f"), "--figures"),
+    ],
+)
+def test_bad_input_is_one_line(
+    store: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    code, _, err = run(capsys, store, *words)
+    assert (code, err.count("\n"), said in err) == (2, 1, True), err

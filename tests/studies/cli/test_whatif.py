@@ -1,0 +1,145 @@
+"""collwise whatif from the command line: tables, JSON, figures and errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import warn
+from collwise.platforms import load
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document
+from tests.needs import needs
+from tests.studies.cli.model_commands import Capture, run
+
+ASKED = "whatif --platform gros --collective allreduce --procs 31,32 --sizes 1KiB,1MiB --segments 8KiB"
+REPORT = """collwise: collectives of this run of 8 processes, counted once a call
+collective            processes  algorithm                                    message bytes       calls
+bcast                         8  MPI's own: no rule                        131072 to 262143           5
+gatherv                       8  MPI's own: no rule                                       0           1
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLLWISE_STORE", str(tmp_path / "timings.sqlite"))
+    warn.cache_clear()  # each warning is printed once
+
+
+def test_choices_times_kept_rules_and_limits(capsys: Capture) -> None:
+    code, shown, said = run(f"{ASKED} --change bandwidth=x0.5 --figures drawn", capsys)
+    assert code == 0
+    assert "The best choice changes at 1 of 4 points." in shown
+    assert "Rules that are kept, the best choices before the change, would now have a slowdown of" in shown
+    row = next(line for line in shown.splitlines() if "│ 31 │ 1 MiB │" in line)
+    assert "rabenseifner" in row
+    assert "ring" in row
+    assert "has no overheads" in said
+    assert Path("drawn/gros-bandwidth-x0-5-allreduce.png").stat().st_size > 10_000
+
+
+def test_json(capsys: Capture) -> None:
+    code, shown, _ = run(f"{ASKED} --change bandwidth=x0.5 --change latency=x2 --json", capsys)
+    found = json.loads(shown)
+    assert code == 0
+    assert found["changes"] == [{"name": "bandwidth", "value": "x0.5"}, {"name": "latency", "value": "x2"}]
+    assert len(found["points"]) == 4
+    for point in found["points"]:
+        assert point["after_seconds"] == pytest.approx(point["ratio"] * point["before_seconds"])
+        assert point["kept_slowdown"] >= 0
+
+
+def test_rules_of_yesterday(capsys: Capture) -> None:
+    table = DecisionTable("allreduce", "gros", 1, "nobody", {2: ((0, Choice("linear")),)})
+    Path("rules.json").write_text(json.dumps(decisions_document([table])))
+    code, shown, _ = run(f"{ASKED} --change bandwidth=x0.5 --rules rules.json", capsys)
+    assert code == 0
+    assert "Rules that are kept, the table made by nobody, would now" in shown
+    assert "the table made by nobody" in shown
+    code, _, said = run(f"{ASKED} --change bandwidth=x2 --rules rules.json".replace("allreduce", "bcast"), capsys)
+    assert (code, said.count("\n")) == (2, 1)
+    assert "rules.json has no decisions for bcast (valid: allreduce)" in said
+
+
+def test_a_sweep_and_its_figures(capsys: Capture) -> None:
+    asked = ASKED.replace("1KiB,1MiB", "1MiB")
+    code, shown, _ = run(f"{asked} --sweep bandwidth=x0.5:x2 --figures drawn", capsys)
+    assert code == 0
+    assert "P = 31, m = 1 MiB: from bandwidth x0.83 (20.7 Gbit/s) on rabenseifner (" in shown
+    assert "P = 32, m = 1 MiB: rabenseifner is the best choice at any bandwidth from x0.5 to x2." in shown
+    names = {path.name for path in Path("drawn").iterdir()}
+    assert names == {"gros-allreduce-bandwidth.png", "gros-allreduce-bandwidth-1048576.png"}
+    code, shown, _ = run(f"{asked} --sweep bandwidth=x0.5:x2 --change latency=x1 --json", capsys)
+    found = json.loads(shown)
+    assert (found["sweep"], found["unit"], len(found["points"])) == ("bandwidth", "25 Gbit/s", 18)
+    assert found["crossovers"][0]["above"] == "rabenseifner"
+
+
+def test_an_application(capsys: Capture) -> None:
+    Path("report.txt").write_text(REPORT)
+    asked = "whatif --platform gros --application report.txt --change bandwidth=x4 --baseline openmpi-3.1"
+    code, shown, _ = run(asked, capsys)
+    assert code == 0
+    assert "(Open MPI 3.1)" in shown
+    assert "left out: 1 calls of gatherv on 8 processes: their sizes are not known" in shown
+    assert "All calls: " in shown
+    found = json.loads(run(f"{asked} --json", capsys)[1])
+    assert found["totals"]["tuned_after"] < found["totals"]["tuned_before"] <= found["totals"]["default_before"]
+
+
+def test_the_changed_platform_can_be_saved(capsys: Capture) -> None:
+    asked = "whatif --platform gros --change nodes=40 --change placement=cyclic --save small.toml"
+    code, shown, said = run(asked, capsys)
+    assert (code, shown) == (0, "written: small.toml\n")
+    assert "a description has no placement" in said
+    assert load("small.toml").max_procs(1) == 40
+    code, _, said = run(asked, capsys)
+    assert code == 2
+    assert "--force" in said
+
+
+@needs("smpi")
+def test_smpi(capsys: Capture) -> None:
+    asked = "whatif --platform gros --collective allreduce --procs 8 --sizes 64KiB --algorithms ring,rabenseifner"
+    code, shown, _ = run(f"{asked} --change bandwidth=x0.5 --engine smpi", capsys)
+    assert code == 0
+    assert "SimGrid" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (ASKED, "name a change, for example --change bandwidth=x2"),
+        ("whatif --platform gros --change nodes=4", "give --collective NAME, --application REPORT or --save FILE"),
+        (f"{ASKED} --change nodes=40 --application r", "give either --collective NAME or --application REPORT"),
+        (f"{ASKED} --change bandwith=x2", "--change: unknown change 'bandwith'; did you mean bandwidth?"),
+        (f"{ASKED} --change bandwidth=2", "change bandwidth=2: '2' is neither a factor nor a rate"),
+        (f"{ASKED} --change nodes=8", "cannot hold P = 31 with 1 per node"),
+        (f"{ASKED} --sweep nodes=x1:x2", "--sweep: unknown change to sweep over 'nodes'"),
+        (f"{ASKED} --sweep bandwidth=x1:x2 --rules r.json", "--rules is for a change without --sweep"),
+        (
+            "whatif --platform gros --application r.txt --change nodes=8 --procs 4",
+            "--procs is for --collective, not --application",
+        ),
+        (f"{ASKED} --change nodes=40 --baseline mpich-4", "--baseline is for --application"),
+        ("whatif --platform gros --application r.txt --change nodes=8", "cannot read r.txt"),
+    ],
+)
+def test_errors_say_what_is_valid(arguments: str, says: str, capsys: Capture) -> None:
+    code, shown, said = run(arguments, capsys)
+    assert (code, shown) == (2, "")
+    assert says in said
+
+
+def test_the_help_lists_every_change(capsys: Capture) -> None:
+    _, shown, _ = run("whatif --help", capsys)
+    assert "degraded_link=3:x0.1: the rate of one node's link" in shown
+
+
+def test_points_by_default_fit_on_both_platforms(capsys: Capture) -> None:
+    asked = "whatif --platform gros --collective barrier --change nodes=12 --json"
+    found = json.loads(run(asked, capsys)[1])
+    assert [point["procs"] for point in found["points"]] == [4, 8, 12]

@@ -1,0 +1,112 @@
+"""Decisions between sampled inputs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.common.errors import UsageError
+from collwise.validation.hierarchy.machine import Bill
+from collwise.validation.hierarchy.searches import Found, exhaustive
+from collwise.validation.hierarchy.space import Input, Point, Space
+from collwise.validation.hierarchy.tuning import at_size, choose, decision_tables, row_between, starts, usual_choice
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.collwise_rules import collwise_rules
+from collwise.validation.selection.decision_table import decisions_document
+from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
+
+FOUND = exhaustive(SPACE, SyntheticMachine())
+TABLES = decision_tables(SPACE, FOUND, "synthetic", "nobody")
+
+
+def test_sampled_inputs_have_what_was_found() -> None:
+    for one, choice in FOUND.best.items():
+        assert choose(TABLES, one) == choice
+
+
+@given(st.sampled_from(SPACE.nodes), st.sampled_from(SPACE.processes_per_node), st.floats(12, 22))
+def test_between_sizes_one_of_the_neighbours_decides(nodes: int, per_node: int, exponent: float) -> None:
+    size = int(2**exponent)
+    low = max(one for one in SPACE.message_bytes if one <= size)
+    high = min(one for one in SPACE.message_bytes if one >= size)
+    neighbours = [FOUND.best[Input(nodes, per_node, one)] for one in (low, high)]
+    chosen = choose(TABLES, Input(nodes, per_node, size))
+    assert chosen in neighbours
+    # The lower neighbour's choice never follows the upper one's.
+    assert chosen == neighbours[0] or choose(TABLES, Input(nodes, per_node, min(size + 1, high))) == neighbours[1]
+
+
+@given(st.lists(st.integers(1, 5000), min_size=1, max_size=6, unique=True), st.integers(1, 6000))
+def test_the_nearer_count_in_proportion_decides(sampled: list[int], asked: int) -> None:
+    ordered = starts(sampled)
+    chosen = [number for start, number in ordered if start <= asked] or [min(sampled)]
+    best = min(abs(math.log(number / asked)) for number in sampled)
+    assert abs(math.log(chosen[-1] / asked)) <= best + 1 / asked
+    assert all(dict((number, start) for start, number in ordered)[one] <= one for one in sampled)
+
+
+def crossing(one: tuple[float, float], other: tuple[float, float]) -> int:
+    """The size at which the second of two choices takes over, by their times for 1 KiB and 64 KiB."""
+    space = Space("bcast", (4,), (2,), (1024, 65536), (1024,), ("chain", "binary"))
+    chain, binary = Choice("tasks_chain", 1024), Choice("tasks_binary", 1024)
+    inputs = space.inputs
+    seconds = {
+        Point("bcast", inputs[number], choice): values[number]
+        for choice, values in ((chain, one), (binary, other))
+        for number in range(2)
+    }
+    found = Found("exhaustive", {inputs[0]: chain, inputs[1]: binary}, seconds, Bill())
+    row = row_between(space, found, (4, 2))
+    assert [choice for _, choice in row] == [chain, binary]
+    return row[1][0]
+
+
+def test_the_choice_changes_where_both_take_equally_long() -> None:
+    # On logarithmic scales the lines cross in the middle: 8 KiB.
+    assert crossing((1.0, 16.0), (2.0, 8.0)) == 8192
+    assert crossing((1.0, 16.0), (1.0, 8.0)) == 1025
+    assert crossing((1.0, 8.0), (2.0, 8.0)) == 65536
+    assert crossing((1.0, 16.0), (8.0, 15.999)) == pytest.approx(65536, rel=1e-3)
+
+
+def test_nothing_is_decided_below_the_least_sizes() -> None:
+    with pytest.raises(UsageError, match="no entry for 4095 bytes"):
+        choose(TABLES, Input(4, 2, 4095))
+    assert choose(TABLES, Input(4, 2, 2**25)) == choose(TABLES, Input(4, 2, 2**22))
+
+
+def test_tables_are_those_that_libcollwise_and_export_read() -> None:
+    text = collwise_rules(TABLES)
+    assert "bcast 8 2 4096 tasks_" in text
+    # 16 nodes decide from more than the geometric mean of 4 and 16 on, and p = 8 from more than that of 2 and 8.
+    assert "bcast 18 2 4096 tasks_" in text
+    assert "bcast 72 5 4096 tasks_" in text
+    assert {one["processes_per_node"] for one in decisions_document(TABLES)} == {2, 5}
+
+
+def test_a_choice_at_another_size_is_the_most_similar() -> None:
+    large = Choice("tasks_chain", 2**18, 0, 2**14)
+    assert at_size(SPACE, large, 2**18) == large
+    assert at_size(SPACE, large, 2**16) == Choice("tasks_chain", 2**16, 0, 2**14)
+    assert at_size(SPACE, large, 2**12) == Choice("tasks_chain", 2**14)
+    assert at_size(SPACE, Choice("tasks_binary", 2**18), 2**15) == Choice("tasks_binary", 2**14)
+
+
+def test_the_usual_choice_is_slower_by_least() -> None:
+    space = replace(SPACE, nodes=(16,), processes_per_node=(8,))
+    found = exhaustive(space, SyntheticMachine())
+    usual = usual_choice(space, found)
+    assert usual in space.choices(2**22)
+    best = {one: found.seconds[Point("bcast", one, choice)] for one, choice in found.best.items()}
+
+    def cost(choice: Choice) -> float:
+        return sum(
+            found.seconds[Point("bcast", one, at_size(space, choice, one.message_bytes))] / seconds
+            for one, seconds in best.items()
+        )
+
+    assert cost(usual) == pytest.approx(min(map(cost, space.choices(2**22))))

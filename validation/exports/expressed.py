@@ -1,0 +1,149 @@
+"""Decision tables as a format can say them: its second best choice, with the cost, where it cannot say the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from collwise.common.errors import UsageError
+from collwise.common.units import format_size
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.slowdown import slowdown
+
+Step = tuple[int, Choice | None]
+"""From which message size on, and the choice; None where the library decides."""
+CanSay = Callable[[Choice], bool]
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """A choice that a format cannot say, and what it says instead: another choice, or that the library decides (None).
+
+    `cost` is the largest slowdown of that against what was chosen, over the sizes that times are known for; nan where
+    none are.
+    """
+
+    collective: str
+    procs: int
+    start: int
+    chosen: Choice
+    instead: Choice | None
+    cost: float
+
+    def __str__(self) -> str:
+        what = f"{self.collective} from P = {self.procs}, {format_size(self.start)}: cannot say {self.chosen.label}"
+        if self.instead is None:
+            return f"{what}; the library decides"
+        if math.isnan(self.cost):
+            return f"{what}; {self.instead.label} instead, at a cost that is not known"
+        slower = f"at most {self.cost * 100:.1f} % slower" if self.cost > 0 else "no slower"
+        return f"{what}; {self.instead.label} instead, {slower}"
+
+
+@dataclass(frozen=True)
+class Expressed:
+    """A table's rows with choices that a format can say, each from message size 0 on, and what was substituted."""
+
+    table: DecisionTable
+    rows: Mapping[int, tuple[Step, ...]]
+    substitutions: tuple[Substitution, ...]
+
+    def ranges(self) -> Iterator[tuple[int, int | None, tuple[Step, ...]]]:
+        """The first and the last process count (None: any) of each row, ascending."""
+        starts = list(self.rows)
+        for first, end in zip(starts, [*starts[1:], None], strict=True):
+            yield first, None if end is None else end - 1, self.rows[first]
+
+    def row(self, procs: int) -> tuple[Step, ...]:
+        """The row in force for a process count. Raises UsageError below the first one."""
+        below = [row for first, row in self.rows.items() if first <= procs]
+        if not below:
+            name = self.table.collective
+            raise UsageError(f"the {name} decision table starts at P = {min(self.rows)}, not {procs}")
+        return below[-1]
+
+
+def sized(row: tuple[Step, ...]) -> Iterator[tuple[int, int | None, Choice | None]]:
+    """The first and the last message size (None: any) of each step of a row, and its choice."""
+    for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
+        yield start, None if end is None else end - 1, choice
+
+
+def expressed(table: DecisionTable, can_say: CanSay, by_size: bool = True) -> Expressed:
+    """The table as a format can say it; `by_size`: the format sees message sizes, else a row has one choice.
+
+    Where a choice cannot be said, that of those that can be which has the least worst slowdown over the sizes for which
+    times are known; where none can, the library decides. Raises UsageError for an empty table.
+    """
+    if not any(table.rules.values()):
+        raise UsageError(f"the {table.collective} decision table is empty")
+    rows: dict[int, tuple[Step, ...]] = {}
+    replaced: list[Substitution] = []
+    for procs, row in table.rules.items():
+        steps: list[Step] = [] if row and row[0][0] == 0 else [(0, None)]
+        if by_size:
+            for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
+                steps.append((start, _said(table, procs, {start: choice}, end, can_say, replaced)))
+        elif row:
+            steps = [(0, _said(table, procs, dict(row), None, can_say, replaced))]
+        rows[procs] = _merged(steps)
+    return Expressed(table, rows, tuple(replaced))
+
+
+def _said(
+    table: DecisionTable,
+    procs: int,
+    steps: Mapping[int, Choice],
+    end: int | None,
+    can_say: CanSay,
+    replaced: list[Substitution],
+) -> Choice | None:
+    """One choice for all of these steps, which end below `end`; notes what it replaces."""
+    chosen = set(steps.values())
+    if len(chosen) == 1 and can_say(only := next(iter(chosen))):
+        return only
+    costs = _costs(table, procs, steps, end)
+    possible = {choice: cost for choice, cost in costs.items() if can_say(choice)}
+    if not possible and len(chosen) == 1:
+        instead, cost = None, math.nan
+    elif not possible:
+        common = [choice for choice in steps.values() if can_say(choice)]
+        instead, cost = (common[-1], math.nan) if common else (None, math.nan)
+    else:
+        instead = min(possible, key=lambda choice: possible[choice])
+        cost = possible[instead]
+    replaced += [
+        Substitution(table.collective, procs, start, choice, instead, cost)
+        for start, choice in steps.items()
+        if choice != instead
+    ]
+    return instead
+
+
+def _costs(table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None) -> dict[Choice, float]:
+    """The worst slowdown of every candidate that has a time at all sizes of the steps, against what they choose."""
+    evidence = table.evidence
+    if evidence is None:
+        return {}
+    first = min(steps)
+    sizes = [size for size in evidence.message_bytes if first <= size and (end is None or size < end)] or [first]
+    worst: dict[Choice, float] = {}
+    for number, size in enumerate(sizes):
+        times = evidence.at(procs, size)
+        wanted = [choice for start, choice in steps.items() if start <= size][-1]
+        against = times.get(wanted, min(times.values(), default=math.nan))
+        here = {choice: float(slowdown(seconds, against)) for choice, seconds in times.items()}
+        kept = here if number == 0 else {choice: cost for choice, cost in worst.items() if choice in here}
+        worst = {choice: max(kept[choice], here[choice]) for choice in kept}
+    return worst
+
+
+def _merged(steps: list[Step]) -> tuple[Step, ...]:
+    """The steps without those that repeat the choice before them."""
+    kept: list[Step] = []
+    for step in steps:
+        if not kept or kept[-1][1] != step[1]:
+            kept.append(step)
+    return tuple(kept)

@@ -1,0 +1,183 @@
+"""The formats in which decision tables are exported, by name: what each can say, and how it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from collwise.common.errors import UsageError
+from collwise.validation.exports import mpich, openmpi_json, variables
+from collwise.validation.exports.expressed import Expressed, Substitution, expressed
+from collwise.validation.exports.mpich import selection_file
+from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.collwise_rules import collwise_rules
+from collwise.validation.selection.consumers import COLLWISE, OPENMPI, SMPI, can_say, sees_sizes, series
+from collwise.validation.selection.decision_table import DecisionTable
+
+OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: the consumer whose algorithms it names, and what it cannot say.
+
+    `by_size`: it sees message sizes; `one_procs`: it holds for one process count. `use` is how the file is used; {file}
+    stands for its name.
+    """
+
+    name: str
+    title: str
+    consumer: str
+    use: str
+    by_size: bool = True
+    one_procs: bool = False
+
+
+_MPIRUN = "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file} --mca coll ^han"
+_SOURCE = "source {file} in the shell that starts the program"
+FORMATS = {
+    one.name: one
+    for one in (
+        Format(
+            OPENMPI,
+            "Open MPI's classic dynamic rules",
+            OPENMPI,
+            _MPIRUN,
+        ),
+        Format(
+            OPENMPI_JSON,
+            "Open MPI's dynamic rules in JSON, from 6.0 on",
+            "openmpi-6.0",
+            _MPIRUN,
+        ),
+        Format(COLLWISE, "the table of collwise run", COLLWISE, "collwise run --table {file}"),
+        Format(
+            "mpich",
+            "MPICH's selection file (JSON)",
+            "mpich",
+            " ".join(f"{name}={value}" for name, value in mpich.ENVIRONMENT.items())
+            + f" {mpich.FILE_VARIABLE}={{file}}",
+        ),
+        Format(MPICH_VARIABLES, "MPICH's control variables", "mpich", _SOURCE, by_size=False, one_procs=True),
+        Format("intel", "Intel MPI's I_MPI_ADJUST variables", "intel", _SOURCE),
+        Format("mvapich2", "MVAPICH2's tuning variables", "mvapich2", _SOURCE, one_procs=True),
+        Format("ucc", "UCC's UCC_TL_UCP_TUNE", "ucc", _SOURCE),
+        Format(SMPI, "options of SMPI", SMPI, "smpirun $(cat {file})", by_size=False, one_procs=True),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The text of a file, and the choices that its format could not say."""
+
+    text: str
+    substitutions: tuple[Substitution, ...]
+
+
+def exported(
+    tables: Sequence[DecisionTable],
+    format_name: str,
+    *,
+    version: str = "",
+    procs: int | None = None,
+) -> Exported:
+    """Tables in a format; for those of one process count, `procs` says which where a table has several.
+
+    `version` is that of Open MPI ('4.1') or MPICH ('4.0'), for their formats. Raises UsageError for what cannot be
+    written.
+    """
+    known = FORMATS[format_name]
+    if not tables:
+        raise UsageError("no decision table to write rules from")
+    names = [table.collective for table in tables]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
+    if known.name == COLLWISE:
+        return Exported(collwise_rules(tables), ())
+    if known.name in (OPENMPI, OPENMPI_JSON):
+        return _for_openmpi(tables, openmpi_json.VERSION if known.name == OPENMPI_JSON else version)
+    said = [
+        expressed(
+            table,
+            partial(can_say, known.consumer, table.collective),
+            known.by_size and sees_sizes(known.consumer, table.collective),
+        )
+        for table in tables
+    ]
+    if all(choice is None for one in said for row in one.rows.values() for _, choice in row):
+        raise UsageError(
+            f"{known.title} cannot say any of these choices; make them with 'collwise select --for {known.consumer}'"
+        )
+    write = _WRITERS[known.name]
+    text = write(said, procs if not known.one_procs else _one_count(said, procs, known.title), version)
+    return Exported(
+        text, tuple(one for each in said for one in each.substitutions if _is_used(one, each, known, procs))
+    )
+
+
+_Write = Callable[[Sequence[Expressed], int | None, str], str]
+_WRITERS: dict[str, _Write] = {
+    "mpich": lambda said, _, version: selection_file(said, version or mpich.VERSIONS[0]),
+    MPICH_VARIABLES: lambda said, procs, _: mpich.variables(said, procs or 1),
+    "intel": lambda said, procs, _: variables.intel(said),
+    "mvapich2": lambda said, procs, _: variables.mvapich2(said, procs or 1),
+    "ucc": lambda said, procs, _: variables.ucc(said),
+    SMPI: lambda said, procs, _: variables.smpi(said, procs or 1),
+}
+
+
+def _for_openmpi(tables: Sequence[DecisionTable], version: str) -> Exported:
+    """Rules of Open MPI, classic or, for the version that reads them, in JSON."""
+    said, replaced = for_openmpi(tables, version)
+    json_wanted = series(version) == openmpi_json.VERSION
+    return Exported(openmpi_json.json_rules(said) if json_wanted else openmpi_rules(said, version), replaced)
+
+
+def for_openmpi(
+    tables: Sequence[DecisionTable], openmpi_version: str
+) -> tuple[list[DecisionTable], tuple[Substitution, ...]]:
+    """Tables that rules of an Open MPI version can say: what they cannot is replaced where times of others are known.
+
+    A table is left as it is where they are not.
+    """
+    version = series(openmpi_version)
+    kept: list[DecisionTable] = []
+    replaced: list[Substitution] = []
+    for table in tables:
+
+        def says(choice: Choice, collective: str = table.collective) -> bool:
+            return not choice.limit_bytes and not inexpressible(collective, choice, version)
+
+        by_size = sees_sizes(f"openmpi-{version}", table.collective)
+        rows = [row for row in table.rules.values() if row]
+        fits = all(says(choice) for row in rows for _, choice in row) and (by_size or max(map(len, rows)) == 1)
+        said = None if fits or table.evidence is None else expressed(table, says, by_size)
+        if said is None or any(choice is None for row in said.rows.values() for start, choice in row if start):
+            kept.append(table)
+            continue
+        rules = {
+            count: tuple((start, choice) for start, choice in row if choice is not None)
+            for count, row in said.rows.items()
+        }
+        kept.append(replace(table, rules=rules))
+        replaced += said.substitutions
+    return kept, tuple(replaced)
+
+
+def _one_count(said: Sequence[Expressed], procs: int | None, title: str) -> int:
+    counts = {count for one in said for count in one.rows}
+    if procs is None and len(counts) > 1:
+        raise UsageError(
+            f"{title} hold for one process count, and the tables have {len(counts)}; say for which: --procs P"
+        )
+    return procs if procs is not None else counts.pop()
+
+
+def _is_used(one: Substitution, said: Expressed, known: Format, procs: int | None) -> bool:
+    """Whether a substitution is in the row that a format of one process count writes."""
+    if not known.one_procs or procs is None:
+        return True
+    return one.procs == max(count for count in said.rows if count <= procs)

@@ -1,0 +1,184 @@
+"""Tables for MPICH: its selection file (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE) and its control variables.
+
+The selection file is a tree of conditions with algorithms as leaves. MPICH reads it in place of its own one and stops
+at a call for which it has no leaf, so that the file written here has MPICH's own decision, too, for every collective
+and wherever a table says nothing (`mpich_defaults`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.validation.exports.expressed import Expressed, sized
+from collwise.validation.exports.mpich_defaults import Tree, defaults
+from collwise.validation.selection.choice import Choice
+
+VERSIONS = ("4.0", "4.1")
+"""MPICH 4.0, and 4.1 and later, whose barrier has another name."""
+FILE_VARIABLE = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
+ENVIRONMENT = {
+    # Without this the device divides a call over several nodes, and a rule applies to its parts.
+    "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
+    # Alltoall's "scattered" otherwise has at most 32 messages under way.
+    "MPIR_CVAR_ALLTOALL_THROTTLE": "0",
+}
+"""Variables with which MPICH runs what the catalogue means by the same algorithm."""
+
+_TOTAL_COMPARED = ("allgather", "allgatherv", "reduce_scatter", "reduce_scatter_block")
+_LARGEST = 2**31 - 1
+# A table's last row, where its thresholds are totals: one branch for P to 33/32 P, up to this P.
+_TAIL_STEP, _TAIL_END_PROCS = 32, 2**16
+
+
+def selection_file(tables: Sequence[Expressed], version: str = VERSIONS[0]) -> str:
+    """The text of a selection file that makes MPICH run what the tables choose."""
+    tree = {f"collective={name}": entry for name, entry in defaults().items()}
+    for one in tables:
+        name = one.table.collective
+        own = tree[f"collective={name}"]
+        intra = own.get("comm_type=intra", own)
+        inter = {"comm_type=inter": own["comm_type=inter"]} if "comm_type=inter" in own else {}
+        tree[f"collective={name}"] = {"comm_type=intra": _by_procs(one, intra), **inter}
+    text = json.dumps(tree, indent=1) + "\n"
+    return text if version == VERSIONS[0] else text.replace(*_RENAMED_BARRIER)
+
+
+# The barrier's dissemination has a radix from 4.1 on.
+_RENAMED_BARRIER = (
+    '"algorithm=MPIR_Barrier_intra_dissemination": {}',
+    '"algorithm=MPIR_Barrier_intra_k_dissemination": {"k=2": {}}',
+)
+
+
+def own_selection() -> str:
+    """The text of a selection file with which MPICH decides as it does without any."""
+    return json.dumps({f"collective={name}": entry for name, entry in defaults().items()})
+
+
+def variables(tables: Sequence[Expressed], procs: int) -> str:
+    """Shell lines that set MPICH's control variables: one algorithm a collective, for calls of any size and any P."""
+    lines = ["# One algorithm for every call of a collective; for the choices by size, use MPICH's selection file."]
+    lines += [f"export {name}={value}" for name, value in ENVIRONMENT.items()]
+    for one in tables:
+        ((_, choice),) = one.row(procs)
+        if choice is not None:
+            name = one.table.collective
+            said = Catalogue.load().algorithm(name, choice.algorithm).mpich
+            lines.append(f"export MPIR_CVAR_{name.upper()}_INTRA_ALGORITHM={said}")
+    return "\n".join(lines) + "\n"
+
+
+def lookup(text: str, collective: str, procs: int, message_bytes: int, **call: bool) -> str:
+    """The algorithm that a selection file gives a call, as MPICH looks it up: 'MPIR_Bcast_intra_binomial'.
+
+    `call` may say that it is `inplace`, `commutative` or with a `built_in` operation, and that there is a hierarchy of
+    nodes, `parent`. Messages are of bytes. Raises UsageError where the file has no algorithm for it, and MPICH stops.
+    """
+    facts = {"commutative": True, "built_in": True, "inplace": False, "parent": False, **call}
+    total = message_bytes * (procs if collective in ("allgather", "allgatherv", "reduce_scatter_block") else 1)
+    values = {"comm_size": procs, "avg_msg_size": message_bytes, "total_msg_size": total, "count": message_bytes}
+
+    def holds(condition: str) -> bool:
+        if condition == "any" or condition.endswith("=any"):
+            return True
+        for sign in ("<=", "<"):
+            name, found, bound = condition.partition(sign)
+            if found and bound == "pow2":
+                return values[name] < 2 ** (procs.bit_length() - 1)
+            if found:
+                return values[name] <= int(bound) if sign == "<=" else values[name] < int(bound)
+        name, _, value = condition.partition("=")
+        answers = {
+            "comm_type": "intra",
+            "comm_size": "pow2" if procs & (procs - 1) == 0 else "",
+            "comm_hierarchy": "parent" if facts["parent"] else "flat",
+            "is_commutative": "yes" if facts["commutative"] else "no",
+            "is_op_built_in": "yes" if facts["built_in"] else "no",
+            "is_sendbuf_inplace": "yes" if facts["inplace"] else "no",
+            "is_block_regular": "yes",
+            "is_node_consecutive": "yes",
+        }
+        return answers[name] == value
+
+    def leaf(tree: Mapping[str, Any]) -> str:
+        for condition, below in tree.items():
+            if condition.startswith("algorithm="):
+                return condition.removeprefix("algorithm=")
+            if holds(condition):
+                return leaf(below)
+        raise UsageError(f"no algorithm for {collective} on {procs} processes with {message_bytes} bytes")
+
+    return leaf(json.loads(text)[f"collective={collective}"])
+
+
+def _by_procs(one: Expressed, default: Tree) -> Tree:
+    """Branches by process count, ascending; below the first row MPICH decides."""
+    first = min(one.rows)
+    tree: Tree = {f"comm_size<={first - 1}": default} if first > 1 else {}
+    for low, high, row in one.ranges():
+        total = one.table.collective in _TOTAL_COMPARED and len(row) > 1 and _multiplied(one.table.collective)
+        for start, last in _counts(low, high) if total else [(low, high)]:
+            condition = "comm_size=any" if last is None else f"comm_size<={last}"
+            tree[condition] = _by_size(one, row, start, default)
+    return tree
+
+
+def _multiplied(collective: str) -> bool:
+    """Whether our message size, times the process count, is the total that MPICH compares."""
+    return collective != "reduce_scatter"
+
+
+def _counts(low: int, high: int | None) -> list[tuple[int, int | None]]:
+    """Each P of a row; without an end, steps in which thresholds differ by at most 1/33."""
+    if high is not None:
+        return [(procs, procs) for procs in range(low, high + 1)]
+    found: list[tuple[int, int | None]] = []
+    procs = low
+    while procs < max(low + 1, _TAIL_END_PROCS):
+        following = procs + max(1, procs // _TAIL_STEP)
+        found.append((procs, following - 1))
+        procs = following
+    return [*found, (procs, None)]
+
+
+def _by_size(one: Expressed, row: tuple[tuple[int, Choice | None], ...], procs: int, default: Tree) -> Tree:
+    name = one.table.collective
+    kind = "total_msg_size" if name in _TOTAL_COMPARED else "avg_msg_size"
+    factor = procs if kind == "total_msg_size" and _multiplied(name) else 1
+    tree: Tree = {}
+    for _, last, choice in sized(row):
+        below = default if choice is None else _leaf(name, choice, default)
+        if last is None or (last + 1) * factor - 1 >= _LARGEST:
+            return below if not tree else {**tree, f"{kind}=any": below}
+        tree[f"{kind}<={(last + 1) * factor - 1}"] = below
+    return tree
+
+
+def _leaf(collective: str, choice: Choice, default: Tree) -> Tree:
+    """The algorithm, where the call fulfils its conditions; MPICH decides elsewhere."""
+    said = Catalogue.load().algorithm(collective, choice.algorithm).mpich
+    where = "allcomm" if collective in ("gatherv", "scatterv") else "intra"
+    leaf: Tree = {f"algorithm=MPIR_{collective.capitalize()}_{where}_{said}": {}}
+    if (collective, said) in _AT_LEAST_AN_ELEMENT_EACH:
+        # Fewer elements than processes, and operations of the program: as MPICH itself decides, which knows both.
+        return {"is_op_built_in=no": default, "is_op_built_in=yes": {"count<pow2": default, "count=any": leaf}}
+    for condition, otherwise in _CONDITIONS.get((collective, said), ()):
+        leaf = {condition: leaf, otherwise: default}
+    return leaf
+
+
+_AT_LEAST_AN_ELEMENT_EACH = (("reduce", "reduce_scatter_gather"), ("allreduce", "reduce_scatter_allgather"))
+# What MPICH's algorithms ask of a call (src/mpi/coll/coll_algorithms.txt), and the condition that leads elsewhere.
+_CONDITIONS: Mapping[tuple[str, str], Sequence[tuple[str, str]]] = {
+    ("allgather", "recursive_doubling"): [("comm_size=pow2", "comm_size=any")],
+    ("allgatherv", "recursive_doubling"): [("comm_size=pow2", "comm_size=any")],
+    **{("alltoall", name): [("is_sendbuf_inplace=no", "is_sendbuf_inplace=yes")] for name in
+       ("brucks", "pairwise", "scattered")},
+    ("alltoallv", "scattered"): [("is_sendbuf_inplace=no", "is_sendbuf_inplace=yes")],
+    **{(name, "recursive_halving"): [("is_commutative=yes", "is_commutative=no")] for name in
+       ("reduce_scatter", "reduce_scatter_block")},
+}  # fmt: skip

@@ -1,0 +1,149 @@
+"""Checks that the installed MPICH follows a selection file, by the messages that it sends in one call.
+
+The program `call` makes the call, and the library count_messages counts what its processes send through UCX. The counts
+are compared with those of the algorithm that the file names while MPICH runs it by its control variable.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.units import format_size
+from collwise.simulator.execution.installations import find_installation
+from collwise.simulator.execution.local_machine import run_program
+from collwise.validation.exports import mpich
+from collwise.validation.selection.decision_table import DecisionTable
+
+Sent = tuple[tuple[tuple[int, int], ...], ...]
+"""For each process the messages that it sent: their sizes, ascending, and the number of each."""
+
+_TIME_LIMIT_SECONDS = 120.0
+# Few enough processes for one machine; two would not tell most algorithms apart.
+_LEAST_PROCS, _MOST_PROCS = 3, 8
+_MOST_BYTES = 2**20
+_THROUGH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}
+
+
+@dataclass(frozen=True)
+class SelectionCheck:
+    """One call under a selection file: the algorithm that the file names, and the messages that were sent.
+
+    `expected` are those of the algorithm by MPICH's control variable, `without` those of MPICH by itself.
+    """
+
+    collective: str
+    procs: int
+    message_bytes: int
+    mpich: str
+    algorithm: str
+    observed: Sent
+    expected: Sent
+    without: Sent
+
+    @property
+    def matches(self) -> bool:
+        """Whether MPICH ran the algorithm that the file names."""
+        return self.observed == self.expected
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether MPICH does something else without the file."""
+        return self.observed != self.without
+
+    @property
+    def summary(self) -> str:
+        """The result in one line."""
+        call = f"{self.collective} of {format_size(self.message_bytes)} on {self.procs} processes"
+        if not self.matches:
+            return f"{self.mpich} did not follow the file: {call} did not run {self.algorithm}"
+        control = "without it: another algorithm" if self.changes_something else "as it would without it"
+        return f"{self.mpich} accepted the file and ran {self.algorithm} for {call} ({control})"
+
+
+def check_selection(path: Path, calls: Sequence[tuple[str, int, int]]) -> Iterator[SelectionCheck]:
+    """Makes calls (collective, P, message bytes) with the installed MPICH, with and without the selection file.
+
+    Raises UsageError where MPICH is missing, does not send through UCX or the file cannot be read, CollwiseError when a
+    call fails.
+    """
+    label = find_installation("mpich").label
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not a text file'}") from None
+    for collective, procs, size in calls:
+        said = mpich.lookup(text, collective, procs, size)
+        algorithm = said.split("_intra_")[-1].split("_allcomm_")[-1]
+        forced = {f"MPIR_CVAR_{collective.upper()}_INTRA_ALGORITHM": algorithm}
+        yield SelectionCheck(
+            collective,
+            procs,
+            size,
+            label,
+            algorithm,
+            sent(collective, procs, size, {mpich.FILE_VARIABLE: str(path.resolve())}),
+            sent(collective, procs, size, forced),
+            sent(collective, procs, size, {}),
+        )
+
+
+def sent(collective: str, procs: int, message_bytes: int, settings: Mapping[str, str]) -> Sent:
+    """The messages of one call by the installed MPICH with these variables. Raises as `check_selection` does."""
+    counter = find_installation("mpich").program("libcount_messages.so")
+    if not counter.exists():
+        raise UsageError("the programs for MPICH were built without the counter of messages; build them again")
+    with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        environment = {
+            **_THROUGH_UCX,
+            **mpich.ENVIRONMENT,
+            **settings,
+            "LD_PRELOAD": str(counter),
+            "COLLWISE_COUNTS": f"{directory}/sent",
+        }
+        run = run_program(
+            "mpich",
+            "call",
+            procs,
+            [collective, str(message_bytes)],
+            timeout_seconds=_TIME_LIMIT_SECONDS,
+            environment=environment,
+        )
+        if run.returncode != 0:
+            raise CollwiseError(f"{collective} of {message_bytes} bytes on {procs} processes failed: {run.problem}")
+        files = [Path(directory, f"sent.{rank}") for rank in range(procs)]
+        if not all(file.exists() for file in files):
+            raise UsageError(f"{find_installation('mpich').label} did not load the counter of messages")
+        found = tuple(_counts(file.read_text(encoding="utf-8")) for file in files)
+    if not any(found):
+        raise UsageError(f"{find_installation('mpich').label} sends no messages through UCX, where they are counted")
+    return found
+
+
+def _counts(text: str) -> tuple[tuple[int, int], ...]:
+    pairs = [line.split() for line in text.splitlines()]
+    return tuple(sorted((int(size), int(count)) for size, count in pairs))
+
+
+def telling_calls(text: str, tables: Sequence[DecisionTable]) -> list[tuple[str, int, int]]:
+    """Calls (collective, P, message bytes) that show whether MPICH follows a selection file made from the tables.
+
+    For each collective they are up to two in which MPICH by itself would run another algorithm, on few processes and at
+    sizes where a row of the table changes its choice; where there are none, one call.
+    """
+    own = mpich.own_selection()
+    found = []
+    for table in tables:
+        name = table.collective
+        points = [
+            (name, procs, max(start, 1))
+            for procs in sorted({max(procs, _LEAST_PROCS) for procs in table.rules if procs <= _MOST_PROCS})
+            for start, _ in table.row(procs)
+            if start <= _MOST_BYTES
+        ]
+        telling = [point for point in points if mpich.lookup(text, *point) != mpich.lookup(own, *point)]
+        found += telling[-2:] or points[-1:]
+    return found

@@ -1,0 +1,126 @@
+"""Profiles of PGMPITuneLib (.prf): mock-ups that replace an MPI function, by ranges of message sizes.
+
+The format is that of Hunold & Carpen-Amarie 2018, listing 1: a profile holds for one function and one process count,
+and leaves sizes outside its ranges to the library. Comments begin with #.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from collwise.common.errors import UsageError
+
+_TITLE = "# pgtune profile"
+
+
+@dataclass(frozen=True)
+class Range:
+    """The message sizes from `start` to `end`, both included, for which a mock-up is used."""
+
+    start: int
+    end: int
+    mockup: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile: the MPI function, the process count, the mock-ups' names by id, and the ranges, ascending.
+
+    Raises UsageError for ranges that overlap, are not ascending or name a mock-up that the profile does not have.
+    """
+
+    function: str
+    procs: int
+    mockups: Mapping[int, str]
+    ranges: tuple[Range, ...]
+
+    def __post_init__(self) -> None:
+        before = -1
+        for one in self.ranges:
+            if one.mockup not in self.mockups:
+                raise UsageError(
+                    f"{self.function}: range {one.start} {one.end} has mock-up {one.mockup}; it has no name"
+                )
+            if not before < one.start <= one.end:
+                raise UsageError(f"{self.function}: range {one.start} {one.end} is not ascending, or overlaps another")
+            before = one.end
+
+    def lookup(self, message_bytes: int) -> str | None:
+        """The mock-up for a message; None where the library's own function is called."""
+        found = next((one for one in self.ranges if one.start <= message_bytes <= one.end), None)
+        return None if found is None else self.mockups[found.mockup]
+
+
+def profile_text(profile: Profile) -> str:
+    """The text of a .prf file."""
+    lines = [_TITLE, profile.function, f"{profile.procs} # nb. of processes"]
+    lines += [f"{len(profile.mockups)} # nb. of mock-up impl."]
+    lines += [f"{identity} {name}" for identity, name in profile.mockups.items()]
+    lines += [f"{len(profile.ranges)} # nb. of ranges"]
+    lines += [f"{one.start} {one.end} {one.mockup}" for one in profile.ranges]
+    if profile.ranges:
+        lines[-len(profile.ranges)] += " # byte_range_start byte_range_end alg_id"
+    return "\n".join(lines) + "\n"
+
+
+def parse_profile(text: str, source: str = "profile") -> Profile:
+    """Reads a .prf file. Raises UsageError with `source` and the line."""
+    lines = [(number, line.split("#")[0].split()) for number, line in enumerate(text.splitlines(), 1)]
+    reader = _Lines(source, [(number, words) for number, words in lines if words])
+    (function,) = reader.take("the name of an MPI function", 1)
+    if not function.startswith("MPI_"):
+        raise reader.error("the name of an MPI function")
+    procs = reader.number("the number of processes", 1)
+    mockups: dict[int, str] = {}
+    for _ in range(reader.number("the number of mock-ups")):
+        identity, name = reader.take("a mock-up's id and name", 2)
+        mockups[reader.whole(identity, "a mock-up's id and name")] = name
+    ranges = []
+    for _ in range(reader.number("the number of ranges")):
+        words = reader.take("the start and the end of a range of bytes, and a mock-up's id", 3)
+        ranges.append(Range(*(reader.whole(word, "three whole numbers") for word in words)))
+    if reader.left:
+        reader.take("the end", 0)
+    try:
+        return Profile(function, procs, mockups, tuple(ranges))
+    except UsageError as problem:
+        raise UsageError(f"{source}: {problem}") from None
+
+
+class _Lines:
+    """The words of the lines that have some, taken one after another."""
+
+    def __init__(self, source: str, lines: list[tuple[int, list[str]]]) -> None:
+        self._source, self._number, self._words = source, 0, ["the end"]
+        self._rest = list(lines)
+
+    @property
+    def left(self) -> bool:
+        """Whether there is another line."""
+        return bool(self._rest)
+
+    def take(self, expected: str, words: int) -> list[str]:
+        """The words of the next line. Raises UsageError if it has another number of them, or there is none."""
+        if not self._rest:
+            self._number, self._words = self._number + 1, ["the end"]
+            raise self.error(expected)
+        self._number, self._words = self._rest.pop(0)
+        if len(self._words) != words:
+            raise self.error(expected)
+        return self._words
+
+    def number(self, expected: str, least: int = 0) -> int:
+        """The number that is alone on the next line."""
+        (word,) = self.take(expected, 1)
+        return self.whole(word, expected, least)
+
+    def whole(self, word: str, expected: str, least: int = 0) -> int:
+        """A word of the line taken last as a whole number from `least` on."""
+        if not (word.isascii() and word.isdecimal() and len(word) <= 18 and int(word) >= least):
+            raise self.error(expected)
+        return int(word)
+
+    def error(self, expected: str) -> UsageError:
+        """The error for the line taken last."""
+        return UsageError(f"{self._source}:{self._number}: expected {expected}, not '{' '.join(self._words)[:80]}'")

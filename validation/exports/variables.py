@@ -1,0 +1,182 @@
+"""Tables as environment variables and options: Intel MPI, MVAPICH2, UCC and SMPI.
+
+docs/exports.md says what each library's variables can and cannot say, and where that is described.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.validation.exports.expressed import Expressed, sized
+from collwise.validation.selection.choice import Choice
+
+_LARGEST = 2**31 - 1
+
+# Intel MPI compares the total of all blocks for these, our sizes are means of a block.
+_INTEL_TOTALS = ("allgatherv",)
+
+
+def intel(tables: Sequence[Expressed]) -> str:
+    """Shell lines that set I_MPI_ADJUST_COLLECTIVE="id:l-m@p-q;...", sizes and process counts with both ends."""
+    lines = ["# Sizes are bytes of a block or message; 0 lets Intel MPI decide."]
+    for one in tables:
+        name = one.table.collective
+        presets: dict[str, list[str]] = {}
+        for low, high, row in one.ranges():
+            multiplied = name in _INTEL_TOTALS and len(row) > 1
+            for first, last in _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]:
+                for start, end, choice in sized(row):
+                    if choice is not None:
+                        factor = first if multiplied else 1
+                        upper = _LARGEST if end is None else min((end + 1) * factor - 1, _LARGEST)
+                        condition = f"{start * factor}-{upper}@{first}-{last}"
+                        presets.setdefault(_name_in("intel", name, choice), []).append(condition)
+        if presets:
+            value = ";".join(f"{preset}:{','.join(conditions)}" for preset, conditions in presets.items())
+            lines.append(f'export I_MPI_ADJUST_{name.upper()}="{value}"')
+    return "\n".join(lines) + "\n"
+
+
+def intel_lookup(value: str, procs: int, message_bytes: int) -> int:
+    """The id that a value of I_MPI_ADJUST_COLLECTIVE gives a call; 0 where it says nothing."""
+    for preset in value.split(";"):
+        identity, _, conditions = preset.partition(":")
+        for condition in conditions.split(","):
+            match = re.fullmatch(r"(\d+)-(\d+)@(\d+)-(\d+)", condition)
+            if match is None:
+                raise UsageError(f"malformed condition '{condition}' of I_MPI_ADJUST")
+            low, high, first, last = map(int, match.groups())
+            if low <= message_bytes <= high and first <= procs <= last:
+                return int(identity)
+    return 0
+
+
+def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
+    """Each P of a row whose thresholds depend on P; the last row's hold for 16 more, and from there on unchanged."""
+    last = low + 16 if high is None else high
+    yield from ((procs, procs) for procs in range(low, last + 1))
+    if high is None:
+        yield last + 1, _LARGEST
+
+
+# How MVAPICH2 calls the collectives in MV2_..._TUNING.
+_MVAPICH2 = {
+    "alltoall": "MV2_ALLTOALL_TUNING",
+    "reduce_scatter": "MV2_INTER_RED_SCAT_TUNING",
+    **{
+        name: f"MV2_INTER_{name.upper()}_TUNING"
+        for name in ("bcast", "gather", "scatter", "allgather", "allgatherv", "reduce", "allreduce")
+    },
+}
+_MOST_RANGES = 32
+
+
+def mvapich2(tables: Sequence[Expressed], procs: int) -> str:
+    """Shell lines that set MV2_INTER_COLLECTIVE_TUNING="id:l-m,id:m-+" for a job of P processes.
+
+    MVAPICH2's variables do not see P, and cannot leave some sizes to MVAPICH2: the first choice begins at 0.
+    Raises UsageError where a table has more ranges than MVAPICH2 takes.
+    """
+    lines = [f"# For jobs of {procs} processes.", "export MV2_USE_INDEXED_TUNING=0"]
+    for one in tables:
+        name = one.table.collective
+        steps = [(start, choice) for start, choice in one.row(procs) if choice is not None]
+        if not steps or name not in _MVAPICH2:
+            continue
+        if len(steps) > _MOST_RANGES:
+            raise UsageError(f"{name}: {len(steps)} ranges of sizes; MVAPICH2 takes {_MOST_RANGES}")
+        starts = [0, *(start for start, _ in steps[1:]), None]
+        said = [_name_in("mvapich2", name, choice) for _, choice in steps]
+        ranges = [
+            f"{identity}:{low}-{'+' if high is None else high - 1}"
+            for identity, low, high in zip(said, starts, starts[1:], strict=False)
+        ]
+        value = ",".join(ranges) if len(ranges) > 1 else said[0]
+        lines.append(f'export {_MVAPICH2[name]}="{value}"')
+    return "\n".join(lines) + "\n"
+
+
+def mvapich2_lookup(value: str, message_bytes: int) -> int:
+    """The id that a value of MV2_..._TUNING gives a message, as MVAPICH2 searches its ranges."""
+    if ":" not in value:
+        return int(value)
+    ranges = [re.fullmatch(r"(\d+):(\d+)-(\d+|\+)", one) for one in value.split(",")]
+    for match in ranges:
+        if match is None:
+            raise UsageError(f"malformed value '{value}' of MV2_..._TUNING")
+        if match[3] == "+" or message_bytes <= int(match[3]):
+            return int(match[1])
+    last = ranges[-1]
+    return int(last[1]) if last is not None else 0
+
+
+# UCC's names where they differ, by our collectives. Of allgatherv and reduce_scatter it compares totals.
+_UCC = {"reduce_scatter": "reduce_scatterv", "reduce_scatter_block": "reduce_scatter"}
+_UCC_TOTALS = ("gather", "allgather", "allgatherv", "alltoall")
+_UCC_OPTIONS = {
+    ("bcast", "knomial"): "UCC_TL_UCP_BCAST_KN_RADIX=4",
+    ("bcast", "sag_knomial"): "UCC_TL_UCP_BCAST_SAG_KN_RADIX=2",
+    ("gather", "knomial"): "UCC_TL_UCP_GATHER_KN_RADIX=2",
+    ("allgather", "knomial"): "UCC_TL_UCP_ALLGATHER_KN_RADIX=2",
+    ("alltoall", "pairwise"): "UCC_TL_UCP_ALLTOALL_PAIRWISE_NUM_POSTS=1",
+    ("alltoallv", "pairwise"): "UCC_TL_UCP_ALLTOALLV_PAIRWISE_NUM_POSTS=1",
+    ("barrier", "knomial"): "UCC_TL_UCP_BARRIER_KN_RADIX=2",
+    ("reduce", "knomial"): "UCC_TL_UCP_REDUCE_KN_RADIX=4",
+    ("reduce", "srg"): "UCC_TL_UCP_REDUCE_SRG_KN_RADIX=2",
+    ("allreduce", "knomial"): "UCC_TL_UCP_ALLREDUCE_KN_RADIX=2",
+    ("allreduce", "sra_knomial"): "UCC_TL_UCP_ALLREDUCE_SRA_KN_RADIX=2",
+}
+
+
+def ucc(tables: Sequence[Expressed]) -> str:
+    """Shell lines that set UCC_TL_UCP_TUNE: tokens of collective, sizes, team sizes, score and algorithm."""
+    tokens: list[str] = []
+    options: dict[str, None] = {}
+    for one in tables:
+        name = one.table.collective
+        for low, high, row in one.ranges():
+            multiplied = name in _UCC_TOTALS and len(row) > 1
+            counts = _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]
+            for first, last in counts:
+                for start, end, choice in sized(row):
+                    if choice is None:
+                        continue
+                    said = _name_in("ucc", name, choice)
+                    if option := _UCC_OPTIONS.get((name, said)):
+                        options[option] = None
+                    factor = first if multiplied else 1
+                    sizes = f"{start * factor}-{'inf' if end is None else (end + 1) * factor - 1}"
+                    team = f"[{first}-{'inf' if last == _LARGEST else last}]"
+                    tokens.append(f"{_UCC.get(name, name)}:{sizes}:{team}:inf:@{said}")
+    lines = ["# mpirun --mca coll_ucc_enable 1 --mca coll_ucc_priority 100 makes Open MPI use UCC."]
+    lines += [f"export {option}" for option in options]
+    return "\n".join([*lines, f"export UCC_TL_UCP_TUNE='{'#'.join(tokens)}'"]) + "\n"
+
+
+def ucc_lookup(value: str, collective: str, team: int, message: int) -> str | None:
+    """The algorithm that a value of UCC_TL_UCP_TUNE written here gives a call; None where UCC decides."""
+    for token in value.split("#"):
+        name, sizes, teams, _, algorithm = token.split(":")
+        (low, high), (first, last) = sizes.split("-"), teams.strip("[]").split("-")
+        fits = int(low) <= message and (high == "inf" or message <= int(high))
+        if name == collective and fits and int(first) <= team and (last == "inf" or team <= int(last)):
+            return algorithm.removeprefix("@")
+    return None
+
+
+def smpi(tables: Sequence[Expressed], procs: int) -> str:
+    """Options of smpirun, one a line: one algorithm for every call of a collective."""
+    lines = []
+    for one in tables:
+        ((_, choice),) = one.row(procs)
+        if choice is not None:
+            algorithm = Catalogue.load().algorithm(one.table.collective, choice.algorithm)
+            lines.append(f"--cfg=smpi/{one.table.collective}:{algorithm.smpi}")
+    return "\n".join(lines) + "\n"
+
+
+def _name_in(library: str, collective: str, choice: Choice) -> str:
+    return Catalogue.load().algorithm(collective, choice.algorithm).name_in(library)
